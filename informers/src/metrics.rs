@@ -1,4 +1,4 @@
-//! Informers in a prometheus-client registry.
+//! Metrics of informers for a prometheus-client registry.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,20 +10,22 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-use crate::{Informer, KeyedInformers, KeyedState, State, Text};
+use crate::{Informer, KeyedInformers, KeyedState, SelectorKey, State};
 
-/// The informers of a process, for one registry. Each metric is one family with the label `name`.
+/// A collector of the metrics of informers. Each has the label `name`.
 ///
 /// ```
 /// # #[cfg(feature = "testing")]
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// # use machinery_informers::testing::{Plane, Thing};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # use machinery_informers::testing::{FakeSource, TestObject};
 /// # use machinery_objects::{Capabilities, ListWatch};
 /// use machinery_informers::{Informer, Metrics};
 /// use prometheus_client::{encoding::text, registry::Registry};
 ///
-/// # let source: std::sync::Arc<dyn ListWatch<Thing>> = std::sync::Arc::new(Plane::of_things(Capabilities::ALL));
-/// let things = Informer::<Thing>::builder(source).build();
+/// # let fake = FakeSource::of_test_objects(Capabilities::ALL);
+/// # let source: std::sync::Arc<dyn ListWatch<TestObject>> = std::sync::Arc::new(fake);
+/// let things = Informer::<TestObject>::builder(source).build();
 /// let metrics = Metrics::new();
 /// metrics.watch("things", &things)?;
 /// let mut registry = Registry::default();
@@ -37,48 +39,48 @@ use crate::{Informer, KeyedInformers, KeyedState, State, Text};
 /// ```
 #[derive(Clone, Default)]
 pub struct Metrics {
-    informers: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
+    informers: Arc<Mutex<BTreeMap<String, Weak<dyn ObservedInformer>>>>,
 }
 
-/// Others are watched under the name.
+/// Another informer is registered under the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("others are watched as {name:?}; give each its own name, or drop those first")]
+#[error("another informer is registered as {name:?}; use another name, or drop that informer first")]
 pub struct NameTaken {
     /// The name.
     pub name: String,
 }
 
-/// What an informer of any type says of itself.
-pub(crate) trait Observed: Send + Sync {
-    fn look(&self) -> Seen;
+/// An informer of any type, as a source of metrics.
+pub(crate) trait ObservedInformer: Send + Sync {
+    fn observe(&self) -> ObservedState;
 }
 
-/// What is shown.
-pub(crate) enum Seen {
+/// The state of an informer.
+pub(crate) enum ObservedState {
     One(Box<State>),
     Keyed(Box<KeyedState>),
 }
 
 impl Metrics {
-    /// No informers yet.
+    /// Creates a collector without informers.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows an informer under a name, as long as it exists.
+    /// Adds an informer under a name, for as long as it exists.
     ///
     /// # Errors
-    /// Others that still exist have the name.
+    /// The name is taken by another informer that still exists.
     pub fn watch<T: Object>(&self, name: impl Into<String>, informer: &Informer<T>) -> Result<(), NameTaken> {
         self.add(name.into(), informer.observed())
     }
 
-    /// Shows keyed informers under a name, as long as they exist.
+    /// Adds keyed informers under a name, for as long as they exist.
     ///
     /// # Errors
-    /// Others that still exist have the name.
-    pub fn watch_keyed<F: Text, T: Object>(
+    /// The name is taken by other informers that still exist.
+    pub fn watch_keyed<F: SelectorKey, T: Object>(
         &self,
         name: impl Into<String>,
         informers: &KeyedInformers<F, T>,
@@ -86,7 +88,7 @@ impl Metrics {
         self.add(name.into(), informers.observed())
     }
 
-    fn add(&self, name: String, observed: Weak<dyn Observed>) -> Result<(), NameTaken> {
+    fn add(&self, name: String, observed: Weak<dyn ObservedInformer>) -> Result<(), NameTaken> {
         let mut informers = self.informers.lock();
         informers.retain(|_, other| other.strong_count() > 0);
         if informers.contains_key(&name) {
@@ -96,112 +98,116 @@ impl Metrics {
         Ok(())
     }
 
-    /// What each says. Those that are gone are forgotten.
-    fn look(&self) -> Vec<(String, Seen)> {
+    /// Returns the state of each informer, and forgets dropped ones.
+    fn observe(&self) -> Vec<(String, ObservedState)> {
         let mut live = Vec::new();
         self.informers.lock().retain(|name, informer| {
             let informer = informer.upgrade();
             live.extend(informer.as_ref().map(|informer| (name.clone(), informer.clone())));
             informer.is_some()
         });
-        live.into_iter().map(|(name, informer)| (name, informer.look())).collect()
+        live.into_iter().map(|(name, informer)| (name, informer.observe())).collect()
     }
 }
 
-/// One family: name, help, and where its number is in whatever has it.
-struct Family<T>(&'static str, &'static str, fn(&Seen) -> Option<T>);
+/// A metric family: name, help, and its value in a state.
+struct MetricFamily<T>(&'static str, &'static str, fn(&ObservedState) -> Option<T>);
 
-fn one<T>(seen: &Seen, of: impl Fn(&State) -> T) -> Option<T> {
-    if let Seen::One(state) = seen { Some(of(state)) } else { None }
+fn one<T>(seen: &ObservedState, of: impl Fn(&State) -> T) -> Option<T> {
+    if let ObservedState::One(state) = seen { Some(of(state)) } else { None }
 }
 
-fn keyed<T>(seen: &Seen, of: impl Fn(&KeyedState) -> T) -> Option<T> {
-    if let Seen::Keyed(state) = seen { Some(of(state)) } else { None }
+fn keyed<T>(seen: &ObservedState, of: impl Fn(&KeyedState) -> T) -> Option<T> {
+    if let ObservedState::Keyed(state) = seen { Some(of(state)) } else { None }
 }
 
-fn either<T>(seen: &Seen, one: impl Fn(&State) -> T, keyed: impl Fn(&KeyedState) -> T) -> Option<T> {
+fn either<T>(seen: &ObservedState, one: impl Fn(&State) -> T, keyed: impl Fn(&KeyedState) -> T) -> Option<T> {
     Some(match seen {
-        Seen::One(state) => one(state),
-        Seen::Keyed(state) => keyed(state),
+        ObservedState::One(state) => one(state),
+        ObservedState::Keyed(state) => keyed(state),
     })
 }
 
-const COUNTERS: [Family<u64>; 11] = [
-    Family("machinery_informer_lists", "Pages that were asked for", |seen| {
+const COUNTERS: [MetricFamily<u64>; 11] = [
+    MetricFamily("machinery_informer_lists", "Pages of lists requested", |seen| {
         either(seen, |s| s.counts.lists, |s| s.counts.lists)
     }),
-    Family("machinery_informer_watches", "Watches that were asked for", |seen| {
+    MetricFamily("machinery_informer_watches", "Watches requested", |seen| {
         either(seen, |s| s.counts.watches, |s| s.counts.opened)
     }),
-    Family("machinery_informer_edits", "Edits of an interest that were asked for", |seen| {
+    MetricFamily("machinery_informer_edits", "Edits of interest streams requested", |seen| {
         keyed(seen, |s| s.counts.edits)
     }),
-    Family("machinery_informer_events", "Events of objects that came", |seen| {
+    MetricFamily("machinery_informer_events", "Events of objects received", |seen| {
         either(seen, |s| s.counts.events, |s| s.counts.events)
     }),
-    Family("machinery_informer_late", "Changes that came after those that they came before", |seen| {
-        either(seen, |s| s.counts.late, |s| s.counts.late)
-    }),
-    Family("machinery_informer_fenced", "Events for a key that nobody wanted any more", |seen| {
+    MetricFamily(
+        "machinery_informer_late",
+        "Changes received after a newer version of their object",
+        |seen| either(seen, |s| s.counts.late, |s| s.counts.late),
+    ),
+    MetricFamily("machinery_informer_fenced", "Events for a key without interest", |seen| {
         keyed(seen, |s| s.counts.fenced)
     }),
-    Family("machinery_informer_troubles", "Times that something was wrong", |seen| {
+    MetricFamily("machinery_informer_troubles", "Errors of reflectors", |seen| {
         either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
     }),
-    Family("machinery_informer_unreadable", "Objects that could not be read, each time", |seen| {
+    MetricFamily("machinery_informer_unreadable", "Unreadable objects received, with repetitions", |seen| {
         either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable)
     }),
-    Family("machinery_informer_index_panics", "Times that a function of an index panicked", |seen| {
+    MetricFamily("machinery_informer_index_panics", "Panics of index functions", |seen| {
         one(seen, |s| s.counts.index_panics)
     }),
-    Family("machinery_informer_audits", "Comparisons with a list", |seen| one(seen, |s| s.counts.audits)),
-    Family("machinery_informer_drifts", "Objects that differed from it", |seen| {
+    MetricFamily("machinery_informer_audits", "Drift checks", |seen| one(seen, |s| s.counts.drift_checks)),
+    MetricFamily("machinery_informer_drifts", "Objects found to have drifted", |seen| {
         one(seen, |s| s.counts.drifts)
     }),
 ];
 
-const GAUGES: [Family<u64>; 11] = [
-    Family("machinery_informer_synced", "Whether the cache has once been whole", |seen| {
+const GAUGES: [MetricFamily<u64>; 11] = [
+    MetricFamily("machinery_informer_synced", "Whether the initial list is complete", |seen| {
         one(seen, |s| s.synced.into())
     }),
-    Family("machinery_informer_objects", "Objects, or names, that are there", |seen| {
+    MetricFamily("machinery_informer_objects", "Cached objects, or names of keyed informers", |seen| {
         either(seen, |s| s.objects as u64, |s| s.names as u64)
     }),
-    Family("machinery_informer_unreadable_now", "Objects that cannot be read, a thousand at most", |seen| {
+    MetricFamily("machinery_informer_unreadable_now", "Unreadable objects, at most a thousand", |seen| {
         either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64)
     }),
-    Family("machinery_informer_troubled", "Streams that are not up to date", |seen| {
+    MetricFamily("machinery_informer_troubled", "Streams with an error", |seen| {
         either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)
     }),
-    Family("machinery_informer_handlers", "Those who are told", |seen| {
+    MetricFamily("machinery_informer_handlers", "Event handlers", |seen| {
         either(seen, |s| s.handlers as u64, |s| s.handlers as u64)
     }),
-    Family("machinery_informer_handler_due", "Keys that the slowest of them is yet to be told of", |seen| {
+    MetricFamily("machinery_informer_handler_due", "Keys queued for the slowest handler", |seen| {
         either(seen, |s| s.lag.due as u64, |s| s.lag.due as u64)
     }),
-    Family("machinery_informer_handler_panics", "Panics of those that there are", |seen| {
+    MetricFamily("machinery_informer_handler_panics", "Panics of the current handlers", |seen| {
         either(seen, |s| s.lag.panics, |s| s.lag.panics)
     }),
-    Family("machinery_informer_keys", "Keys that are wanted", |seen| keyed(seen, |s| s.keys as u64)),
-    Family("machinery_informer_keys_complete", "Of these, those of which all has come", |seen| {
+    MetricFamily("machinery_informer_keys", "Keys with an interest", |seen| keyed(seen, |s| s.keys as u64)),
+    MetricFamily("machinery_informer_keys_complete", "Complete keys", |seen| {
         keyed(seen, |s| s.complete as u64)
     }),
-    Family("machinery_informer_interests", "Interests in keys", |seen| keyed(seen, |s| s.interests as u64)),
-    Family("machinery_informer_streams", "Streams that are there", |seen| keyed(seen, |s| s.streams)),
+    MetricFamily("machinery_informer_interests", "Interests in keys", |seen| {
+        keyed(seen, |s| s.interests as u64)
+    }),
+    MetricFamily("machinery_informer_streams", "Open streams", |seen| keyed(seen, |s| s.streams)),
 ];
 
-const SECONDS: [Family<f64>; 2] = [
-    Family("machinery_informer_silent_seconds", "For how long the source has said nothing", |seen| {
+const SECONDS: [MetricFamily<f64>; 2] = [
+    MetricFamily("machinery_informer_silent_seconds", "Time since the last event of the source", |seen| {
         either(seen, |s| Some(s.silent_for), |s| s.silent_for).flatten().map(|silent| silent.as_secs_f64())
     }),
-    Family("machinery_informer_handler_lag_seconds", "How long something has been due", |seen| {
+    MetricFamily("machinery_informer_handler_lag_seconds", "Age of the oldest undelivered change", |seen| {
         either(seen, |s| s.lag.waiting.as_secs_f64(), |s| s.lag.waiting.as_secs_f64())
     }),
 ];
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let seen = self.look();
+        let seen = self.observe();
         for each in &COUNTERS {
             family(&mut encoder, each, MetricType::Counter, &seen, |number, mut encoder| {
                 encoder.encode_counter::<NoLabelSet, _, u64>(&number, None)
@@ -223,9 +229,9 @@ impl Collector for Metrics {
 
 fn family<T>(
     encoder: &mut DescriptorEncoder<'_>,
-    Family(name, help, of): &Family<T>,
+    MetricFamily(name, help, of): &MetricFamily<T>,
     kind: MetricType,
-    seen: &[(String, Seen)],
+    seen: &[(String, ObservedState)],
     write: impl Fn(T, MetricEncoder<'_>) -> fmt::Result,
 ) -> fmt::Result {
     let numbers: Vec<_> = seen.iter().filter_map(|(name, seen)| Some((name, of(seen)?))).collect();

@@ -1,4 +1,5 @@
-//! What can be read of what comes. The rest is told of by name, as far as that is known, and hides nothing.
+//! Separates readable objects from unreadable ones, which are reported by name, if known, and block
+//! no others.
 
 use machinery_objects::{ObjectKey, Page, ResourceVersion, Unreadable, WatchEvent};
 
@@ -15,7 +16,8 @@ pub(crate) fn readable_in<A, B>(
     let event = event.map(|object| read(object).map_err(|unreadable| odd = Some(unreadable)));
     match odd {
         Some(unreadable) => WatchEvent::Unreadable(Unreadable { is_gone, ..unreadable }),
-        None => event.map(|object| object.unwrap_or_else(|()| unreachable!("what is odd has been told of"))),
+        None => event
+            .map(|object| object.unwrap_or_else(|()| unreachable!("unreadable objects were returned above"))),
     }
 }
 

@@ -1,12 +1,12 @@
-//! Every interleaving of what runs at the same time, through the public API.
+//! Loom models of concurrent operations, through the public API.
 //!
-//! Three threads (main is one of them) at preemption bound 3. One claim each.
+//! Three threads (main is one of them) at preemption bound 3, one claim each.
 #![cfg(machinery_loom)]
 
 use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use loom::thread;
-use machinery_informers::deliver::{Change, Closed, Events, Gone, Hub, News, Told};
+use machinery_informers::deliver::{Change, Closed, Delivery, Events, Hub, Notification, Removal};
 use machinery_informers::{Lookup, LookupMap, Model, Snapshot};
 use machinery_objects::{Event, Mark, ObjectKey, Revision};
 use machinery_snapshot::Map;
@@ -22,15 +22,15 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A cache of numbers, and its handlers.
-struct Cache {
+/// A cache of numbers with its handlers.
+struct LoomCache {
     map: Map<u8, u8>,
     hub: Hub<u8, u8>,
-    /// No clock is looked at in a model.
+    /// A model has no clock.
     now: Instant,
 }
 
-impl Cache {
+impl LoomCache {
     fn new(objects: &[(u8, u8)]) -> Arc<Self> {
         let cache = Self { map: Map::builder(1).build(), hub: Hub::new(1), now: Instant::now() };
         for (key, object) in objects {
@@ -39,7 +39,7 @@ impl Cache {
         Arc::new(cache)
     }
 
-    /// Sets a key, or takes it out, and tells of it.
+    /// Sets or removes a key, and publishes the change.
     fn change(&self, key: u8, object: Option<u8>) {
         let mut publishing = self.hub.publishing();
         let mut writer = self.map.write();
@@ -48,29 +48,29 @@ impl Cache {
             None => writer.remove(&key),
         };
         let change = match object {
-            Some(object) => Change::Now { object, initial: false },
-            None => Change::Gone {
+            Some(object) => Change::Present { object, initial: false },
+            None => Change::Removed {
                 last: before.expect("it is there"),
-                why: Gone::Deleted { final_state_known: true },
+                removal: Removal::Deleted { final_state_known: true },
             },
         };
         writer.commit();
-        publishing.publish(self.now, &[News { key, before, change }]);
+        publishing.publish(self.now, &[Notification { key, before, change }]);
     }
 
     fn register(&self) -> Result<Events<u8, u8>, Closed> {
-        let list = |all: &Snapshot<u8, u8>, tell: &mut dyn FnMut(&u8, &u8)| {
-            all.iter().for_each(|(key, object)| tell(key, object));
+        let list = |all: &Snapshot<u8, u8>, initial: &mut dyn FnMut(&u8, &u8)| {
+            all.iter().for_each(|(key, object)| initial(key, object));
         };
         self.hub.register(self.now, || self.map.snapshot(), list)
     }
 
-    /// Tells of an object that was there at the beginning, and that it was all.
+    /// Publishes an initial object and the sync.
     fn sync(&self) {
-        let change = Change::Now { object: 10, initial: true };
+        let change = Change::Present { object: 10, initial: true };
         let mut publishing = self.hub.publishing();
         self.map.insert(1, 10);
-        publishing.publish(self.now, &[News { key: 1, before: None, change }]);
+        publishing.publish(self.now, &[Notification { key: 1, before: None, change }]);
         publishing.mark(&Mark::Synced);
     }
 
@@ -79,35 +79,35 @@ impl Cache {
     }
 }
 
-/// Applies what a handler hears to what it knows, from which it must follow.
-fn hear(known: &mut BTreeMap<u8, u8>, told: Told<u8, u8>) {
-    match told {
-        Told::Event(key, Event::Added { object, .. }) => {
-            assert_eq!(known.insert(key, object), None, "it is heard twice");
+/// Applies a delivery, which must follow from the known state.
+fn apply_delivery(known: &mut BTreeMap<u8, u8>, delivery: Delivery<u8, u8>) {
+    match delivery {
+        Delivery::Event(key, Event::Added { object, .. }) => {
+            assert_eq!(known.insert(key, object), None, "it is delivered twice");
         }
-        Told::Event(key, Event::Updated { old, object }) => {
-            assert_eq!(known.insert(key, object), Some(old), "something is missed, or heard twice");
+        Delivery::Event(key, Event::Updated { old, object }) => {
+            assert_eq!(known.insert(key, object), Some(old), "an event is missed, or delivered twice");
         }
-        Told::Event(key, Event::Deleted { .. }) => {
-            assert!(known.remove(&key).is_some(), "it is heard twice");
+        Delivery::Event(key, Event::Deleted { .. }) => {
+            assert!(known.remove(&key).is_some(), "it is delivered twice");
         }
-        Told::Event(_, event) => panic!("what is {event:?}?"),
-        Told::Mark(_) => {}
+        Delivery::Event(_, event) => panic!("unexpected {event:?}"),
+        Delivery::Mark(_) => {}
     }
 }
 
-fn hear_all(mut events: Events<u8, u8>) -> BTreeMap<u8, u8> {
+fn apply_all(mut events: Events<u8, u8>) -> BTreeMap<u8, u8> {
     let mut known = BTreeMap::new();
-    while let Some(told) = block_on(events.next()) {
-        hear(&mut known, told);
+    while let Some(delivery) = block_on(events.next()) {
+        apply_delivery(&mut known, delivery);
     }
     known
 }
 
 #[test]
-fn a_late_handler_misses_nothing_and_hears_nothing_twice() {
+fn a_late_handler_misses_and_repeats_nothing() {
     model(|| {
-        let cache = Cache::new(&[(1, 10), (2, 20)]);
+        let cache = LoomCache::new(&[(1, 10), (2, 20)]);
         let changing = {
             let cache = cache.clone();
             thread::spawn(move || {
@@ -117,7 +117,7 @@ fn a_late_handler_misses_nothing_and_hears_nothing_twice() {
                 cache.hub.close();
             })
         };
-        let known = cache.register().map(hear_all);
+        let known = cache.register().map(apply_all);
         changing.join().expect("it did not panic");
         match known {
             Ok(known) => assert_eq!(known, cache.objects()),
@@ -127,10 +127,10 @@ fn a_late_handler_misses_nothing_and_hears_nothing_twice() {
 }
 
 #[test]
-fn two_late_handlers_come_at_once() {
+fn two_late_handlers_register_concurrently() {
     model(|| {
-        let cache = Cache::new(&[(1, 10)]);
-        let spawn = |run: fn(&Cache)| {
+        let cache = LoomCache::new(&[(1, 10)]);
+        let spawn = |run: fn(&LoomCache)| {
             let cache = cache.clone();
             thread::spawn(move || run(&cache))
         };
@@ -138,8 +138,8 @@ fn two_late_handlers_come_at_once() {
             let mut events = cache.register().expect("it is open");
             let mut known = BTreeMap::new();
             while known.get(&1) != Some(&11) {
-                let told = block_on(events.next()).expect("it is open");
-                hear(&mut known, told);
+                let delivery = block_on(events.next()).expect("it is open");
+                apply_delivery(&mut known, delivery);
             }
         });
         let changing = spawn(|cache| cache.change(1, Some(11)));
@@ -153,7 +153,7 @@ fn two_late_handlers_come_at_once() {
 #[test]
 fn a_put_is_never_lost() {
     model(|| {
-        let cache = Cache::new(&[]);
+        let cache = LoomCache::new(&[]);
         let events = cache.register().expect("it is open");
         let changing = {
             let cache = cache.clone();
@@ -165,16 +165,16 @@ fn a_put_is_never_lost() {
                 cache.hub.close();
             })
         };
-        let known = hear_all(events);
+        let known = apply_all(events);
         changing.join().expect("it did not panic");
         assert_eq!(known, cache.objects());
     });
 }
 
 #[test]
-fn two_who_change_are_heard_in_the_order_of_the_cache() {
+fn two_writers_are_delivered_in_cache_order() {
     model(|| {
-        let cache = Cache::new(&[(1, 10)]);
+        let cache = LoomCache::new(&[(1, 10)]);
         let mut events = cache.register().expect("it is open");
         let other = {
             let cache = cache.clone();
@@ -184,8 +184,8 @@ fn two_who_change_are_heard_in_the_order_of_the_cache() {
         other.join().expect("it did not panic");
         cache.hub.close();
         let mut known = BTreeMap::new();
-        while let Some(told) = block_on(events.next()) {
-            hear(&mut known, told);
+        while let Some(delivery) = block_on(events.next()) {
+            apply_delivery(&mut known, delivery);
         }
         assert_eq!(known, cache.objects());
     });
@@ -194,7 +194,7 @@ fn two_who_change_are_heard_in_the_order_of_the_cache() {
 #[test]
 fn a_stop_fences_late_callbacks() {
     model(|| {
-        let cache = Cache::new(&[(1, 10)]);
+        let cache = LoomCache::new(&[(1, 10)]);
         let (calling, stopped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
         let (registration, running) = {
             let (calling, stopped) = (calling.clone(), stopped.clone());
@@ -218,9 +218,9 @@ fn a_stop_fences_late_callbacks() {
 }
 
 #[test]
-fn a_removal_and_a_drop_at_once_end_the_handler() {
+fn concurrent_removal_and_drop_stop_the_handler() {
     model(|| {
-        let cache = Cache::new(&[(1, 10)]);
+        let cache = LoomCache::new(&[(1, 10)]);
         let calls = Arc::new(AtomicUsize::new(0));
         let counted = calls.clone();
         let (registration, running) = cache.register().expect("it is open").each(move |_| {
@@ -239,14 +239,14 @@ fn a_removal_and_a_drop_at_once_end_the_handler() {
 }
 
 #[test]
-fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
+fn a_sync_waiter_sees_the_sync_or_the_close() {
     model(|| {
-        let cache = Cache::new(&[]);
+        let cache = LoomCache::new(&[]);
         let events = cache.register().expect("it is open");
         let handled = Arc::new(AtomicBool::new(false));
         let counted = handled.clone();
-        let (registration, running) = events.each(move |told| {
-            if let Told::Event(..) = told {
+        let (registration, running) = events.each(move |delivery| {
+            if let Delivery::Event(..) = delivery {
                 counted.store(true, SeqCst);
             }
         });
@@ -259,16 +259,16 @@ fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
             })
         };
         assert_eq!(block_on(registration.synced()), Ok(()));
-        assert!(handled.load(SeqCst), "what was there at the beginning has been handled");
+        assert!(handled.load(SeqCst), "the initial objects have been handled");
         syncing.join().expect("it did not panic");
         handling.join().expect("it ends by itself");
     });
 }
 
 #[test]
-fn who_waits_for_the_sync_is_woken_by_it() {
+fn a_sync_wakes_its_waiter() {
     model(|| {
-        let cache = Cache::new(&[]);
+        let cache = LoomCache::new(&[]);
         let (registration, running) = cache.register().expect("it is open").each(|_| ());
         let handling = thread::spawn(move || block_on(running));
         let syncing = {
@@ -283,30 +283,30 @@ fn who_waits_for_the_sync_is_woken_by_it() {
 }
 
 #[test]
-fn who_comes_beside_the_sync_is_synced_and_once() {
+fn a_handler_registered_during_the_sync_syncs_once() {
     model(|| {
-        let cache = Cache::new(&[]);
+        let cache = LoomCache::new(&[]);
         let syncing = {
             let cache = cache.clone();
             thread::spawn(move || cache.sync())
         };
         let mut events = cache.register().expect("it is open");
         let mut heard = Vec::new();
-        while heard.last() != Some(&Told::Mark(Mark::Synced)) {
+        while heard.last() != Some(&Delivery::Mark(Mark::Synced)) {
             heard.push(block_on(events.next()).expect("it is open"));
         }
         syncing.join().expect("it did not panic");
-        let added = Told::Event(1, Event::Added { object: 10, initial: true });
-        assert_eq!(heard, [added, Told::Mark(Mark::Synced)]);
+        let added = Delivery::Event(1, Event::Added { object: 10, initial: true });
+        assert_eq!(heard, [added, Delivery::Mark(Mark::Synced)]);
         cache.hub.close();
         assert_eq!(block_on(events.next()), None);
     });
 }
 
 #[test]
-fn who_waits_for_a_sync_that_never_comes_hears_of_the_end() {
+fn a_close_wakes_sync_waiters() {
     model(|| {
-        let cache = Cache::new(&[]);
+        let cache = LoomCache::new(&[]);
         let events = cache.register().expect("it is open");
         let (registration, running) = events.each(|_| ());
         let handling = thread::spawn(move || block_on(running));
@@ -324,7 +324,7 @@ fn name(text: &str) -> ObjectKey {
     text.parse().expect("it is a name")
 }
 
-/// A queue with room for one name, and a lookup map that adds it to the queue.
+/// A queue with capacity for one name, and a lookup map that adds changed names to it.
 struct Lookups {
     map: LookupMap<char, u8>,
     queued: Arc<Mutex<bool>>,
@@ -332,7 +332,7 @@ struct Lookups {
 }
 
 impl Lookups {
-    /// Under x, in version 1.
+    /// Creates a map with an object under x, at version 1.
     fn new() -> Arc<Self> {
         let queued = Arc::new(Mutex::new(false));
         let queue = queued.clone();
@@ -342,7 +342,7 @@ impl Lookups {
         Arc::new(Self { map, queued, name })
     }
 
-    /// One turn of a worker: it takes the name if it is queued, and looks it up.
+    /// A worker's turn: takes the name if it is queued, and looks it up.
     fn turn(&self) -> Option<(Lookup<char, u8>, Lookup<char, u8>)> {
         let queued = std::mem::take(&mut *self.queued.lock());
         queued.then(|| (self.map.lookup(&self.name), self.map.newest(&self.name)))
@@ -353,15 +353,15 @@ fn unique(key: char, object: u8) -> Lookup<char, u8> {
     Lookup::Unique(key, object)
 }
 
-/// The object moves from x to y, and each of the two informers hears its part on a thread of its own. A worker that
-/// only looks when it is told ends with the object under its new key, whatever it saw meanwhile.
+/// The object moves from x to y, and each informer receives its event on a thread of its own. A
+/// worker that looks it up only on notification ends with the object under its new key.
 #[test]
-fn an_ambiguity_ends_with_a_telling() {
+fn an_ambiguity_ends_with_a_notification() {
     model(|| {
         let lookups = Lookups::new();
-        let spawn = |hear: fn(&Lookups)| {
+        let spawn = |apply_delivery: fn(&Lookups)| {
             let lookups = lookups.clone();
-            thread::spawn(move || hear(&lookups))
+            thread::spawn(move || apply_delivery(&lookups))
         };
         let adding = spawn(|lookups| lookups.map.put(&'y', &lookups.name, 2, Some(Revision(2))));
         let deleting = spawn(|lookups| lookups.map.remove(&'x', &lookups.name, Some(Revision(2))));
@@ -376,17 +376,13 @@ fn an_ambiguity_ends_with_a_telling() {
         adding.join().expect("it did not panic");
         deleting.join().expect("it did not panic");
         let last = lookups.turn().or(last);
-        assert_eq!(
-            last,
-            Some((unique('y', 2), unique('y', 2))),
-            "the last telling comes after the last change"
-        );
+        assert_eq!(last, Some((unique('y', 2), unique('y', 2))), "the last report follows the last change");
     });
 }
 
-/// As above, but the interest in x ends instead.
+/// As above, but the interest in x is released instead.
 #[test]
-fn a_release_ends_an_ambiguity_with_a_telling() {
+fn a_release_ends_an_ambiguity_with_a_notification() {
     model(|| {
         let lookups = Lookups::new();
         let other = {
@@ -397,13 +393,13 @@ fn a_release_ends_an_ambiguity_with_a_telling() {
         assert_eq!(released, [(lookups.name.clone(), 1)]);
         let last = lookups.turn();
         other.join().expect("it did not panic");
-        let (found, _) = lookups.turn().or(last).expect("the release is told");
+        let (found, _) = lookups.turn().or(last).expect("the release is reported");
         assert_eq!(found, unique('y', 2));
     });
 }
 
 #[test]
-fn a_read_of_names_is_of_one_moment() {
+fn names_are_read_at_one_version() {
     model(|| {
         let lookups = Lookups::new();
         let another = name("b");
@@ -425,24 +421,24 @@ fn a_read_of_names_is_of_one_moment() {
                 2 => both.1 == unique('x', 5) && both.0 != Lookup::Absent,
                 _ => false,
             };
-            assert!(may_be, "all that is released goes at once: {both:?}");
+            assert!(may_be, "all objects of a key are released at once: {both:?}");
         }
         writing.join().expect("it did not panic");
     });
 }
 
-/// What a handler knows of keyed informers once they are closed.
+/// Returns the view of a handler of closed keyed informers.
 fn known(mut events: Events<(u8, ObjectKey), Arc<u8>>) -> BTreeMap<(u8, ObjectKey), u8> {
     let mut known = BTreeMap::new();
     block_on(async {
-        while let Some(told) = events.next().await {
-            match told {
-                Told::Event(at, event) if event.is_present() => {
+        while let Some(delivery) = events.next().await {
+            match delivery {
+                Delivery::Event(at, event) if event.is_present() => {
                     let was = known.insert(at, **event.object());
                     assert_eq!(was.is_some(), matches!(event, Event::Updated { .. }));
                 }
-                Told::Event(at, _) => assert!(known.remove(&at).is_some(), "it is told of what it knows"),
-                Told::Mark(_) => {}
+                Delivery::Event(at, _) => assert!(known.remove(&at).is_some(), "it knows the object"),
+                Delivery::Mark(_) => {}
             }
         }
     });
@@ -450,7 +446,7 @@ fn known(mut events: Events<(u8, ObjectKey), Arc<u8>>) -> BTreeMap<(u8, ObjectKe
 }
 
 #[test]
-fn what_comes_for_a_key_that_was_let_go_changes_nothing() {
+fn an_event_for_a_released_key_changes_nothing() {
     model(|| {
         let informers = Arc::new(Model::new(Instant::now()));
         let events = informers.events();
@@ -458,8 +454,8 @@ fn what_comes_for_a_key_that_was_let_go_changes_nothing() {
         let stream = {
             let informers = informers.clone();
             thread::spawn(move || {
-                let first = informers.tell(17, tenure, &name("a"), 1);
-                let second = informers.tell(17, tenure, &name("a"), 2);
+                let first = informers.put(17, tenure, &name("a"), 1);
+                let second = informers.put(17, tenure, &name("a"), 2);
                 assert!(first || !second, "a tenure that is over does not come back");
             })
         };
@@ -468,26 +464,26 @@ fn what_comes_for_a_key_that_was_let_go_changes_nothing() {
         stream.join().expect("it does not panic");
         assert!(matches!(informers.lookup(&name("a")), Lookup::Absent), "and nothing came after it");
         informers.close();
-        assert_eq!(known(events), BTreeMap::new(), "which was told");
+        assert_eq!(known(events), BTreeMap::new(), "which was delivered");
     });
 }
 
 #[test]
-fn an_acquire_beside_the_last_release_is_a_tenure_that_lives() {
+fn an_acquire_during_the_last_release_gets_a_live_tenure() {
     model(|| {
         let informers = Arc::new(Model::new(Instant::now()));
         let first = informers.acquire(17);
-        informers.tell(17, first, &name("a"), 1);
+        informers.put(17, first, &name("a"), 1);
         let other = {
             let informers = informers.clone();
             thread::spawn(move || informers.acquire(17))
         };
         informers.release(17, first);
         let second = other.join().expect("it does not panic");
-        // Either it came while the first was there, and has what that had; or it begins anew.
+        // Either the first tenure still existed and its object is found, or a new one began.
         let there = matches!(informers.lookup(&name("a")), Lookup::Unique(17, _));
         assert_eq!(there, first == second);
-        assert!(informers.tell(17, second, &name("a"), 2), "and it lives");
+        assert!(informers.put(17, second, &name("a"), 2), "and it lives");
         assert_eq!(informers.take_changed(), [(17, Some(second))], "its stream is begun");
         informers.release(17, second);
         assert!(matches!(informers.lookup(&name("a")), Lookup::Absent));
@@ -495,15 +491,15 @@ fn an_acquire_beside_the_last_release_is_a_tenure_that_lives() {
 }
 
 #[test]
-fn an_object_that_goes_from_key_to_key_beside_a_reader_is_known_in_the_end() {
+fn an_object_moving_between_keys_is_finally_unambiguous() {
     model(|| {
         let informers = Arc::new(Model::new(Instant::now()));
         let (x, y) = (informers.acquire(1), informers.acquire(2));
-        informers.tell(1, x, &name("a"), 1);
+        informers.put(1, x, &name("a"), 1);
         let events = informers.events();
         let mover = {
             let informers = informers.clone();
-            thread::spawn(move || assert!(informers.tell(2, y, &name("a"), 2)))
+            thread::spawn(move || assert!(informers.put(2, y, &name("a"), 2)))
         };
         informers.release(1, x);
         let seen = informers.lookup(&name("a"));

@@ -1,14 +1,15 @@
-//! The objects, as they are read and as they are kept up to date.
+//! The object store of an informer: how objects are cached and kept up to date.
 //!
-//! [`apply`] makes what a reflector says into changes of a [`shelf`], and into what handlers are told of them; [`renewal`] is all of
-//! it anew, beside what is there, and [`part`] some of it; [`reached`] is how far it has come, for those who wait.
+//! [`apply`] turns the effects of a reflector into changes of a [`store`] and notifications for
+//! handlers; [`relist`] collects a list that replaces the cache, [`partial_relist`] one that
+//! replaces the objects of some keys; [`progress`] is the version of the cache, for waiters.
 
 mod apply;
-mod part;
-mod reached;
-mod renewal;
-mod shelf;
+mod partial_relist;
+mod progress;
+mod relist;
+mod store;
 
-pub(crate) use apply::{Cache, Outcome};
-pub(crate) use reached::Reached;
-pub(crate) use shelf::{Change, Changed, Objects, Seen, Shelf};
+pub(crate) use apply::{CacheWriter, Outcome};
+pub(crate) use progress::CacheProgress;
+pub(crate) use store::{AppliedChanges, ListedKeys, MapStore, ObjectStore, StoreTransaction};

@@ -1,69 +1,72 @@
-//! The taking end of an inbox.
+//! The receiving end of a delivery queue.
 
 use super::handler::{Registration, run};
-use super::slot::{By, Place, Slot, Taken};
-use super::{Lag, Told};
+use super::slot::{HandlerControl, HandlerSlot, TakeMode, Taken};
+use super::{Delivery, Lag};
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// What a handler is told, one after the other, for whoever asks for it. Dropping it removes the handler.
+/// The events and marks for one handler, pulled one by one. Dropping it removes the handler.
 ///
-/// It may be asked as rarely as one likes: meanwhile changes of one key become one.
+/// A slow reader is no problem: queued changes of one key are coalesced.
 #[must_use = "dropping it removes the handler"]
 pub struct Events<N: Send, T: Send> {
-    pub(super) slot: Arc<Slot<N, T>>,
+    pub(super) slot: Arc<HandlerSlot<N, T>>,
 }
 
 impl<N: Send, T: Send> Events<N, T> {
-    pub(super) const fn new(slot: Arc<Slot<N, T>>) -> Self {
+    pub(super) const fn new(slot: Arc<HandlerSlot<N, T>>) -> Self {
         Self { slot }
     }
 
-    /// Whether all that was there at the beginning has been taken, and the mark that says so.
+    /// Whether the initial objects and the [`Mark::Synced`](machinery_objects::Mark::Synced) after
+    /// them have been taken.
     pub fn is_synced(&self) -> bool {
         self.slot.synced() == Some(Ok(()))
     }
 
-    /// How far it is behind at a time.
+    /// Returns the lag of the handler at this time.
     pub fn lag(&self, now: Instant) -> Lag {
         self.slot.lag(now)
     }
 }
 
 impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N, T> {
-    /// Waits for what is to be told next. `None`: the informer has stopped, and all that was due has been told.
+    /// Waits for the next delivery. Returns `None` once the hub is closed and the queue is empty.
     ///
-    /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Told<N, T>> {
-        self.take(By::Pull).await
+    /// Cancel safe: dropping the future loses no event.
+    pub async fn next(&mut self) -> Option<Delivery<N, T>> {
+        self.take(TakeMode::Pull).await
     }
 
-    /// Calls `handle` with each, one at a time, for as long as the future is driven; and what to remove the handler with.
+    /// Returns a future that calls `handle` with each delivery, one at a time, and the registration
+    /// that removes the handler.
     ///
-    /// A call that panics is counted, and the next one is made. Dropping the future removes the handler, too.
+    /// A panic of `handle` is caught and counted, and loses that delivery only. Dropping the future
+    /// removes the handler, too.
     pub fn each<H>(self, handle: H) -> (Registration, impl Future<Output = ()> + Send + use<N, T, H>)
     where
-        H: FnMut(Told<N, T>) + Send,
+        H: FnMut(Delivery<N, T>) + Send,
     {
         let registration = Registration::new(self.slot.clone());
         (registration, run(self, handle))
     }
 
-    pub(super) async fn take(&self, by: By) -> Option<Told<N, T>> {
+    pub(super) async fn take(&self, by: TakeMode) -> Option<Delivery<N, T>> {
         loop {
             match self.slot.take(by) {
-                Taken::Told(told) => return Some(told),
-                Taken::Over => return None,
-                Taken::Nothing => {}
+                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Closed => return None,
+                Taken::Empty => {}
             }
             let listener = self.slot.ready.listen();
             match self.slot.take(by) {
-                Taken::Told(told) => return Some(told),
-                Taken::Over => return None,
-                Taken::Nothing => listener.await,
+                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Closed => return None,
+                Taken::Empty => listener.await,
             }
         }
     }

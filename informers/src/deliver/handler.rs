@@ -1,7 +1,7 @@
-//! Handlers: who is called, and how that ends.
+//! Event handlers that are called, and their registration.
 
-use super::slot::{By, Place};
-use super::{Closed, Events, Lag, Told};
+use super::slot::{HandlerControl, TakeMode};
+use super::{Closed, Delivery, Events, Lag};
 use machinery_objects::Mark;
 use machinery_sync::contained;
 use std::fmt;
@@ -11,61 +11,63 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-/// A handler that is called. Dropping this removes it, without waiting for a call that is running: what it captured
-/// belongs to whoever came with it, and ends with them. [`Registration::detach`] lets it live as long as its informer.
+/// The registration of an event handler, as client-go's `ResourceEventHandlerRegistration`.
+///
+/// Dropping it removes the handler without waiting for a running call.
+/// [`Registration::detach`] keeps the handler as long as its informer.
 #[must_use = "dropping it removes the handler"]
 pub struct Registration {
-    place: Arc<dyn Place>,
+    control: Arc<dyn HandlerControl>,
     detached: bool,
 }
 
 impl Registration {
-    pub(super) const fn new(place: Arc<dyn Place>) -> Self {
-        Self { place, detached: false }
+    pub(super) const fn new(control: Arc<dyn HandlerControl>) -> Self {
+        Self { control, detached: false }
     }
 
-    /// Waits until the handler has handled all that was there at the beginning. Dropping the future changes nothing.
+    /// Waits until the handler has handled the initial objects. Cancel safe.
     ///
     /// # Errors
-    /// If it never will: the informer has stopped, or the handler was removed.
+    /// The informer stopped, or the handler was removed, before that.
     pub async fn synced(&self) -> Result<(), Closed> {
-        let place = &self.place;
+        let control = &self.control;
         loop {
-            let listener = place.changed().listen();
-            if let Some(settled) = place.synced() {
+            let listener = control.changed().listen();
+            if let Some(settled) = control.synced() {
                 return settled;
             }
             listener.await;
         }
     }
 
-    /// Whether the handler has handled all that was there at the beginning.
+    /// Whether the handler has handled the initial objects.
     pub fn is_synced(&self) -> bool {
-        self.place.synced() == Some(Ok(()))
+        self.control.synced() == Some(Ok(()))
     }
 
-    /// How far the handler is behind at a time.
+    /// Returns the lag of the handler at this time.
     pub fn lag_at(&self, now: Instant) -> Lag {
-        self.place.lag(now)
+        self.control.lag(now)
     }
 
-    /// How far the handler is behind.
+    /// Returns the current lag of the handler.
     #[cfg(feature = "tokio")]
     pub fn lag(&self) -> Lag {
         self.lag_at(tokio::time::Instant::now().into_std())
     }
 
-    /// Removes the handler: once this has returned no call begins any more. The future that it returns waits for the call
-    /// that is running, if there is one; whoever does not care drops it. Doing it again does no harm.
+    /// Removes the handler: no call begins after this has returned. The returned future waits for a
+    /// running call; it may be dropped. Removing a handler twice does no harm.
     ///
-    /// In the handler's own call there is nothing to wait for: that call is the last.
+    /// Inside the handler's own call the future returns at once: that call is the last.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
-        let place = self.place.clone();
-        place.stop();
+        let control = self.control.clone();
+        control.stop();
         async move {
             loop {
-                let listener = place.changed().listen();
-                if !place.is_calling() {
+                let listener = control.changed().listen();
+                if !control.is_calling() {
                     return;
                 }
                 listener.await;
@@ -73,7 +75,7 @@ impl Registration {
         }
     }
 
-    /// Leaves the handler to its informer: it is called for as long as that runs.
+    /// Keeps the handler registered for as long as its informer runs.
     pub fn detach(mut self) {
         self.detached = true;
     }
@@ -82,7 +84,7 @@ impl Registration {
 impl Drop for Registration {
     fn drop(&mut self) {
         if !self.detached {
-            self.place.stop();
+            self.control.stop();
         }
     }
 }
@@ -93,28 +95,28 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// After so many calls others have a turn, however much is due.
-const CALLS_A_TURN: u32 = 64;
+/// Number of calls after which a handler yields to other tasks.
+const CALLS_PER_YIELD: u32 = 64;
 
 pub(super) async fn run<N, T, H>(events: Events<N, T>, mut handle: H)
 where
     N: Hash + Eq + Clone + Send + 'static,
     T: Clone + Send + 'static,
-    H: FnMut(Told<N, T>),
+    H: FnMut(Delivery<N, T>),
 {
     let mut calls = 0;
-    while let Some(told) = events.take(By::Call).await {
-        let was_synced = matches!(told, Told::Mark(Mark::Synced));
-        let panicked = contained(|| handle(told)).is_err();
+    while let Some(delivery) = events.take(TakeMode::Call).await {
+        let was_synced = matches!(delivery, Delivery::Mark(Mark::Synced));
+        let panicked = contained(|| handle(delivery)).is_err();
         events.slot.returned(was_synced, panicked);
         calls += 1;
-        if calls % CALLS_A_TURN == 0 {
-            a_turn_for_others().await;
+        if calls % CALLS_PER_YIELD == 0 {
+            yield_now().await;
         }
     }
 }
 
-async fn a_turn_for_others() {
+async fn yield_now() {
     let mut yielded = false;
     poll_fn(|context| {
         if std::mem::replace(&mut yielded, true) {
@@ -126,8 +128,8 @@ async fn a_turn_for_others() {
     .await;
 }
 
-/// Has a task of its own call a handler until it is removed, the token is cancelled, or all that was due when the hub
-/// closed has been told.
+/// Spawns a task that calls a handler until it is removed, the token is cancelled, or the hub is
+/// closed and the queue is empty.
 ///
 /// # Panics
 /// Outside a tokio runtime.
@@ -141,7 +143,7 @@ pub fn spawn<N, T, H>(
 where
     N: Hash + Eq + Clone + Send + 'static,
     T: Clone + Send + 'static,
-    H: FnMut(Told<N, T>) + Send + 'static,
+    H: FnMut(Delivery<N, T>) + Send + 'static,
 {
     let (registration, running) = events.each(handle);
     tasks.spawn(async move {

@@ -1,7 +1,7 @@
-//! All the handlers of one cache.
+//! The handlers of one cache.
 
-use super::slot::{Place, Slot};
-use super::{Closed, Displaced, Events, Inbox, Lag, News};
+use super::slot::{HandlerControl, HandlerSlot};
+use super::{Closed, DeliveryQueue, Displaced, Events, Lag, Notification};
 use machinery_objects::Mark;
 use machinery_sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -9,28 +9,29 @@ use std::hash::Hash;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// All the handlers of one cache. What is published is put into the inbox of each, which waits for nobody.
+/// The handlers of one cache. Publishing puts notifications into the delivery queue of each handler
+/// and blocks on none of them.
 ///
-/// A cache changes between [`Hub::publishing`] and the drop of what that returns, and a handler comes between two changes:
-/// so each change is in the state that it begins with, or is told to it, and never both.
+/// A cache changes while a [`Publishing`] exists, and a handler registers between two changes: so
+/// each change is either in the handler's initial snapshot or delivered to it, and never both.
 ///
-/// Lock order: `state`, then one inbox, or what the cache locks to change or to be read.
+/// Lock order: `state`, then one queue or the locks of the cache.
 pub struct Hub<N, T> {
     state: Mutex<State<N, T>>,
     seed: u64,
 }
 
 struct State<N, T> {
-    /// Shared with those who wake them up outside the lock.
-    slots: Arc<Vec<Arc<Slot<N, T>>>>,
-    /// What was there at the beginning has been published.
+    /// Shared, because handlers are woken outside the lock.
+    slots: Arc<Vec<Arc<HandlerSlot<N, T>>>>,
+    /// The initial objects have been published.
     synced: bool,
     closed: bool,
 }
 
-/// The right to change the cache, and to tell of it. Nobody comes meanwhile.
+/// The exclusive right to change the cache and publish the changes; no handler registers meanwhile.
 ///
-/// Change the cache while you have it, keep what that displaces until you have it no more, and be quick: its drop wakes
+/// Change the cache while it exists, drop replaced objects after it, and be quick. Its drop wakes
 /// the handlers.
 #[must_use = "changes are published through it"]
 pub struct Publishing<'a, N, T> {
@@ -38,16 +39,16 @@ pub struct Publishing<'a, N, T> {
     displaced: Vec<Displaced<N, T>>,
 }
 
-/// So many changes are put into an inbox while its lock is held.
-const AT_ONCE: usize = 64;
+/// Number of changes that are queued under one lock of a queue.
+const BATCH: usize = 64;
 
 impl<N, T> Hub<N, T> {
-    /// A hub without handlers. The seed is for the hash tables of their inboxes.
+    /// Creates a hub without handlers. The seed is for the hash tables of the queues.
     pub fn new(seed: u64) -> Self {
         Self { state: Mutex::new(State { slots: Arc::default(), synced: false, closed: false }), seed }
     }
 
-    /// How many handlers there are.
+    /// Returns the number of handlers.
     pub fn len(&self) -> usize
     where
         N: Send,
@@ -57,7 +58,7 @@ impl<N, T> Hub<N, T> {
         slots.iter().filter(|slot| !slot.is_over()).count()
     }
 
-    /// How far the handlers are behind: the most of each, and all their panics.
+    /// Returns the maximum lag of the handlers, and the sum of their panics.
     pub fn lag(&self, now: Instant) -> Lag
     where
         N: Send,
@@ -71,7 +72,7 @@ impl<N, T> Hub<N, T> {
         })
     }
 
-    /// Whether nobody listens.
+    /// Whether there are no handlers.
     pub fn is_empty(&self) -> bool
     where
         N: Send,
@@ -80,80 +81,80 @@ impl<N, T> Hub<N, T> {
         self.len() == 0
     }
 
-    /// Begins a change. Waits while somebody else changes, or comes.
+    /// Begins a change. Waits for other changes and for registrations.
     pub fn publishing(&self) -> Publishing<'_, N, T> {
         Publishing { state: Some(self.state.lock()), displaced: Vec::new() }
     }
 
-    /// Lets each handler end when it has been told what is due, and no other begin.
+    /// Closes the hub: handlers receive the queued events and end, and new ones are rejected.
     pub fn close(&self) {
         let mut publishing = self.publishing();
         let Some(state) = &mut publishing.state else { return };
         state.closed = true;
         state.slots.iter().for_each(|slot| slot.close());
-        // The drop wakes them.
+        // The drop wakes the handlers.
     }
 }
 
 impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T> {
-    /// Adds a handler, who is told first of all that is there.
+    /// Registers a handler, which first receives the objects of a snapshot of the cache.
     ///
-    /// `moment` takes a snapshot of the cache. It is called while nobody changes the cache, so it has to be quick. `list`
-    /// goes through the snapshot afterwards, when everybody goes on.
+    /// `take_snapshot` is called while the cache cannot change and must be quick; `list` iterates
+    /// over the snapshot afterwards, without any lock.
     ///
     /// # Errors
-    /// If the hub is closed.
+    /// The hub is closed.
     pub fn register<S>(
         &self,
         now: Instant,
-        moment: impl FnOnce() -> S,
+        take_snapshot: impl FnOnce() -> S,
         list: impl FnOnce(&S, &mut dyn FnMut(&N, &T)),
     ) -> Result<Events<N, T>, Closed> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Closed);
         }
-        let (snapshot, synced) = (moment(), state.synced);
-        let slot = Arc::new(Slot::new(self.seed, synced));
+        let (snapshot, synced) = (take_snapshot(), state.synced);
+        let slot = Arc::new(HandlerSlot::new(self.seed, synced));
         let slots = Arc::make_mut(&mut state.slots);
         slots.retain(|slot| !slot.is_over());
         slots.push(slot.clone());
         drop(state);
         let events = Events::new(slot);
-        let mut inbox = Inbox::new(self.seed);
-        list(&snapshot, &mut |key, object| drop(inbox.begin(now, key, object)));
+        let mut queue = DeliveryQueue::new(self.seed);
+        list(&snapshot, &mut |key, object| drop(queue.put_initial(now, key, object)));
         drop(snapshot);
         if synced {
-            inbox.mark(Mark::Synced);
+            queue.mark(Mark::Synced);
         }
-        events.slot.begin(inbox);
+        events.slot.prepend_initial(queue);
         Ok(events)
     }
 }
 
 impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
-    /// Tells all handlers of changes of the cache, in this order.
-    pub fn publish(&mut self, now: Instant, news: &[News<N, T>]) {
+    /// Publishes changes of the cache to all handlers, in this order.
+    pub fn publish(&mut self, now: Instant, notifications: &[Notification<N, T>]) {
         let Some(state) = &mut self.state else { return };
-        let mut all_hear = true;
-        for news in news.chunks(AT_ONCE) {
+        let mut all_open = true;
+        for notifications in notifications.chunks(BATCH) {
             for slot in &**state.slots {
-                all_hear &= slot.put(now, news, &mut self.displaced);
+                all_open &= slot.put(now, notifications, &mut self.displaced);
             }
         }
-        if !all_hear {
+        if !all_open {
             Arc::make_mut(&mut state.slots).retain(|slot| !slot.is_over());
         }
     }
 
-    /// Whether there may be anybody to tell.
-    pub fn is_heard(&self) -> bool {
+    /// Whether there may be handlers.
+    pub fn has_handlers(&self) -> bool {
         self.state.as_ref().is_some_and(|state| !state.slots.is_empty())
     }
 
-    /// Tells all handlers how far they have come when they have been told what is due.
+    /// Puts a mark into all queues, after the events there.
     ///
-    /// Of [`Mark::Synced`] each is told once, also who comes later.
+    /// Each handler receives [`Mark::Synced`] once, also if it registers later.
     pub fn mark(&mut self, mark: &Mark) {
         let Some(state) = &mut self.state else { return };
         state.synced |= *mark == Mark::Synced;
@@ -162,7 +163,7 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
 }
 
 impl<N, T> Drop for Publishing<'_, N, T> {
-    /// Lets the next one in, and then wakes the handlers.
+    /// Releases the hub, and then wakes the handlers.
     fn drop(&mut self) {
         let Some(state) = self.state.take() else { return };
         let slots = state.slots.clone();

@@ -1,13 +1,14 @@
-//! The marks between two keys: at most one of each kind, since a later one says all that an earlier one did.
+//! The marks between two queued keys. Only the last of each kind is kept, as it supersedes the
+//! others.
 
 use machinery_objects::{EditNumber, Mark, ResourceVersion};
 
-/// Boxed, because most keys have none before them.
+/// Boxed, because few keys have marks before them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Marks(Option<Box<Due>>);
+pub(super) struct Marks(Option<Box<PendingMarks>>);
 
 #[derive(Clone, Debug, Default)]
-struct Due {
+struct PendingMarks {
     synced: bool,
     complete: Option<EditNumber>,
     progress: Option<ResourceVersion>,
@@ -24,14 +25,14 @@ impl Marks {
         }
     }
 
-    /// What came after these, nothing being left in between.
+    /// Adds marks that directly follow these.
     pub(super) fn append(&mut self, mut later: Self) {
         while let Some(mark) = later.take() {
             self.add(mark);
         }
     }
 
-    /// What came before these, nothing being left in between.
+    /// Adds marks that directly precede these.
     pub(super) fn prepend(&mut self, earlier: Self) {
         if earlier.0.is_some() {
             let later = std::mem::replace(self, earlier);

@@ -1,9 +1,11 @@
-//! What handlers are told, and when: an inbox for each, which is as long as there are keys at the most.
+//! Event handlers and their delivery queues, each bounded by the number of keys.
 //!
-//! An informer has a [`Hub`] for its handlers. Whoever has a cache of their own can have one, too:
+//! Changes of a key that is already queued are coalesced, unlike those in a `DeltaFIFO` or
+//! `processorListener` of client-go. An informer has a [`Hub`] for its handlers; other caches can
+//! have one, too:
 //!
 //! ```
-//! use machinery_informers::deliver::{Change, Hub, News, Told};
+//! use machinery_informers::deliver::{Change, Delivery, Hub, Notification};
 //! use machinery_objects::Event;
 //! use machinery_snapshot::Map;
 //! use std::time::Instant;
@@ -11,22 +13,22 @@
 //! let (cache, hub) = (Map::<&str, u32>::builder(42).build(), Hub::new(42));
 //! cache.insert("a", 1);
 //!
-//! let now = Instant::now();                                       // to say how long something has been due
-//! let mut events = hub.register(now, || cache.snapshot(), |all, tell| {
-//!     all.iter().for_each(|(key, object)| tell(key, object));     // who comes late begins with what is there
+//! let now = Instant::now(); // for the lag
+//! let mut events = hub.register(now, || cache.snapshot(), |all, initial| {
+//!     all.iter().for_each(|(key, object)| initial(key, object)); // a late handler starts here
 //! })?;
 //!
 //! for object in 2..100 {
-//!     let mut publishing = hub.publishing();                      // nobody comes between a change and its news
+//!     let mut publishing = hub.publishing(); // the change and its notification are one step
 //!     let before = cache.insert("a", object);
-//!     let change = Change::Now { object, initial: false };
-//!     publishing.publish(now, &[News { key: "a", before, change }]);
+//!     let change = Change::Present { object, initial: false };
+//!     publishing.publish(now, &[Notification { key: "a", before, change }]);
 //! }
 //! hub.close();
 //!
 //! futures::executor::block_on(async {
-//!     let first = Told::Event("a", Event::Added { object: 99, initial: true });
-//!     assert_eq!(events.next().await, Some(first));               // as it is, and not how it came to that
+//!     let first = Delivery::Event("a", Event::Added { object: 99, initial: true });
+//!     assert_eq!(events.next().await, Some(first)); // coalesced
 //!     assert_eq!(events.next().await, None);
 //! });
 //! # Ok::<(), machinery_informers::deliver::Closed>(())
@@ -35,9 +37,9 @@
 mod events;
 mod handler;
 mod hub;
-mod inbox;
 mod marks;
-mod news;
+mod notification;
+mod queue;
 mod slot;
 #[cfg(all(test, feature = "tokio", not(machinery_loom)))]
 mod tests;
@@ -47,6 +49,6 @@ pub use handler::Registration;
 #[cfg(feature = "tokio")]
 pub use handler::spawn;
 pub use hub::{Hub, Publishing};
-pub use inbox::{Displaced, Inbox};
-pub use news::{Change, Gone, News, Told};
+pub use notification::{Change, Delivery, Notification, Removal};
+pub use queue::{DeliveryQueue, Displaced};
 pub use slot::{Closed, Lag};

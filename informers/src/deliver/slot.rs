@@ -1,106 +1,107 @@
-//! One handler's place: its inbox, and how far it and its handler have come.
+//! The state of one handler: its delivery queue, its phase and its running call.
 
-use super::{Displaced, Inbox, News, Told};
+use super::{Delivery, DeliveryQueue, Displaced, Notification};
 use machinery_objects::Mark;
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// There is nobody to tell any more: the informer has stopped, or the handler was removed.
+/// The informer has stopped, or the handler was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the informer has stopped, or this handler was removed: nothing is told any more; begin another informer"
+    "the informer has stopped, or this handler was removed: no more events are delivered; start another informer"
 )]
 pub struct Closed;
 
-/// How far a handler is behind.
+/// The lag of a handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lag {
-    /// How many keys it is yet to be told of.
+    /// Number of keys with undelivered changes.
     pub due: usize,
-    /// For how long the oldest of them has been due, or what the handler is busy with.
+    /// The age of the oldest undelivered change, including the one that is being handled.
     pub waiting: Duration,
-    /// How often it has panicked; that event was lost to it, and it went on.
+    /// Number of calls that panicked; each lost its event, and the handler went on.
     pub panics: u64,
 }
 
-/// One handler's place. Its lock is held for some changes at a time, and for no call of anybody's but the keys' `Eq`,
-/// `Hash` and `Clone` and the states' `Clone`.
-pub(super) struct Slot<N, T> {
+/// The state of one handler. Under its lock no foreign code runs but `Eq`, `Hash` and `Clone` of
+/// the keys and `Clone` of the states.
+pub(super) struct HandlerSlot<N, T> {
     state: Mutex<State<N, T>>,
-    /// The taking end waits for something to tell.
+    /// Wakes the receiving end.
     pub(super) ready: Notify,
-    /// Others wait until it is synced, or over.
+    /// Wakes waiters for the sync, the close or the end of a call.
     pub(super) changed: Notify,
 }
 
 struct State<N, T> {
-    inbox: Inbox<N, T>,
-    phase: Phase,
+    queue: DeliveryQueue<N, T>,
+    phase: HandlerPhase,
     synced: Synced,
-    /// A call is running.
-    calling: Option<Calling>,
-    /// What was taken last had been due since then.
+    /// The running call.
+    calling: Option<RunningCall>,
+    /// Since when the delivery that is being handled had been queued.
     busy_since: Option<Instant>,
     panics: u64,
 }
 
-/// Where a call is running. Under loom all threads look like one.
-type Calling = Option<std::thread::ThreadId>;
+/// The thread of a running call. Under loom all threads look alike.
+type RunningCall = Option<std::thread::ThreadId>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum HandlerPhase {
     Open,
-    /// Nothing more comes; what is due is still told.
+    /// Accepts no more changes; delivers the queued ones.
     Closing,
-    /// Nothing is told any more.
-    Over,
+    /// Delivers nothing any more.
+    Closed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Synced {
     No,
-    /// The mark is in the inbox.
-    Due,
+    /// The mark is in the queue.
+    Queued,
     /// The mark has been handled.
     Done,
 }
 
-/// An answer to the taking end.
+/// The result of taking a delivery.
 pub(super) enum Taken<N, T> {
-    Told(Told<N, T>),
-    Nothing,
-    Over,
+    Delivery(Delivery<N, T>),
+    Empty,
+    Closed,
 }
 
-/// Whether what is taken is taken by a call, which is over later.
+/// Whether a delivery is handled by a call, which returns later, or is pulled.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum TakeMode {
     Call,
     Pull,
 }
 
-/// What others can ask of any handler's place.
-pub(super) trait Place: Send + Sync {
-    /// Ends it: no call begins after this.
+/// The operations on a handler that do not depend on its types.
+pub(super) trait HandlerControl: Send + Sync {
+    /// Stops the handler: no call begins after this.
     fn stop(&self);
     fn lag(&self, now: Instant) -> Lag;
-    /// Whether it is synced, once that is settled.
+    /// Whether the handler is synced; `None` while that is undecided.
     fn synced(&self) -> Option<Result<(), Closed>>;
     fn is_over(&self) -> bool;
-    /// Whether somebody else is in a call.
+    /// Whether a call runs on another thread.
     fn is_calling(&self) -> bool;
     fn changed(&self) -> &Notify;
 }
 
-impl<N, T> Slot<N, T> {
-    /// A place for whoever is told of the beginning later, which [`Slot::begin`] puts before all else.
+impl<N, T> HandlerSlot<N, T> {
+    /// Creates the slot of a handler whose initial objects [`HandlerSlot::prepend_initial`] adds
+    /// later.
     pub(super) fn new(seed: u64, synced: bool) -> Self {
         let state = State {
-            inbox: Inbox::new(seed),
-            phase: Phase::Open,
-            synced: if synced { Synced::Due } else { Synced::No },
+            queue: DeliveryQueue::new(seed),
+            phase: HandlerPhase::Open,
+            synced: if synced { Synced::Queued } else { Synced::No },
             calling: None,
             busy_since: None,
             panics: 0,
@@ -108,27 +109,27 @@ impl<N, T> Slot<N, T> {
         Self { state: Mutex::new(state), ready: Notify::new(), changed: Notify::new() }
     }
 
-    /// Nothing more comes.
+    /// Accepts no more changes.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Open {
-            state.phase = Phase::Closing;
+        if state.phase == HandlerPhase::Open {
+            state.phase = HandlerPhase::Closing;
         }
     }
 
-    /// Puts a mark behind all that is due. There is one first sync.
+    /// Appends a mark. The first sync is marked once.
     pub(super) fn mark(&self, mark: &Mark) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over || (*mark == Mark::Synced && state.synced != Synced::No) {
+        if state.phase == HandlerPhase::Closed || (*mark == Mark::Synced && state.synced != Synced::No) {
             return;
         }
         if *mark == Mark::Synced {
-            state.synced = Synced::Due;
+            state.synced = Synced::Queued;
         }
-        state.inbox.mark(mark.clone());
+        state.queue.mark(mark.clone());
     }
 
-    /// A call is over.
+    /// Records the end of a call.
     pub(super) fn returned(&self, was_synced: bool, panicked: bool) {
         let mut state = self.state.lock();
         state.calling = None;
@@ -137,107 +138,108 @@ impl<N, T> Slot<N, T> {
         if was_synced {
             state.synced = Synced::Done;
         }
-        let is_news = was_synced || state.phase == Phase::Over;
+        let wakes = was_synced || state.phase == HandlerPhase::Closed;
         drop(state);
-        if is_news {
+        if wakes {
             self.changed.notify_all();
         }
     }
 }
 
-impl<N: Hash + Eq + Clone, T: Clone> Slot<N, T> {
-    /// Puts changes behind all that is due, and what they displace among what is to be dropped later. Says whether
-    /// anybody will hear of them.
+impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
+    /// Appends changes, and adds what they displace to what is to be dropped later. Returns whether
+    /// the handler is open.
     pub(super) fn put(
         &self,
         now: Instant,
-        news: &[News<N, T>],
+        notifications: &[Notification<N, T>],
         displaced: &mut Vec<Displaced<N, T>>,
     ) -> bool {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
+        if state.phase == HandlerPhase::Closed {
             return false;
         }
-        for News { key, before, change } in news {
-            displaced.extend(state.inbox.put(now, key, before.as_ref(), change));
+        for Notification { key, before, change } in notifications {
+            displaced.extend(state.queue.put(now, key, before.as_ref(), change));
         }
         true
     }
 
-    /// Puts what was there at the beginning before all that was put since.
-    pub(super) fn begin(&self, mut inbox: Inbox<N, T>) {
+    /// Puts the initial objects before the changes that were queued meanwhile.
+    pub(super) fn prepend_initial(&self, mut queue: DeliveryQueue<N, T>) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
+        if state.phase == HandlerPhase::Closed {
             return;
         }
-        std::mem::swap(&mut state.inbox, &mut inbox);
-        let displaced = state.inbox.append(inbox);
+        std::mem::swap(&mut state.queue, &mut queue);
+        let displaced = state.queue.append(queue);
         drop(state);
         drop(displaced);
     }
 
-    /// Takes what is to be told next. A call is under way then until it has [`Slot::returned`].
-    pub(super) fn take(&self, by: By) -> Taken<N, T> {
+    /// Takes the next delivery. With [`TakeMode::Call`] a call runs until
+    /// [`HandlerSlot::returned`].
+    pub(super) fn take(&self, by: TakeMode) -> Taken<N, T> {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
-            return Taken::Over;
+        if state.phase == HandlerPhase::Closed {
+            return Taken::Closed;
         }
-        let oldest = state.inbox.oldest();
-        let Some((told, displaced)) = state.inbox.next() else {
+        let oldest = state.queue.oldest();
+        let Some((delivery, displaced)) = state.queue.next() else {
             state.busy_since = None;
-            return if state.phase == Phase::Closing { Taken::Over } else { Taken::Nothing };
+            return if state.phase == HandlerPhase::Closing { Taken::Closed } else { Taken::Empty };
         };
         state.busy_since = oldest;
         match by {
-            By::Call => state.calling = Some(here()),
-            By::Pull if matches!(told, Told::Mark(Mark::Synced)) => {
+            TakeMode::Call => state.calling = Some(current_thread()),
+            TakeMode::Pull if matches!(delivery, Delivery::Mark(Mark::Synced)) => {
                 state.synced = Synced::Done;
                 drop(state);
                 self.changed.notify_all();
-                return Taken::Told(told);
+                return Taken::Delivery(delivery);
             }
-            By::Pull => {}
+            TakeMode::Pull => {}
         }
         drop(state);
         drop(displaced);
-        Taken::Told(told)
+        Taken::Delivery(delivery)
     }
 }
 
-impl<N: Send, T: Send> Place for Slot<N, T> {
+impl<N: Send, T: Send> HandlerControl for HandlerSlot<N, T> {
     fn stop(&self) {
         let mut state = self.state.lock();
-        state.phase = Phase::Over;
-        let inbox = std::mem::replace(&mut state.inbox, Inbox::new(0));
+        state.phase = HandlerPhase::Closed;
+        let queue = std::mem::replace(&mut state.queue, DeliveryQueue::new(0));
         drop(state);
-        drop(inbox);
+        drop(queue);
         self.ready.notify_one();
         self.changed.notify_all();
     }
 
     fn lag(&self, now: Instant) -> Lag {
         let state = self.state.lock();
-        let since = state.busy_since.or_else(|| state.inbox.oldest());
+        let since = state.busy_since.or_else(|| state.queue.oldest());
         let waiting = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        Lag { due: state.inbox.len(), waiting, panics: state.panics }
+        Lag { due: state.queue.len(), waiting, panics: state.panics }
     }
 
     fn synced(&self) -> Option<Result<(), Closed>> {
         let state = self.state.lock();
         match (state.synced, state.phase) {
             (Synced::Done, _) => Some(Ok(())),
-            (_, Phase::Over) => Some(Err(Closed)),
+            (_, HandlerPhase::Closed) => Some(Err(Closed)),
             _ => None,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.state.lock().phase == Phase::Over
+        self.state.lock().phase == HandlerPhase::Closed
     }
 
     fn is_calling(&self) -> bool {
         let calling = self.state.lock().calling;
-        calling.is_some_and(|thread| thread.is_none() || thread != here())
+        calling.is_some_and(|thread| thread.is_none() || thread != current_thread())
     }
 
     fn changed(&self) -> &Notify {
@@ -246,11 +248,11 @@ impl<N: Send, T: Send> Place for Slot<N, T> {
 }
 
 #[cfg(not(machinery_loom))]
-fn here() -> Calling {
+fn current_thread() -> RunningCall {
     Some(std::thread::current().id())
 }
 
 #[cfg(machinery_loom)]
-const fn here() -> Calling {
+const fn current_thread() -> RunningCall {
     None
 }

@@ -1,4 +1,4 @@
-//! What an informer is of, and by what its objects are found. It is settled before it runs.
+//! The builder of an informer: its source, filter, limits and indexes.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,79 +8,81 @@ use std::time::Duration;
 use machinery_objects::{Filter, ListWatch, Object, ObjectKey};
 use machinery_snapshot::{Index, Label, Map};
 
-use super::indexes::found;
+use super::indexes::index_fn;
 use super::shared::{Informer, Setup};
-use crate::reflect::Limits;
-use crate::seed::some_seed;
-use crate::source::{as_they_come, projected};
+use crate::reflect::ReflectorLimits;
+use crate::seed::random_seed;
+use crate::source::{projected, unprojected};
 
-/// Makes an [`Informer`]. Begun by [`Informer::builder`] or [`Informer::projection`].
+/// Builds an [`Informer`]. Created by [`Informer::builder`] or [`Informer::projection`].
 #[must_use = "a builder is nothing until it builds"]
 pub struct Builder<T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
     map: machinery_snapshot::Builder<ObjectKey, Arc<T>>,
     filter: Filter,
-    limits: Limits,
+    limits: ReflectorLimits,
     seed: u64,
-    audit: Option<Duration>,
-    panics: Arc<AtomicU64>,
+    drift_check: Option<Duration>,
+    index_panics: Arc<AtomicU64>,
 }
 
 impl<T: Object> Informer<T> {
-    /// An informer of all that a source has, unless [`filter`](Builder::filter) says less.
+    /// Returns a builder for an informer of all objects of a source, unless a
+    /// [`filter`](Builder::filter) is set.
     pub fn builder<S>(source: Arc<dyn ListWatch<S>>) -> Builder<T>
     where
         S: Into<Arc<T>> + Send + 'static,
     {
-        Builder::new(as_they_come(source))
+        Builder::new(unprojected(source))
     }
 
-    /// An informer that keeps a part of each object: whatever the function makes of it, as it is read, before the next one is.
+    /// Returns a builder for an informer that caches a projection of each object, applied while
+    /// decoding (client-go's `TransformFunc`).
     ///
-    /// An object on which the function panics is one that cannot be [read](super::State::unreadable).
-    ///
-    /// Where the source itself reads objects as what is to be kept, as one over the wire does, nothing else is ever made.
+    /// An object on which the function panics is [unreadable](super::State::unreadable). A source
+    /// may also decode objects directly into the projected type, as `machinery_kube` does; then the
+    /// full object never exists in memory.
     pub fn projection<S>(
         source: Arc<dyn ListWatch<S>>,
-        keep: impl Fn(S) -> T + Send + Sync + 'static,
+        project: impl Fn(S) -> T + Send + Sync + 'static,
     ) -> Builder<T>
     where
         S: Object,
     {
-        Builder::new(projected(source, keep))
+        Builder::new(projected(source, project))
     }
 }
 
 impl<T: Object> Builder<T> {
     fn new(source: Arc<dyn ListWatch<Arc<T>>>) -> Self {
-        let seed = some_seed();
+        let seed = random_seed();
         Self {
             source,
             map: Map::builder(seed),
             filter: Filter::default(),
-            limits: Limits::default(),
+            limits: ReflectorLimits::default(),
             seed,
-            audit: None,
-            panics: Arc::default(),
+            drift_check: None,
+            index_panics: Arc::default(),
         }
     }
 
-    /// Adds an index by a function that finds any number of values in an object. They are kept in order: exact values, ranges
-    /// and prefixes are one thing.
+    /// Adds an index, as client-go's indexer, by a function that returns the values of an object.
+    /// Values are ordered, so that exact values, ranges and prefixes can be looked up.
     ///
-    /// A function that cannot say returns no value, and the object is found under nothing. So is one on which it panics, which is
-    /// [counted](super::Counts::index_panics) besides.
-    /// It is called where the cache is locked: it must not use the informer.
+    /// An object without values is not in the index; nor is one on which the function panics, which
+    /// is [counted](super::Counts::index_panics). The function is called while the cache is locked:
+    /// it must not use the informer.
     pub fn index<I, R>(&mut self, find: impl Fn(&T) -> R + Send + Sync + 'static) -> Index<I>
     where
         I: Ord + Clone + Send + Sync + 'static,
         R: IntoIterator<Item = I> + 'static,
     {
-        let find = found(find, self.panics.clone());
+        let find = index_fn(find, self.index_panics.clone());
         self.map.index(move |_, object| find(object))
     }
 
-    /// Adds an index of the keys: `NAMESPACE/` as a prefix finds a namespace.
+    /// Adds an index of the keys: the prefix `NAMESPACE/` finds the objects of a namespace.
     pub fn keys(&mut self) -> Index<ObjectKey> {
         self.map.keys()
     }
@@ -93,37 +95,40 @@ impl<T: Object> Builder<T> {
         })
     }
 
-    /// Takes only such objects.
+    /// Restricts the informer to objects that match the filter.
     pub fn filter(&mut self, filter: Filter) -> &mut Self {
         self.filter = filter;
         self
     }
 
-    /// Takes as much, and waits as long.
-    pub fn limits(&mut self, limits: Limits) -> &mut Self {
+    /// Sets the limits and timeouts.
+    pub fn limits(&mut self, limits: ReflectorLimits) -> &mut Self {
         self.limits = limits;
         self
     }
 
-    /// Compares the cache with a list as often, but with a second between two at the least. What differs, and goes on to differ
-    /// when the cache has come so far, is [counted](super::Counts::drifts), and all is listed anew. While there is a
-    /// [trouble](super::State::trouble) nothing is judged.
-    pub fn audit(&mut self, every: Duration) -> &mut Self {
-        self.audit = Some(every);
+    /// Compares the cache with a list at this interval, at least a second apart: the drift check,
+    /// which replaces the resync of client-go.
+    ///
+    /// Differences that persist once the cache has caught up with the list are
+    /// [counted](super::Counts::drifts), and cause a relist. No drift is counted while there is an
+    /// [error](super::State::trouble).
+    pub fn drift_check(&mut self, every: Duration) -> &mut Self {
+        self.drift_check = Some(every);
         self
     }
 
-    /// Uses this number wherever not all are to be the same: in hash tables, and in how long one waits.
+    /// Sets the seed of hash tables and of the jitter of back-offs.
     pub fn seed(&mut self, seed: u64) -> &mut Self {
         self.seed = seed;
         self
     }
 
-    /// Makes it. It is empty until it [runs](Informer::run).
+    /// Builds the informer. Its cache is empty until it [runs](Informer::run).
     #[must_use]
     pub fn build(self) -> Informer<T> {
-        let Self { source, map, filter, limits, seed, audit, panics } = self;
-        Informer::new(Setup { source, map: map.build(), filter, limits, seed, audit, panics })
+        let Self { source, map, filter, limits, seed, drift_check, index_panics } = self;
+        Informer::new(Setup { source, map: map.build(), filter, limits, seed, drift_check, index_panics })
     }
 }
 

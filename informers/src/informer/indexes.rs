@@ -1,12 +1,12 @@
-//! Functions of the user's, which may panic: an object is then found under nothing, and the cache is whole.
+//! Index functions; a panic leaves the object unindexed and the cache intact.
 
 use machinery_sync::contained;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
-/// What the function finds in an object; if it panics nothing, and that is counted.
-pub(super) fn found<T, R: IntoIterator>(
+/// Wraps an index function so that a panic is counted and yields no values.
+pub(super) fn index_fn<T, R: IntoIterator>(
     find: impl Fn(&T) -> R,
     panics: Arc<AtomicU64>,
 ) -> impl Fn(&Arc<T>) -> Values<R::Item> {
@@ -18,7 +18,7 @@ pub(super) fn found<T, R: IntoIterator>(
     }
 }
 
-/// The values of an object. Of most there is one, which takes no allocation.
+/// The values of an object; a single one needs no allocation.
 pub(super) enum Values<I> {
     One(Option<I>),
     Several(IntoIter<I>),

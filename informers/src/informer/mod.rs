@@ -1,15 +1,15 @@
-//! The informer: a cache that is kept up to date, and those who are told.
+//! The informer: a reflector, its cache with indexes, and its event handlers.
 
 mod builder;
 mod indexes;
-mod reached;
 mod run;
 mod shared;
 mod state;
+mod wait;
 
 pub use builder::Builder;
-pub use reached::NotReached;
-pub(crate) use reached::{LONGEST, named};
 pub use shared::Informer;
-pub(crate) use shared::Shared;
+pub(crate) use shared::InformerShared;
 pub use state::{Counts, State};
+pub use wait::WaitError;
+pub(crate) use wait::{MAX_WAIT, fetch_named};

@@ -1,4 +1,4 @@
-//! An informer at work.
+//! Runs an informer: connects the reflector with the cache and the handlers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,124 +7,125 @@ use std::time::Instant;
 use machinery_objects::{Mark, Object, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
-use super::shared::Shared;
-use crate::audit;
-use crate::cache::{Cache, Objects};
-use crate::reflect::{Effect, Found, Order, Plan, Sink, Trouble, drive};
+use super::shared::InformerShared;
+use crate::cache::{CacheWriter, MapStore};
+use crate::drift;
+use crate::reflect::{Effect, ReflectorCommand, ReflectorConfig, ReflectorError, Sink, SourceObject, drive};
 
-pub(super) async fn run<T: Object>(shared: &Arc<Shared<T>>, stopping: CancellationToken) {
+pub(super) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, stopping: CancellationToken) {
     let can = shared.source.capabilities();
-    let plan = Plan { filter: shared.filter.clone(), can, limits: shared.limits, seed: shared.seed };
-    let cache = Cache::new(Objects(shared.map.clone()), shared.seed, can.versions_are_ordered);
-    let mut sink = Keeper { shared, cache };
-    let audit = async {
-        match shared.audit {
-            Some(every) => audit::run(shared, every).await,
+    let config =
+        ReflectorConfig { filter: shared.filter.clone(), can, limits: shared.limits, seed: shared.seed };
+    let cache = CacheWriter::new(MapStore(shared.map.clone()), shared.seed, can.versions_are_ordered);
+    let mut sink = CacheSink { shared, cache };
+    let drift_check = async {
+        match shared.drift_check {
+            Some(every) => drift::run(shared, every).await,
             None => std::future::pending().await,
         }
     };
-    let closing = Closing(shared);
+    let closing = CloseOnDrop(shared);
     tokio::select! {
         biased;
         () = stopping.cancelled() => {}
-        () = drive(shared.source.clone(), plan, &mut sink) => {}
-        () = audit => {}
+        () = drive(shared.source.clone(), config, &mut sink) => {}
+        () = drift_check => {}
     }
     drop(closing);
     shared.tasks.wait().await;
 }
 
-/// Nothing changes any more, also where the run was dropped: nobody is to wait for ever.
-struct Closing<'s, T>(&'s Shared<T>);
+/// Closes the informer, also when its run is dropped, so that no waiter waits for ever.
+struct CloseOnDrop<'s, T>(&'s InformerShared<T>);
 
-impl<T> Drop for Closing<'_, T> {
+impl<T> Drop for CloseOnDrop<'_, T> {
     fn drop(&mut self) {
         self.0.stopping.cancel();
         self.0.hub.close();
-        self.0.reached.close();
+        self.0.progress.close();
         self.0.tasks.close();
     }
 }
 
-/// Keeps the cache, and tells of it.
-struct Keeper<'s, T> {
-    shared: &'s Shared<T>,
-    cache: Cache<T, Objects<T>>,
+/// Applies the reflector's effects to the cache and notifies handlers.
+struct CacheSink<'s, T> {
+    shared: &'s InformerShared<T>,
+    cache: CacheWriter<T, MapStore<T>>,
 }
 
-impl<T: Object> Sink<T> for Keeper<'_, T> {
-    fn came(&mut self) {
+impl<T: Object> Sink<T> for CacheSink<'_, T> {
+    fn on_event(&mut self) {
         self.shared.report.lock().counts.events += 1;
     }
 
-    fn fresh(&mut self, now: Instant) {
-        self.shared.reached.heard(now);
+    fn on_fresh(&mut self, now: Instant) {
+        self.shared.progress.mark_fresh(now);
     }
 
-    fn asked(&mut self, order: &Order) {
+    fn on_command(&mut self, order: &ReflectorCommand) {
         let counts = &mut self.shared.report.lock().counts;
         match order {
-            Order::List(_) => counts.lists += 1,
-            Order::Watch(_) => counts.watches += 1,
-            Order::Wait => {}
+            ReflectorCommand::List(_) => counts.lists += 1,
+            ReflectorCommand::Watch(_) => counts.watches += 1,
+            ReflectorCommand::Wait => {}
         }
     }
 
     fn fits(&mut self, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
-        let room = self.shared.limits.objects.saturating_sub(self.shared.map.len());
-        let fit = if effects.len() <= room || self.cache.is_renewing() {
+        let capacity = self.shared.limits.objects.saturating_sub(self.shared.map.len());
+        let fit = if effects.len() <= capacity || self.cache.is_relisting() {
             effects.len()
         } else {
-            fitting(effects, room, |key| self.shared.map.get(key).is_some())
+            fitting_prefix(effects, capacity, |key| self.shared.map.get(key).is_some())
         };
         let fits = fit == effects.len();
         effects.truncate(fit);
         fits
     }
 
-    /// With nobody coming in between.
-    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
+    /// Handlers register and read only between two calls.
+    fn apply(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         let Self { shared, cache } = self;
         let unreadable =
             effects.iter().filter(|effect| matches!(effect, Effect::Unreadable(_))).count() as u64;
         let mut publishing = shared.hub.publishing();
-        let outcome = cache.apply(effects, publishing.is_heard());
-        publishing.publish(now, &outcome.changed.news);
-        if outcome.first {
+        let outcome = cache.apply(effects, publishing.has_handlers());
+        publishing.publish(now, &outcome.changed.notifications);
+        if outcome.first_sync {
             publishing.mark(&Mark::Synced);
         }
-        if let Some(version) = &outcome.reached {
+        if let Some(version) = &outcome.progress {
             publishing.mark(&Mark::Progress(version.clone()));
         }
-        if let Some(version) = outcome.reached {
-            shared.reached.to(version, outcome.whole);
+        if let Some(version) = outcome.progress {
+            shared.progress.advance(version, outcome.relisted);
         }
-        if outcome.well || outcome.troubles.iter().any(Trouble::is_less) {
-            shared.reached.doubt(!outcome.well);
+        if outcome.recovered || outcome.errors.iter().any(ReflectorError::is_behind) {
+            shared.progress.doubt(!outcome.recovered);
         }
         drop(publishing);
         drop(outcome.changed);
-        shared.reached.changed();
+        shared.progress.changed();
         let mut report = shared.report.lock();
         report.counts.unreadable += unreadable;
-        report.counts.troubles += outcome.troubles.len() as u64;
+        report.counts.troubles += outcome.errors.len() as u64;
         report.counts.late = cache.late();
-        report.renewing = cache.is_renewing();
-        if outcome.whole || unreadable > 0 || report.unreadable.len() != cache.unreadable().len() {
+        report.relisting = cache.is_relisting();
+        if outcome.relisted || unreadable > 0 || report.unreadable.len() != cache.unreadable().len() {
             report.unreadable = cache.unreadable().values().cloned().collect();
         }
-        if outcome.well {
+        if outcome.recovered {
             report.trouble = None;
-        } else if let Some(trouble) = outcome.troubles.into_iter().last() {
+        } else if let Some(trouble) = outcome.errors.into_iter().last() {
             report.trouble = Some(trouble);
         }
         true
     }
 
-    async fn anew(&self) {
+    async fn relist_requested(&self) {
         loop {
-            let listener = self.shared.anew.told.listen();
-            if std::mem::take(&mut *self.shared.anew.wanted.lock()) {
+            let listener = self.shared.relist_request.changed.listen();
+            if std::mem::take(&mut *self.shared.relist_request.requested.lock()) {
                 return;
             }
             listener.await;
@@ -132,27 +133,33 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
     }
 }
 
-/// How many of them leave the cache with no more than there is room for. How much comes anew is not for here: the reflector counts it.
-fn fitting<T>(effects: &[Effect<T>], mut room: usize, is_there: impl Fn(&ObjectKey) -> bool) -> usize {
+/// Returns how many effects fit into the capacity. Relists do not count here: the reflector limits
+/// them.
+fn fitting_prefix<T>(
+    effects: &[Effect<T>],
+    mut capacity: usize,
+    is_cached: impl Fn(&ObjectKey) -> bool,
+) -> usize {
     let mut changed: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
     for (at, effect) in effects.iter().enumerate() {
         match effect {
-            Effect::Put(Found { key, .. }) => {
-                if changed.insert(key, true).unwrap_or_else(|| is_there(key)) {
+            Effect::Put(SourceObject { key, .. }) => {
+                if changed.insert(key, true).unwrap_or_else(|| is_cached(key)) {
                     continue;
                 }
-                if room == 0 {
+                if capacity == 0 {
                     return at;
                 }
-                room -= 1;
+                capacity -= 1;
             }
-            Effect::Remove(Found { key, .. }, _) => {
-                room += usize::from(changed.insert(key, false).unwrap_or_else(|| is_there(key)));
+            Effect::Remove(SourceObject { key, .. }, _) => {
+                capacity += usize::from(changed.insert(key, false).unwrap_or_else(|| is_cached(key)));
             }
             Effect::Unreadable(gone) if gone.is_gone => {
-                room += usize::from(changed.insert(&gone.key, false).unwrap_or_else(|| is_there(&gone.key)));
+                capacity +=
+                    usize::from(changed.insert(&gone.key, false).unwrap_or_else(|| is_cached(&gone.key)));
             }
-            Effect::Begin => break,
+            Effect::BeginRelist => break,
             _ => {}
         }
     }

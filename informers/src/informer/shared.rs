@@ -1,4 +1,4 @@
-//! The informer as its users have it.
+//! The informer's public interface.
 
 use std::fmt;
 use std::future::Future;
@@ -15,126 +15,136 @@ use tokio_util::task::TaskTracker;
 
 use super::run::run;
 use super::state::{Counts, State};
-use crate::cache::Reached;
-use crate::deliver::{Closed, Events, Hub, Registration, Told, spawn};
-use crate::reflect::{Limits, Trouble};
+use crate::cache::CacheProgress;
+use crate::deliver::{Closed, Delivery, Events, Hub, Registration, spawn};
+use crate::reflect::{ReflectorError, ReflectorLimits};
 
-/// The objects of a source, as of a moment that is not long ago, and handlers that are told what becomes of them.
+/// A cache of the objects of a source, kept up to date, with indexes and event handlers:
+/// client-go's `SharedIndexInformer`.
 ///
-/// Cheap to clone. It is made by a [builder](Informer::builder), and empty until it [runs](Self::run).
-pub struct Informer<T>(pub(super) Arc<Shared<T>>);
+/// The initial list fills the cache; a watch keeps it up to date. If the watch cannot be resumed, a
+/// *relist* replaces the cache, and handlers receive only the differences, with a *tombstone* for
+/// each object that vanished. There is no periodic *resync*: the [drift
+/// check](Builder::drift_check) replaces it. A caller [reads its own writes](Self::wait_for).
+///
+/// Cheap to clone. Created by a [builder](Informer::builder), and empty until it [runs](Self::run).
+pub struct Informer<T>(pub(super) Arc<InformerShared<T>>);
 
-/// What it is made of.
+/// The parts of an informer.
 pub(super) struct Setup<T> {
     pub(super) source: Arc<dyn ListWatch<Arc<T>>>,
     pub(super) map: Map<ObjectKey, Arc<T>>,
     pub(super) filter: Filter,
-    pub(super) limits: Limits,
+    pub(super) limits: ReflectorLimits,
     pub(super) seed: u64,
-    pub(super) audit: Option<Duration>,
-    pub(super) panics: Arc<AtomicU64>,
+    pub(super) drift_check: Option<Duration>,
+    pub(super) index_panics: Arc<AtomicU64>,
 }
 
-pub(crate) struct Shared<T> {
+pub(crate) struct InformerShared<T> {
     pub(crate) source: Arc<dyn ListWatch<Arc<T>>>,
     pub(crate) map: Arc<Map<ObjectKey, Arc<T>>>,
     pub(super) hub: Hub<ObjectKey, Arc<T>>,
-    pub(crate) reached: Reached,
-    pub(crate) report: Mutex<Report>,
+    pub(crate) progress: CacheProgress,
+    pub(crate) report: Mutex<InformerReport>,
     pub(crate) filter: Filter,
-    pub(crate) limits: Limits,
+    pub(crate) limits: ReflectorLimits,
     pub(super) seed: u64,
-    pub(super) audit: Option<Duration>,
-    pub(super) panics: Arc<AtomicU64>,
-    /// Somebody wants all of it listed anew.
-    pub(super) anew: Anew,
+    pub(super) drift_check: Option<Duration>,
+    pub(super) index_panics: Arc<AtomicU64>,
+    /// A relist was requested.
+    pub(super) relist_request: RelistRequest,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
-    pub(super) runs: AtomicBool,
+    pub(super) has_run: AtomicBool,
 }
 
 #[derive(Default)]
-pub(crate) struct Anew {
-    pub(super) wanted: Mutex<bool>,
-    pub(super) told: Notify,
+pub(crate) struct RelistRequest {
+    pub(super) requested: Mutex<bool>,
+    pub(super) changed: Notify,
 }
 
-/// What is known besides the objects.
+/// The state of an informer besides its objects.
 #[derive(Default)]
-pub(crate) struct Report {
-    pub(crate) trouble: Option<Trouble>,
-    /// All of it is coming anew.
-    pub(crate) renewing: bool,
+pub(crate) struct InformerReport {
+    pub(crate) trouble: Option<ReflectorError>,
+    /// A relist is running.
+    pub(crate) relisting: bool,
     pub(super) unreadable: Vec<machinery_objects::Unreadable>,
     pub(crate) counts: Counts,
 }
 
 impl<T: Object> Informer<T> {
     pub(super) fn new(setup: Setup<T>) -> Self {
-        let Setup { source, map, filter, limits, seed, audit, panics } = setup;
-        Self(Arc::new(Shared {
+        let Setup { source, map, filter, limits, seed, drift_check, index_panics } = setup;
+        Self(Arc::new(InformerShared {
             source,
             map: Arc::new(map),
             hub: Hub::new(seed),
-            reached: Reached::new(Instant::now().into_std()),
+            progress: CacheProgress::new(Instant::now().into_std()),
             report: Mutex::default(),
             filter,
             limits,
             seed,
-            audit,
-            panics,
-            anew: Anew::default(),
+            drift_check,
+            index_panics,
+            relist_request: RelistRequest::default(),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            runs: AtomicBool::new(false),
+            has_run: AtomicBool::new(false),
         }))
     }
 
-    /// Keeps the cache up to date and tells handlers, until the token is cancelled; returns when the last handler's call has.
+    /// Runs the reflector and the handlers until the token is cancelled; returns when the last
+    /// running handler call has returned.
     ///
-    /// It needs a tokio runtime with time. An informer runs once: a second run ends at once.
+    /// Needs a tokio runtime with time. An informer runs once: a second run returns at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<T> {
         let shared = self.0.clone();
         async move {
-            if !shared.runs.swap(true, Ordering::AcqRel) {
+            if !shared.has_run.swap(true, Ordering::AcqRel) {
                 run(&shared, stopping).await;
             }
         }
     }
 
-    /// What is there, as of one moment. It costs a pointer, and holds up nobody; do not keep it for long.
+    /// Returns a snapshot of the cache, at the cost of a pointer and without blocking writers. Do
+    /// not keep it for long.
     #[must_use]
     pub fn read(&self) -> Snapshot<ObjectKey, Arc<T>> {
         self.0.map.snapshot()
     }
 
-    /// One object.
+    /// Returns an object of the cache.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         self.0.map.get(key)
     }
 
-    /// Calls a function with what becomes of each object, one at a time, beginning with what is there. If it is slow it
-    /// hears of the latest state only, and nobody else notices.
+    /// Adds an event handler, called with one event at a time, first with those of the cached
+    /// objects.
+    ///
+    /// A slow handler receives coalesced changes and blocks neither the cache nor other handlers.
     ///
     /// # Errors
     /// The informer has stopped.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn handle(
+    pub fn add_handler(
         &self,
         mut handle: impl FnMut(Event<Arc<T>>) + Send + 'static,
     ) -> Result<Registration, Closed> {
         let events = self.events()?;
-        let of_objects = move |told| match told {
-            Told::Event(_, event) => handle(event),
-            Told::Mark(_) => {}
+        let of_objects = move |delivery| match delivery {
+            Delivery::Event(_, event) => handle(event),
+            Delivery::Mark(_) => {}
         };
         Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
     }
 
-    /// The same for whoever asks, one by one, with marks of how far it has come.
+    /// Adds an event handler that pulls its events and marks one by one.
     ///
     /// # Errors
     /// The informer has stopped.
@@ -147,15 +157,16 @@ impl<T: Object> Informer<T> {
         )
     }
 
-    /// Waits until the cache is whole for the first time.
+    /// Waits until the cache has synced: the initial list is complete (client-go's
+    /// `WaitForCacheSync`). Cancel safe.
     ///
     /// # Errors
-    /// The informer has stopped before.
+    /// The informer has stopped before that.
     pub async fn synced(&self) -> Result<(), Closed> {
-        let reached = &self.0.reached;
+        let progress = &self.0.progress;
         loop {
-            let listener = reached.listen();
-            let now = reached.now();
+            let listener = progress.listen();
+            let now = progress.now();
             match (now.synced, now.closed) {
                 (true, _) => return Ok(()),
                 (false, true) => return Err(Closed),
@@ -164,43 +175,44 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// Whether the cache has once been whole.
+    /// Whether the initial list is complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
-        self.0.reached.now().synced
+        self.0.progress.now().synced
     }
 
-    /// Lists all of it anew, soon; a source that refuses is not asked sooner for that. What has changed is told; what has not is not.
-    pub fn renew(&self) {
-        self.0.anew();
+    /// Requests a relist. It runs soon, but does not shorten the back-off of a failing source.
+    /// Handlers receive only the differences.
+    pub fn relist(&self) {
+        self.0.request_relist();
     }
 
-    /// What its source can do.
+    /// Returns the capabilities of the source.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.0.source.capabilities()
     }
 
-    /// How it is.
+    /// Returns the state of the informer.
     #[must_use]
     pub fn state(&self) -> State {
         self.0.state()
     }
 }
 
-impl<T: Object> Shared<T> {
+impl<T: Object> InformerShared<T> {
     fn state(&self) -> State {
         let shared = self;
         let now = Instant::now().into_std();
-        let (reached, handlers, lag) = (shared.reached.now(), shared.hub.len(), shared.hub.lag(now));
-        let index_panics = shared.panics.load(Ordering::Relaxed);
+        let (progress, handlers, lag) = (shared.progress.now(), shared.hub.len(), shared.hub.lag(now));
+        let index_panics = shared.index_panics.load(Ordering::Relaxed);
         let report = shared.report.lock();
         State {
-            synced: reached.synced,
-            version: reached.version,
+            synced: progress.synced,
+            version: progress.version,
             objects: shared.map.len(),
-            silent_for: now.saturating_duration_since(reached.heard),
-            closed: reached.closed,
+            silent_for: now.saturating_duration_since(progress.fresh_at),
+            closed: progress.closed,
             trouble: report.trouble.clone(),
             unreadable: report.unreadable.clone(),
             handlers,
@@ -212,28 +224,28 @@ impl<T: Object> Shared<T> {
 
 #[cfg(feature = "prometheus")]
 impl<T: Object> Informer<T> {
-    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::Observed> {
-        let observed: std::sync::Weak<Shared<T>> = Arc::downgrade(&self.0);
+    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::ObservedInformer> {
+        let observed: std::sync::Weak<InformerShared<T>> = Arc::downgrade(&self.0);
         observed
     }
 }
 
 #[cfg(feature = "prometheus")]
-impl<T: Object> crate::metrics::Observed for Shared<T> {
-    fn look(&self) -> crate::metrics::Seen {
-        crate::metrics::Seen::One(Box::new(self.state()))
+impl<T: Object> crate::metrics::ObservedInformer for InformerShared<T> {
+    fn observe(&self) -> crate::metrics::ObservedState {
+        crate::metrics::ObservedState::One(Box::new(self.state()))
     }
 }
 
-impl<T> Shared<T> {
-    pub(crate) fn anew(&self) {
-        *self.anew.wanted.lock() = true;
-        self.anew.told.notify_all();
+impl<T> InformerShared<T> {
+    pub(crate) fn request_relist(&self) {
+        *self.relist_request.requested.lock() = true;
+        self.relist_request.changed.notify_all();
     }
 }
 
-/// Nobody can make it run any more.
-impl<T> Drop for Shared<T> {
+/// Closes an informer that was dropped before it ran.
+impl<T> Drop for InformerShared<T> {
     fn drop(&mut self) {
         self.stopping.cancel();
         self.hub.close();
@@ -248,11 +260,11 @@ impl<T> Clone for Informer<T> {
 
 impl<T> fmt::Debug for Informer<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reached = self.0.reached.now();
+        let progress = self.0.progress.now();
         f.debug_struct("Informer")
             .field("objects", &self.0.map.len())
-            .field("version", &reached.version)
-            .field("synced", &reached.synced)
+            .field("version", &progress.version)
+            .field("synced", &progress.synced)
             .finish_non_exhaustive()
     }
 }

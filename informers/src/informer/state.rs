@@ -1,59 +1,59 @@
-//! How an informer is.
+//! The state and the counters of an informer.
 
 use std::time::Duration;
 
 use machinery_objects::{ResourceVersion, Unreadable};
 
 use crate::deliver::Lag;
-use crate::reflect::Trouble;
+use crate::reflect::ReflectorError;
 
-/// How an informer is, for people and for health checks.
+/// The state of an informer, for people and for health checks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct State {
-    /// Whether the cache has once been whole.
+    /// Whether the initial list is complete.
     pub synced: bool,
-    /// The cache shows everything up to this version.
+    /// The cache is current up to this version.
     pub version: Option<ResourceVersion>,
-    /// How many objects it has.
+    /// Number of cached objects.
     pub objects: usize,
-    /// For how long nothing has come that the cache took, and no mark that it is up to date: how old it is at the most. Where the
-    /// source sends bookmarks that is about a minute while nothing happens.
+    /// Time since the last event or bookmark that showed the cache to be current: its maximum age.
+    /// With bookmarks it is about a minute while nothing changes.
     pub silent_for: Duration,
-    /// It has stopped: nothing changes any more.
+    /// The informer has stopped.
     pub closed: bool,
-    /// What keeps it from being up to date. It tries again by itself.
-    pub trouble: Option<Trouble>,
-    /// Objects that cannot be read, the first thousand of them.
+    /// The error that keeps the cache from being current; it is retried.
+    pub trouble: Option<ReflectorError>,
+    /// Objects that cannot be read, at most a thousand of them.
     pub unreadable: Vec<Unreadable>,
-    /// How many are told.
+    /// Number of handlers.
     pub handlers: usize,
-    /// How far they are behind: the most of any, and the panics of all that there are.
+    /// The maximum lag of the handlers, and the sum of their panics.
     pub lag: Lag,
-    /// What has happened.
+    /// Counters of the informer.
     pub counts: Counts,
 }
 
-/// What has happened to an informer.
+/// Counters of an informer, since its creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Pages that were asked for.
+    /// Pages of lists that were requested.
     pub lists: u64,
-    /// Watches that were asked for.
+    /// Watches that were requested.
     pub watches: u64,
-    /// Events that came, bookmarks aside.
+    /// Events received, without bookmarks.
     pub events: u64,
-    /// Changes that came after those that they came before, and were dropped.
+    /// Changes that arrived after a newer version of their object, and were dropped.
     pub late: u64,
-    /// Times that something was wrong.
+    /// Errors.
     pub troubles: u64,
-    /// Objects that could not be read, each time.
+    /// Unreadable objects that were received, with repetitions.
     pub unreadable: u64,
-    /// Times that a function of an index panicked.
+    /// Panics of index functions.
     pub index_panics: u64,
-    /// Comparisons with a list, those from which nothing could be said aside.
-    pub audits: u64,
-    /// Objects that were found to differ from it; at most 16 of them are looked into each time, by turns.
+    /// Drift checks that came to a result.
+    pub drift_checks: u64,
+    /// Objects found to have drifted; a check reads at most 16 of them from the source, in turn.
     pub drifts: u64,
 }

@@ -1,4 +1,4 @@
-//! What keyed informers are of. It is settled before they run.
+//! The builder of keyed informers: source, filter, limits and the key of an object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,35 +8,38 @@ use std::time::Duration;
 use machinery_objects::{Filter, InterestBy, ListWatch, Object};
 use machinery_sync::{Mutex, contained};
 
-use super::holdings::Holdings;
 use super::informers::KeyedInformers;
+use super::keyed_cache::KeyedCache;
+use super::keyed_store::KeyFn;
 use super::progress::Progress;
-use super::shared::{Shared, Text};
-use super::shelves::Find;
-use crate::reflect::Limits;
-use crate::seed::some_seed;
-use crate::source::as_they_come;
+use super::shared::{KeyedShared, SelectorKey};
+use crate::reflect::ReflectorLimits;
+use crate::seed::random_seed;
+use crate::source::unprojected;
 
-/// Makes [`KeyedInformers`]. Begun by [`KeyedInformers::builder`].
+/// Builds [`KeyedInformers`]. Created by [`KeyedInformers::builder`].
 #[must_use = "a builder is nothing until it builds"]
 pub struct KeyedBuilder<F, T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
     by: InterestBy,
-    find: Find<F, T>,
+    find: KeyFn<F, T>,
     filter: Filter,
-    limits: Limits,
+    limits: ReflectorLimits,
     seed: u64,
     linger: Duration,
     keys: usize,
     per_key: bool,
 }
 
-/// So many keys at the most, unless one says otherwise.
-const KEYS: usize = 100_000;
+/// Default of the maximum number of keys.
+const DEFAULT_MAX_KEYS: usize = 100_000;
 
-impl<F: Text, T: Object> KeyedInformers<F, T> {
-    /// Informers by the values of a field or a label, which the function finds in an object too; one on which
-    /// it panics is under no key. It is called where the names are locked: it must not use the informers. The texts of two keys differ.
+impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
+    /// Returns a builder for informers by the values of a field or label, which `find` also
+    /// extracts from an object.
+    ///
+    /// An object on which `find` panics is under no key. It is called while the names are locked:
+    /// it must not use the informers. Different keys must have different texts.
     pub fn builder<S>(
         source: Arc<dyn ListWatch<S>>,
         by: InterestBy,
@@ -46,68 +49,69 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         S: Into<Arc<T>> + Send + 'static,
     {
         KeyedBuilder {
-            source: as_they_come(source),
+            source: unprojected(source),
             by,
-            find: Arc::new(careful(find)),
+            find: Arc::new(catch_panics(find)),
             filter: Filter::default(),
-            limits: Limits::default(),
-            seed: some_seed(),
+            limits: ReflectorLimits::default(),
+            seed: random_seed(),
             linger: Duration::ZERO,
-            keys: KEYS,
+            keys: DEFAULT_MAX_KEYS,
             per_key: false,
         }
     }
 }
 
-/// An object on which the function panics is under no key.
-fn careful<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
+/// Wraps a key function so that a panic yields no key.
+fn catch_panics<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
     move |object| contained(|| find(object)).ok().flatten()
 }
 
-impl<F: Text, T: Object> KeyedBuilder<F, T> {
-    /// Takes only such objects, whatever their key.
+impl<F: SelectorKey, T: Object> KeyedBuilder<F, T> {
+    /// Restricts the informers to objects that match the filter, whatever their key.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Takes as much, and waits as long.
-    pub const fn limits(mut self, limits: Limits) -> Self {
+    /// Sets the limits and timeouts.
+    pub const fn limits(mut self, limits: ReflectorLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Keeps what is under a key for so long after nobody is interested any more: who comes back soon finds it complete.
+    /// Keeps a key for this time after its last interest is dropped, so that it is complete at once
+    /// if it is acquired again.
     pub const fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;
         self
     }
 
-    /// So many keys at the most.
+    /// Sets the maximum number of keys.
     pub const fn keys(mut self, keys: usize) -> Self {
         self.keys = keys;
         self
     }
 
-    /// Has a stream for each key, also where the source has one for all.
+    /// Uses a stream per key, even if the source has interest streams.
     pub const fn per_key(mut self) -> Self {
         self.per_key = true;
         self
     }
 
-    /// Uses this number wherever not all are to be the same: in hash tables, and in how long one waits.
+    /// Sets the seed of hash tables and of the jitter of back-offs.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Makes them. Nothing is known before they [run](KeyedInformers::run).
+    /// Builds the informers. They are empty until they [run](KeyedInformers::run).
     #[must_use]
     pub fn build(self) -> KeyedInformers<F, T> {
         let Self { source, by, find, filter, limits, seed, linger, keys, per_key } = self;
-        let holdings = Arc::new(Holdings::new(seed, keys, linger));
+        let keyed_cache = Arc::new(KeyedCache::new(seed, keys, linger));
         let (report, streams) = (Mutex::default(), AtomicU64::new(0));
-        KeyedInformers::new(Shared {
+        KeyedInformers::new(KeyedShared {
             source,
             by,
             find,
@@ -116,7 +120,7 @@ impl<F: Text, T: Object> KeyedBuilder<F, T> {
             seed,
             linger,
             per_key,
-            holdings,
+            keyed_cache,
             progress: Progress::default(),
             report,
             streams,

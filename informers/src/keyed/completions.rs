@@ -1,4 +1,4 @@
-//! Keys that become complete, one after another.
+//! The sequence of keys that become complete.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,37 +6,40 @@ use std::sync::Arc;
 use machinery_objects::{EditNumber, Object};
 
 use super::informers::KeyedInformers;
-use super::shared::{Shared, Text};
+use super::shared::{KeyedShared, SelectorKey};
 
-/// Keys that become complete, also those of which nothing is there, and those that do once more where a source was restored.
-pub struct Completions<F: Text, T: Send + Sync + 'static> {
-    shared: Arc<Shared<F, T>>,
-    told: EditNumber,
+/// The keys that become complete, including empty ones, and those that are completed again after a
+/// restore of the source.
+pub struct Completions<F: SelectorKey, T: Send + Sync + 'static> {
+    shared: Arc<KeyedShared<F, T>>,
+    last_number: EditNumber,
 }
 
-impl<F: Text, T: Object> KeyedInformers<F, T> {
-    /// Tells of each key that is complete, and of each that becomes so: then all that is under it can be read. It costs nothing while
-    /// nobody asks: who comes late is told of those that are complete by then.
+impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
+    /// Returns the keys that are complete now, and then each that becomes so: from then on all its
+    /// objects can be read. Costs nothing between calls; a late caller receives the keys that are
+    /// complete by then.
     #[must_use]
     pub fn completions(&self) -> Completions<F, T> {
-        Completions { shared: self.shared().clone(), told: EditNumber::FIRST }
+        Completions { shared: self.shared().clone(), last_number: EditNumber::FIRST }
     }
 }
 
-impl<F: Text, T: Send + Sync + 'static> Completions<F, T> {
-    /// Waits for the next ones, each with its [number](super::Interest::completed), in their order. `None`: the informers have stopped.
+impl<F: SelectorKey, T: Send + Sync + 'static> Completions<F, T> {
+    /// Waits for the next keys, in order, each with its [number](super::Interest::completed).
+    /// Returns `None` once the informers have stopped.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses no key.
     pub async fn next(&mut self) -> Option<Vec<(EditNumber, F)>> {
         loop {
-            let holdings = &self.shared.holdings;
-            let listener = holdings.listen();
-            let complete = holdings.complete_since(self.told);
+            let keyed_cache = &self.shared.keyed_cache;
+            let listener = keyed_cache.listen();
+            let complete = keyed_cache.complete_since(self.last_number);
             if let Some((last, _)) = complete.last() {
-                self.told = *last;
+                self.last_number = *last;
                 return Some(complete);
             }
-            if holdings.is_closed() {
+            if keyed_cache.is_closed() {
                 return None;
             }
             listener.await;
@@ -44,8 +47,8 @@ impl<F: Text, T: Send + Sync + 'static> Completions<F, T> {
     }
 }
 
-impl<F: Text, T: Send + Sync + 'static> fmt::Debug for Completions<F, T> {
+impl<F: SelectorKey, T: Send + Sync + 'static> fmt::Debug for Completions<F, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completions").field("told", &self.told).finish_non_exhaustive()
+        f.debug_struct("Completions").field("last_number", &self.last_number).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
-//! A stream of interest as a machine: which keys it is opened with, which edit comes next, and what becomes of what is held.
+//! The state machine of an interest stream: its opening, its edits, and its breaks.
 //!
-//! A request is bounded, and so a stream is opened with as many keys as go into one; `edits` brings the rest. Keys are *known*
-//! when all of them has come: with those a stream that breaks is opened again after what it told last. All others are added
-//! anew, and what is held under them stays until it has been seen what is there.
+//! A request has a maximum size, so a stream is opened with as many keys as fit and `edits` add the
+//! others. Keys are *known* once all their objects were received: a broken stream resumes with
+//! those after its last version. All others are added again, and their cached objects stay until
+//! the partial relist of their key is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -11,31 +12,31 @@ use std::time::Instant;
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::edits::Edit;
-use super::progress::Shown;
-use super::refused::RefusedKeys;
-use super::room::Room;
-use super::wanted::Tenure;
-use crate::reflect::{Backoff, Effect, Found, Limits, Trouble};
+use super::interest_counts::Tenure;
+use super::progress::ShownVersion;
+use super::refused_keys::RefusedKeys;
+use super::request_budget::RequestBudget;
+use crate::reflect::{Backoff, Effect, ReflectorError, ReflectorLimits, SourceObject};
 
-/// What happened.
-pub(crate) enum Input<T> {
-    /// What [`Editor::due`] said is past; or other keys are wanted.
+/// An input of the state machine.
+pub(crate) enum StreamInput<T> {
+    /// [`Editor::due`] has passed, or the desired keys changed.
     Time,
     Opened,
-    /// It did not open, or ended so.
+    /// The stream could not be opened, or ended with an error.
     Failed(WatchError),
     Ended,
-    Event(WatchEvent<Found<T>>),
+    Event(WatchEvent<SourceObject<T>>),
     Edited(EditNumber),
     NotEdited(WatchError),
-    /// There is no room for what came, and it was left out with all after it.
+    /// The cache is full: this change and the rest of the batch were dropped.
     Full,
 }
 
-/// What to ask the source for.
+/// A request to the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order<F> {
-    /// In place of whatever was under way.
+pub(crate) enum StreamCommand<F> {
+    /// Opens a stream in place of the current one.
     Open {
         keys: BTreeMap<F, Tenure>,
         after: Option<ResourceVersion>,
@@ -44,227 +45,233 @@ pub(crate) enum Order<F> {
         remove: BTreeSet<F>,
         add: BTreeMap<F, Tenure>,
     },
-    /// Nothing, and drop what is under way, until [`Editor::due`].
+    /// Closes the stream, until [`Editor::due`].
     Wait,
 }
 
-/// The machine. `F` is what keys are.
+/// The state machine of an interest stream, for keys of type `F`.
 pub(crate) struct Editor<F> {
-    pub(super) limits: Limits,
-    pub(super) phase: Phase,
+    pub(super) limits: ReflectorLimits,
+    pub(super) phase: StreamPhase,
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
-    /// The keys that are wanted.
-    pub(super) wanted: BTreeMap<F, Tenure>,
-    /// Those that the source was asked for. They are known, but for what an edit adds, if all is `whole`.
-    pub(super) asked: BTreeMap<F, Tenure>,
+    /// The keys with an interest.
+    pub(super) desired: BTreeMap<F, Tenure>,
+    /// The keys requested from the source, all known if `all_known`, but for those of the
+    /// edit in flight.
+    pub(super) requested: BTreeMap<F, Tenure>,
     pub(super) edit: Option<Edit<F>>,
-    /// No edit is made before.
+    /// The earliest time of the next edit.
     pub(super) not_before: Option<Instant>,
-    /// Of edits that the source did not make.
-    pub(super) refusals: Backoff,
-    /// So many keys go into a request, as far as is known of what the source takes; and whether more may.
-    pub(super) part: usize,
-    pub(super) grows: bool,
-    /// Keys that the source refused, each alone.
+    /// The back-off of rejected edits.
+    pub(super) edit_backoff: Backoff,
+    /// The number of keys that the source accepts in a request, as far as is known; and whether to
+    /// try more.
+    pub(super) batch: usize,
+    pub(super) batch_grows: bool,
+    /// Keys that the source rejects, each even alone.
     pub(super) refused: RefusedKeys<F>,
-    /// Of keys that are known all has been told up to here.
-    pub(super) reached: Option<ResourceVersion>,
-    /// Whether a version that is not greater is not later.
+    /// The version up to which all events of the known keys were received.
+    pub(super) resume_version: Option<ResourceVersion>,
+    /// Whether versions are ordered: a version that is not greater is not later.
     pub(super) ordered: bool,
-    pub(super) whole: bool,
-    /// Keys that are not asked for as they are wanted.
+    pub(super) all_known: bool,
+    /// Keys that differ between `desired` and `requested`.
     pub(super) dirty: BTreeSet<F>,
-    /// Those of them that were known, and of which what is held is old.
+    /// Dirty keys that were known, with outdated cached objects.
     pub(super) stale: BTreeSet<F>,
-    /// What is held under those that are stale is of a time that never was: the source was restored.
-    pub(super) lost: bool,
-    /// Those that are so since somebody looked.
+    /// The objects of the stale keys predate a restore of the source.
+    pub(super) pre_restore: bool,
+    /// Keys that became outdated by a restore since the last call of `take_outdated`.
     pub(super) outdated: Vec<(F, Tenure)>,
-    /// The source showed less than it once did, and has not shown since that it has it all.
-    pub(super) doubted: bool,
-    /// What the source is to say is complete.
-    pub(super) awaited: Option<Awaited>,
-    /// Since when the source shows less than it did, each time that it was asked.
-    pub(super) behind: Option<Instant>,
-    /// When the stream began, and how often it has told since what was not known.
+    /// The source was behind an earlier version, and has not caught up since.
+    pub(super) is_doubtful: bool,
+    /// The completion that the source has to confirm.
+    pub(super) awaited: Option<AwaitedCompletion>,
+    /// Since when every answer of the source has been behind.
+    pub(super) behind_since: Option<Instant>,
+    /// When the stream was opened, and how many events beyond its initial state it has sent.
     pub(super) began: Instant,
-    pub(super) news: u64,
+    pub(super) progress_events: u64,
 }
 
-/// The source is to say that something is complete: an edit, or the keys that it was opened with. That it says other things
-/// does not put this off for ever.
+/// A completion that the source has to confirm: of an edit, or of the keys of the opening. Other
+/// events do not extend its deadline for ever.
 #[derive(Clone, Copy)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedCompletion {
     pub(super) began: Instant,
-    /// When the last object came.
-    pub(super) told: Instant,
+    /// When the last object was received.
+    pub(super) last_object: Instant,
     pub(super) objects: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
-    /// With no key wanted there is nothing to ask for.
+pub(super) enum StreamPhase {
+    /// There are no keys, and no stream.
     Idle,
     Waiting,
     Opening {
-        anew: bool,
+        relists: bool,
     },
-    /// It was opened, and its first keys are not complete.
+    /// The stream is open, and its first keys are not complete.
     Beginning {
-        anew: bool,
+        relists: bool,
     },
     Going,
 }
 
 impl<F: Ord + Clone + Display> Editor<F> {
-    pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
+    pub(crate) fn new(limits: ReflectorLimits, ordered: bool, seed: u64, now: Instant) -> Self {
         Self {
             limits: limits.bounded(),
-            phase: Phase::Idle,
+            phase: StreamPhase::Idle,
             due: now,
             backoff: Backoff::new(seed),
-            wanted: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            desired: BTreeMap::new(),
+            requested: BTreeMap::new(),
             edit: None,
             not_before: None,
-            refusals: Backoff::new(!seed),
-            part: usize::MAX,
-            grows: true,
+            edit_backoff: Backoff::new(!seed),
+            batch: usize::MAX,
+            batch_grows: true,
             refused: RefusedKeys::new(seed.rotate_left(32)),
-            reached: None,
+            resume_version: None,
             ordered,
-            whole: false,
+            all_known: false,
             dirty: BTreeSet::new(),
             stale: BTreeSet::new(),
-            lost: false,
+            pre_restore: false,
             outdated: Vec::new(),
-            doubted: false,
+            is_doubtful: false,
             awaited: None,
-            behind: None,
+            behind_since: None,
             began: now,
-            news: 0,
+            progress_events: 0,
         }
     }
 
-    /// When [`Input::Time`] is to come, unless something else does. `None`: never.
+    /// When [`StreamInput::Time`] is due, if there is no other input before; `None` for never.
     pub(crate) fn due(&self) -> Option<Instant> {
         let edit = self.not_before.or_else(|| self.refused.due());
-        let edit = edit.filter(|_| self.phase == Phase::Going && self.edit.is_none());
+        let edit = edit.filter(|_| self.phase == StreamPhase::Going && self.edit.is_none());
         let due = [edit, self.overdue()].into_iter().flatten().fold(self.due, Instant::min);
-        (self.phase != Phase::Idle).then_some(due)
+        (self.phase != StreamPhase::Idle).then_some(due)
     }
 
-    /// The version up to which all is shown that was ever known of keys that are wanted; while some of that is old, none.
-    pub(crate) fn shown(&self) -> Shown<'_> {
-        match &self.reached {
-            _ if self.doubted || (self.lost && !self.stale.is_empty()) => Shown::Doubtful,
-            Some(version) if self.whole && self.stale.is_empty() => Shown::UpTo(version),
-            _ => Shown::AsBefore,
+    /// The version up to which all keys that were ever complete are shown; none while some are
+    /// stale.
+    pub(crate) fn shown(&self) -> ShownVersion<'_> {
+        match &self.resume_version {
+            _ if self.is_doubtful || (self.pre_restore && !self.stale.is_empty()) => ShownVersion::Doubtful,
+            Some(version) if self.all_known && self.stale.is_empty() => ShownVersion::UpTo(version),
+            _ => ShownVersion::AsBefore,
         }
     }
 
-    /// The keys of which it has become known that what is held under them is of a time that never was.
+    /// Takes the keys with objects that turned out to predate a restore.
     pub(crate) fn take_outdated(&mut self) -> Vec<(F, Tenure)> {
         std::mem::take(&mut self.outdated)
     }
 
-    /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
-    pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
+    /// Changes the desired keys; [`StreamInput::Time`] has to follow.
+    pub(crate) fn set_desired(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
             self.stale.remove(&key);
             self.refused.forget(&key);
             if let Some(tenure) = tenure {
                 self.dirty.insert(key.clone());
-                self.wanted.insert(key, tenure);
+                self.desired.insert(key, tenure);
                 continue;
             }
-            self.wanted.remove(&key);
-            // Of one that the source was never asked for nothing is to be taken back.
-            if self.asked.contains_key(&key) {
+            self.desired.remove(&key);
+            // A key that was never requested need not be removed.
+            if self.requested.contains_key(&key) {
                 self.dirty.insert(key);
             } else {
                 self.dirty.remove(&key);
             }
         }
-        self.lost &= !self.stale.is_empty();
+        self.pre_restore &= !self.stale.is_empty();
     }
 
-    /// Goes on. No order: what is under way goes on too.
+    /// Processes an input. Without a command the stream continues.
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
-        input: Input<T>,
+        input: StreamInput<T>,
         effects: &mut Vec<Effect<T>>,
         complete: &mut Vec<(F, Tenure)>,
-    ) -> Option<Order<F>> {
+    ) -> Option<StreamCommand<F>> {
         match input {
-            Input::Time => self.time(now, effects),
-            Input::Opened => {
-                if let Phase::Opening { anew } = self.phase {
-                    self.phase = Phase::Beginning { anew };
+            StreamInput::Time => self.time(now, effects),
+            StreamInput::Opened => {
+                if let StreamPhase::Opening { relists } = self.phase {
+                    self.phase = StreamPhase::Beginning { relists };
                     self.due = now + self.limits.silence;
-                    self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
-                    (self.began, self.news) = (now, 0);
+                    self.awaited = Some(AwaitedCompletion { began: now, last_object: now, objects: 0 });
+                    (self.began, self.progress_events) = (now, 0);
                 }
                 None
             }
-            Input::Failed(error) => Some(self.failed(now, error, effects)),
-            Input::Ended => Some(self.ended(now, effects)),
-            Input::Event(event) => self.event(now, event, effects, complete),
-            Input::Edited(number) => {
+            StreamInput::Failed(error) => Some(self.failed(now, error, effects)),
+            StreamInput::Ended => Some(self.ended(now, effects)),
+            StreamInput::Event(event) => self.event(now, event, effects, complete),
+            StreamInput::Edited(number) => {
                 let edit = self.edit.as_mut()?;
                 edit.number = Some(number);
                 self.echo(now, None, effects, complete)
             }
-            Input::NotEdited(error) => self.not_edited(now, error, effects),
-            Input::Full => Some(self.full(now, effects)),
+            StreamInput::NotEdited(error) => self.not_edited(now, error, effects),
+            StreamInput::Full => Some(self.full(now, effects)),
         }
     }
 
-    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order<F>> {
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<StreamCommand<F>> {
         match self.phase {
-            Phase::Idle if self.wanted.is_empty() => None,
-            Phase::Idle => Some(self.open(now, effects)),
-            Phase::Waiting if now >= self.due => Some(self.open(now, effects)),
-            Phase::Waiting => None,
-            Phase::Opening { .. } if now >= self.due => {
+            StreamPhase::Idle if self.desired.is_empty() => None,
+            StreamPhase::Idle => Some(self.open(now, effects)),
+            StreamPhase::Waiting if now >= self.due => Some(self.open(now, effects)),
+            StreamPhase::Waiting => None,
+            StreamPhase::Opening { .. } if now >= self.due => {
                 Some(self.failed(now, SourceError::TimedOut.into(), effects))
             }
-            Phase::Beginning { .. } | Phase::Going if now >= self.due => {
-                effects.push(Effect::Troubled(Trouble::Silent(self.limits.silence)));
-                self.behind = None;
+            StreamPhase::Beginning { .. } | StreamPhase::Going if now >= self.due => {
+                effects.push(Effect::Failed(ReflectorError::Silent(self.limits.silence)));
+                self.behind_since = None;
                 self.abandon(now, effects);
                 Some(self.open(now, effects))
             }
-            Phase::Beginning { .. } | Phase::Going if self.overdue().is_some_and(|due| now >= due) => {
-                Some(self.give_up(now, Trouble::NoEnd, effects))
+            StreamPhase::Beginning { .. } | StreamPhase::Going
+                if self.overdue().is_some_and(|due| now >= due) =>
+            {
+                Some(self.give_up(now, ReflectorError::NoEnd, effects))
             }
-            Phase::Going => self.edit(now, effects),
-            Phase::Opening { .. } | Phase::Beginning { .. } => None,
+            StreamPhase::Going => self.edit(now, effects),
+            StreamPhase::Opening { .. } | StreamPhase::Beginning { .. } => None,
         }
     }
 
-    /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
-    /// than go into the request are added by edits; so are those that were refused, unless there are no others.
-    pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        self.asked.retain(|key, tenure| self.wanted.get(key) == Some(tenure));
-        let resumes = self.whole && self.asked.keys().any(|key| !self.refused.has(key));
+    /// Resumes with the known keys after the last version; without known keys, opens a stream with
+    /// the state of the desired ones. Keys that do not fit are added by edits, and so are rejected
+    /// ones unless there are no others.
+    pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> StreamCommand<F> {
+        self.requested.retain(|key, tenure| self.desired.get(key) == Some(tenure));
+        let resumes = self.all_known && self.requested.keys().any(|key| !self.refused.has(key));
         let keys = if resumes {
-            std::mem::take(&mut self.asked)
+            std::mem::take(&mut self.requested)
         } else {
-            self.forget();
-            self.asked.clear();
+            self.forget_known();
+            self.requested.clear();
             self.dirty.clear();
-            self.wanted.clone()
+            self.desired.clone()
         };
         let are_refused = keys.keys().all(|key| self.refused.has(key));
         let alone = are_refused.then(|| self.refused.next()).flatten();
-        let mut room = Room::new(&self.limits, self.part);
+        let mut budget = RequestBudget::new(&self.limits, self.batch);
         for (key, tenure) in keys {
             let is_left_out = self.refused.has(&key) && alone.as_ref() != Some(&key);
-            if !is_left_out && room.takes(&key) {
-                self.asked.insert(key, tenure);
+            if !is_left_out && budget.take(&key) {
+                self.requested.insert(key, tenure);
                 continue;
             }
             if resumes {
@@ -272,25 +279,25 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
             self.dirty.insert(key);
         }
-        if self.asked.is_empty() {
-            // There is nothing to worry about.
-            effects.push(Effect::Well);
-            self.phase = Phase::Idle;
-            return Order::Wait;
+        if self.requested.is_empty() {
+            // Without keys there is nothing to fail.
+            effects.push(Effect::Recovered);
+            self.phase = StreamPhase::Idle;
+            return StreamCommand::Wait;
         }
-        self.phase = Phase::Opening { anew: !resumes };
+        self.phase = StreamPhase::Opening { relists: !resumes };
         self.due = now + self.limits.answer_time;
         if !resumes {
-            effects.push(Effect::Begin);
+            effects.push(Effect::BeginRelist);
         }
-        let after = self.reached.clone().filter(|_| resumes);
-        Order::Open { keys: self.asked.clone(), after }
+        let after = self.resume_version.clone().filter(|_| resumes);
+        StreamCommand::Open { keys: self.requested.clone(), after }
     }
 
-    /// When what is awaited has not come in time.
+    /// The deadline of the awaited completion.
     fn overdue(&self) -> Option<Instant> {
-        let Awaited { began, told, .. } = self.awaited?;
-        Some((told + self.limits.answer_time).min(began + self.limits.list_time))
+        let AwaitedCompletion { began, last_object, .. } = self.awaited?;
+        Some((last_object + self.limits.answer_time).min(began + self.limits.list_time))
     }
 }
 

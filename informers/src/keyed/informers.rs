@@ -1,4 +1,4 @@
-//! Keyed informers as their users have them.
+//! The public interface of keyed informers.
 
 use std::fmt;
 use std::future::Future;
@@ -12,110 +12,113 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::guard::Interest;
-use super::holdings::{Name, Refused};
-use super::shared::{KeyedCounts, Shared, Text};
-use super::texts::text_of;
+use super::keyed_cache::{AcquireRefusal, Name};
+use super::selector_text::text_of;
+use super::shared::{KeyedCounts, KeyedShared, SelectorKey};
 use super::{per_key, stream};
-use crate::deliver::{Closed, Events, Lag, Registration, Told, spawn};
+use crate::deliver::{Closed, Delivery, Events, Lag, Registration, spawn};
 use crate::lookup::{Lookup, LookupSnapshot};
-use crate::reflect::Trouble;
+use crate::reflect::ReflectorError;
 
-/// The objects under the keys that somebody is interested in; of others nothing comes.
+/// Informers of the objects under acquired keys, for instance of one VNI each; other objects are
+/// not received.
 ///
-/// Where the source has streams of interest one of them does it all: it is edited as keys come and go, and an object is told once. From
-/// any other source each key has a stream of its own, and an object that goes from one key to another may be under both, or under
-/// none, until both have told.
+/// If the source has interest streams, one stream serves all keys and is edited as keys are
+/// acquired and released. On other sources each key has a stream of its own; an object that moves
+/// between keys may then be under both, or under none, until both streams have delivered the
+/// change.
 ///
-/// Cheap to clone. They are made by a [builder](Self::builder), and know nothing until they [run](Self::run).
-pub struct KeyedInformers<F: Text, T: Send + Sync + 'static>(Arc<Inner<F, T>>);
+/// Cheap to clone. Created by a [builder](Self::builder), and empty until they [run](Self::run).
+pub struct KeyedInformers<F: SelectorKey, T: Send + Sync + 'static>(Arc<Inner<F, T>>);
 
-struct Inner<F: Text, T: Send + Sync + 'static> {
-    shared: Arc<Shared<F, T>>,
+struct Inner<F: SelectorKey, T: Send + Sync + 'static> {
+    shared: Arc<KeyedShared<F, T>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    runs: AtomicBool,
+    has_run: AtomicBool,
 }
 
-/// Why there is no interest in a key.
+/// The reason why a key cannot be acquired.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum NotAcquired {
-    /// There are as many keys as there may be.
+pub enum AcquireError {
+    /// The limit of keys is reached.
     #[error("there are {limit} keys already: drop the interest in some, or allow more")]
     TooMany {
-        /// How many there may be.
+        /// The limit.
         limit: usize,
     },
-    /// Nothing can be selected by it.
+    /// The key is not valid in a selector.
     #[error("nothing can be selected by the key {key:?}: {reason}")]
     Unselectable {
-        /// Its text, or its beginning.
+        /// Its text, or the beginning of it.
         key: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// They have stopped.
+    /// The informers have stopped.
     #[error("the informers have stopped: make others")]
     Closed,
 }
 
-/// How keyed informers are, for people and for health checks.
+/// The state of keyed informers, for people and for health checks.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct KeyedState {
-    /// How many keys there are.
+    /// Number of keys.
     pub keys: usize,
-    /// Of them, how many are complete.
+    /// Number of complete keys.
     pub complete: usize,
-    /// How many interests there are in them.
+    /// Number of interests.
     pub interests: usize,
-    /// How many names there are.
+    /// Number of names.
     pub names: usize,
-    /// How many are told.
+    /// Number of handlers.
     pub handlers: usize,
-    /// How far they are behind: the most of any, and the panics of all that there are.
+    /// The maximum lag of the handlers, and the sum of their panics.
     pub lag: Lag,
-    /// How many streams there are.
+    /// Number of streams.
     pub streams: u64,
-    /// For how long nothing has come from the source.
+    /// Time since the last event of the source.
     pub silent_for: Option<Duration>,
-    /// How many of them are not up to date.
+    /// Number of streams with an error.
     pub troubled: usize,
-    /// What keeps one of these from being so. It is tried again.
-    pub trouble: Option<Trouble>,
-    /// Objects that cannot be read, a thousand of them. One stream cannot say under which key such an object is: it stays here
-    /// until it is read or gone, or all is told anew, or nobody is interested in anything.
+    /// The error of one of them; it is retried.
+    pub trouble: Option<ReflectorError>,
+    /// Unreadable objects, at most a thousand. On one stream the key of such an object is unknown,
+    /// so it stays here until it is readable or deleted, all keys are relisted, or no interest is
+    /// left.
     pub unreadable: Vec<Unreadable>,
-    /// What has happened.
+    /// Counters.
     pub counts: KeyedCounts,
 }
 
-/// A key has no longer text.
-const LONGEST: usize = 512;
+/// Maximum length of a key's text.
+const MAX_KEY_BYTES: usize = 512;
 
-impl<F: Text, T: Object> KeyedInformers<F, T> {
-    pub(super) fn new(shared: Shared<F, T>) -> Self {
+impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
+    pub(super) fn new(shared: KeyedShared<F, T>) -> Self {
         Self(Arc::new(Inner {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            runs: AtomicBool::new(false),
+            has_run: AtomicBool::new(false),
         }))
     }
 
-    pub(super) fn shared(&self) -> &Arc<Shared<F, T>> {
+    pub(super) fn shared(&self) -> &Arc<KeyedShared<F, T>> {
         &self.0.shared
     }
 
-    /// Keeps what is wanted up to date and tells handlers, until the token is cancelled; returns when the last handler's call
-    /// has.
+    /// Runs the streams and the handlers until the token is cancelled; returns when the last
+    /// running handler call has returned.
     ///
-    /// It needs a tokio runtime with time. They run once: a second run ends at once.
+    /// Needs a tokio runtime with time. They run once: a second run returns at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<F, T> {
         let inner = self.0.clone();
         async move {
-            let Inner { shared, tasks, stopping: stop, runs } = &*inner;
-            if runs.swap(true, Ordering::AcqRel) {
+            let Inner { shared, tasks, stopping: stop, has_run } = &*inner;
+            if has_run.swap(true, Ordering::AcqRel) {
                 return;
             }
             let streams = async {
@@ -124,7 +127,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
                     None => per_key::run(shared, tasks).await,
                 }
             };
-            let closing = Closing(&inner);
+            let closing = KeyedCloseOnDrop(&inner);
             tokio::select! {
                 biased;
                 () = stopping.cancelled() => {}
@@ -137,106 +140,111 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         }
     }
 
-    /// An interest in a key. The first makes what is under it known, and dropping the last lets it go.
+    /// Acquires an interest in a key. The first one starts caching its objects, and dropping the
+    /// last one releases them.
     ///
     /// # Errors
-    /// There are too many keys, nothing can be selected by this one, or they have stopped.
-    pub fn acquire(&self, key: F) -> Result<Interest<F, T>, NotAcquired> {
+    /// The limit of keys is reached, the key is not valid in a selector, or the informers have
+    /// stopped.
+    pub fn acquire(&self, key: F) -> Result<Interest<F, T>, AcquireError> {
         let shared = &self.0.shared;
         let text = text_of(&key)
-            .map_err(|error| NotAcquired::Unselectable { key: String::new(), reason: error.to_string() })?;
+            .map_err(|error| AcquireError::Unselectable { key: String::new(), reason: error.to_string() })?;
         let unselectable =
-            |reason: String| NotAcquired::Unselectable { key: text.chars().take(64).collect(), reason };
+            |reason: String| AcquireError::Unselectable { key: text.chars().take(64).collect(), reason };
         if text.is_empty() {
-            return Err(unselectable("it is empty, and what has no value is under no key".into()));
+            return Err(unselectable("it is empty, and an object without a value has no key".into()));
         }
-        if text.len() > LONGEST {
-            return Err(unselectable(format!("it is longer than {LONGEST} bytes")));
+        if text.len() > MAX_KEY_BYTES {
+            return Err(unselectable(format!("it is longer than {MAX_KEY_BYTES} bytes")));
         }
-        per_key::under(&shared.filter, &shared.by, &text).map_err(|error| unselectable(error.to_string()))?;
-        match shared.holdings.acquire(&key, Instant::now().into_std()) {
+        per_key::filter_for_key(&shared.filter, &shared.by, &text)
+            .map_err(|error| unselectable(error.to_string()))?;
+        match shared.keyed_cache.acquire(&key, Instant::now().into_std()) {
             Ok(tenure) => Ok(Interest { shared: shared.clone(), key, tenure }),
-            Err(Refused::TooMany(limit)) => Err(NotAcquired::TooMany { limit }),
-            Err(Refused::Closed) => Err(NotAcquired::Closed),
+            Err(AcquireRefusal::TooMany(limit)) => Err(AcquireError::TooMany { limit }),
+            Err(AcquireRefusal::Closed) => Err(AcquireError::Closed),
         }
     }
 
-    /// Who has an object of this name.
+    /// Returns the holder of a name.
     #[must_use]
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, Arc<T>> {
-        self.0.shared.holdings.names.held(name).map_or(Lookup::Absent, |held| held.lookup())
+        self.0.shared.keyed_cache.names.holders(name).map_or(Lookup::Absent, |held| held.lookup())
     }
 
-    /// As [`lookup`](Self::lookup), but where several have one the latest version decides, if versions are ordered.
+    /// As [`lookup`](Self::lookup), but several holders are resolved to the latest version, if
+    /// versions are ordered.
     #[must_use]
     pub fn newest(&self, name: &ObjectKey) -> Lookup<F, Arc<T>> {
-        self.0.shared.holdings.names.held(name).map_or(Lookup::Absent, |held| held.newest())
+        self.0.shared.keyed_cache.names.holders(name).map_or(Lookup::Absent, |held| held.newest())
     }
 
-    /// All there is, as of one moment: by name, or by key.
+    /// Returns a snapshot of all objects, by name and by key.
     #[must_use]
     pub fn read(&self) -> LookupSnapshot<F, Arc<T>> {
-        self.0.shared.holdings.names.read()
+        self.0.shared.keyed_cache.names.read()
     }
 
-    /// Calls a function with what becomes of each object under each key, one at a time, beginning with what is there. Whatever
-    /// changes of a name is told: so whoever lets an ambiguous name rest hears of its end.
+    /// Adds an event handler, called with one event at a time, first with those of the cached
+    /// objects. Each change of a name is an event, so also the end of an ambiguity.
     ///
     /// # Errors
-    /// They have stopped.
+    /// The informers have stopped.
     ///
     /// # Panics
     /// Outside a tokio runtime.
-    pub fn handle(
+    pub fn add_handler(
         &self,
         mut handle: impl FnMut(&F, Event<Arc<T>>) + Send + 'static,
     ) -> Result<Registration, Closed> {
         let events = self.events()?;
-        let of_objects = move |told: Told<Name<F>, Arc<T>>| match told {
-            Told::Event((key, _), event) => handle(&key, event),
-            Told::Mark(_) => {}
+        let of_objects = move |delivery: Delivery<Name<F>, Arc<T>>| match delivery {
+            Delivery::Event((key, _), event) => handle(&key, event),
+            Delivery::Mark(_) => {}
         };
         Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
     }
 
-    /// The same for whoever asks, one by one, with marks: after all that is there at the beginning, and whenever a key has become
-    /// complete, with the number that its [interest](Interest::completed) has.
+    /// Adds an event handler that pulls its events and marks one by one. A mark follows the initial
+    /// objects, and each key that becomes complete, with the number of its
+    /// [interest](Interest::completed).
     ///
     /// # Errors
-    /// They have stopped.
+    /// The informers have stopped.
     pub fn events(&self) -> Result<Events<(F, ObjectKey), Arc<T>>, Closed> {
-        let holdings = &self.0.shared.holdings;
-        let events = holdings.hub.register(
+        let keyed_cache = &self.0.shared.keyed_cache;
+        let events = keyed_cache.hub.register(
             Instant::now().into_std(),
-            || holdings.names.read(),
+            || keyed_cache.names.read(),
             |names, each| {
                 names.iter().for_each(|(key, name, object)| each(&(key.clone(), name.clone()), object));
             },
         )?;
-        holdings.mark_complete();
+        keyed_cache.mark_complete();
         Ok(events)
     }
 
-    /// What their source can do.
+    /// Returns the capabilities of the source.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.0.shared.source.capabilities()
     }
 
-    /// How they are.
+    /// Returns the state of the informers.
     #[must_use]
     pub fn state(&self) -> KeyedState {
         self.0.state()
     }
 }
 
-impl<F: Text, T: Object> Inner<F, T> {
+impl<F: SelectorKey, T: Object> Inner<F, T> {
     fn state(&self) -> KeyedState {
         let shared = &self.shared;
-        let (keys, interests, complete) = shared.holdings.counts();
+        let (keys, interests, complete) = shared.keyed_cache.counts();
         let now = Instant::now().into_std();
-        let (handlers, lag) = (shared.holdings.hub.len(), shared.holdings.hub.lag(now));
-        let names = shared.holdings.names.read().len();
+        let (handlers, lag) = (shared.keyed_cache.hub.len(), shared.keyed_cache.hub.lag(now));
+        let names = shared.keyed_cache.names.read().len();
         let report = shared.report.lock();
         KeyedState {
             keys,
@@ -246,7 +254,7 @@ impl<F: Text, T: Object> Inner<F, T> {
             handlers,
             lag,
             streams: shared.streams.load(Ordering::Relaxed),
-            silent_for: report.heard.map(|heard| now.saturating_duration_since(heard)),
+            silent_for: report.last_event.map(|last_event| now.saturating_duration_since(last_event)),
             troubled: report.troubles.len(),
             trouble: report.troubles.values().next().cloned(),
             unreadable: if keys == 0 { Vec::new() } else { report.unreadable() },
@@ -256,28 +264,28 @@ impl<F: Text, T: Object> Inner<F, T> {
 }
 
 #[cfg(feature = "prometheus")]
-impl<F: Text, T: Object> KeyedInformers<F, T> {
-    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::Observed> {
+impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
+    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::ObservedInformer> {
         let observed: std::sync::Weak<Inner<F, T>> = Arc::downgrade(&self.0);
         observed
     }
 }
 
 #[cfg(feature = "prometheus")]
-impl<F: Text, T: Object> crate::metrics::Observed for Inner<F, T> {
-    fn look(&self) -> crate::metrics::Seen {
-        crate::metrics::Seen::Keyed(Box::new(self.state()))
+impl<F: SelectorKey, T: Object> crate::metrics::ObservedInformer for Inner<F, T> {
+    fn observe(&self) -> crate::metrics::ObservedState {
+        crate::metrics::ObservedState::Keyed(Box::new(self.state()))
     }
 }
 
-/// Lets go of keys that have lingered long enough, for ever.
-async fn linger<F: Text, T: Object>(shared: &Shared<F, T>) {
+/// Releases keys at the end of their linger time, for ever.
+async fn linger<F: SelectorKey, T: Object>(shared: &KeyedShared<F, T>) {
     if shared.linger.is_zero() {
         std::future::pending::<()>().await;
     }
     loop {
-        let listener = shared.holdings.listen_wants();
-        match shared.holdings.let_linger(Instant::now().into_std()) {
+        let listener = shared.keyed_cache.listen_interests();
+        match shared.keyed_cache.expire_lingering(Instant::now().into_std()) {
             None => listener.await,
             Some(due) => tokio::select! {
                 biased;
@@ -288,40 +296,40 @@ async fn linger<F: Text, T: Object>(shared: &Shared<F, T>) {
     }
 }
 
-/// Lets all go, also where the run was dropped: nobody is to wait for ever.
-struct Closing<'a, F: Text, T: Send + Sync + 'static>(&'a Inner<F, T>);
+/// Closes the informers, also when their run is dropped, so that no waiter waits for ever.
+struct KeyedCloseOnDrop<'a, F: SelectorKey, T: Send + Sync + 'static>(&'a Inner<F, T>);
 
-impl<F: Text, T: Send + Sync + 'static> Drop for Closing<'_, F, T> {
+impl<F: SelectorKey, T: Send + Sync + 'static> Drop for KeyedCloseOnDrop<'_, F, T> {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl<F: Text, T: Send + Sync + 'static> Inner<F, T> {
+impl<F: SelectorKey, T: Send + Sync + 'static> Inner<F, T> {
     fn close(&self) {
-        self.shared.holdings.close(Instant::now().into_std());
-        self.shared.progress.end();
+        self.shared.keyed_cache.close(Instant::now().into_std());
+        self.shared.progress.close();
         self.stopping.cancel();
         self.tasks.close();
     }
 }
 
-/// Nobody can make them run any more.
-impl<F: Text, T: Send + Sync + 'static> Drop for Inner<F, T> {
+/// Closes informers that were dropped before they ran.
+impl<F: SelectorKey, T: Send + Sync + 'static> Drop for Inner<F, T> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl<F: Text, T: Send + Sync + 'static> Clone for KeyedInformers<F, T> {
+impl<F: SelectorKey, T: Send + Sync + 'static> Clone for KeyedInformers<F, T> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<F: Text, T: Send + Sync + 'static> fmt::Debug for KeyedInformers<F, T> {
+impl<F: SelectorKey, T: Send + Sync + 'static> fmt::Debug for KeyedInformers<F, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (keys, interests, complete) = self.0.shared.holdings.counts();
+        let (keys, interests, complete) = self.0.shared.keyed_cache.counts();
         f.debug_struct("KeyedInformers")
             .field("keys", &keys)
             .field("interests", &interests)

@@ -1,8 +1,8 @@
-//! Informers by key: which objects one hears of is what one holds.
+//! Keyed informers: informers of the objects under acquired keys.
 //!
-//! [`wanted`] counts who holds which key; [`holdings`] is what is held and shared. Two shells keep it up to date: `per_key`, and
-//! `stream` with its machine, the `editor`,
-//! which `edits`, has `heard`, and knows what to do when a stream `ends`.
+//! [`interest_counts`] counts the interests in keys; [`keyed_cache`] holds the shared state. Two
+//! shells keep it up to date: `per_key`, and `stream` with its state machine: `editor`, `edits`,
+//! `stream_events` and `stream_end`.
 
 #[cfg(feature = "tokio")]
 mod builder;
@@ -13,35 +13,35 @@ mod editor;
 #[cfg(feature = "tokio")]
 mod edits;
 #[cfg(feature = "tokio")]
-mod ends;
-#[cfg(feature = "tokio")]
 mod guard;
 #[cfg(feature = "tokio")]
-mod heard;
-mod holdings;
-#[cfg(feature = "tokio")]
 mod informers;
+mod interest_counts;
+mod keyed_cache;
+#[cfg(feature = "tokio")]
+mod keyed_store;
 #[cfg(machinery_loom)]
-mod model;
+mod loom_model;
 #[cfg(feature = "tokio")]
 mod per_key;
 #[cfg(feature = "tokio")]
 mod progress;
 #[cfg(feature = "tokio")]
-mod reached;
+mod refused_keys;
 #[cfg(feature = "tokio")]
-mod refused;
+mod request_budget;
 #[cfg(feature = "tokio")]
-mod room;
+mod selector_text;
 #[cfg(feature = "tokio")]
 mod shared;
 #[cfg(feature = "tokio")]
-mod shelves;
-#[cfg(feature = "tokio")]
 mod stream;
 #[cfg(feature = "tokio")]
-mod texts;
-mod wanted;
+mod stream_end;
+#[cfg(feature = "tokio")]
+mod stream_events;
+#[cfg(feature = "tokio")]
+mod wait;
 
 #[cfg(feature = "tokio")]
 pub use builder::KeyedBuilder;
@@ -50,10 +50,10 @@ pub use completions::Completions;
 #[cfg(feature = "tokio")]
 pub use guard::{Interest, Released};
 #[cfg(feature = "tokio")]
-pub use informers::{KeyedInformers, KeyedState, NotAcquired};
+pub use informers::{AcquireError, KeyedInformers, KeyedState};
+#[cfg(feature = "tokio")]
+pub use keyed_store::Key;
 #[cfg(machinery_loom)]
-pub use model::Model;
+pub use loom_model::Model;
 #[cfg(feature = "tokio")]
-pub use shared::{KeyedCounts, Text};
-#[cfg(feature = "tokio")]
-pub use shelves::Key;
+pub use shared::{KeyedCounts, SelectorKey};

@@ -1,4 +1,4 @@
-//! A stream for each key: what any source can do.
+//! A stream per key, for sources without interest streams.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,23 +10,24 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::holdings::{Holdings, Name};
-use super::progress::Shown;
-use super::shared::{Shared, Text};
-use super::shelves::{Key, One, Shelved};
-use super::texts::text_of;
-use super::wanted::Tenure;
-use crate::cache::Cache;
-use crate::reflect::{Backoff, Effect, Order, Plan, Sink, Trouble, drive};
+use super::interest_counts::Tenure;
+use super::keyed_cache::{KeyedCache, Name};
+use super::keyed_store::{Key, KeyedStore, SingleKey};
+use super::progress::ShownVersion;
+use super::selector_text::text_of;
+use super::shared::{KeyedShared, SelectorKey};
+use crate::cache::CacheWriter;
+use crate::reflect::{Backoff, Effect, ReflectorCommand, ReflectorConfig, ReflectorError, Sink, drive};
 
-/// Starts and stops streams as keys are wanted, for ever. When this is dropped they stop, and whoever has `tasks` waits for that.
-pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &TaskTracker) {
+/// Opens and closes streams as keys are acquired and released, for ever. Dropping the future
+/// cancels them; `tasks` waits for their end.
+pub(super) async fn run<F: SelectorKey, T: Object>(shared: &Arc<KeyedShared<F, T>>, tasks: &TaskTracker) {
     let all = CancellationToken::new();
     let _stop = all.clone().drop_guard();
     let mut running: BTreeMap<F, CancellationToken> = BTreeMap::new();
     loop {
-        let listener = shared.holdings.listen_wants();
-        for (key, tenure) in shared.holdings.take_changed() {
+        let listener = shared.keyed_cache.listen_interests();
+        for (key, tenure) in shared.keyed_cache.take_changed() {
             if let Some(stop) = running.remove(&key) {
                 stop.cancel();
             }
@@ -46,48 +47,48 @@ pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &
     }
 }
 
-/// Keeps what is under one key up to date, for ever.
-async fn stream<F: Text, T: Object>(shared: Arc<Shared<F, T>>, key: F, tenure: Tenure) {
+/// Keeps the objects under one key up to date, for ever.
+async fn stream<F: SelectorKey, T: Object>(shared: Arc<KeyedShared<F, T>>, key: F, tenure: Tenure) {
     shared.streams.fetch_add(1, Ordering::Relaxed);
-    let _open = Open(&shared, tenure);
+    let _open = OpenStream(&shared, tenure);
     let can = shared.source.capabilities();
     let seed = shared.seed ^ tenure.0;
     let mut backoff = Backoff::new(seed);
     let text = loop {
         match text_of(&key) {
             Ok(text) => break text,
-            Err(error) => shared.report.lock().trouble(tenure, Trouble::Watch(error.into())),
+            Err(error) => shared.report.lock().record_error(tenure, ReflectorError::Watch(error.into())),
         }
         sleep(backoff.next()).await;
     };
-    // No key is acquired by which nothing can be selected.
-    let Ok(filter) = under(&shared.filter, &shared.by, &text) else { return };
-    let plan = Plan { filter, can, limits: shared.limits, seed };
+    // `acquire` has checked that the key is valid in a selector.
+    let Ok(filter) = filter_for_key(&shared.filter, &shared.by, &text) else { return };
+    let config = ReflectorConfig { filter, can, limits: shared.limits, seed };
     let ordered = can.versions_are_ordered;
-    let shelf = Shelved {
-        holdings: shared.holdings.clone(),
-        under: One(key.clone()),
+    let store = KeyedStore {
+        keyed_cache: shared.keyed_cache.clone(),
+        assignment: SingleKey(key.clone()),
         ordered,
         limit: shared.limits.objects,
     };
-    let cache = Cache::new(shelf, seed, ordered);
+    let cache = CacheWriter::new(store, seed, ordered);
     let source: Arc<dyn ListWatch<Arc<T>>> = shared.source.clone();
-    let mut sink = Keeper { shared: &shared, key, tenure, cache };
-    drive(source, plan, &mut sink).await;
+    let mut sink = PerKeySink { shared: &shared, key, tenure, cache };
+    drive(source, config, &mut sink).await;
 }
 
-struct Open<'a, F, T>(&'a Shared<F, T>, Tenure);
+struct OpenStream<'a, F, T>(&'a KeyedShared<F, T>, Tenure);
 
-impl<F, T> Drop for Open<'_, F, T> {
+impl<F, T> Drop for OpenStream<'_, F, T> {
     fn drop(&mut self) {
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
-        self.0.report.lock().over(self.1);
-        self.0.progress.over(self.1);
+        self.0.report.lock().remove_stream(self.1);
+        self.0.progress.remove(self.1);
     }
 }
 
-/// The same selection, under one key.
-pub(super) fn under(
+/// Returns the filter restricted to one key.
+pub(super) fn filter_for_key(
     filter: &Filter,
     by: &InterestBy,
     key: &str,
@@ -107,59 +108,59 @@ pub(super) fn under(
     Ok(filter)
 }
 
-/// Keeps what is under a key, as long as it is wanted, and tells of it.
-struct Keeper<'s, F: Key, T> {
-    shared: &'s Shared<F, T>,
+/// Applies the effects of a stream while the tenure of its key lasts, and notifies handlers.
+struct PerKeySink<'s, F: Key, T> {
+    shared: &'s KeyedShared<F, T>,
     key: F,
     tenure: Tenure,
-    cache: Cache<T, Shelved<F, T, One<F>>>,
+    cache: CacheWriter<T, KeyedStore<F, T, SingleKey<F>>>,
 }
 
-impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
-    fn came(&mut self) {
+impl<F: SelectorKey, T: Object> Sink<T> for PerKeySink<'_, F, T> {
+    fn on_event(&mut self) {
         self.shared.report.lock().counts.events += 1;
     }
 
-    fn fresh(&mut self, now: Instant) {
-        self.shared.report.lock().heard(now, false);
+    fn on_fresh(&mut self, now: Instant) {
+        self.shared.report.lock().record_event(now, false);
     }
 
-    fn asked(&mut self, order: &Order) {
-        self.shared.report.lock().asked(order);
+    fn on_command(&mut self, order: &ReflectorCommand) {
+        self.shared.report.lock().count_command(order);
     }
 
-    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
+    fn apply(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         let Self { shared, key, tenure, cache } = self;
-        let holdings: &Holdings<F, T> = &shared.holdings;
-        let outcome = holdings.during(key, *tenure, |publishing| {
-            let outcome = cache.apply(effects, publishing.is_heard());
-            publishing.publish(now, &outcome.changed.news);
+        let keyed_cache: &KeyedCache<F, T> = &shared.keyed_cache;
+        let outcome = keyed_cache.with_tenure(key, *tenure, |publishing| {
+            let outcome = cache.apply(effects, publishing.has_handlers());
+            publishing.publish(now, &outcome.changed.notifications);
             outcome
         });
         let Some(outcome) = outcome else {
-            // Its stop is on its way: what came late is nobody's.
+            // The tenure is over, and the cancellation of this stream in flight.
             let fenced =
                 effects.drain(..).filter(|effect| matches!(effect, Effect::Put(_) | Effect::Remove(..)));
             let fenced = fenced.count() as u64;
             self.shared.report.lock().counts.fenced += fenced;
             return true;
         };
-        let shows_less = outcome.troubles.iter().any(Trouble::is_less);
-        let shown = match &outcome.reached {
-            Some(version) => Shown::UpTo(version),
-            None if shows_less => Shown::Doubtful,
-            None => Shown::AsBefore,
+        let shows_less = outcome.errors.iter().any(ReflectorError::is_behind);
+        let shown = match &outcome.progress {
+            Some(version) => ShownVersion::UpTo(version),
+            None if shows_less => ShownVersion::Doubtful,
+            None => ShownVersion::AsBefore,
         };
-        shared.progress.to(*tenure, shown);
-        if outcome.whole {
-            holdings.complete([(key.clone(), *tenure)].into_iter());
+        shared.progress.update(*tenure, shown);
+        if outcome.relisted {
+            keyed_cache.complete([(key.clone(), *tenure)].into_iter());
         }
         shared.report.lock().outcome::<Name<F>, T>(*tenure, &outcome, cache.unreadable());
         !outcome.is_full
     }
 
-    /// Nobody asks for that of one key.
-    async fn anew(&self) {
+    /// A single key is never relisted on request.
+    async fn relist_requested(&self) {
         std::future::pending().await
     }
 }

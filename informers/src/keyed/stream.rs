@@ -1,4 +1,4 @@
-//! One stream of interest for all keys: what our own server can do.
+//! One interest stream for all keys, for sources that have them, as our server.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,171 +12,180 @@ use machinery_objects::{
 use machinery_sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-use super::editor::{Editor, Input, Order};
-use super::holdings::Name;
-use super::progress::Shown;
-use super::shared::{Shared, Text};
-use super::shelves::{Asked as Keys, Each, Shelved};
-use super::texts::{edit_of, texts_of};
-use super::wanted::Tenure;
-use crate::cache::Cache;
-use crate::reflect::{AT_ONCE, Heard, at_hand_of, next_of};
+use super::editor::{Editor, StreamCommand, StreamInput};
+use super::interest_counts::Tenure;
+use super::keyed_cache::Name;
+use super::keyed_store::{KeyPerObject, KeyedStore, RequestedKeys};
+use super::progress::ShownVersion;
+use super::selector_text::{edit_of, texts_of};
+use super::shared::{KeyedShared, SelectorKey};
+use crate::cache::CacheWriter;
+use crate::reflect::{EVENTS_PER_YIELD, WatchItem, next_of, ready_item_of};
 
-/// The one stream there is.
+/// The identity of the one stream.
 const ALL: Tenure = Tenure(0);
 
-type Answer<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
+type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
 
-/// What was asked of the source.
-enum Asked<T> {
+/// The running request or stream.
+enum StreamTask<T> {
     Nothing,
-    Open(Answer<InterestWatch<Arc<T>>>),
-    Watch { events: WatchStream<Arc<T>>, interest: Arc<dyn Interest>, edit: Option<Answer<EditNumber>> },
+    Open(StreamFuture<InterestWatch<Arc<T>>>),
+    Watch { events: WatchStream<Arc<T>>, interest: Arc<dyn Interest>, edit: Option<StreamFuture<EditNumber>> },
 }
 
-/// Keeps all that is wanted up to date by one stream, for ever.
-pub(super) async fn run<F: Text, T: Object>(
-    shared: &Arc<Shared<F, T>>,
+/// Keeps all keys up to date by one stream, for ever.
+pub(super) async fn run<F: SelectorKey, T: Object>(
+    shared: &Arc<KeyedShared<F, T>>,
     source: Arc<dyn InterestSource<Arc<T>>>,
 ) {
     let ordered = shared.source.capabilities().versions_are_ordered;
-    let keys = Arc::new(Mutex::new(Keys::default()));
-    let under = Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: keys.clone() };
-    let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered, limit: shared.limits.objects };
-    let mut cache = Cache::new(shelf, shared.seed, ordered);
+    let keys = Arc::new(Mutex::new(RequestedKeys::default()));
+    let assignment = KeyPerObject {
+        keyed_cache: shared.keyed_cache.clone(),
+        find: shared.find.clone(),
+        requested: keys.clone(),
+    };
+    let store = KeyedStore {
+        keyed_cache: shared.keyed_cache.clone(),
+        assignment,
+        ordered,
+        limit: shared.limits.objects,
+    };
+    let mut cache = CacheWriter::new(store, shared.seed, ordered);
     let mut editor: Editor<F> = Editor::new(shared.limits, ordered, shared.seed, Instant::now().into_std());
-    let mut asked: Asked<T> = Asked::Nothing;
-    let _closing = Closing(shared);
-    let mut input = Input::Time;
+    let mut task: StreamTask<T> = StreamTask::Nothing;
+    let _closing = NoStreamOnDrop(shared);
+    let mut input = StreamInput::Time;
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
     let mut steps = 0;
     loop {
         let now = Instant::now().into_std();
-        let listener = shared.holdings.listen_wants();
-        let changed = shared.holdings.take_changed();
-        let others_are_wanted = !changed.is_empty();
-        if others_are_wanted {
-            keys.lock().want(&changed);
+        let listener = shared.keyed_cache.listen_interests();
+        let changed = shared.keyed_cache.take_changed();
+        let interests_changed = !changed.is_empty();
+        if interests_changed {
+            keys.lock().interests_changed(&changed);
         }
-        editor.want(changed);
-        let mut order = None;
+        editor.set_desired(changed);
+        let mut command = None;
         loop {
-            if let Input::Event(event) = &input {
+            if let StreamInput::Event(event) = &input {
                 let of_an_object =
                     !matches!(event, WatchEvent::Bookmark { .. } | WatchEvent::Complete { .. });
-                shared.report.lock().heard(now, of_an_object);
+                shared.report.lock().record_event(now, of_an_object);
             }
-            order = order.or(editor.step(now, input, &mut effects, &mut complete));
+            command = command.or(editor.step(now, input, &mut effects, &mut complete));
             steps += 1;
-            if order.is_some() || steps >= AT_ONCE {
+            if command.is_some() || steps >= EVENTS_PER_YIELD {
                 break;
             }
-            let Some(next) = at_hand(&mut asked).await else { break };
+            let Some(next) = ready_item(&mut task).await else { break };
             input = next;
         }
-        if order.is_none() && others_are_wanted {
-            order = editor.step(now, Input::Time, &mut effects, &mut complete);
+        if command.is_none() && interests_changed {
+            command = editor.step(now, StreamInput::Time, &mut effects, &mut complete);
         }
-        // Before anything of another time is shown.
-        shared.holdings.outdate(editor.take_outdated());
-        if editor.shown() == Shown::Doubtful {
-            shared.progress.to(ALL, Shown::Doubtful);
+        // Before objects of the restored source are visible.
+        shared.keyed_cache.outdate(editor.take_outdated());
+        if editor.shown() == ShownVersion::Doubtful {
+            shared.progress.update(ALL, ShownVersion::Doubtful);
         }
         let changes = !effects.is_empty();
         while !effects.is_empty() {
-            let mut publishing = shared.holdings.hub.publishing();
-            let outcome = cache.apply(&mut effects, publishing.is_heard());
-            publishing.publish(now, &outcome.changed.news);
+            let mut publishing = shared.keyed_cache.hub.publishing();
+            let outcome = cache.apply(&mut effects, publishing.has_handlers());
+            publishing.publish(now, &outcome.changed.notifications);
             drop(publishing);
             if outcome.is_full {
                 complete.clear();
-                order = editor.step(now, Input::Full, &mut effects, &mut complete);
+                command = editor.step(now, StreamInput::Full, &mut effects, &mut complete);
             }
             let fenced = std::mem::take(&mut keys.lock().fenced);
             let mut report = shared.report.lock();
             report.counts.fenced += fenced;
             report.outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
         }
-        if changes || others_are_wanted {
-            shared.progress.to(ALL, editor.shown());
+        if changes || interests_changed {
+            shared.progress.update(ALL, editor.shown());
         }
-        shared.holdings.complete(complete.drain(..));
-        if let Some(order) = order {
-            keys.lock().take(&order);
-            ask(shared, &source, order, &mut asked);
+        shared.keyed_cache.complete(complete.drain(..));
+        if let Some(command) = command {
+            keys.lock().record(&command);
+            start(shared, &source, command, &mut task);
         }
-        // Not all that comes without a wait is at hand at once, so this counts over turns.
-        if steps >= AT_ONCE {
+        // Counted across iterations, as a source may be pending when polled and ready when awaited.
+        if steps >= EVENTS_PER_YIELD {
             steps = 0;
             tokio::task::yield_now().await;
         }
         let due = editor.due().map(Instant::from_std);
         input = tokio::select! {
             biased;
-            input = next(&mut asked) => input,
-            () = listener => Input::Time,
-            () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => Input::Time,
+            input = next(&mut task) => input,
+            () = listener => StreamInput::Time,
+            () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => StreamInput::Time,
         };
-        count(shared, &asked);
+        count(shared, &task);
     }
 }
 
-/// There is a stream, or there is none.
-fn count<F, T>(shared: &Shared<F, T>, asked: &Asked<T>) {
-    shared.streams.store(u64::from(!matches!(asked, Asked::Nothing)), Ordering::Relaxed);
+/// Sets the number of streams.
+fn count<F, T>(shared: &KeyedShared<F, T>, task: &StreamTask<T>) {
+    shared.streams.store(u64::from(!matches!(task, StreamTask::Nothing)), Ordering::Relaxed);
 }
 
-/// When all is over there is no stream.
-struct Closing<'s, F, T>(&'s Shared<F, T>);
+/// Resets the number of streams.
+struct NoStreamOnDrop<'s, F, T>(&'s KeyedShared<F, T>);
 
-impl<F, T> Drop for Closing<'_, F, T> {
+impl<F, T> Drop for NoStreamOnDrop<'_, F, T> {
     fn drop(&mut self) {
         self.0.streams.store(0, Ordering::Relaxed);
     }
 }
 
-fn ask<F: Text, T: Object>(
-    shared: &Shared<F, T>,
+fn start<F: SelectorKey, T: Object>(
+    shared: &KeyedShared<F, T>,
     source: &Arc<dyn InterestSource<Arc<T>>>,
-    order: Order<F>,
-    asked: &mut Asked<T>,
+    command: StreamCommand<F>,
+    task: &mut StreamTask<T>,
 ) {
-    match order {
-        Order::Wait => *asked = Asked::Nothing,
-        Order::Open { keys, after } => {
+    match command {
+        StreamCommand::Wait => *task = StreamTask::Nothing,
+        StreamCommand::Open { keys, after } => {
             shared.report.lock().counts.opened += 1;
             let (by, filter) = (shared.by.clone(), shared.filter.clone());
             let request = texts_of(keys.keys()).map(|keys| InterestRequest { by, keys, filter, after });
             let source = source.clone();
-            *asked = Asked::Open(Box::pin(async move { source.open(request?).await }));
+            *task = StreamTask::Open(Box::pin(async move { source.open(request?).await }));
         }
-        Order::Edit { remove, add } => {
+        StreamCommand::Edit { remove, add } => {
             shared.report.lock().counts.edits += 1;
-            if let Asked::Watch { interest, edit, .. } = asked {
+            if let StreamTask::Watch { interest, edit, .. } = task {
                 let interest = interest.clone();
                 let request = edit_of(&remove, &add);
                 *edit = Some(Box::pin(async move { interest.edit(request?).await }));
             }
         }
     }
-    count(shared, asked);
+    count(shared, task);
 }
 
-/// What comes next of what was asked.
-async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
-    match asked {
-        Asked::Nothing => std::future::pending().await,
-        Asked::Open(open) => match open.as_mut().await {
+/// Waits for the next result or event.
+async fn next<T: Object>(task: &mut StreamTask<T>) -> StreamInput<Arc<T>> {
+    match task {
+        StreamTask::Nothing => std::future::pending().await,
+        StreamTask::Open(open) => match open.as_mut().await {
             Ok(InterestWatch { events, interest }) => {
-                *asked = Asked::Watch { events, interest, edit: None };
-                Input::Opened
+                *task = StreamTask::Watch { events, interest, edit: None };
+                StreamInput::Opened
             }
             Err(error) => {
-                *asked = Asked::Nothing;
-                Input::Failed(error)
+                *task = StreamTask::Nothing;
+                StreamInput::Failed(error)
             }
         },
-        Asked::Watch { events, edit, .. } => {
+        StreamTask::Watch { events, edit, .. } => {
             let edited = async {
                 match edit.as_mut() {
                     Some(edit) => edit.await,
@@ -186,31 +195,31 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
             tokio::select! {
                 biased;
                 edited = edited => {
-                    if let Asked::Watch { edit, .. } = asked {
+                    if let StreamTask::Watch { edit, .. } = task {
                         *edit = None;
                     }
-                    edited.map_or_else(Input::NotEdited, Input::Edited)
+                    edited.map_or_else(StreamInput::NotEdited, StreamInput::Edited)
                 }
-                heard = next_of(events) => input_of(asked, heard),
+                item = next_of(events) => input_of(task, item),
             }
         }
     }
 }
 
-/// What is there already.
-async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
-    let Asked::Watch { events, .. } = asked else { return None };
-    let heard = at_hand_of(events).await?;
-    Some(input_of(asked, heard))
+/// Returns the next event if it is ready.
+async fn ready_item<T: Object>(task: &mut StreamTask<T>) -> Option<StreamInput<Arc<T>>> {
+    let StreamTask::Watch { events, .. } = task else { return None };
+    let item = ready_item_of(events).await?;
+    Some(input_of(task, item))
 }
 
-fn input_of<T>(asked: &mut Asked<T>, heard: Heard<T>) -> Input<Arc<T>> {
-    if !matches!(heard, Heard::Event(_)) {
-        *asked = Asked::Nothing;
+fn input_of<T>(task: &mut StreamTask<T>, item: WatchItem<T>) -> StreamInput<Arc<T>> {
+    if !matches!(item, WatchItem::Event(_)) {
+        *task = StreamTask::Nothing;
     }
-    match heard {
-        Heard::Event(event) => Input::Event(event),
-        Heard::Failed(error) => Input::Failed(error),
-        Heard::Ended => Input::Ended,
+    match item {
+        WatchItem::Event(event) => StreamInput::Event(event),
+        WatchItem::Failed(error) => StreamInput::Failed(error),
+        WatchItem::Ended => StreamInput::Ended,
     }
 }

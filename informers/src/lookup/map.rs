@@ -1,39 +1,40 @@
-//! A lookup map for whoever has informers of their own.
+//! The lookup map, for programs with one informer per key.
 
-use super::{Changed, Lookup, LookupSnapshot, Names};
+use super::{Lookup, LookupSnapshot, NameChange, NameTable};
 use machinery_objects::{Event, ObjectKey, Revision};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Which of several informers holds an object of a name.
+/// Finds which of several informers holds an object of a name.
 ///
-/// Each informer is known by a key, and its handler tells the map of what it hears. Each time something changes of a name
-/// the function that the map was made with is called with that name, after the change can be seen: whoever finds a name
-/// ambiguous, and lets it rest, is told of its end.
+/// Each informer has a key, and its handler updates the map. After each change of a name, once it
+/// is visible, the map calls the callback with that name: so a caller that finds a name ambiguous
+/// can drop it, and is called again when the ambiguity ends.
 ///
-/// It is made for names that few have at once: what one more costs grows with those that are there.
+/// The map is meant for names with few holders: an update costs time linear in their number.
 ///
 /// ```
 /// use machinery_informers::{Lookup, LookupMap};
 /// use machinery_objects::{ObjectKey, Revision};
 ///
-/// let (again, queue) = std::sync::mpsc::channel();                      // a work queue, in earnest
-/// let map = LookupMap::new(42, move |name: &ObjectKey| again.send(name.clone()).expect("it is open"));
+/// let (changed, queue) = std::sync::mpsc::channel(); // in a program, a work queue
+/// let changed = move |name: &ObjectKey| changed.send(name.clone()).expect("it is open");
+/// let map = LookupMap::new(42, changed);
 /// let name: ObjectKey = "default/vm-1".parse()?;
 ///
-/// map.put(&17, &name, "10.0.0.5", Some(Revision(3)));                   // the informer of 17 has it
-/// map.put(&18, &name, "10.0.0.5", Some(Revision(8)));                   // it moved, and that of 18 hears of it first
+/// map.put(&17, &name, "10.0.0.5", Some(Revision(3)));
+/// map.put(&18, &name, "10.0.0.5", Some(Revision(8))); // it moved, and 18 receives the event first
 /// assert_eq!(map.lookup(&name), Lookup::Ambiguous(vec![17, 18]));
-/// assert_eq!(map.newest(&name), Lookup::Unique(18, "10.0.0.5"));        // versions say more
+/// assert_eq!(map.newest(&name), Lookup::Unique(18, "10.0.0.5")); // decided by version
 ///
-/// while queue.try_recv().is_ok() {}                                     // whoever looked by now let it rest
-/// map.remove(&17, &name, Some(Revision(8)));                            // the other part of the news
-/// assert_eq!(queue.try_recv(), Ok(name.clone()));                       // look again:
+/// while queue.try_recv().is_ok() {} // a caller that finds the name ambiguous drops it
+/// map.remove(&17, &name, Some(Revision(8))); // the event of 17 arrives
+/// assert_eq!(queue.try_recv(), Ok(name.clone())); // the name is reported again
 /// assert_eq!(map.lookup(&name), Lookup::Unique(18, "10.0.0.5"));
 /// # Ok::<(), machinery_objects::NameError>(())
 /// ```
 pub struct LookupMap<F, T> {
-    names: Names<F, T>,
+    names: NameTable<F, T>,
     changed: Box<dyn Fn(&ObjectKey) + Send + Sync>,
 }
 
@@ -42,69 +43,73 @@ where
     F: Ord + Clone + Send + Sync + 'static,
     T: Clone + Send + Sync + 'static,
 {
-    /// A map without names, which calls `changed` with each name that changes, by the thread that changes it and while no
-    /// lock is held. The seed is for its hash table: where names come from strangers, a secret one.
+    /// Creates an empty map that calls `changed` with each changed name, on the changing thread and
+    /// outside locks. The seed is for the hash table; it should be secret if names come from
+    /// untrusted clients.
     pub fn new(seed: u64, changed: impl Fn(&ObjectKey) + Send + Sync + 'static) -> Self {
-        Self { names: Names::new(seed), changed: Box::new(changed) }
+        Self { names: NameTable::new(seed), changed: Box::new(changed) }
     }
 
-    /// What an informer's handler was told of a name. The version is the object's, also of a last state that came with
-    /// its end; `None` where versions are not ordered.
-    pub fn told(&self, key: &F, name: &ObjectKey, event: &Event<T>, version: Option<Revision>) {
+    /// Applies an event of an informer's handler. The version is the object's, for a deletion that
+    /// of its last state; `None` where versions are not ordered.
+    pub fn apply(&self, key: &F, name: &ObjectKey, event: &Event<T>, version: Option<Revision>) {
         match event {
-            // When it went is not known, only that it is not there.
+            // The version of the deletion is unknown.
             Event::Deleted { final_state_known: false, .. } => self.remove(key, name, None),
             event if event.is_present() => self.put(key, name, event.object().clone(), version),
             _ => self.remove(key, name, version),
         }
     }
 
-    /// An informer has this object, in this version; `None` where versions are not ordered.
+    /// Records that an informer holds an object in this version; `None` where versions are not
+    /// ordered.
     pub fn put(&self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
         let mut change = self.names.change();
         change.put(key, name, object, version);
-        self.tell(&change.commit());
+        self.notify(&change.commit());
     }
 
-    /// An informer has this object no longer. The version is the one at which it went; `None` where that is not known, or
-    /// versions are not ordered.
+    /// Records that an informer no longer holds an object. The version is that of the deletion;
+    /// `None` where it is unknown or versions are not ordered.
     pub fn remove(&self, key: &F, name: &ObjectKey, version: Option<Revision>) {
         let mut change = self.names.change();
         change.remove(key, name, version);
-        self.tell(&change.commit());
+        self.notify(&change.commit());
     }
 
-    /// An informer is no more, and with it all that it has. Returns the names that it had, and what was there.
+    /// Removes an informer with all its objects, and returns them.
     pub fn release(&self, key: &F) -> Vec<(ObjectKey, T)> {
         let changed = self.names.release(key);
-        self.tell(&changed);
+        self.notify(&changed);
         changed.into_iter().filter_map(|changed| Some((changed.name, changed.before?))).collect()
     }
 
-    /// Versions have begun anew, as in a server that was restored: no end that was heard before says anything of them.
-    pub fn versions_began_anew(&self) {
+    /// Restarts the order of versions after a restore of the server: earlier deletions supersede
+    /// nothing.
+    pub fn versions_restarted(&self) {
         let mut change = self.names.change();
-        change.begins_anew();
-        self.tell(&change.commit());
+        change.versions_restarted();
+        self.notify(&change.commit());
     }
 
-    /// Who has an object of this name, now.
+    /// Returns the holder of a name.
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
-        self.names.held(name).map_or(Lookup::Absent, |held| held.lookup())
+        self.names.holders(name).map_or(Lookup::Absent, |holders| holders.lookup())
     }
 
-    /// As [`LookupMap::lookup`], but where several have one the latest version decides, if versions are ordered.
+    /// As [`LookupMap::lookup`], but several holders are resolved to the latest version, if
+    /// versions are ordered.
     pub fn newest(&self, name: &ObjectKey) -> Lookup<F, T> {
-        self.names.held(name).map_or(Lookup::Absent, |held| held.newest())
+        self.names.holders(name).map_or(Lookup::Absent, |holders| holders.newest())
     }
 
-    /// The map as of now, for as long as it is kept.
+    /// Returns a snapshot of the map.
     pub fn read(&self) -> LookupSnapshot<F, T> {
         self.names.read()
     }
 
-    /// Tells of each, also when a call panics: the panic goes on afterwards.
-    fn tell(&self, changed: &[Changed<F, T>]) {
+    /// Calls the callback for each name, also if a call panics; the panic is resumed afterwards.
+    fn notify(&self, changed: &[NameChange<F, T>]) {
         let mut panicked = None;
         for changed in changed {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.changed)(&changed.name))) {

@@ -1,26 +1,26 @@
-//! Who holds an object of a name, where several could: told apart, and told of.
+//! Lookup maps: finding the informer, of several, that holds an object of a name.
 
-mod held;
+mod holders;
 mod map;
 mod names;
 #[cfg(all(test, not(machinery_loom)))]
 mod tests;
 
-pub(crate) use held::Held;
+pub(crate) use holders::NameHolders;
 pub use map::LookupMap;
-#[cfg(feature = "tokio")]
-pub(crate) use names::Change;
 pub use names::LookupSnapshot;
-pub(crate) use names::{Changed, Names};
+#[cfg(feature = "tokio")]
+pub(crate) use names::NamesTransaction;
+pub(crate) use names::{NameChange, NameTable};
 
-/// Who has an object of a name.
+/// The result of looking up a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lookup<F, T> {
-    /// Nobody.
+    /// No informer holds the name.
     Absent,
-    /// This one, and this is the object.
+    /// One informer, with this key, holds the object.
     Unique(F, T),
-    /// Several do, in this order: it goes from one to another, and the news is on its way. Let it rest; the end of this
-    /// is told.
+    /// Several informers hold the name, with these keys in order: the object moves from one to
+    /// another, and an event is in flight. The end of the ambiguity is reported.
     Ambiguous(Vec<F>),
 }

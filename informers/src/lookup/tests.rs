@@ -1,4 +1,4 @@
-//! Who has a name, in every order of news, and against a world that moves.
+//! Lookup maps: every order of events, and a model of moving objects.
 
 use super::{Lookup, LookupMap};
 use machinery_objects::{Departure, Event, ObjectKey, Revision};
@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-type Map = LookupMap<char, u64>;
-type Told = Arc<Mutex<Vec<ObjectKey>>>;
+type TestMap = LookupMap<char, u64>;
+type ChangedNames = Arc<Mutex<Vec<ObjectKey>>>;
 
-fn map() -> (Map, Told) {
-    let told = Told::default();
-    let tell = told.clone();
-    (LookupMap::new(1, move |name| tell.lock().push(name.clone())), told)
+fn map() -> (TestMap, ChangedNames) {
+    let changed = ChangedNames::default();
+    let record = changed.clone();
+    (LookupMap::new(1, move |name| record.lock().push(name.clone())), changed)
 }
 
 fn name(text: &str) -> ObjectKey {
@@ -26,40 +26,40 @@ const fn at(version: u64) -> Option<Revision> {
 }
 
 #[derive(Clone, Copy)]
-enum Do {
-    /// A key has the object, in this version.
+enum LookupStep {
+    /// A key has the object in this version.
     Put(char, u64),
-    /// The end of it, at this version.
+    /// The object under a key was deleted at this version.
     End(char, u64),
-    /// It was missing from a list.
+    /// A relist did not contain the object.
     Missed(char),
     Release(char),
-    Anew,
+    VersionsRestart,
 }
-use Do::*;
+use LookupStep::*;
 
-/// What a lookup finds after each step, and what the latest version is.
-fn check(steps: &[Do], expected: &[&str]) {
-    let (map, told) = map();
+/// Compares the lookup and the newest holder after each step.
+fn check(steps: &[LookupStep], expected: &[&str]) {
+    let (map, changed) = map();
     let name = name("a");
     let mut found = Vec::new();
     for step in steps {
-        let before = told.lock().len();
+        let before = changed.lock().len();
         match *step {
             Put(key, version) => map.put(&key, &name, version, at(version)),
             End(key, version) => map.remove(&key, &name, at(version)),
             Missed(key) => map.remove(&key, &name, None),
             Release(key) => drop(map.release(&key)),
-            Anew => map.versions_began_anew(),
+            VersionsRestart => map.versions_restarted(),
         }
-        let told = told.lock().len() > before;
+        let changed = changed.lock().len() > before;
         let is_as_read = map.read().lookup(&name) == map.lookup(&name);
         assert!(is_as_read && map.read().newest(&name) == map.newest(&name));
         found.push(format!(
             "{} {}{}",
             text(map.lookup(&name)),
             text(map.newest(&name)),
-            if told { "" } else { " untold" }
+            if changed { "" } else { " untold" }
         ));
     }
     assert_eq!(found, expected);
@@ -81,45 +81,45 @@ fn an_object_that_moves_ends_under_its_new_key_in_either_order() {
 }
 
 #[test]
-fn an_object_that_is_gone_does_not_come_back_to_life_under_the_key_that_it_left() {
+fn a_deleted_object_does_not_reappear_under_its_former_key() {
     check(&[Put('x', 1), Put('y', 2), End('y', 3), End('x', 2)], &["x1 x1", "xy y2", "- -", "- -"]);
-    // It has been as y had it, which is enough to know.
+    // y had version 2, so version 1 under x is superseded.
     check(&[Put('x', 1), Put('y', 2), Missed('y')], &["x1 x1", "xy y2", "- -"]);
     check(&[Put('x', 1), Put('y', 2), Release('y')], &["x1 x1", "xy y2", "- -"]);
-    // One that is made anew is later than the end.
+    // An object created again is later than the deletion.
     check(&[Put('x', 1), Put('y', 2), End('y', 3), Put('z', 4)], &["x1 x1", "xy y2", "- -", "z4 z4"]);
     check(&[Put('x', 1), Put('y', 2), End('y', 3), Put('x', 4)], &["x1 x1", "xy y2", "- -", "x4 x4"]);
-    // Nor does one that comes late.
+    // Nor does an event that arrives late.
     check(&[Put('x', 1), Put('y', 4), End('y', 5), Put('z', 3)], &["x1 x1", "xy y4", "- -", "- -"]);
 }
 
 #[test]
-fn an_object_that_moves_back_is_there_at_once() {
+fn an_object_that_moves_back_is_found_at_once() {
     check(&[Put('x', 1), Put('y', 2), End('y', 3), Put('x', 3)], &["x1 x1", "xy y2", "- -", "x3 x3"]);
     check(&[Put('y', 2), Put('x', 3), End('y', 3)], &["y2 y2", "xy x3", "x3 x3"]);
 }
 
 #[test]
-fn an_object_that_was_missing_hides_nothing_that_may_be_later() {
-    // y lost sight of it at some time after 2, and x has it since 3.
+fn a_deletion_without_final_state_supersedes_no_later_holder() {
+    // y lost the object at some time after 2, and x holds it since 3.
     check(&[Put('y', 2), Put('x', 3), Missed('y')], &["y2 y2", "xy x3", "x3 x3"]);
 }
 
 #[test]
-fn what_two_keys_have_alike_one_has() {
+fn the_first_of_equal_versions_is_newest() {
     check(&[Put('y', 5), Put('x', 5), Release('x')], &["y5 y5", "xy x5", "y5 y5"]);
 }
 
 #[test]
-fn when_versions_begin_anew_nothing_is_hidden() {
+fn restarted_versions_supersede_nothing() {
     check(
-        &[Put('x', 8), Put('y', 9), End('y', 9), Anew, Anew],
+        &[Put('x', 8), Put('y', 9), End('y', 9), VersionsRestart, VersionsRestart],
         &["x8 x8", "xy y9", "- -", "x8 x8", "x8 x8 untold"],
     );
 }
 
 #[test]
-fn what_changes_nothing_is_not_told() {
+fn no_callback_without_a_change() {
     check(
         &[End('x', 1), Put('x', 2), End('y', 3), Release('y')],
         &["- - untold", "x2 x2", "x2 x2 untold", "x2 x2 untold"],
@@ -127,7 +127,7 @@ fn what_changes_nothing_is_not_told() {
 }
 
 #[test]
-fn where_versions_are_not_ordered_the_newest_is_not_known() {
+fn unordered_versions_have_no_newest() {
     let (map, _) = map();
     let name = name("a");
     map.put(&'x', &name, 1, None);
@@ -138,108 +138,108 @@ fn where_versions_are_not_ordered_the_newest_is_not_known() {
 }
 
 #[test]
-fn an_event_says_all_that_the_map_must_know() {
+fn events_update_the_map() {
     let (map, _) = map();
     let name = name("a");
-    let tell = |key: char, event: Event<u64>, version| {
-        map.told(&key, &name, &event, at(version));
+    let record = |key: char, event: Event<u64>, version| {
+        map.apply(&key, &name, &event, at(version));
         text(map.newest(&name))
     };
-    assert_eq!(tell('x', Event::Added { object: 1, initial: true }, 1), "x1");
-    assert_eq!(tell('y', Event::Added { object: 2, initial: false }, 2), "y2");
-    assert_eq!(tell('y', Event::Updated { old: 2, object: 3 }, 3), "y3");
-    assert_eq!(tell('x', Event::Left { last: 1, because: Departure::Changed }, 2), "y3");
-    assert_eq!(tell('z', Event::Added { object: 4, initial: false }, 4), "z4");
-    // The version of what was missing is that of its last state, and not that of its end.
-    assert_eq!(tell('y', Event::Deleted { last: 3, final_state_known: false }, 9), "z4");
-    assert_eq!(tell('z', Event::Deleted { last: 5, final_state_known: true }, 5), "-");
+    assert_eq!(record('x', Event::Added { object: 1, initial: true }, 1), "x1");
+    assert_eq!(record('y', Event::Added { object: 2, initial: false }, 2), "y2");
+    assert_eq!(record('y', Event::Updated { old: 2, object: 3 }, 3), "y3");
+    assert_eq!(record('x', Event::Left { last: 1, because: Departure::Changed }, 2), "y3");
+    assert_eq!(record('z', Event::Added { object: 4, initial: false }, 4), "z4");
+    // For a vanished object the version is that of its last state, not of its deletion.
+    assert_eq!(record('y', Event::Deleted { last: 3, final_state_known: false }, 9), "z4");
+    assert_eq!(record('z', Event::Deleted { last: 5, final_state_known: true }, 5), "-");
 }
 
 #[test]
-fn what_is_released_is_said_and_told_name_by_name() {
-    let (map, told) = map();
+fn release_returns_and_reports_each_name() {
+    let (map, changed) = map();
     for (at, key) in ['x', 'y', 'x', 'x'].into_iter().enumerate() {
         map.put(&key, &name(&format!("n{at}")), at as u64, None);
     }
-    told.lock().clear();
+    changed.lock().clear();
     let before = map.read();
     let mut released = map.release(&'x');
     released.sort();
     assert_eq!(released, [(name("n0"), 0), (name("n2"), 2), (name("n3"), 3)]);
-    assert_eq!(told.lock().iter().collect::<BTreeSet<_>>().len(), 3);
+    assert_eq!(changed.lock().iter().collect::<BTreeSet<_>>().len(), 3);
     assert_eq!((before.count(&'x'), before.len()), (3, 4));
     let now = map.read();
     assert_eq!((now.under(&'x').count(), now.under(&'y').count(), now.len()), (0, 1, 1));
 }
 
 #[test]
-fn a_telling_that_panics_keeps_no_name_from_being_told() {
-    let told = Told::default();
-    let tell = told.clone();
+fn a_panicking_callback_skips_no_name() {
+    let changed = ChangedNames::default();
+    let record = changed.clone();
     let map = LookupMap::new(1, move |name: &ObjectKey| {
-        tell.lock().push(name.clone());
+        record.lock().push(name.clone());
         assert_ne!(name.name(), "n1", "on purpose");
     });
     let put = |at: u64| map.put(&'x', &name(&format!("n{at}")), at, None);
     put(0);
-    catch_unwind(AssertUnwindSafe(|| put(1))).expect_err("it goes on to who told the map");
+    catch_unwind(AssertUnwindSafe(|| put(1))).expect_err("the panic is resumed in the caller");
     put(2);
-    told.lock().clear();
+    changed.lock().clear();
     catch_unwind(AssertUnwindSafe(|| map.release(&'x'))).expect_err("it goes on");
-    assert_eq!(told.lock().len(), 3);
+    assert_eq!(changed.lock().len(), 3);
     assert!(map.read().is_empty());
 }
 
-/// What happens to one object in the world: which key has it from a version on.
+/// An operation of the model.
 #[derive(Clone, Debug)]
-enum Op {
-    /// The object of a name is under a key from now on, or nowhere.
+enum WorldOp {
+    /// Moves the object of a name to a key, or deletes it.
     Move(u8, Option<char>),
-    /// A key's stream says the next thing that it has to say.
+    /// Delivers the next event of a key's stream.
     Deliver(char),
-    /// Nobody is interested in a key any more. The next news of it begins with what is there.
+    /// Releases a key; its stream starts again with the current objects.
     Release(char),
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = WorldOp> {
     let key = prop_oneof![Just('x'), Just('y'), Just('z')];
     prop_oneof![
-        4 => (0..3_u8, prop::option::weighted(0.8, key.clone())).prop_map(|(name, key)| Op::Move(name, key)),
-        6 => key.clone().prop_map(Op::Deliver),
-        1 => key.prop_map(Op::Release),
+        4 => (0..3_u8, prop::option::weighted(0.8, key.clone())).prop_map(|(name, key)| WorldOp::Move(name, key)),
+        6 => key.clone().prop_map(WorldOp::Deliver),
+        1 => key.prop_map(WorldOp::Release),
     ]
 }
 
-/// One piece of news of a stream: an object and its version, or its end.
-type News = (u8, Option<u64>, u64);
+/// An event of a stream: a name, the object or its deletion, and the version.
+type StreamEvent = (u8, Option<u64>, u64);
 
 #[derive(Default)]
-struct World {
+struct MoveModel {
     clock: u64,
-    truth: BTreeMap<u8, (char, u64)>,
-    streams: BTreeMap<char, Vec<News>>,
-    /// What the map was told and did not hear the end of, with whether it is out of date by what the map has heard.
+    positions: BTreeMap<u8, (char, u64)>,
+    streams: BTreeMap<char, Vec<StreamEvent>>,
+    /// The holders that the map knows, and whether a later deletion supersedes each.
     held: BTreeMap<u8, BTreeMap<char, (u64, bool)>>,
-    /// The latest end that something which is held is out of date by.
+    /// The latest deletion that supersedes a holder.
     ends: BTreeMap<u8, u64>,
 }
 
-impl World {
+impl MoveModel {
     fn change(&mut self, name: u8, key: Option<char>) {
         self.clock += 1;
-        let before = self.truth.remove(&name);
+        let before = self.positions.remove(&name);
         if let Some((old, _)) = before
             && Some(old) != key
         {
             self.streams.entry(old).or_default().push((name, None, self.clock));
         }
         if let Some(key) = key {
-            self.truth.insert(name, (key, self.clock));
+            self.positions.insert(name, (key, self.clock));
             self.streams.entry(key).or_default().push((name, Some(self.clock), self.clock));
         }
     }
 
-    fn deliver(&mut self, map: &Map, key: char) {
+    fn deliver(&mut self, map: &TestMap, key: char) {
         let stream = self.streams.entry(key).or_default();
         if stream.is_empty() {
             return;
@@ -249,8 +249,8 @@ impl World {
         match object {
             Some(object) => {
                 map.put(&key, &name, object, at(version));
-                let hidden = self.ends.get(&number).is_some_and(|&end| version < end);
-                self.held.entry(number).or_default().insert(key, (version, hidden));
+                let superseded = self.ends.get(&number).is_some_and(|&end| version < end);
+                self.held.entry(number).or_default().insert(key, (version, superseded));
             }
             None => {
                 map.remove(&key, &name, at(version));
@@ -264,8 +264,8 @@ impl World {
         let held = self.held.entry(number).or_default();
         let Some((own, _)) = held.remove(&key) else { return };
         let end = version.max(own);
-        for (version, hidden) in held.values_mut() {
-            *hidden |= *version < end;
+        for (version, superseded) in held.values_mut() {
+            *superseded |= *version < end;
         }
         let latest = self.ends.entry(number).or_default();
         *latest = end.max(*latest);
@@ -273,12 +273,12 @@ impl World {
     }
 
     fn forget(&mut self, number: u8) {
-        if self.held.get(&number).is_none_or(|held| held.values().all(|(_, hidden)| !hidden)) {
+        if self.held.get(&number).is_none_or(|held| held.values().all(|(_, superseded)| !superseded)) {
             self.ends.remove(&number);
         }
     }
 
-    fn release(&mut self, map: &Map, key: char) {
+    fn release(&mut self, map: &TestMap, key: char) {
         let released: BTreeSet<_> = map.release(&key).into_iter().map(|(name, _)| name.to_string()).collect();
         let had: Vec<u8> =
             self.held.iter().filter(|(_, held)| held.contains_key(&key)).map(|(name, _)| *name).collect();
@@ -286,17 +286,17 @@ impl World {
         for number in had {
             self.end(number, key, 0);
         }
-        // Whoever is interested again begins with what is there.
-        let now = self.truth.iter().filter(|(_, (holder, _))| *holder == key);
+        // A new stream starts with the current objects.
+        let now = self.positions.iter().filter(|(_, (holder, _))| *holder == key);
         let begin = now.map(|(name, (_, version))| (*name, Some(*version), *version)).collect();
         self.streams.insert(key, begin);
     }
 
-    fn check(&self, map: &Map) {
+    fn check(&self, map: &TestMap) {
         for number in 0..3 {
             let counting = || {
                 let held = self.held.get(&number).into_iter().flatten();
-                held.filter(|(_, (_, hidden))| !hidden).map(|(key, (version, _))| (*key, *version))
+                held.filter(|(_, (_, superseded))| !superseded).map(|(key, (version, _))| (*key, *version))
             };
             let expected = match counting().count() {
                 0 => Lookup::Absent,
@@ -315,48 +315,50 @@ impl World {
     }
 }
 
-fn the_end_is_the_truth(ops: &[Op]) {
-    let (map, told) = map();
-    let mut world = World::default();
-    // What somebody knows who looks only when told.
+fn the_end_is_the_truth(ops: &[WorldOp]) {
+    let (map, changed) = map();
+    let mut model = MoveModel::default();
+    // The view of a reader that looks up a name only when the callback reports it.
     let mut known = BTreeMap::new();
-    let mut look = |map: &Map| {
-        for name in told.lock().drain(..) {
+    let mut read = |map: &TestMap| {
+        for name in changed.lock().drain(..) {
             known.insert(name.clone(), (map.lookup(&name), map.newest(&name)));
         }
         for (name, known) in &known {
-            assert_eq!(*known, (map.lookup(name), map.newest(name)), "each change is told");
+            assert_eq!(*known, (map.lookup(name), map.newest(name)), "each change is reported");
         }
     };
     for op in ops {
         match op {
-            Op::Move(name, key) => world.change(*name, *key),
-            Op::Deliver(key) => world.deliver(&map, *key),
-            Op::Release(key) => world.release(&map, *key),
+            WorldOp::Move(name, key) => model.change(*name, *key),
+            WorldOp::Deliver(key) => model.deliver(&map, *key),
+            WorldOp::Release(key) => model.release(&map, *key),
         }
-        world.check(&map);
-        look(&map);
+        model.check(&map);
+        read(&map);
     }
     for key in ['x', 'y', 'z'] {
-        while world.streams.get(&key).is_some_and(|stream| !stream.is_empty()) {
-            world.deliver(&map, key);
-            look(&map);
+        while model.streams.get(&key).is_some_and(|stream| !stream.is_empty()) {
+            model.deliver(&map, key);
+            read(&map);
         }
     }
     for number in 0..3 {
-        let truth =
-            world.truth.get(&number).map_or(Lookup::Absent, |(key, version)| Lookup::Unique(*key, *version));
+        let positions = model
+            .positions
+            .get(&number)
+            .map_or(Lookup::Absent, |(key, version)| Lookup::Unique(*key, *version));
         let name = name(&number.to_string());
-        assert_eq!((map.lookup(&name), map.newest(&name)), (truth.clone(), truth));
+        assert_eq!((map.lookup(&name), map.newest(&name)), (positions.clone(), positions));
     }
-    assert_eq!(map.read().len(), world.truth.len(), "nothing is left of what is gone");
+    assert_eq!(map.read().len(), model.positions.len(), "deleted objects leave nothing");
 }
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn when_all_has_been_told_the_map_is_the_world(ops in prop::collection::vec(op(), 0..60)) {
+    fn after_all_events_the_map_equals_the_model(ops in prop::collection::vec(op(), 0..60)) {
         the_end_is_the_truth(&ops);
     }
 }

@@ -1,24 +1,24 @@
-//! How long to wait before asking again.
+//! Exponential back-off with jitter.
 
 use std::time::Duration;
 
-/// Longer from one failure to the next, never alike, until something goes well.
+/// A delay that grows with each failure, with jitter, until it is reset.
 pub(crate) struct Backoff {
     failures: u32,
     random: u64,
 }
 
-const LEAST: Duration = Duration::from_millis(250);
-const MOST: Duration = Duration::from_secs(30);
+const MIN: Duration = Duration::from_millis(250);
+const MAX: Duration = Duration::from_secs(30);
 
 impl Backoff {
     pub(crate) const fn new(seed: u64) -> Self {
         Self { failures: 0, random: seed }
     }
 
-    /// How long to wait now: between half and all of what so many failures are worth.
+    /// Returns the next delay: between half and all of the exponential value.
     pub(crate) fn next(&mut self) -> Duration {
-        let whole = MOST.min(LEAST * 2_u32.saturating_pow(self.failures.min(16)));
+        let whole = MAX.min(MIN * 2_u32.saturating_pow(self.failures.min(16)));
         self.failures = self.failures.saturating_add(1);
         whole / 2 + (whole / 2).mul_f64(self.share())
     }
@@ -31,7 +31,8 @@ impl Backoff {
         self.failures
     }
 
-    /// Between 0 and 1 (splitmix64): many that failed together do not come back together.
+    /// Returns a number between 0 and 1 (splitmix64): jitter, so that clients that failed together
+    /// do not retry together.
     fn share(&mut self) -> f64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.random;

@@ -1,4 +1,4 @@
-//! The shell: it asks the source what the reflector wants to know, and tells it what came.
+//! The shell of the reflector: executes its commands at the source and feeds it with the results.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,85 +8,86 @@ use std::time::Instant as Moment;
 use machinery_objects::{ListError, ListWatch, Object, Page, WatchError, WatchEvent, WatchStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::events::{AT_ONCE, Heard, at_hand_of, next_of};
-use super::found::found_all;
-use super::{Effect, Input, Order, Plan, Reflector};
+use super::events::{EVENTS_PER_YIELD, WatchItem, next_of, ready_item_of};
+use super::source_object::objects_of_page;
+use super::{Effect, Reflector, ReflectorCommand, ReflectorConfig, ReflectorInput};
 
-/// Whoever makes something of what comes.
+/// The consumer of a reflector's effects.
 pub(crate) trait Sink<T>: Send {
-    /// An event of an object came.
-    fn came(&mut self);
-    /// What is known is as new as it can be.
-    fn fresh(&mut self, now: Moment);
-    /// It is asked something.
-    fn asked(&mut self, order: &Order);
-    /// Whether there is room for all of it; if not, what there is no room for is taken out, and all after it.
+    /// An event of an object was received.
+    fn on_event(&mut self);
+    /// The source showed that the cache is current.
+    fn on_fresh(&mut self, now: Moment);
+    /// A command is about to be executed.
+    fn on_command(&mut self, command: &ReflectorCommand);
+    /// Whether all effects fit; if not, removes the first that does not and those after it.
     fn fits(&mut self, _effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         true
     }
-    /// Makes the changes, and tells of them. False: there was no room for what came, and it was left out with all after it.
-    fn take(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>) -> bool;
-    /// Returns when somebody wants all of it anew.
-    fn anew(&self) -> impl Future<Output = ()> + Send;
+    /// Applies the effects and notifies handlers. Returns false if the cache is full: that change
+    /// and the rest of the batch were dropped.
+    fn apply(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>) -> bool;
+    /// Returns when a relist is requested.
+    fn relist_requested(&self) -> impl Future<Output = ()> + Send;
 }
 
-type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+type SourceFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-/// What was asked of the source.
-enum Asked<T> {
+/// The running request or watch.
+enum SourceTask<T> {
     Nothing,
-    List(Answer<Page<Arc<T>>, ListError>),
-    Open(Answer<WatchStream<Arc<T>>, WatchError>),
+    List(SourceFuture<Page<Arc<T>>, ListError>),
+    Open(SourceFuture<WatchStream<Arc<T>>, WatchError>),
     Watch(WatchStream<Arc<T>>),
 }
 
-/// Goes on until it is dropped.
+/// Runs a reflector until the future is dropped.
 pub(crate) async fn drive<T: Object>(
     source: Arc<dyn ListWatch<Arc<T>>>,
-    plan: Plan,
+    config: ReflectorConfig,
     sink: &mut impl Sink<T>,
 ) {
-    let mut reflector = Reflector::new(plan, Instant::now().into_std());
-    let mut asked = Asked::Nothing;
+    let mut reflector = Reflector::new(config, Instant::now().into_std());
+    let mut task = SourceTask::Nothing;
     let mut effects = Vec::new();
-    let mut input = Input::Time;
+    let mut input = ReflectorInput::Time;
     let mut alarm = Box::pin(sleep_until(Instant::now()));
     let mut turn = 0;
     loop {
         let now = Instant::now().into_std();
-        // What comes after all of it anew is taken by itself: it may be more than there is room for.
-        let renewing = reflector.is_renewing();
-        let mut order = step(now, &mut reflector, input, &mut effects, sink);
+        // Events after a relist are applied in their own batch, as they may exceed the capacity.
+        let relisting = reflector.is_relisting();
+        let mut command = step(now, &mut reflector, input, &mut effects, sink);
         turn += 1;
-        while order.is_none() && turn < AT_ONCE && reflector.is_renewing() == renewing {
-            let Some(next) = at_hand(&mut asked).await else { break };
-            order = step(now, &mut reflector, next, &mut effects, sink);
+        while command.is_none() && turn < EVENTS_PER_YIELD && reflector.is_relisting() == relisting {
+            let Some(next) = ready_item(&mut task).await else { break };
+            command = step(now, &mut reflector, next, &mut effects, sink);
             turn += 1;
         }
         if !sink.fits(&mut effects) {
-            order = reflector.step(now, Input::Full, &mut effects);
+            command = reflector.step(now, ReflectorInput::Full, &mut effects);
         }
-        if !effects.is_empty() && !sink.take(now, &mut effects) {
-            order = reflector.step(now, Input::Full, &mut effects);
-            sink.take(now, &mut effects);
+        if !effects.is_empty() && !sink.apply(now, &mut effects) {
+            command = reflector.step(now, ReflectorInput::Full, &mut effects);
+            sink.apply(now, &mut effects);
         }
-        if let Some(order) = order {
-            sink.asked(&order);
-            asked = ask(&source, order);
-            turn = AT_ONCE; // a page is many objects
+        if let Some(command) = command {
+            sink.on_command(&command);
+            task = start(&source, command);
+            turn = EVENTS_PER_YIELD; // a page holds many objects
         }
-        // Counted from one turn of others to the next: a source may be pending only where it is asked what is at hand, and never
-        // where it is waited for.
-        if turn >= AT_ONCE {
+        // Counted across iterations: a source may be pending when polled for ready events and ready
+        // when awaited, so it would never yield.
+        if turn >= EVENTS_PER_YIELD {
             tokio::task::yield_now().await;
             turn = 0;
         }
         let due = Instant::from_std(reflector.due());
         input = tokio::select! {
             biased;
-            () = sink.anew() => Input::Anew,
-            input = next(&mut asked) => input,
-            () = past(alarm.as_mut(), due) => Input::Time,
+            () = sink.relist_requested() => ReflectorInput::Relist,
+            input = next(&mut task) => input,
+            () = sleep_until_due(alarm.as_mut(), due) => ReflectorInput::Time,
         };
     }
 }
@@ -94,78 +95,82 @@ pub(crate) async fn drive<T: Object>(
 fn step<T: Object>(
     now: Moment,
     reflector: &mut Reflector,
-    input: Input<Arc<T>>,
+    input: ReflectorInput<Arc<T>>,
     effects: &mut Vec<Effect<Arc<T>>>,
     sink: &mut impl Sink<T>,
-) -> Option<Order> {
-    if matches!(&input, Input::Event(event) if !matches!(event, WatchEvent::Bookmark { .. })) {
-        sink.came();
+) -> Option<ReflectorCommand> {
+    if matches!(&input, ReflectorInput::Event(event) if !matches!(event, WatchEvent::Bookmark { .. })) {
+        sink.on_event();
     }
-    let order = reflector.step(now, input, effects);
+    let command = reflector.step(now, input, effects);
     if reflector.is_fresh() {
-        sink.fresh(now);
+        sink.on_fresh(now);
     }
-    order
+    command
 }
 
-fn ask<T: Object>(source: &Arc<dyn ListWatch<Arc<T>>>, order: Order) -> Asked<T> {
+fn start<T: Object>(source: &Arc<dyn ListWatch<Arc<T>>>, command: ReflectorCommand) -> SourceTask<T> {
     let source = source.clone();
-    match order {
-        Order::Wait => Asked::Nothing,
-        Order::List(request) => Asked::List(Box::pin(async move { source.list(request).await })),
-        Order::Watch(request) => Asked::Open(Box::pin(async move { source.watch(request).await })),
+    match command {
+        ReflectorCommand::Wait => SourceTask::Nothing,
+        ReflectorCommand::List(request) => {
+            SourceTask::List(Box::pin(async move { source.list(request).await }))
+        }
+        ReflectorCommand::Watch(request) => {
+            SourceTask::Open(Box::pin(async move { source.watch(request).await }))
+        }
     }
 }
 
-/// What comes next of what was asked.
-async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
-    match asked {
-        Asked::Nothing => std::future::pending().await,
-        Asked::List(list) => {
+/// Waits for the next result of the running request.
+async fn next<T: Object>(task: &mut SourceTask<T>) -> ReflectorInput<Arc<T>> {
+    match task {
+        SourceTask::Nothing => std::future::pending().await,
+        SourceTask::List(list) => {
             let listed = list.as_mut().await;
-            *asked = Asked::Nothing;
+            *task = SourceTask::Nothing;
             match listed {
-                Ok(page) => Input::Page(found_all(page)),
-                Err(error) => Input::ListFailed(error),
+                Ok(page) => ReflectorInput::Page(objects_of_page(page)),
+                Err(error) => ReflectorInput::ListFailed(error),
             }
         }
-        Asked::Open(open) => match open.as_mut().await {
+        SourceTask::Open(open) => match open.as_mut().await {
             Ok(events) => {
-                *asked = Asked::Watch(events);
-                Input::Watching
+                *task = SourceTask::Watch(events);
+                ReflectorInput::Watching
             }
             Err(error) => {
-                *asked = Asked::Nothing;
-                Input::WatchFailed(error)
+                *task = SourceTask::Nothing;
+                ReflectorInput::WatchFailed(error)
             }
         },
-        Asked::Watch(events) => {
-            let heard = next_of(events).await;
-            input_of(asked, heard)
+        SourceTask::Watch(events) => {
+            let item = next_of(events).await;
+            input_of(task, item)
         }
     }
 }
 
-/// What is there already.
-async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
-    let Asked::Watch(events) = asked else { return None };
-    let heard = at_hand_of(events).await?;
-    Some(input_of(asked, heard))
+/// Returns the next event if it is ready.
+async fn ready_item<T: Object>(task: &mut SourceTask<T>) -> Option<ReflectorInput<Arc<T>>> {
+    let SourceTask::Watch(events) = task else { return None };
+    let item = ready_item_of(events).await?;
+    Some(input_of(task, item))
 }
 
-fn input_of<T>(asked: &mut Asked<T>, heard: Heard<T>) -> Input<Arc<T>> {
-    if !matches!(heard, Heard::Event(_)) {
-        *asked = Asked::Nothing;
+fn input_of<T>(task: &mut SourceTask<T>, item: WatchItem<T>) -> ReflectorInput<Arc<T>> {
+    if !matches!(item, WatchItem::Event(_)) {
+        *task = SourceTask::Nothing;
     }
-    match heard {
-        Heard::Event(event) => Input::Event(event),
-        Heard::Failed(error) => Input::WatchFailed(error),
-        Heard::Ended => Input::WatchEnded,
+    match item {
+        WatchItem::Event(event) => ReflectorInput::Event(event),
+        WatchItem::Failed(error) => ReflectorInput::WatchFailed(error),
+        WatchItem::Ended => ReflectorInput::WatchEnded,
     }
 }
 
-/// Returns when it is so late. What is put off again and again costs a timer a ring, not one each time.
-async fn past(mut alarm: Pin<&mut Sleep>, due: Instant) {
+/// Waits until `due`. A timer that is postponed repeatedly is reset once per expiry, not each time.
+async fn sleep_until_due(mut alarm: Pin<&mut Sleep>, due: Instant) {
     loop {
         if alarm.deadline() > due || (alarm.is_elapsed() && due > alarm.deadline()) {
             alarm.as_mut().reset(due);

@@ -1,4 +1,4 @@
-//! The events of a watch, each with what everybody asks of its object.
+//! The events of a watch, with the key and version of each object.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::task::Poll;
 
 use machinery_objects::{Object, WatchError, WatchEvent, WatchStream};
 
-use super::Found;
-use super::found::found_in;
+use super::SourceObject;
+use super::source_object::object_of_event;
 
-/// So many events that are there already are taken together, and then others have their turn.
-pub(crate) const AT_ONCE: usize = 256;
+/// Number of ready events that are processed before yielding to other tasks.
+pub(crate) const EVENTS_PER_YIELD: usize = 256;
 
-/// What a watch said.
-pub(crate) enum Heard<T> {
-    Event(WatchEvent<Found<Arc<T>>>),
+/// An item of a watch stream.
+pub(crate) enum WatchItem<T> {
+    Event(WatchEvent<SourceObject<Arc<T>>>),
     Failed(WatchError),
     Ended,
 }
 
-/// What it says next.
-pub(crate) async fn next_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> Heard<T> {
-    heard(poll_fn(|cx| events.as_mut().poll_next(cx)).await)
+/// Waits for the next item.
+pub(crate) async fn next_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> WatchItem<T> {
+    item_of(poll_fn(|cx| events.as_mut().poll_next(cx)).await)
 }
 
-/// What it has said already; whoever polls this is woken when it says more.
-pub(crate) async fn at_hand_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> Option<Heard<T>> {
+/// Returns the next item if it is ready; otherwise the task is woken when one is.
+pub(crate) async fn ready_item_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> Option<WatchItem<T>> {
     match poll_fn(|cx| Poll::Ready(events.as_mut().poll_next(cx))).await {
-        Poll::Ready(event) => Some(heard(event)),
+        Poll::Ready(event) => Some(item_of(event)),
         Poll::Pending => None,
     }
 }
 
-fn heard<T: Object>(event: Option<Result<WatchEvent<Arc<T>>, WatchError>>) -> Heard<T> {
+fn item_of<T: Object>(event: Option<Result<WatchEvent<Arc<T>>, WatchError>>) -> WatchItem<T> {
     match event {
-        Some(Ok(event)) => Heard::Event(found_in(event)),
-        Some(Err(error)) => Heard::Failed(error),
-        None => Heard::Ended,
+        Some(Ok(event)) => WatchItem::Event(object_of_event(event)),
+        Some(Err(error)) => WatchItem::Failed(error),
+        None => WatchItem::Ended,
     }
 }

@@ -1,5 +1,5 @@
-//! The reflector as a machine: no clock, no stream, no cache. It is told what happened, and says what becomes of the cache
-//! and what to ask for next.
+//! The state machine of the reflector, without clock, I/O or cache: inputs in, effects and commands
+//! out.
 
 use std::time::{Duration, Instant};
 
@@ -9,106 +9,108 @@ use machinery_objects::{
 };
 
 use super::backoff::Backoff;
+use super::config::ReflectorConfig;
+use super::error::ReflectorError;
 use super::list::Listing;
-use super::plan::Plan;
-use super::trouble::Trouble;
 
-/// An object as it came.
+/// A received object with its key and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found<T> {
+pub(crate) struct SourceObject<T> {
     pub(crate) key: ObjectKey,
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) object: T,
 }
 
-/// What happened.
-pub(crate) enum Input<T> {
-    /// It begins, or what [`Reflector::due`] said is past.
+/// An input of the reflector.
+pub(crate) enum ReflectorInput<T> {
+    /// The start, or the passing of [`Reflector::due`].
     Time,
-    Page(Page<Found<T>>),
+    Page(Page<SourceObject<T>>),
     ListFailed(ListError),
-    /// The watch that was asked for has begun.
+    /// The requested watch was opened.
     Watching,
-    /// It did not begin, or ended so.
+    /// The watch could not be opened, or ended with an error.
     WatchFailed(WatchError),
     WatchEnded,
-    Event(WatchEvent<Found<T>>),
-    /// The cache is not what the source has.
-    Anew,
-    /// The cache has as much as it may, and has not taken what came last.
+    Event(WatchEvent<SourceObject<T>>),
+    /// A relist is requested.
+    Relist,
+    /// The cache is full, and dropped the last change.
     Full,
 }
 
-/// What to ask the source for. It takes the place of whatever was under way.
+/// A request to the source. It replaces the running one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ReflectorCommand {
     List(ListRequest),
     Watch(WatchRequest),
-    /// Nothing until [`Reflector::due`].
+    /// No request until [`Reflector::due`].
     Wait,
 }
 
-/// What becomes of the cache, in this order.
+/// An effect on the cache, to be applied in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect<T> {
-    Put(Found<T>),
-    Remove(Found<T>, Went),
+    Put(SourceObject<T>),
+    Remove(SourceObject<T>, RemovalKind),
     Unreadable(Unreadable),
-    /// What was told before came again.
+    /// A stale event was received and dropped.
     Late,
-    /// All of it comes anew, beside what is there.
-    Begin,
-    /// It was all, as of this version: it takes the place of what was there.
-    Finish(ResourceVersion),
-    /// What comes anew never becomes whole.
-    Abandon,
-    /// Some of it comes anew, between changes of the rest: what the shelf says is renewed.
-    BeginSome,
-    /// That was all there is of it.
-    FinishSome,
-    /// The cache shows everything up to this version.
-    Reached(ResourceVersion),
-    Troubled(Trouble),
-    /// The source answers again.
-    Well,
+    /// A relist, or the initial list, begins; it is collected beside the cache.
+    BeginRelist,
+    /// The relist is complete at this version and replaces the cache.
+    FinishRelist(ResourceVersion),
+    /// The relist failed; the collected objects are discarded.
+    AbandonRelist,
+    /// A relist of some keys begins, interleaved with changes of the others; the store knows its
+    /// scope.
+    BeginPartialRelist,
+    /// The relist of these keys is complete.
+    FinishPartialRelist,
+    /// The cache is current up to this version.
+    Progress(ResourceVersion),
+    Failed(ReflectorError),
+    /// The source works again.
+    Recovered,
 }
 
-/// How an object went.
+/// The kind of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Went {
+pub(crate) enum RemovalKind {
     Deleted,
     Left,
 }
 
-/// The machine. See [`step`](Self::step).
+/// The reflector as a state machine: its initial list, watches and relists. See
+/// [`step`](Self::step).
 pub(crate) struct Reflector {
-    pub(super) plan: Plan,
-    pub(super) phase: Phase,
-    /// When the phase is over, whatever comes.
+    pub(super) config: ReflectorConfig,
+    pub(super) phase: ReflectorPhase,
+    /// The deadline of the phase.
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
-    /// Up to where everything was told: a watch goes on from here.
-    pub(super) reached: Option<ResourceVersion>,
-    /// Whether it must be all told anew before that.
-    pub(super) anew: bool,
-    /// The state cannot be watched here, as was seen.
-    pub(super) lists: bool,
-    /// So many lists in a row expired before their end: the next is asked for whole.
-    pub(super) expired: u32,
-    /// Since when the source shows less than it did.
-    pub(super) behind: Option<Instant>,
-    /// Something went wrong, and nothing has shown since that it is well.
-    pub(super) troubled: bool,
-    /// What happened last says that what is known is as new as it can be.
+    /// The version up to which all events were received; a watch resumes after it.
+    pub(super) resume_version: Option<ResourceVersion>,
+    /// A relist is needed before a watch can resume.
+    pub(super) needs_relist: bool,
+    /// The state cannot be streamed and is listed.
+    pub(super) uses_list: bool,
+    /// Number of successive lists that expired between pages; the next one is unpaged.
+    pub(super) expired_lists: u32,
+    /// Since when the source has been behind the cache.
+    pub(super) behind_since: Option<Instant>,
+    /// An error occurred, and the source has not been seen to work since.
+    pub(super) failing: bool,
+    /// The last input showed the cache to be current.
     pub(super) fresh: bool,
-    /// Somebody wants all of it anew once more, after what is coming anew now.
-    again: bool,
+    /// Another relist was requested while one is running.
+    relist_again: bool,
 }
 
-pub(super) enum Phase {
+pub(super) enum ReflectorPhase {
     Waiting,
     Listing(Listing),
-    /// A watch was asked for: of the state, or of what comes.
+    /// A watch was requested, of the state or of changes.
     Opening {
         state: bool,
     },
@@ -119,223 +121,223 @@ pub(super) enum Phase {
     },
 }
 
-/// The longest that a source may tell us to wait.
+/// Upper bound of a server's `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// What does not fit will hardly fit soon, and to see whether it does takes a long list.
+/// Delay of the relist of a full cache: it is long, and unlikely to fit soon.
 pub(crate) const FULL_WAIT: Duration = Duration::from_secs(60);
 
 impl Reflector {
-    pub(crate) fn new(plan: Plan, now: Instant) -> Self {
-        let plan = Plan { limits: plan.limits.bounded(), ..plan };
-        let backoff = Backoff::new(plan.seed);
+    pub(crate) fn new(config: ReflectorConfig, now: Instant) -> Self {
+        let config = ReflectorConfig { limits: config.limits.bounded(), ..config };
+        let backoff = Backoff::new(config.seed);
         Self {
-            lists: !plan.watches_state(),
-            plan,
-            phase: Phase::Waiting,
+            uses_list: !config.watches_state(),
+            config,
+            phase: ReflectorPhase::Waiting,
             due: now,
             backoff,
-            reached: None,
-            anew: true,
-            expired: 0,
-            behind: None,
-            troubled: false,
+            resume_version: None,
+            needs_relist: true,
+            expired_lists: 0,
+            behind_since: None,
+            failing: false,
             fresh: false,
-            again: false,
+            relist_again: false,
         }
     }
 
-    /// Whether what happened last was a change or a mark of the source, and no earlier one than it told before.
+    /// Whether the last input was a change or bookmark that is not behind the cache.
     pub(crate) const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// Whether all of it is coming anew.
-    pub(crate) const fn is_renewing(&self) -> bool {
+    /// Whether a relist, or the initial list, is running.
+    pub(crate) const fn is_relisting(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Listing(_) | Phase::Opening { state: true } | Phase::Watching { state: true, .. }
+            ReflectorPhase::Listing(_)
+                | ReflectorPhase::Opening { state: true }
+                | ReflectorPhase::Watching { state: true, .. }
         )
     }
 
-    /// When [`Input::Time`] is to come, unless something else does.
+    /// When [`ReflectorInput::Time`] is due, if there is no other input before.
     pub(crate) const fn due(&self) -> Instant {
         self.due
     }
 
-    /// Goes on. No order: what is under way goes on too.
+    /// Processes an input. Without a command the running request continues.
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
-        input: Input<T>,
+        input: ReflectorInput<T>,
         effects: &mut Vec<Effect<T>>,
-    ) -> Option<Order> {
+    ) -> Option<ReflectorCommand> {
         let before = effects.len();
         self.fresh = false;
-        let order = match input {
-            Input::Time => self.time(now, effects),
-            Input::Page(page) => self.page(now, page, effects),
-            Input::ListFailed(error) => Some(self.list_failed(now, error, effects)),
-            Input::Watching => {
-                self.watching(now);
+        let command = match input {
+            ReflectorInput::Time => self.time(now, effects),
+            ReflectorInput::Page(page) => self.page(now, page, effects),
+            ReflectorInput::ListFailed(error) => Some(self.list_failed(now, error, effects)),
+            ReflectorInput::Watching => {
+                self.watch_opened(now);
                 None
             }
-            Input::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
-            Input::WatchEnded => Some(self.watch_ended(now, effects)),
-            Input::Event(event) => self.event(now, event, effects),
-            Input::Anew => self.renew(now, effects),
-            Input::Full => {
-                effects.push(Effect::Troubled(Trouble::Full { limit: self.plan.limits.objects }));
-                self.anew = true;
+            ReflectorInput::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
+            ReflectorInput::WatchEnded => Some(self.watch_ended(now, effects)),
+            ReflectorInput::Event(event) => self.event(now, event, effects),
+            ReflectorInput::Relist => self.request_relist(now, effects),
+            ReflectorInput::Full => {
+                effects.push(Effect::Failed(ReflectorError::Full { limit: self.config.limits.objects }));
+                self.needs_relist = true;
                 Some(self.wait(now, Some(FULL_WAIT)))
             }
         };
         for effect in &effects[before..] {
             match effect {
-                Effect::Troubled(_) => self.troubled = true,
-                Effect::Well => self.troubled = false,
+                Effect::Failed(_) => self.failing = true,
+                Effect::Recovered => self.failing = false,
                 _ => {}
             }
         }
-        order
+        command
     }
 
-    /// All of it anew: at once, unless the source is not to be asked now. What is coming anew already goes on to its end, or whoever
-    /// wants it often would never see one.
-    fn renew<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
-        self.anew = true;
+    /// Requests a relist: at once, but not during a back-off. A running one is finished first, or
+    /// frequent requests would prevent it from ever completing.
+    fn request_relist<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<ReflectorCommand> {
+        self.needs_relist = true;
         match &self.phase {
-            Phase::Waiting => None,
-            Phase::Listing(listing) if listing.waits => {
-                self.abandon(effects);
-                self.phase = Phase::Waiting;
+            ReflectorPhase::Waiting => None,
+            ReflectorPhase::Listing(listing) if listing.is_waiting => {
+                self.abandon_relist(effects);
+                self.phase = ReflectorPhase::Waiting;
                 None
             }
-            _ if self.is_renewing() => {
-                self.again = true;
+            _ if self.is_relisting() => {
+                self.relist_again = true;
                 None
             }
-            _ => Some(self.ask(now, effects)),
+            _ => Some(self.next_command(now, effects)),
         }
     }
 
-    /// What comes next, without waiting.
-    pub(super) fn ask<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
-        self.again &= !self.anew;
-        if self.anew && self.lists {
-            effects.push(Effect::Begin);
+    /// Returns the next command without a delay.
+    pub(super) fn next_command<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> ReflectorCommand {
+        self.relist_again &= !self.needs_relist;
+        if self.needs_relist && self.uses_list {
+            effects.push(Effect::BeginRelist);
             return self.first_page(now);
         }
-        let from = match &self.reached {
-            Some(version) if !self.anew => WatchFrom::After(version.clone()),
+        let from = match &self.resume_version {
+            Some(version) if !self.needs_relist => WatchFrom::After(version.clone()),
             _ => WatchFrom::State(Freshness::Newest),
         };
         let state = matches!(from, WatchFrom::State(_));
         if state {
-            effects.push(Effect::Begin);
+            effects.push(Effect::BeginRelist);
         }
-        self.phase = Phase::Opening { state };
-        self.due = now + self.plan.limits.answer_time;
-        Order::Watch(WatchRequest {
-            filter: self.plan.filter.clone(),
+        self.phase = ReflectorPhase::Opening { state };
+        self.due = now + self.config.limits.answer_time;
+        ReflectorCommand::Watch(WatchRequest {
+            filter: self.config.filter.clone(),
             from,
-            bookmarks: self.plan.can.bookmarks,
-            timeout: Some(self.plan.limits.watch_time),
+            bookmarks: self.config.can.bookmarks,
+            timeout: Some(self.config.limits.watch_time),
         })
     }
 
-    pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order {
+    pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> ReflectorCommand {
         let wait = self.backoff.next();
-        self.phase = Phase::Waiting;
+        self.phase = ReflectorPhase::Waiting;
         self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
-        Order::Wait
+        ReflectorCommand::Wait
     }
 
-    /// What was coming anew does not come.
-    pub(super) fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
-        if self.is_renewing() {
-            effects.push(Effect::Abandon);
+    /// Discards the running relist.
+    pub(super) fn abandon_relist<T>(&self, effects: &mut Vec<Effect<T>>) {
+        if self.is_relisting() {
+            effects.push(Effect::AbandonRelist);
         }
     }
 
     pub(super) fn silence(&self, state: bool) -> Duration {
-        if state { self.plan.limits.answer_time } else { self.plan.silence() }
+        if state { self.config.limits.answer_time } else { self.config.silence() }
     }
 
-    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<ReflectorCommand> {
         if now < self.due {
             return None;
         }
-        if let Phase::Watching { state: false, began, .. } = self.phase
-            && self.troubled
+        if let ReflectorPhase::Watching { state: false, began, .. } = self.phase
+            && self.failing
             && now < began + self.silence(false)
         {
-            effects.push(Effect::Well);
+            effects.push(Effect::Recovered);
             self.due = began + self.silence(false);
             return None;
         }
         Some(match &self.phase {
-            Phase::Waiting => self.ask(now, effects),
-            Phase::Listing(listing) if listing.waits => self.next_page(now),
-            Phase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
-            Phase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
-            Phase::Watching { state: true, .. } => {
-                effects.push(Effect::Troubled(Trouble::NoEnd));
-                self.abandon(effects);
-                self.lists = true;
-                self.ask(now, effects)
+            ReflectorPhase::Waiting => self.next_command(now, effects),
+            ReflectorPhase::Listing(listing) if listing.is_waiting => self.next_page(now),
+            ReflectorPhase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
+            ReflectorPhase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
+            ReflectorPhase::Watching { state: true, .. } => {
+                effects.push(Effect::Failed(ReflectorError::NoEnd));
+                self.abandon_relist(effects);
+                self.uses_list = true;
+                self.next_command(now, effects)
             }
-            Phase::Watching { state: false, .. } => {
-                effects.push(Effect::Troubled(Trouble::Silent(self.plan.silence())));
-                self.ask(now, effects)
+            ReflectorPhase::Watching { state: false, .. } => {
+                effects.push(Effect::Failed(ReflectorError::Silent(self.config.silence())));
+                self.next_command(now, effects)
             }
         })
     }
 
-    /// The state has come whole, as of this version: it is taken, unless the source has shown more already.
-    pub(super) fn whole<T>(
+    /// Completes a relist at this version, unless the source is behind the cache.
+    pub(super) fn finish_state<T>(
         &mut self,
         now: Instant,
         version: ResourceVersion,
         effects: &mut Vec<Effect<T>>,
-    ) -> Option<Order> {
-        if let Some(seen) = self.reached.as_ref().filter(|seen| self.is_later(seen, &version)) {
-            let since = *self.behind.get_or_insert(now);
-            if now < since + self.plan.limits.stale_time {
+    ) -> Option<ReflectorCommand> {
+        if let Some(seen) = self.resume_version.as_ref().filter(|seen| self.is_later(seen, &version)) {
+            let since = *self.behind_since.get_or_insert(now);
+            if now < since + self.config.limits.stale_time {
                 let seen = seen.clone();
-                effects.push(Effect::Troubled(Trouble::Behind { found: version, seen }));
-                self.abandon(effects);
+                effects.push(Effect::Failed(ReflectorError::Behind { found: version, seen }));
+                self.abandon_relist(effects);
                 return Some(self.wait(now, None));
             }
         }
-        self.behind = None;
-        self.anew = false;
-        self.expired = 0;
-        self.reached = Some(version.clone());
+        self.behind_since = None;
+        self.needs_relist = false;
+        self.expired_lists = 0;
+        self.resume_version = Some(version.clone());
         self.fresh = true;
-        effects.extend([Effect::Finish(version), Effect::Well]);
-        if std::mem::take(&mut self.again) {
-            self.anew = true;
-            return Some(self.ask(now, effects));
+        effects.extend([Effect::FinishRelist(version), Effect::Recovered]);
+        if std::mem::take(&mut self.relist_again) {
+            self.needs_relist = true;
+            return Some(self.next_command(now, effects));
         }
         None
     }
 
-    /// Whether one version is known to come after another.
+    /// Whether one version is known to be later than another.
     pub(super) fn is_later(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
-        self.plan.can.versions_are_ordered && one > other
+        self.config.can.versions_are_ordered && one > other
     }
 
-    /// Everything up to this version has been told.
-    pub(super) fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
-        // A bookmark that comes twice, or late, says nothing.
-        if self
-            .reached
-            .as_ref()
-            .is_some_and(|reached| *reached == version || self.is_later(reached, &version))
-        {
+    /// Advances the version after which a watch resumes.
+    pub(super) fn advance<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
+        // A duplicate or late bookmark.
+        if self.resume_version.as_ref().is_some_and(|resume_version| {
+            *resume_version == version || self.is_later(resume_version, &version)
+        }) {
             return;
         }
-        self.reached = Some(version.clone());
-        effects.push(Effect::Reached(version));
+        self.resume_version = Some(version.clone());
+        effects.push(Effect::Progress(version));
     }
 }

@@ -1,7 +1,7 @@
-//! Sources as caches want them: of `Arc`s of what is kept.
+//! Adapters from sources to the streams that caches need: of `Arc`s of projected objects.
 
-mod kept;
+mod projection;
 mod stream;
 
-pub(crate) use kept::{as_they_come, projected};
-use stream::Mapped;
+pub(crate) use projection::{projected, unprojected};
+use stream::ProjectedWatch;

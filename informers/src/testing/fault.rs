@@ -1,123 +1,123 @@
-//! How the source misbehaves, and when.
+//! The faults of a fake source, and their occasions.
 
 use std::collections::VecDeque;
 
 use machinery_objects::{ListError, WatchError};
 
-/// One way to misbehave, at the next occasion for it.
+/// A fault at its next occasion.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Fault {
-    /// When the first page of a list is asked for.
+    /// On a request for the first page of a list.
     List(OnList),
-    /// When a later one is.
+    /// On a request for a later page.
     Page(OnList),
-    /// When one object is asked for.
+    /// On a read of one object.
     Get(OnList),
-    /// When a watch is asked for.
+    /// On opening a watch.
     Watch(OnWatch),
-    /// When a watch has something to tell: an object of the state, a change, a bookmark.
+    /// On an event of a watch: an object of the state, a change, or a bookmark.
     Event(OnEvent),
-    /// When the keys of a watch are edited.
+    /// On an edit of an interest.
     Edit(OnEdit),
 }
 
-/// What may go wrong with an edit of an interest.
+/// Faults of an edit of an interest.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnEdit {
-    /// It is not made, and answered with this.
+    /// It is not applied, and answered with this error.
     Fails(WatchError),
-    /// It is made, and answered with this.
+    /// It is applied, and answered with this error.
     MadeAndFails(WatchError),
-    /// It is made, and not answered, ever.
+    /// It is applied, and never answered.
     NoAnswer,
-    /// It is answered when the watch has told all of it.
+    /// It is answered after the watch has sent all of it.
     AnsweredLast,
-    /// It is answered, and the watch does it when all watches next say how far they are.
+    /// It is answered, and applied at the next bookmark.
     Late,
-    /// It is answered, and the watch never does it, nor any that comes after it.
+    /// It is answered and never applied, nor is any later one.
     NoEcho,
 }
 
-/// What may go wrong with a list.
+/// Faults of a list.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnList {
-    /// It is answered with this.
+    /// It is answered with this error.
     Fails(ListError),
-    /// It is not answered, ever.
+    /// It is never answered.
     NoAnswer,
-    /// A replica answers that is so many revisions behind.
+    /// It is answered by a replica that is this many revisions behind.
     Behind(u64),
-    /// The page has nothing, and is not the last.
+    /// The page is empty, and not the last.
     Empty,
-    /// The page is not the last, even if it is: it all comes again.
+    /// The page is never the last; the list repeats.
     Endless,
 }
 
-/// What may go wrong with the beginning of a watch.
+/// Faults of opening a watch.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnWatch {
-    /// It is answered with this.
+    /// It is answered with this error.
     Fails(WatchError),
-    /// It is not answered, ever.
+    /// It is never answered.
     NoAnswer,
-    /// A replica answers that is so many revisions behind.
+    /// It is answered by a replica that is this many revisions behind.
     Behind(u64),
-    /// It begins, and ends.
+    /// The watch is opened, and ends.
     EndsAtOnce,
-    /// Where the state ends is not told.
+    /// The end of the state is not marked.
     NoEnd,
-    /// It is told twice.
+    /// The end of the state is marked twice.
     EndTwice,
 }
 
-/// What may go wrong on the way.
+/// Faults of a watch event.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnEvent {
-    /// The watch ends with this instead.
+    /// The watch ends with this error instead.
     Fails(WatchError),
     /// The watch ends instead.
     Ends,
-    /// The watch says nothing any more, ever.
+    /// The watch is silent from now on.
     Silent,
-    /// It is told twice.
+    /// The event is sent twice.
     Twice,
-    /// What was told before it is told again after it.
+    /// The previous event is repeated after it.
     EarlierAgain,
-    /// A bookmark comes after it that is so many revisions late.
+    /// A bookmark that is this many revisions late follows it.
     LateBookmark(u64),
-    /// It is not told at all. No honest source does that.
+    /// The event is lost. Only a broken source does that.
     Lost,
 }
 
-/// For one place: what happens next time, and what always happens after that.
-pub(super) struct Script<F> {
+/// The faults of one occasion: first those to inject once, then the permanent one.
+pub(super) struct FaultScript<F> {
     once: VecDeque<F>,
     always: Option<F>,
 }
 
-/// For all places.
+/// The faults of all occasions.
 #[derive(Default)]
 pub(super) struct Faults {
-    pub(super) list: Script<OnList>,
-    pub(super) page: Script<OnList>,
-    pub(super) get: Script<OnList>,
-    pub(super) watch: Script<OnWatch>,
-    pub(super) event: Script<OnEvent>,
-    pub(super) edit: Script<OnEdit>,
+    pub(super) list: FaultScript<OnList>,
+    pub(super) page: FaultScript<OnList>,
+    pub(super) get: FaultScript<OnList>,
+    pub(super) watch: FaultScript<OnWatch>,
+    pub(super) event: FaultScript<OnEvent>,
+    pub(super) edit: FaultScript<OnEdit>,
 }
 
-impl<F> Default for Script<F> {
+impl<F> Default for FaultScript<F> {
     fn default() -> Self {
         Self { once: VecDeque::new(), always: None }
     }
 }
 
-impl<F: Clone> Script<F> {
+impl<F: Clone> FaultScript<F> {
     pub(super) fn next(&mut self) -> Option<F> {
         self.once.pop_front().or_else(|| self.always.clone())
     }

@@ -1,36 +1,36 @@
-//! What there is and what was, revision by revision.
+//! The history of a fake source: its state at each revision.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use machinery_objects::ObjectKey;
 
-pub(super) type State<T> = BTreeMap<ObjectKey, Kept<T>>;
+pub(super) type HistoryState<T> = BTreeMap<ObjectKey, StoredObject<T>>;
 
-/// An object, and whether the source can read it.
-pub(super) struct Kept<T> {
+/// An object, and whether it is sent as readable.
+pub(super) struct StoredObject<T> {
     pub(super) object: Arc<T>,
     pub(super) readable: bool,
 }
 
-/// What happened to one key, at a revision of its own.
+/// The change of one key, at a revision of its own.
 pub(super) struct Commit<T> {
     pub(super) key: ObjectKey,
-    pub(super) before: Option<Kept<T>>,
-    pub(super) after: Option<Kept<T>>,
+    pub(super) before: Option<StoredObject<T>>,
+    pub(super) after: Option<StoredObject<T>>,
 }
 
-/// All commits since the first that is kept.
+/// The commits since the last compaction.
 pub(super) struct History<T> {
-    /// How it was before them.
-    base: State<T>,
-    /// Of that.
+    /// The state before the first commit.
+    base: HistoryState<T>,
+    /// The revision of that state.
     first: u64,
     log: VecDeque<Commit<T>>,
-    now: State<T>,
+    now: HistoryState<T>,
 }
 
-impl<T> Clone for Kept<T> {
+impl<T> Clone for StoredObject<T> {
     fn clone(&self) -> Self {
         Self { object: self.object.clone(), readable: self.readable }
     }
@@ -38,30 +38,30 @@ impl<T> Clone for Kept<T> {
 
 impl<T> History<T> {
     pub(super) const fn new() -> Self {
-        Self { base: State::new(), first: 0, log: VecDeque::new(), now: State::new() }
+        Self { base: HistoryState::new(), first: 0, log: VecDeque::new(), now: HistoryState::new() }
     }
 
     pub(super) fn revision(&self) -> u64 {
         self.first + self.log.len() as u64
     }
 
-    /// The oldest revision of which it can be said what came after it.
+    /// The oldest revision after which a watch can resume.
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
 
-    pub(super) const fn now(&self) -> &State<T> {
+    pub(super) const fn now(&self) -> &HistoryState<T> {
         &self.now
     }
 
-    /// What there is now that can be read, or that cannot.
-    pub(super) fn those(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
-        let those = self.now.iter().filter(|(_, kept)| kept.readable == readable);
-        those.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
+    /// Returns the current readable or unreadable objects.
+    pub(super) fn objects(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
+        let objects = self.now.iter().filter(|(_, kept)| kept.readable == readable);
+        objects.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
     }
 
-    /// How it was, if that is kept.
-    pub(super) fn at(&self, revision: u64) -> Option<State<T>> {
+    /// Returns the state at a revision, unless compacted.
+    pub(super) fn at(&self, revision: u64) -> Option<HistoryState<T>> {
         if revision == self.revision() {
             return Some(self.now.clone());
         }
@@ -72,12 +72,12 @@ impl<T> History<T> {
         Some(state)
     }
 
-    /// What came next after a revision.
+    /// Returns the commit after a revision.
     pub(super) fn after(&self, revision: u64) -> Option<&Commit<T>> {
         self.log.get(usize::try_from(revision.checked_sub(self.first)?).ok()?)
     }
 
-    pub(super) fn commit(&mut self, key: ObjectKey, after: Option<Kept<T>>) -> u64 {
+    pub(super) fn commit(&mut self, key: ObjectKey, after: Option<StoredObject<T>>) -> u64 {
         let before = match &after {
             Some(kept) => self.now.insert(key.clone(), kept.clone()),
             None => self.now.remove(&key),
@@ -86,7 +86,7 @@ impl<T> History<T> {
         self.revision()
     }
 
-    /// Forgets what came before a revision.
+    /// Compacts the history up to a revision.
     pub(super) fn compact(&mut self, revision: u64) {
         while self.first < revision {
             let Some(commit) = self.log.pop_front() else { return };
@@ -95,7 +95,7 @@ impl<T> History<T> {
         }
     }
 
-    /// What came after a revision never was.
+    /// Discards the commits after a revision.
     pub(super) fn restore(&mut self, revision: u64) {
         let Some(state) = self.at(revision) else { return };
         self.now = state;
@@ -104,7 +104,7 @@ impl<T> History<T> {
 }
 
 impl<T> Commit<T> {
-    fn to(&self, state: &mut State<T>) {
+    fn to(&self, state: &mut HistoryState<T>) {
         match &self.after {
             Some(kept) => state.insert(self.key.clone(), kept.clone()),
             None => state.remove(&self.key),

@@ -1,32 +1,32 @@
-//! What tests of informers need: a source in memory that misbehaves as it is told to.
+//! A fake source for tests of informers, which injects faults.
 //!
-//! [`Plane`] is the source, with [`Fault`]s for every way in which servers are known to go wrong, and with [`Asked`], which counts
-//! what it was asked for; [`Thing`] is an object to fill it with, unless the test has its own.
+//! [`FakeSource`] has a [`Fault`] for each known way in which servers misbehave, and counts its
+//! requests in [`SourceCalls`]; [`TestObject`] is an object for tests that have none of their own.
 //!
 //! ```
 //! # #[cfg(not(machinery_loom))] {
-//! use machinery_informers::testing::{Fault, OnEvent, Plane, Thing};
+//! use machinery_informers::testing::{Fault, OnEvent, FakeSource, TestObject};
 //! use machinery_objects::{Capabilities, ListWatch, WatchError};
 //!
-//! let plane = Plane::of_things(Capabilities::ALL);
-//! plane.put(Thing::new("default/a"));
-//! // Whoever watches is told that its version is too old, as an event, when the next change is to be told.
-//! plane.once(Fault::Event(OnEvent::Fails(WatchError::Expired)));
-//! plane.put(Thing::new("default/a").says("more"));
-//! assert!(plane.capabilities().watches_state);
-//! assert_eq!(plane.asked().watches, 0);
+//! let source = FakeSource::of_test_objects(Capabilities::ALL);
+//! source.put(TestObject::new("default/a"));
+//! // The next event of a watch is replaced by the error that its version has expired.
+//! source.once(Fault::Event(OnEvent::Fails(WatchError::Expired)));
+//! source.put(TestObject::new("default/a").with_text("more"));
+//! assert!(source.capabilities().watches_state);
+//! assert_eq!(source.calls().watches, 0);
 //! # }
 //! ```
 
+mod fake_source;
 mod fault;
 mod history;
 mod interest;
-mod plane;
 mod selection;
 mod source;
 mod stream;
-mod thing;
+mod test_object;
 
+pub use fake_source::{FakeSource, SourceCalls};
 pub use fault::{Fault, OnEdit, OnEvent, OnList, OnWatch};
-pub use plane::{Asked, Plane};
-pub use thing::Thing;
+pub use test_object::TestObject;

@@ -1,26 +1,26 @@
-//! Which objects one watch is of.
+//! The selection of a watch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machinery_objects::{Fields, Filter, InterestBy, Object, WatchEvent};
 
-use super::history::{Commit, Kept};
+use super::history::{Commit, StoredObject};
 
-pub(super) struct Selection {
+pub(super) struct WatchSelection {
     pub(super) filter: Filter,
-    /// Only those under one of these keys.
+    /// The keys of an interest, if the watch has one.
     pub(super) keys: Option<(InterestBy, BTreeSet<Arc<str>>)>,
 }
 
-/// What there is to tell of a commit.
-pub(super) enum Seen<'a, T> {
-    Now(&'a Kept<T>, fn(T) -> WatchEvent<T>),
-    Gone(&'a Kept<T>, fn(T) -> WatchEvent<T>),
+/// A commit as a watch with this selection sees it.
+pub(super) enum SelectedChange<'a, T> {
+    Present(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
+    Removed(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
 }
 
-impl Selection {
-    pub(super) fn selects<T: Object>(&self, kept: &Kept<T>, fields: &Fields<T>) -> bool {
+impl WatchSelection {
+    pub(super) fn selects<T: Object>(&self, kept: &StoredObject<T>, fields: &Fields<T>) -> bool {
         let interesting = self
             .keys
             .as_ref()
@@ -28,27 +28,28 @@ impl Selection {
         interesting && self.filter.matches(&*kept.object, fields)
     }
 
-    pub(super) fn sees<'a, T: Object>(
+    pub(super) fn select_change<'a, T: Object>(
         &self,
         commit: &'a Commit<T>,
         fields: &Fields<T>,
         tells_left: bool,
-    ) -> Option<Seen<'a, T>> {
-        let selected = |kept: &Option<Kept<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
+    ) -> Option<SelectedChange<'a, T>> {
+        let selected =
+            |kept: &Option<StoredObject<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
         let (was, is) = (selected(&commit.before), selected(&commit.after));
         match (commit.before.as_ref().filter(|_| was), commit.after.as_ref().filter(|_| is)) {
             (None, None) => None,
-            (None, Some(after)) => Some(Seen::Now(after, WatchEvent::Added)),
-            (Some(_), Some(after)) => Some(Seen::Now(after, WatchEvent::Modified)),
+            (None, Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Added)),
+            (Some(_), Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Modified)),
             (Some(before), None) if tells_left && commit.after.is_some() => {
-                Some(Seen::Gone(before, WatchEvent::Left))
+                Some(SelectedChange::Removed(before, WatchEvent::Left))
             }
-            (Some(before), None) => Some(Seen::Gone(before, WatchEvent::Deleted)),
+            (Some(before), None) => Some(SelectedChange::Removed(before, WatchEvent::Deleted)),
         }
     }
 }
 
-/// The key of an object, as an interest has it.
+/// Returns the key of an object for an interest.
 pub(super) fn key<T: Object>(by: &InterestBy, object: &T, fields: &Fields<T>) -> Option<String> {
     match by {
         InterestBy::Field(field) => fields.of(object).get(field).map(str::to_owned),

@@ -1,4 +1,4 @@
-//! The source, as its readers have it.
+//! The fake source as a `ListWatch`.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -11,37 +11,37 @@ use machinery_objects::{
     WatchRequest, WatchStream,
 };
 
+use super::fake_source::{FakeSource, FakeSourceState};
 use super::fault::{OnList, OnWatch};
-use super::history::Kept;
-use super::plane::{Inside, Plane};
-use super::selection::Selection;
-use super::stream::Stream;
+use super::history::StoredObject;
+use super::selection::WatchSelection;
+use super::stream::FakeWatch;
 
 #[async_trait]
-impl<T: Object + Clone> ListWatch<T> for Plane<T> {
+impl<T: Object + Clone> ListWatch<T> for FakeSource<T> {
     fn capabilities(&self) -> Capabilities {
         self.0.can
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page<T>, ListError> {
         let fault = {
-            let mut inside = self.0.inside.lock();
-            let inside = &mut *inside;
+            let mut inner = self.0.inner.lock();
+            let inner = &mut *inner;
             let fault = if request.rest.is_some() {
-                inside.asked.pages += 1;
-                inside.faults.page.next()
+                inner.calls.pages += 1;
+                inner.faults.page.next()
             } else {
-                inside.asked.lists += 1;
-                inside.faults.list.next()
+                inner.calls.lists += 1;
+                inner.faults.list.next()
             };
-            inside.asked.faults += u64::from(fault.is_some());
+            inner.calls.faults += u64::from(fault.is_some());
             fault
         };
         if fault == Some(OnList::NoAnswer) {
             pending::<()>().await;
         }
-        let mut inside = self.0.inside.lock();
-        self.page(&mut inside, &request, fault)
+        let mut inner = self.0.inner.lock();
+        self.page(&mut inner, &request, fault)
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<T>, WatchError> {
@@ -54,7 +54,7 @@ impl<T: Object + Clone> ListWatch<T> for Plane<T> {
         }
         let fault = self.on_watch().await?;
         let mut stream = self.begin(
-            Selection { filter: request.filter, keys: None },
+            WatchSelection { filter: request.filter, keys: None },
             match &request.from {
                 WatchFrom::After(version) => Some(version),
                 WatchFrom::State(_) => None,
@@ -72,10 +72,10 @@ impl<T: Object + Clone> ListWatch<T> for Plane<T> {
 
     async fn get(&self, key: &ObjectKey, _: Freshness) -> Result<Option<T>, ListError> {
         let fault = {
-            let mut inside = self.0.inside.lock();
-            inside.asked.gets += 1;
-            let fault = inside.faults.get.next();
-            inside.asked.faults += u64::from(fault.is_some());
+            let mut inner = self.0.inner.lock();
+            inner.calls.gets += 1;
+            let fault = inner.faults.get.next();
+            inner.calls.faults += u64::from(fault.is_some());
             fault
         };
         let behind = match fault {
@@ -84,9 +84,9 @@ impl<T: Object + Clone> ListWatch<T> for Plane<T> {
             Some(OnList::Behind(behind)) => behind,
             _ => 0,
         };
-        let inside = self.0.inside.lock();
-        let at = inside.revision_behind(behind);
-        let state = inside.history.at(at).unwrap_or_default();
+        let inner = self.0.inner.lock();
+        let at = inner.revision_behind(behind);
+        let state = inner.history.at(at).unwrap_or_default();
         match state.get(key) {
             Some(kept) if !kept.readable => {
                 Err(SourceError::Malformed { reason: format!("{key} is not as it should be") }.into())
@@ -100,14 +100,14 @@ impl<T: Object + Clone> ListWatch<T> for Plane<T> {
     }
 }
 
-impl<T: Object + Clone> Plane<T> {
-    /// Waits for ever, or fails, if that is to be.
+impl<T: Object + Clone> FakeSource<T> {
+    /// Injects the fault of a watch request.
     pub(super) async fn on_watch(&self) -> Result<Option<OnWatch>, WatchError> {
         let fault = {
-            let mut inside = self.0.inside.lock();
-            inside.asked.watches += 1;
-            let fault = inside.faults.watch.next();
-            inside.asked.faults += u64::from(fault.is_some());
+            let mut inner = self.0.inner.lock();
+            inner.calls.watches += 1;
+            let fault = inner.faults.watch.next();
+            inner.calls.faults += u64::from(fault.is_some());
             fault
         };
         match fault {
@@ -117,51 +117,51 @@ impl<T: Object + Clone> Plane<T> {
         }
     }
 
-    /// A watch after a version, or one that begins with the state.
+    /// Opens a watch after a version, or one that begins with the state.
     pub(super) fn begin(
         &self,
-        selection: Selection,
+        selection: WatchSelection,
         after: Option<&ResourceVersion>,
         bookmarks: bool,
         fault: Option<&OnWatch>,
-    ) -> Result<Stream<T>, WatchError> {
+    ) -> Result<FakeWatch<T>, WatchError> {
         let fields = &self.0.fields;
         self.check(&selection.filter)?;
-        let mut inside = self.0.inside.lock();
+        let mut inner = self.0.inner.lock();
         let behind = if let Some(OnWatch::Behind(behind)) = fault { *behind } else { 0 };
-        let newest = inside.revision_behind(behind);
+        let newest = inner.revision_behind(behind);
         let mut due = VecDeque::new();
         let at = match after {
             Some(version) => {
-                let at = self.0.revision(inside.era, version).ok_or(WatchError::Expired)?;
+                let at = self.0.revision(inner.era, version).ok_or(WatchError::Expired)?;
                 if at > newest {
-                    let newest = Some(self.0.version(inside.era, newest));
+                    let newest = Some(self.0.version(inner.era, newest));
                     return Err(WatchError::FutureRevision { newest, retry_after: None });
                 }
-                if at < inside.history.first() {
+                if at < inner.history.first() {
                     return Err(WatchError::Expired);
                 }
                 at
             }
             None => {
-                let state = inside.history.at(newest).unwrap_or_default();
+                let state = inner.history.at(newest).unwrap_or_default();
                 let selected = state.iter().filter(|(_, kept)| selection.selects(kept, fields));
                 due.extend(selected.map(|(key, kept)| now(key, kept, WatchEvent::Added)));
                 newest
             }
         };
-        inside.watches += 1;
-        inside.asked.open += 1;
-        Ok(Stream {
-            plane: self.clone(),
-            id: inside.watches,
+        inner.watches += 1;
+        inner.calls.open_watches += 1;
+        Ok(FakeWatch {
+            source: self.clone(),
+            id: inner.watches,
             selection,
             bookmarks,
             at,
             due,
             last: None,
-            marks: inside.marks,
-            ended: inside.ended,
+            marks: inner.marks,
+            ended: inner.ended,
             over: fault == Some(&OnWatch::EndsAtOnce),
             silent: false,
         })
@@ -169,7 +169,7 @@ impl<T: Object + Clone> Plane<T> {
 
     fn page(
         &self,
-        inside: &mut Inside<T>,
+        inner: &mut FakeSourceState<T>,
         request: &ListRequest,
         fault: Option<OnList>,
     ) -> Result<Page<T>, ListError> {
@@ -180,11 +180,11 @@ impl<T: Object + Clone> Plane<T> {
         };
         self.check(&request.filter)?;
         let (at, after) = match &request.rest {
-            Some(rest) => place(rest, inside.era).ok_or(ListError::Expired { rest: None })?,
-            None => (self.moment(inside, &request.at, behind)?, String::new()),
+            Some(rest) => parse_continue(rest, inner.era).ok_or(ListError::Expired { rest: None })?,
+            None => (self.list_revision(inner, &request.at, behind)?, String::new()),
         };
-        let Some(state) = inside.history.at(at) else { return Err(ListError::Expired { rest: None }) };
-        let selection = Selection { filter: request.filter.clone(), keys: None };
+        let Some(state) = inner.history.at(at) else { return Err(ListError::Expired { rest: None }) };
+        let selection = WatchSelection { filter: request.filter.clone(), keys: None };
         let mut selected = state
             .iter()
             .filter(|(key, _)| request.rest.is_none() || key.as_str() > &*after)
@@ -209,26 +209,26 @@ impl<T: Object + Clone> Plane<T> {
             last.clear();
         }
         let goes_on = remaining > 0 || matches!(fault, Some(OnList::Empty | OnList::Endless));
-        inside.asked.listed += (items.len() + unreadable.len()) as u64;
-        let rest = goes_on.then(|| Continue::new(&format!("{} {at} {last}", inside.era))).flatten();
-        let version = self.0.version(inside.era, at);
+        inner.calls.listed += (items.len() + unreadable.len()) as u64;
+        let rest = goes_on.then(|| Continue::new(&format!("{} {at} {last}", inner.era))).flatten();
+        let version = self.0.version(inner.era, at);
         Ok(Page { items, unreadable, version, rest, remaining: Some(remaining) })
     }
 
-    /// The revision that a list is to show.
-    fn moment(&self, inside: &Inside<T>, at: &ListAt, behind: u64) -> Result<u64, ListError> {
-        let newest = inside.revision_behind(behind);
-        let (wanted, exactly) = match at {
+    /// Returns the revision of a list.
+    fn list_revision(&self, inner: &FakeSourceState<T>, at: &ListAt, behind: u64) -> Result<u64, ListError> {
+        let newest = inner.revision_behind(behind);
+        let (requested, exactly) = match at {
             ListAt::Fresh(Freshness::AtLeast(version)) => (version, false),
             ListAt::Exactly(version) => (version, true),
             ListAt::Fresh(_) => return Ok(newest),
         };
-        let wanted = self.0.revision(inside.era, wanted).ok_or(ListError::Expired { rest: None })?;
-        if wanted > newest {
-            let newest = Some(self.0.version(inside.era, newest));
+        let requested = self.0.revision(inner.era, requested).ok_or(ListError::Expired { rest: None })?;
+        if requested > newest {
+            let newest = Some(self.0.version(inner.era, newest));
             return Err(ListError::FutureRevision { newest, retry_after: None });
         }
-        Ok(if exactly { wanted } else { newest })
+        Ok(if exactly { requested } else { newest })
     }
 
     pub(super) fn check(&self, filter: &Filter) -> Result<(), SourceError> {
@@ -237,20 +237,20 @@ impl<T: Object + Clone> Plane<T> {
     }
 }
 
-impl<T> Inside<T> {
+impl<T> FakeSourceState<T> {
     pub(super) fn revision_behind(&self, behind: u64) -> u64 {
         self.history.revision().saturating_sub(behind).max(self.history.first())
     }
 }
 
-/// What is told of an object that is there.
+/// Returns the event of an existing object.
 pub(super) fn now<T: Object + Clone>(
     key: &ObjectKey,
-    kept: &Kept<T>,
-    tell: fn(T) -> WatchEvent<T>,
+    kept: &StoredObject<T>,
+    to_event: fn(T) -> WatchEvent<T>,
 ) -> WatchEvent<T> {
     if kept.readable {
-        return tell((*kept.object).clone());
+        return to_event((*kept.object).clone());
     }
     WatchEvent::Unreadable(unreadable(key, kept.object.version(), false))
 }
@@ -259,8 +259,8 @@ pub(super) fn unreadable(key: &ObjectKey, version: Option<ResourceVersion>, is_g
     Unreadable { key: key.clone(), version, is_gone, reason: "it is not as it should be".into() }
 }
 
-/// Where a list goes on, if it is one of this time.
-fn place(rest: &Continue, era: u64) -> Option<(u64, String)> {
+/// Parses a continue token; `None` if it is from before a restore.
+fn parse_continue(rest: &Continue, era: u64) -> Option<(u64, String)> {
     let mut parts = rest.as_str().splitn(3, ' ');
     let of: u64 = parts.next()?.parse().ok()?;
     let at = parts.next()?.parse().ok()?;

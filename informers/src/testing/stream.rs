@@ -1,29 +1,29 @@
-//! A watch: a place in the history.
+//! A watch: a position in the history.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use futures_core::Stream as Asynchronous;
+use futures_core::Stream;
 use machinery_objects::{EditNumber, InterestEdit, Object, ResourceVersion, WatchError, WatchEvent};
 
+use super::fake_source::{FakeSource, FakeSourceState};
 use super::fault::OnEvent;
-use super::interest::Edits;
-use super::plane::{Inside, Plane};
-use super::selection::{Seen, Selection, key};
+use super::interest::InterestEdits;
+use super::selection::{SelectedChange, WatchSelection, key};
 use super::source::{now, unreadable};
 
 type Polled<T> = Poll<Option<Result<WatchEvent<T>, WatchError>>>;
 
-pub(super) struct Stream<T: Object + Clone> {
-    pub(super) plane: Plane<T>,
+pub(super) struct FakeWatch<T: Object + Clone> {
+    pub(super) source: FakeSource<T>,
     pub(super) id: u64,
-    pub(super) selection: Selection,
+    pub(super) selection: WatchSelection,
     pub(super) bookmarks: bool,
-    /// All that was up to this revision has been told, or is due.
+    /// All changes up to this revision were sent, or are in `due`.
     pub(super) at: u64,
     pub(super) due: VecDeque<WatchEvent<T>>,
-    /// What was told last.
+    /// The last event.
     pub(super) last: Option<WatchEvent<T>>,
     pub(super) marks: u64,
     pub(super) ended: u64,
@@ -31,44 +31,44 @@ pub(super) struct Stream<T: Object + Clone> {
     pub(super) silent: bool,
 }
 
-impl<T: Object + Clone> Stream<T> {
+impl<T: Object + Clone> FakeWatch<T> {
     pub(super) fn version(&self) -> ResourceVersion {
-        let era = self.plane.0.inside.lock().era;
-        self.plane.0.version(era, self.at)
+        let era = self.source.0.inner.lock().era;
+        self.source.0.version(era, self.at)
     }
 
-    /// What is to be told next, if there is anything.
-    fn next(&mut self, inside: &mut Inside<T>) -> Result<Option<WatchEvent<T>>, WatchError> {
+    /// Returns the next event, if there is one.
+    fn next(&mut self, inner: &mut FakeSourceState<T>) -> Result<Option<WatchEvent<T>>, WatchError> {
         loop {
             if let Some(event) = self.due.pop_front() {
                 return Ok(Some(event));
             }
-            if self.at < inside.history.first() {
+            if self.at < inner.history.first() {
                 return Err(WatchError::Expired);
             }
-            let shared = &*self.plane.0;
-            let Some(commit) = inside.history.after(self.at) else {
-                // What was written before it was asked for is told before it is done.
-                let marks = inside.marks;
-                let edit = inside.edits.get_mut(&self.id).and_then(|edits| edits.next(marks));
+            let shared = &*self.source.0;
+            let Some(commit) = inner.history.after(self.at) else {
+                // Writes before an edit are sent before it is applied.
+                let marks = inner.marks;
+                let edit = inner.edits.get_mut(&self.id).and_then(|edits| edits.next(marks));
                 if let Some((edit, change)) = edit {
-                    self.edit(inside, edit, &change);
+                    self.edit(inner, edit, &change);
                     continue;
                 }
-                let marked = std::mem::replace(&mut self.marks, inside.marks);
-                let version = shared.version(inside.era, self.at);
+                let marked = std::mem::replace(&mut self.marks, inner.marks);
+                let version = shared.version(inner.era, self.at);
                 let mark = WatchEvent::Bookmark { version, initial_state_ends: false };
-                return Ok((self.bookmarks && marked != inside.marks).then_some(mark));
+                return Ok((self.bookmarks && marked != inner.marks).then_some(mark));
             };
             self.at += 1;
-            let event = match self.selection.sees(commit, &shared.fields, shared.can.tells_left) {
+            let event = match self.selection.select_change(commit, &shared.fields, shared.can.tells_left) {
                 None => continue,
-                Some(Seen::Now(kept, tell)) => now(&commit.key, kept, tell),
-                Some(Seen::Gone(kept, tell)) if kept.readable => {
-                    tell(shared.last(inside.era, self.at, &kept.object))
+                Some(SelectedChange::Present(kept, to_event)) => now(&commit.key, kept, to_event),
+                Some(SelectedChange::Removed(kept, to_event)) if kept.readable => {
+                    to_event(shared.last(inner.era, self.at, &kept.object))
                 }
-                Some(Seen::Gone(..)) => {
-                    let version = shared.version(inside.era, self.at);
+                Some(SelectedChange::Removed(..)) => {
+                    let version = shared.version(inner.era, self.at);
                     WatchEvent::Unreadable(unreadable(&commit.key, Some(version), true))
                 }
             };
@@ -76,27 +76,32 @@ impl<T: Object + Clone> Stream<T> {
         }
     }
 
-    /// Changes the keys, and tells the state under those that are new.
-    fn edit(&mut self, inside: &Inside<T>, edit: EditNumber, change: &InterestEdit) {
+    /// Changes the keys, and sends the objects under the new ones.
+    fn edit(&mut self, inner: &FakeSourceState<T>, edit: EditNumber, change: &InterestEdit) {
         let Some((by, keys)) = &mut self.selection.keys else { return };
         keys.retain(|key| !change.remove.contains(key));
         let mut new = change.add.clone();
         new.retain(|key| keys.insert(key.clone()));
         let by = by.clone();
-        let shared = &*self.plane.0;
-        let state = inside.history.at(self.at).unwrap_or_default();
+        let shared = &*self.source.0;
+        let state = inner.history.at(self.at).unwrap_or_default();
         for (name, kept) in &state {
             let is_new = key(&by, &*kept.object, &shared.fields).is_some_and(|key| new.contains(&*key));
             if is_new && self.selection.selects(kept, &shared.fields) {
                 self.due.push_back(now(name, kept, WatchEvent::Added));
             }
         }
-        let version = shared.version(inside.era, self.at);
+        let version = shared.version(inner.era, self.at);
         self.due.push_back(WatchEvent::Complete { edit, version });
     }
 
-    /// What becomes of an event that goes wrong; `None` if it is lost.
-    fn spoil(&mut self, inside: &Inside<T>, event: WatchEvent<T>, fault: OnEvent) -> Option<Polled<T>> {
+    /// Applies a fault to an event; `None` if the event is lost.
+    fn apply_fault(
+        &mut self,
+        inner: &FakeSourceState<T>,
+        event: WatchEvent<T>,
+        fault: OnEvent,
+    ) -> Option<Polled<T>> {
         let then = match fault {
             OnEvent::Fails(error) => {
                 self.over = true;
@@ -114,7 +119,7 @@ impl<T: Object + Clone> Stream<T> {
             OnEvent::Twice => Some(event.clone()),
             OnEvent::EarlierAgain => self.last.clone(),
             OnEvent::LateBookmark(revisions) => self.bookmarks.then(|| {
-                let version = self.plane.0.version(inside.era, self.at.saturating_sub(revisions));
+                let version = self.source.0.version(inner.era, self.at.saturating_sub(revisions));
                 WatchEvent::Bookmark { version, initial_state_ends: false }
             }),
         };
@@ -123,25 +128,25 @@ impl<T: Object + Clone> Stream<T> {
     }
 }
 
-impl<T: Object + Clone> Unpin for Stream<T> {}
+impl<T: Object + Clone> Unpin for FakeWatch<T> {}
 
-impl<T: Object + Clone> Asynchronous for Stream<T> {
+impl<T: Object + Clone> Stream for FakeWatch<T> {
     type Item = Result<WatchEvent<T>, WatchError>;
 
     fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let this = self.get_mut();
-        let plane = this.plane.clone();
-        let mut inside = plane.0.inside.lock();
-        if this.over || this.ended != inside.ended {
+        let source = this.source.clone();
+        let mut inner = source.0.inner.lock();
+        if this.over || this.ended != inner.ended {
             this.over = true;
             return Poll::Ready(None);
         }
         loop {
-            let event = if this.silent { Ok(None) } else { this.next(&mut inside) };
+            let event = if this.silent { Ok(None) } else { this.next(&mut inner) };
             let event = match event {
                 Ok(Some(event)) => event,
                 Ok(None) => {
-                    inside.wakers.insert(this.id, context.waker().clone());
+                    inner.wakers.insert(this.id, context.waker().clone());
                     return Poll::Pending;
                 }
                 Err(error) => {
@@ -150,9 +155,9 @@ impl<T: Object + Clone> Asynchronous for Stream<T> {
                 }
             };
             let marks = matches!(event, WatchEvent::Bookmark { .. });
-            let polled = match inside.on_event() {
+            let polled = match inner.on_event() {
                 None => Poll::Ready(Some(Ok(event))),
-                Some(fault) => match this.spoil(&inside, event, fault) {
+                Some(fault) => match this.apply_fault(&inner, event, fault) {
                     None => continue,
                     Some(polled) => polled,
                 },
@@ -160,15 +165,15 @@ impl<T: Object + Clone> Asynchronous for Stream<T> {
             match &polled {
                 Poll::Ready(Some(Ok(event))) => {
                     this.last = Some(event.clone());
-                    inside.asked.marks += u64::from(marks);
+                    inner.calls.bookmarks += u64::from(marks);
                     if let (WatchEvent::Complete { edit, .. }, Some(edits)) =
-                        (event, inside.edits.get_mut(&this.id))
+                        (event, inner.edits.get_mut(&this.id))
                     {
-                        edits.told(*edit);
+                        edits.complete(*edit);
                     }
-                    inside.asked.told += u64::from(!marks);
+                    inner.calls.events += u64::from(!marks);
                 }
-                Poll::Pending => drop(inside.wakers.insert(this.id, context.waker().clone())),
+                Poll::Pending => drop(inner.wakers.insert(this.id, context.waker().clone())),
                 Poll::Ready(_) => {}
             }
             return polled;
@@ -176,14 +181,14 @@ impl<T: Object + Clone> Asynchronous for Stream<T> {
     }
 }
 
-impl<T: Object + Clone> Drop for Stream<T> {
+impl<T: Object + Clone> Drop for FakeWatch<T> {
     fn drop(&mut self) {
-        let mut inside = self.plane.0.inside.lock();
-        inside.asked.open -= 1;
-        let edits = inside.edits.remove(&self.id);
-        let waker = inside.wakers.remove(&self.id);
-        drop(inside);
+        let mut inner = self.source.0.inner.lock();
+        inner.calls.open_watches -= 1;
+        let edits = inner.edits.remove(&self.id);
+        let waker = inner.wakers.remove(&self.id);
+        drop(inner);
         drop(waker);
-        edits.into_iter().for_each(Edits::end);
+        edits.into_iter().for_each(InterestEdits::end);
     }
 }

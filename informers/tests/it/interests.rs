@@ -1,4 +1,4 @@
-//! One stream of interest on a source that does as it is told: how its keys are asked for, and what a break costs.
+//! One interest stream on a fake source: opening, edits, and the cost of a break.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::task::{Context, Poll};
 
 use async_trait::async_trait;
 use futures::Stream;
-use machinery_informers::testing::{Fault, OnEdit, OnEvent, Plane, Thing};
-use machinery_informers::{Interest, KeyedBuilder, KeyedInformers, Limits, Trouble};
+use machinery_informers::testing::{FakeSource, Fault, OnEdit, OnEvent, TestObject};
+use machinery_informers::{Interest, KeyedBuilder, KeyedInformers, ReflectorError, ReflectorLimits};
 use machinery_objects::{
     Capabilities, EditNumber, InterestBy, InterestEdit, InterestRequest, InterestSource, InterestWatch,
     ListError, ListRequest, ListWatch, Page, Revision, SourceError, WatchError, WatchEvent, WatchRequest,
@@ -18,38 +18,38 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::support::{Heard, key, seconds, settled, virtually};
+use crate::support::{EventLog, key, seconds, settled, virtually};
 
-pub(crate) struct Rig {
-    pub(crate) plane: Plane<Thing>,
-    pub(crate) informers: KeyedInformers<String, Thing>,
+pub(crate) struct KeyedFixture {
+    pub(crate) fake: FakeSource<TestObject>,
+    pub(crate) informers: KeyedInformers<String, TestObject>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    pub(crate) heard: Heard,
+    pub(crate) log: EventLog,
 }
 
-impl Rig {
-    /// One that asks for so many keys at a time, of a source that takes no more.
+impl KeyedFixture {
+    /// Returns a fixture with this limit of keys per request, on both sides.
     pub(crate) fn of(keys_at_once: usize) -> Self {
-        let plane = Plane::of_things(Capabilities::ALL);
-        plane.refuse_more_keys_than(keys_at_once);
-        let mut limits = Limits::default();
+        let fake = FakeSource::of_test_objects(Capabilities::ALL);
+        fake.refuse_more_keys_than(keys_at_once);
+        let mut limits = ReflectorLimits::default();
         limits.edit_keys = keys_at_once;
-        Self::with(plane, |builder| builder.limits(limits))
+        Self::with(fake, |builder| builder.limits(limits))
     }
 
     pub(crate) fn with(
-        plane: Plane<Thing>,
-        set: impl FnOnce(KeyedBuilder<String, Thing>) -> KeyedBuilder<String, Thing>,
+        fake: FakeSource<TestObject>,
+        set: impl FnOnce(KeyedBuilder<String, TestObject>) -> KeyedBuilder<String, TestObject>,
     ) -> Self {
-        let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
-        let by = InterestBy::Field(Thing::PLACE.into());
-        let find = |thing: &Thing| Some(thing.place.to_string());
+        let source: Arc<dyn ListWatch<TestObject>> = Arc::new(fake.clone());
+        let by = InterestBy::Field(TestObject::PLACE.into());
+        let find = |thing: &TestObject| Some(thing.place.to_string());
         let informers = set(KeyedInformers::builder(source, by, find).seed(7)).build();
-        let heard = Heard::default();
-        let mut hears = heard.hears();
-        informers.handle(move |_, event| hears(event)).unwrap().detach();
-        Self { plane, informers, tasks: TaskTracker::new(), stopping: CancellationToken::new(), heard }
+        let log = EventLog::default();
+        let mut recorder = log.recorder();
+        informers.add_handler(move |_, event| recorder(event)).unwrap().detach();
+        Self { fake, informers, tasks: TaskTracker::new(), stopping: CancellationToken::new(), log }
     }
 
     pub(crate) fn run(&self) {
@@ -57,11 +57,11 @@ impl Rig {
     }
 
     pub(crate) fn put(&self, name: &str, place: &str, text: &str) {
-        self.plane.put(Thing::new(&format!("default/{name}")).at(place).says(text));
+        self.fake.put(TestObject::new(&format!("default/{name}")).at(place).with_text(text));
     }
 
-    /// Interests in so many keys, with an object under each.
-    pub(crate) fn acquire(&self, keys: u32) -> Vec<Interest<String, Thing>> {
+    /// Acquires this many keys, with an object under each.
+    pub(crate) fn acquire(&self, keys: u32) -> Vec<Interest<String, TestObject>> {
         let keys = (0..keys).map(|number| {
             self.put(&format!("o{number:03}"), &format!("p{number:03}"), "one");
             self.informers.acquire(format!("p{number:03}")).unwrap()
@@ -73,48 +73,49 @@ impl Rig {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        assert_eq!((self.plane.asked().open, self.informers.state().streams), (0, 0));
+        assert_eq!((self.fake.calls().open_watches, self.informers.state().streams), (0, 0));
     }
 }
 
-/// Waits for them in virtual time: if one never comes to be complete, that is a failure, and no test without end.
-pub(crate) async fn synced(interests: &[Interest<String, Thing>]) {
+/// Waits for the keys in virtual time, with a timeout that fails the test.
+pub(crate) async fn synced(interests: &[Interest<String, TestObject>]) {
     for interest in interests {
-        timeout(seconds(3_600), interest.synced()).await.expect("it comes to be complete").unwrap();
+        timeout(seconds(3_600), interest.synced()).await.expect("it becomes complete").unwrap();
     }
 }
 
 #[test]
-fn ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete() {
+fn ten_times_the_request_limit_of_keys_become_complete() {
     virtually(async {
-        let rig = Rig::of(10);
+        let rig = KeyedFixture::of(10);
         let held = rig.acquire(100);
         rig.run();
         synced(&held).await;
-        let asked = rig.plane.asked();
+        let calls = rig.fake.calls();
         assert_eq!(
-            (asked.watches, asked.edits, asked.told),
+            (calls.watches, calls.edits, calls.events),
             (1, 9, 100 + 10),
-            "each told once, and ten marks"
+            "each object once, and ten marks"
         );
         assert_eq!(rig.informers.state().counts.troubles, 0);
         settled().await;
-        assert_eq!(rig.heard.take().len(), 100);
+        assert_eq!(rig.log.take().len(), 100);
 
-        // A stream that ends resumes as many as it can. What is under the others is compared, and told only if it changed.
-        rig.plane.end_watches();
+        // The stream resumes with as many keys as fit. The others are relisted, and only changes
+        // delivered.
+        rig.fake.end_watches();
         rig.put("o001", "p001", "two");
         rig.put("o050", "p050", "two");
-        rig.plane.delete(&key("default/o060"));
+        rig.fake.delete(&key("default/o060"));
         rig.put("o070", "p071", "two");
         rig.put("o080", "p001", "two");
         sleep(seconds(1)).await;
-        let again = rig.plane.asked();
+        let again = rig.fake.calls();
         assert_eq!((again.watches, again.edits), (2, 18));
-        // Two changes under the ten, ten marks, and the 89 objects that are under the others.
-        assert_eq!(again.told - asked.told, 2 + 10 + 88);
-        let mut heard = rig.heard.take();
-        heard.sort_unstable();
+        // Two changes under the ten keys, ten completions, and the objects under the other keys.
+        assert_eq!(again.events - calls.events, 2 + 10 + 88);
+        let mut log = rig.log.take();
+        log.sort_unstable();
         let expected = [
             "added default/o070@two",
             "added default/o080@two",
@@ -124,7 +125,7 @@ fn ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete() {
             "updated default/o050@two",
             "vanished default/o060@one",
         ];
-        assert_eq!(heard, expected);
+        assert_eq!(log, expected);
         synced(&held).await;
         assert_eq!(rig.informers.read().len(), 99);
         assert_eq!(rig.informers.state().trouble, None);
@@ -133,28 +134,28 @@ fn ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete() {
     });
 }
 
-/// Of a key with nothing under it there was nothing to hear.
+/// An empty key caused no event.
 #[test]
-fn who_waits_for_keys_is_told_of_each_when_it_is_complete() {
+fn completions_report_each_key_once_it_is_complete() {
     virtually(async {
-        let rig = Rig::of(10);
+        let rig = KeyedFixture::of(10);
         let mut completions = rig.informers.completions();
         let held = rig.acquire(30);
         let empty = rig.informers.acquire("empty".to_owned()).unwrap();
         rig.run();
-        let mut told = Vec::new();
-        while told.len() < 31 {
+        let mut delivered = Vec::new();
+        while delivered.len() < 31 {
             let next = timeout(seconds(3_600), completions.next()).await.expect("they come to be complete");
-            told.extend(next.unwrap());
+            delivered.extend(next.unwrap());
         }
-        assert!(told.is_sorted(), "{told:?}");
+        assert!(delivered.is_sorted(), "{delivered:?}");
         for interest in held.iter().chain([&empty]) {
             let number = interest.completed().unwrap();
-            assert!(told.contains(&(number, interest.key().clone())), "{number:?} of {told:?}");
+            assert!(delivered.contains(&(number, interest.key().clone())), "{number:?} of {delivered:?}");
         }
         let late = rig.informers.completions().next().await.unwrap();
-        assert_eq!(late, told);
-        assert!(timeout(seconds(3_600), completions.next()).await.is_err(), "each is told once");
+        assert_eq!(late, delivered);
+        assert!(timeout(seconds(3_600), completions.next()).await.is_err(), "each is reported once");
         drop((held, empty));
         assert!(timeout(seconds(1), rig.informers.completions().next()).await.is_err(), "none is complete");
         rig.stop().await;
@@ -163,20 +164,21 @@ fn who_waits_for_keys_is_told_of_each_when_it_is_complete() {
 }
 
 #[test]
-fn a_source_that_takes_fewer_keys_than_are_asked_for_is_asked_for_fewer() {
+fn requests_shrink_to_the_limit_of_the_source() {
     virtually(async {
-        let rig = Rig::of(100);
-        rig.plane.refuse_more_keys_than(5);
+        let rig = KeyedFixture::of(100);
+        rig.fake.refuse_more_keys_than(5);
         let held = rig.acquire(50);
         rig.run();
         settled().await;
         let state = rig.informers.state();
-        let Some(Trouble::Watch(WatchError::Source(SourceError::Invalid { .. }))) = state.trouble else {
+        let Some(ReflectorError::Watch(WatchError::Source(SourceError::Invalid { .. }))) = state.trouble
+        else {
             panic!("{state:?}")
         };
         synced(&held).await;
         let state = rig.informers.state();
-        // With 50, 25, 12, 6 and 3; and it is tried once more whether 6 are not too many.
+        // Batches of 50, 25, 12, 6 and 3; then 6 are tried once more.
         assert_eq!((state.counts.opened, state.counts.edits, state.trouble), (5, 17, None));
         drop(held);
         rig.stop().await;
@@ -184,7 +186,7 @@ fn a_source_that_takes_fewer_keys_than_are_asked_for_is_asked_for_fewer() {
 }
 
 #[test]
-fn what_an_edit_was_to_add_is_all_that_its_break_costs() {
+fn a_break_during_an_edit_costs_only_the_added_keys() {
     let breaks = [
         Fault::Event(OnEvent::Fails(WatchError::TooSlow)),
         Fault::Event(OnEvent::Ends),
@@ -193,21 +195,22 @@ fn what_an_edit_was_to_add_is_all_that_its_break_costs() {
     ];
     for fault in breaks {
         virtually(async {
-            let rig = Rig::of(100);
+            let rig = KeyedFixture::of(100);
             let mut held = rig.acquire(50);
             rig.run();
             synced(&held).await;
-            let before = rig.plane.asked().told;
+            let before = rig.fake.calls().events;
             rig.put("x", "px", "one");
-            rig.plane.once(fault.clone());
+            rig.fake.once(fault.clone());
             held.push(rig.informers.acquire("px".into()).unwrap());
             synced(&held).await;
-            let asked = rig.plane.asked();
-            // The marks of the stream and of the edit, the object, and what came of the edit before it broke.
-            assert!((3..=5).contains(&(asked.told - before)), "{fault:?}: {asked:?}");
-            assert_eq!((asked.watches, asked.edits, asked.faults), (2, 2, 1), "{fault:?}");
+            let calls = rig.fake.calls();
+            // The completions of the stream and of the edit, the object, and the events of the edit
+            // before the break.
+            assert!((3..=5).contains(&(calls.events - before)), "{fault:?}: {calls:?}");
+            assert_eq!((calls.watches, calls.edits, calls.faults), (2, 2, 1), "{fault:?}");
             settled().await;
-            assert_eq!(rig.heard.take().len(), 51, "{fault:?}");
+            assert_eq!(rig.log.take().len(), 51, "{fault:?}");
             drop(held);
             rig.stop().await;
         });
@@ -215,7 +218,7 @@ fn what_an_edit_was_to_add_is_all_that_its_break_costs() {
 }
 
 #[test]
-fn an_edit_that_is_not_echoed_is_made_again_and_one_that_is_echoed_late_is_not() {
+fn an_edit_without_an_echo_is_retried_and_one_with_a_late_echo_is_not() {
     let faults = [
         (OnEdit::Fails(SourceError::TooManyRequests { retry_after: None }.into()), 1, 2),
         (OnEdit::Fails(SourceError::TooManyRequests { retry_after: Some(seconds(20)) }.into()), 1, 2),
@@ -226,31 +229,31 @@ fn an_edit_that_is_not_echoed_is_made_again_and_one_that_is_echoed_late_is_not()
     ];
     for (fault, watches, edits) in faults {
         virtually(async {
-            let rig = Rig::of(100);
+            let rig = KeyedFixture::of(100);
             let mut held = rig.acquire(1);
             rig.run();
             synced(&held).await;
             rig.put("x", "px", "one");
-            rig.plane.once(Fault::Edit(fault.clone()));
+            rig.fake.once(Fault::Edit(fault.clone()));
             held.push(rig.informers.acquire("px".into()).unwrap());
             settled().await;
             let at_once = fault == OnEdit::AnsweredLast;
             assert_eq!(held[1].is_synced(), at_once, "{fault:?}");
-            // What happens under the others is told meanwhile.
+            // Changes under the other keys are delivered meanwhile.
             rig.put("o000", "p000", "two");
             settled().await;
-            assert!(rig.heard.take().contains(&"updated default/o000@two".to_owned()), "{fault:?}");
+            assert!(rig.log.take().contains(&"updated default/o000@two".to_owned()), "{fault:?}");
             sleep(seconds(19)).await;
             let waits = fault
                 == OnEdit::Fails(SourceError::TooManyRequests { retry_after: Some(seconds(20)) }.into());
-            assert!(!(waits && held[1].is_synced()), "it was asked to wait");
+            assert!(!(waits && held[1].is_synced()), "it was throttled");
             for _ in 0..8 {
-                rig.plane.bookmark();
+                rig.fake.bookmark();
                 sleep(seconds(10)).await;
             }
             assert!(held[1].is_synced(), "{fault:?}");
-            let asked = rig.plane.asked();
-            assert_eq!((asked.watches, asked.edits), (watches, edits), "{fault:?}");
+            let calls = rig.fake.calls();
+            assert_eq!((calls.watches, calls.edits), (watches, edits), "{fault:?}");
             assert_eq!(rig.informers.state().trouble, None, "{fault:?}");
             drop(held);
             rig.stop().await;
@@ -259,9 +262,9 @@ fn an_edit_that_is_not_echoed_is_made_again_and_one_that_is_echoed_late_is_not()
 }
 
 #[test]
-fn of_a_source_that_was_restored_nothing_stays_of_what_never_was() {
+fn after_a_restore_no_lost_object_remains() {
     virtually(async {
-        let rig = Rig::of(2);
+        let rig = KeyedFixture::of(2);
         let held = rig.acquire(5);
         rig.run();
         synced(&held).await;
@@ -271,10 +274,10 @@ fn of_a_source_that_was_restored_nothing_stays_of_what_never_was() {
         }
         settled().await;
         assert_eq!(rig.informers.read().len(), 10);
-        rig.plane.restore(10);
+        rig.fake.restore(10);
         for _ in 0..13 {
             sleep(seconds(30)).await;
-            rig.plane.bookmark();
+            rig.fake.bookmark();
         }
         let read = rig.informers.read();
         assert_eq!(read.len(), 5);
@@ -286,9 +289,9 @@ fn of_a_source_that_was_restored_nothing_stays_of_what_never_was() {
 }
 
 #[test]
-fn without_a_key_there_is_no_stream_once_it_has_ended() {
+fn without_keys_an_ended_stream_is_not_reopened() {
     virtually(async {
-        let rig = Rig::of(9);
+        let rig = KeyedFixture::of(9);
         rig.run();
         settled().await;
         assert_eq!(rig.informers.state().streams, 0);
@@ -296,47 +299,54 @@ fn without_a_key_there_is_no_stream_once_it_has_ended() {
         synced(&held).await;
         drop(held);
         sleep(seconds(2)).await;
-        assert_eq!((rig.informers.state().streams, rig.plane.asked().open), (1, 1), "it stays for the next");
-        rig.plane.end_watches();
+        assert_eq!(
+            (rig.informers.state().streams, rig.fake.calls().open_watches),
+            (1, 1),
+            "it stays for the next"
+        );
+        rig.fake.end_watches();
         settled().await;
         let state = rig.informers.state();
-        assert_eq!((state.streams, rig.plane.asked().open, state.counts.opened), (0, 0, 1));
+        assert_eq!((state.streams, rig.fake.calls().open_watches, state.counts.opened), (0, 0, 1));
         assert_eq!(state.trouble, None);
         rig.stop().await;
     });
 }
 
-/// A source that always has one more change, and never two: as one whose reader is woken by each.
+/// A source that always has one more event, and never two, as if each read woke its writer.
 struct Endless;
 
 struct OneMore {
-    told: u64,
+    delivered: u64,
     woken: bool,
 }
 
 #[async_trait]
-impl ListWatch<Thing> for Endless {
+impl ListWatch<TestObject> for Endless {
     fn capabilities(&self) -> Capabilities {
         Capabilities::ALL
     }
 
-    async fn list(&self, _: ListRequest) -> Result<Page<Thing>, ListError> {
+    async fn list(&self, _: ListRequest) -> Result<Page<TestObject>, ListError> {
         std::future::pending().await
     }
 
-    async fn watch(&self, _: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+    async fn watch(&self, _: WatchRequest) -> Result<WatchStream<TestObject>, WatchError> {
         std::future::pending().await
     }
 
-    fn interests(&self) -> Option<Arc<dyn InterestSource<Thing>>> {
+    fn interests(&self) -> Option<Arc<dyn InterestSource<TestObject>>> {
         Some(Arc::new(Self))
     }
 }
 
 #[async_trait]
-impl InterestSource<Thing> for Endless {
-    async fn open(&self, _: InterestRequest) -> Result<InterestWatch<Thing>, WatchError> {
-        Ok(InterestWatch { events: Box::pin(OneMore { told: 0, woken: false }), interest: Arc::new(Self) })
+impl InterestSource<TestObject> for Endless {
+    async fn open(&self, _: InterestRequest) -> Result<InterestWatch<TestObject>, WatchError> {
+        Ok(InterestWatch {
+            events: Box::pin(OneMore { delivered: 0, woken: false }),
+            interest: Arc::new(Self),
+        })
     }
 }
 
@@ -348,7 +358,7 @@ impl machinery_objects::Interest for Endless {
 }
 
 impl Stream for OneMore {
-    type Item = Result<WatchEvent<Thing>, WatchError>;
+    type Item = Result<WatchEvent<TestObject>, WatchError>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.woken = !self.woken;
@@ -356,26 +366,26 @@ impl Stream for OneMore {
             context.waker().wake_by_ref();
             return Poll::Pending;
         }
-        self.told += 1;
-        let version = Revision(self.told).into();
-        if self.told == 1 {
+        self.delivered += 1;
+        let version = Revision(self.delivered).into();
+        if self.delivered == 1 {
             return Poll::Ready(Some(Ok(WatchEvent::Complete { edit: EditNumber::FIRST, version })));
         }
-        let thing = Thing { version: Some(version), ..Thing::new("default/a").at("p") };
+        let thing = TestObject { version: Some(version), ..TestObject::new("default/a").at("p") };
         Poll::Ready(Some(Ok(WatchEvent::Modified(thing))))
     }
 }
 
 #[test]
-fn others_have_their_turn_however_much_a_source_tells() {
-    let (tell, told) = mpsc::channel();
-    // On a thread, so that it is a failure if they have none.
+fn a_busy_stream_yields() {
+    let (sender, delivered) = mpsc::channel();
+    // On a thread of its own, so that starvation fails the test.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {
-            let by = InterestBy::Field(Thing::PLACE.into());
-            let find = |thing: &Thing| Some(thing.place.to_string());
-            let source: Arc<dyn ListWatch<Thing>> = Arc::new(Endless);
+            let by = InterestBy::Field(TestObject::PLACE.into());
+            let find = |thing: &TestObject| Some(thing.place.to_string());
+            let source: Arc<dyn ListWatch<TestObject>> = Arc::new(Endless);
             let informers = KeyedInformers::builder(source, by, find).build();
             let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
             let interest = informers.acquire("p".to_owned()).unwrap();
@@ -388,7 +398,7 @@ fn others_have_their_turn_however_much_a_source_tells() {
             tasks.close();
             tasks.wait().await;
         });
-        tell.send(()).unwrap();
+        sender.send(()).unwrap();
     });
-    told.recv_timeout(seconds(60)).expect("others have their turn");
+    delivered.recv_timeout(seconds(60)).expect("others have their turn");
 }

@@ -1,11 +1,11 @@
-//! Keyed informers on the real server, by either source.
+//! Keyed informers on the real server, with one stream and with a stream per key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity};
-use machinery_informers::{Interest, KeyedInformers, Limits, Lookup, Metrics};
+use machinery_informers::{Interest, KeyedInformers, Lookup, Metrics, ReflectorLimits};
 use machinery_objects::{
     Deletion, Event, InterestBy, Kind, Labels, ListWatch, Object, ObjectKey, Preconditions, ResourceVersion,
     Scope, Writer,
@@ -18,15 +18,15 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A ConfigMap that has a network.
+/// A ConfigMap with a network.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Port {
-    pub(crate) metadata: Meta,
+    pub(crate) metadata: PortMeta,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Meta {
+pub(crate) struct PortMeta {
     name: String,
     namespace: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,9 @@ impl Object for Port {
 
 pub(crate) fn port(name: &str, vni: u32) -> Port {
     let labels = [("vni".to_owned(), vni.to_string())].into();
-    Port { metadata: Meta { name: name.into(), namespace: "default".into(), resource_version: None, labels } }
+    Port {
+        metadata: PortMeta { name: name.into(), namespace: "default".into(), resource_version: None, labels },
+    }
 }
 
 pub(crate) fn vni(port: &Port) -> Option<u32> {
@@ -60,14 +62,14 @@ pub(crate) fn name(name: &str) -> ObjectKey {
     ObjectKey::new(Some("default"), name).unwrap()
 }
 
-/// A server, and informers by network.
+/// A server, and informers keyed by network.
 struct Site {
     _server: ApiServer,
     ports: Handle<Port>,
     informers: KeyedInformers<u32, Port>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    told: Arc<Mutex<Vec<String>>>,
+    delivered: Arc<Mutex<Vec<String>>>,
 }
 
 impl Site {
@@ -80,9 +82,9 @@ impl Site {
         let informers = if per_key { builder.per_key() } else { builder }.build();
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         tasks.spawn(informers.run(stopping.clone()));
-        let told = Arc::new(Mutex::new(Vec::new()));
-        let tells = told.clone();
-        let handler = informers.handle(move |vni, event| {
+        let delivered = Arc::new(Mutex::new(Vec::new()));
+        let sender = delivered.clone();
+        let handler = informers.add_handler(move |vni, event| {
             let what = match event {
                 Event::Added { .. } => "added",
                 Event::Updated { .. } => "updated",
@@ -94,10 +96,10 @@ impl Site {
                 _ => "?",
             };
             let name = &event.object().metadata.name;
-            tells.lock().push(format!("{vni} {what} {name}"));
+            sender.lock().push(format!("{vni} {what} {name}"));
         });
         handler.unwrap().detach();
-        Self { _server: server, ports, informers, tasks, stopping, told }
+        Self { _server: server, ports, informers, tasks, stopping, delivered }
     }
 
     async fn acquire(&self, vni: u32) -> Interest<u32, Port> {
@@ -106,24 +108,24 @@ impl Site {
         interest
     }
 
-    async fn make(&self, name: &str, vni: u32) -> Port {
+    async fn create(&self, name: &str, vni: u32) -> Port {
         self.ports.create(&port(name, vni), None).await.unwrap().object
     }
 
-    async fn go(&self, port: &mut Port, vni: u32) {
+    async fn move_to(&self, port: &mut Port, vni: u32) {
         port.metadata.labels.insert("vni".into(), vni.to_string());
         *port = self.ports.update(port, &Preconditions::default()).await.unwrap().object;
     }
 
-    /// What was told, once so much was.
-    async fn told(&self, count: usize) -> Vec<String> {
+    /// Returns the delivered events, once there are this many.
+    async fn delivered(&self, count: usize) -> Vec<String> {
         for _ in 0..1_000 {
-            if self.told.lock().len() >= count {
-                return std::mem::take(&mut *self.told.lock());
+            if self.delivered.lock().len() >= count {
+                return std::mem::take(&mut *self.delivered.lock());
             }
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("{:?} is less than {count}", self.told.lock());
+        panic!("{:?} is less than {count}", self.delivered.lock());
     }
 
     async fn stop(self) {
@@ -140,34 +142,34 @@ fn unique(lookup: &Lookup<u32, Arc<Port>>) -> Option<u32> {
     }
 }
 
-async fn interests_are_held_and_let_go(per_key: bool) {
+async fn interests_are_acquired_and_released(per_key: bool) {
     let site = Site::new(per_key).await;
-    let mut a = site.make("a", 17).await;
-    site.make("b", 18).await;
+    let mut a = site.create("a", 17).await;
+    site.create("b", 18).await;
     let first = site.acquire(17).await;
     assert_eq!(unique(&site.informers.lookup(&name("a"))), Some(17));
     assert!(matches!(site.informers.lookup(&name("b")), Lookup::Absent));
-    assert_eq!(site.told(1).await, ["17 added a"]);
+    assert_eq!(site.delivered(1).await, ["17 added a"]);
     let again = site.acquire(17).await;
     let other = site.acquire(18).await;
-    assert_eq!(site.told(1).await, ["18 added b"]);
+    assert_eq!(site.delivered(1).await, ["18 added b"]);
     drop(first);
-    site.go(&mut a, 18).await;
-    // In which order two streams tell of it nobody knows.
-    let mut told = site.told(2).await;
-    told.sort_unstable();
+    site.move_to(&mut a, 18).await;
+    // The order of events of two streams is undefined.
+    let mut delivered = site.delivered(2).await;
+    delivered.sort_unstable();
     let went = if per_key { "17 deleted a" } else { "17 left a" };
-    assert!(told == [went, "18 added a"] || told == ["17 left a", "18 added a"], "{told:?}");
+    assert!(delivered == [went, "18 added a"] || delivered == ["17 left a", "18 added a"], "{delivered:?}");
     assert_eq!(unique(&site.informers.lookup(&name("a"))), Some(18));
     drop(other);
     assert!(matches!(site.informers.lookup(&name("a")), Lookup::Absent), "the drop has let go");
-    let mut told = site.told(2).await;
-    told.sort_unstable();
-    assert_eq!(told, ["18 released a", "18 released b"]);
-    site.go(&mut a, 17).await;
-    assert_eq!(site.told(1).await, ["17 added a"]);
+    let mut delivered = site.delivered(2).await;
+    delivered.sort_unstable();
+    assert_eq!(delivered, ["18 released a", "18 released b"]);
+    site.move_to(&mut a, 17).await;
+    assert_eq!(site.delivered(1).await, ["17 added a"]);
     site.ports.delete(&name("a"), &Deletion::default()).await.unwrap();
-    assert_eq!(site.told(1).await, ["17 deleted a"]);
+    assert_eq!(site.delivered(1).await, ["17 deleted a"]);
     drop(again);
     let metrics = Metrics::new();
     metrics.watch_keyed("ports", &site.informers).unwrap();
@@ -185,19 +187,19 @@ async fn interests_are_held_and_let_go(per_key: bool) {
 }
 
 #[tokio::test]
-async fn interests_are_held_and_let_go_by_one_stream() {
-    interests_are_held_and_let_go(false).await;
+async fn interests_are_acquired_and_released_on_one_stream() {
+    interests_are_acquired_and_released(false).await;
 }
 
 #[tokio::test]
-async fn interests_are_held_and_let_go_by_a_stream_for_each_key() {
-    interests_are_held_and_let_go(true).await;
+async fn interests_are_acquired_and_released_with_a_stream_per_key() {
+    interests_are_acquired_and_released(true).await;
 }
 
-async fn interests_that_come_and_go_leave_nothing(per_key: bool) {
+async fn short_interests_leave_nothing(per_key: bool) {
     let site = Site::new(per_key).await;
     for vni in 0..20 {
-        site.make(&format!("port-{vni}"), vni).await;
+        site.create(&format!("port-{vni}"), vni).await;
     }
     let stays = site.acquire(0).await;
     let of = || {
@@ -214,7 +216,7 @@ async fn interests_that_come_and_go_leave_nothing(per_key: bool) {
             tokio::task::yield_now().await;
         }
     }
-    // The server sees in its own time that a watch is not read any more.
+    // The server notices closed watches only after a while.
     for _ in 0..1_000 {
         if of() == before {
             break;
@@ -233,17 +235,17 @@ async fn interests_that_come_and_go_leave_nothing(per_key: bool) {
 }
 
 #[tokio::test]
-async fn interests_that_come_and_go_on_one_stream_leave_nothing() {
-    interests_that_come_and_go_leave_nothing(false).await;
+async fn short_interests_on_one_stream_leave_nothing() {
+    short_interests_leave_nothing(false).await;
 }
 
 #[tokio::test]
-async fn interests_that_come_and_go_on_a_stream_for_each_key_leave_nothing() {
-    interests_that_come_and_go_leave_nothing(true).await;
+async fn short_interests_with_a_stream_per_key_leave_nothing() {
+    short_interests_leave_nothing(true).await;
 }
 
 #[tokio::test]
-async fn more_keys_than_go_into_a_request_are_added_by_edits() {
+async fn keys_beyond_the_request_limit_are_added_by_edits() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
     let ports: Handle<Port> = server.handle_of(kind, Identity::admin());
@@ -251,7 +253,7 @@ async fn more_keys_than_go_into_a_request_are_added_by_edits() {
         ports.create(&port(&format!("port-{vni}"), vni), None).await.unwrap();
     }
     let source: Arc<dyn ListWatch<Arc<Port>>> = Arc::new(ports.clone());
-    let mut limits = Limits::default();
+    let mut limits = ReflectorLimits::default();
     limits.edit_bytes = 40;
     let informers =
         KeyedInformers::builder(source, InterestBy::Label("vni".into()), vni).limits(limits).build();
@@ -263,10 +265,10 @@ async fn more_keys_than_go_into_a_request_are_added_by_edits() {
     }
     assert_eq!(informers.read().len(), 100);
     let counts = informers.state().counts;
-    // Ten of one digit and ninety of two, with what stands around each.
+    // Ten one-digit and ninety two-digit keys, with their separators.
     assert_eq!((counts.opened, counts.edits, counts.events), (1, 12, 100));
     let token = ports.create(&port("another", 50), None).await.unwrap().token;
-    informers.reached(&token, Duration::from_secs(10)).await.unwrap();
+    informers.wait_for(&token, Duration::from_secs(10)).await.unwrap();
     assert_eq!(informers.read().count(&50), 2);
     stopping.cancel();
     tasks.close();

@@ -1,19 +1,19 @@
-//! Keyed informers take no more than they may, under all keys together.
+//! The limit of objects of keyed informers, under all keys together.
 
 use std::time::Duration;
 
-use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Interest, Limits, NotReached, Trouble};
+use machinery_informers::testing::{FakeSource, TestObject};
+use machinery_informers::{Interest, ReflectorError, ReflectorLimits, WaitError};
 use machinery_objects::Capabilities;
 use tokio::time::sleep;
 
-use crate::interests::Rig;
+use crate::interests::KeyedFixture;
 use crate::support::{key, seconds, settled, virtually};
 
-fn full_of(objects: usize, edit_keys: usize, per_key: bool) -> Rig {
-    let mut limits = Limits::default();
+fn full_of(objects: usize, edit_keys: usize, per_key: bool) -> KeyedFixture {
+    let mut limits = ReflectorLimits::default();
     (limits.objects, limits.edit_keys) = (objects, edit_keys);
-    let rig = Rig::with(Plane::of_things(Capabilities::ALL), |builder| {
+    let rig = KeyedFixture::with(FakeSource::of_test_objects(Capabilities::ALL), |builder| {
         let builder = builder.limits(limits);
         if per_key { builder.per_key() } else { builder }
     });
@@ -21,17 +21,17 @@ fn full_of(objects: usize, edit_keys: usize, per_key: bool) -> Rig {
     rig
 }
 
-async fn pass(rig: &Rig, time: Duration) {
+async fn pass(rig: &KeyedFixture, time: Duration) {
     for _ in 0..time.as_secs() / 30 {
         sleep(seconds(30)).await;
-        rig.plane.bookmark();
+        rig.fake.bookmark();
     }
     settled().await;
 }
 
-fn has(rig: &Rig) -> String {
+fn has(rig: &KeyedFixture) -> String {
     let read = rig.informers.read();
-    let each = |(place, _, thing): (&String, _, &std::sync::Arc<Thing>)| {
+    let each = |(place, _, thing): (&String, _, &std::sync::Arc<TestObject>)| {
         format!("{}@{place}@{}", thing.key.name(), thing.text)
     };
     let mut has: Vec<_> = read.iter().map(each).collect();
@@ -39,7 +39,7 @@ fn has(rig: &Rig) -> String {
     has.join(" ")
 }
 
-async fn two(rig: &Rig) -> [Interest<String, Thing>; 2] {
+async fn two(rig: &KeyedFixture) -> [Interest<String, TestObject>; 2] {
     let held = ["p1", "p2"].map(|place| rig.informers.acquire(place.into()).unwrap());
     for interest in &held {
         interest.synced().await.unwrap();
@@ -48,18 +48,18 @@ async fn two(rig: &Rig) -> [Interest<String, Thing>; 2] {
 }
 
 #[test]
-fn keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again() {
+fn full_keyed_informers_keep_their_state_until_all_fits() {
     for per_key in [false, true] {
         for drops in [false, true] {
             virtually(async {
                 let rig = full_of(3, 9, per_key);
                 let [first, second] = two(&rig).await;
-                // What goes makes room, and what changes or moves needs none.
+                // Deletions free capacity; changes and moves need none.
                 rig.put("a", "p1", "one");
                 rig.put("b", "p1", "one");
                 rig.put("c", "p2", "one");
                 settled().await;
-                rig.plane.delete(&key("default/a"));
+                rig.fake.delete(&key("default/a"));
                 settled().await;
                 rig.put("d", "p2", "one");
                 rig.put("b", "p1", "two");
@@ -68,33 +68,34 @@ fn keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again() {
                 settled().await;
                 assert_eq!(has(&rig), "b@p1@two c@p1@two d@p2@one");
                 assert_eq!(rig.informers.state().trouble, None);
-                rig.heard.take();
-                // One too many, and what came after it.
+                rig.log.take();
+                // One object too many, and the changes after it.
                 rig.put("e", "p1", "one");
-                let written = rig.plane.put(Thing::new("default/b").at("p1").says("three"));
+                let written = rig.fake.put(TestObject::new("default/b").at("p1").with_text("three"));
                 settled().await;
                 assert_eq!(has(&rig), "b@p1@two c@p1@two d@p2@one", "by a stream each: {per_key}");
-                assert_eq!(rig.informers.state().trouble, Some(Trouble::Full { limit: 3 }));
-                let reached = rig.informers.reached(&written, seconds(1)).await;
-                assert_eq!(reached, Err(NotReached::Behind { key: key("default/b") }));
-                let asked = rig.plane.asked();
+                assert_eq!(rig.informers.state().trouble, Some(ReflectorError::Full { limit: 3 }));
+                let reached = rig.informers.wait_for(&written, seconds(1)).await;
+                assert_eq!(reached, Err(WaitError::Behind { key: key("default/b") }));
+                let calls = rig.fake.calls();
                 pass(&rig, seconds(600)).await;
-                let again = rig.plane.asked();
-                assert!((again.lists + again.watches) - (asked.lists + asked.watches) < 60, "{again:?}");
-                assert_eq!((has(&rig).as_str(), rig.heard.take()), ("b@p1@two c@p1@two d@p2@one", vec![]));
+                let again = rig.fake.calls();
+                assert!((again.lists + again.watches) - (calls.lists + calls.watches) < 60, "{again:?}");
+                assert_eq!((has(&rig).as_str(), rig.log.take()), ("b@p1@two c@p1@two d@p2@one", vec![]));
                 assert!(rig.informers.state().trouble.is_some());
                 if drops {
                     drop(second);
                 } else {
-                    rig.plane.delete(&key("default/d"));
+                    rig.fake.delete(&key("default/d"));
                 }
                 pass(&rig, seconds(120)).await;
                 assert_eq!(has(&rig), "b@p1@three c@p1@two e@p1@one");
                 assert_eq!(rig.informers.state().trouble, None);
-                rig.informers.reached(&written, Duration::ZERO).await.unwrap();
-                let mut heard = rig.heard.take();
-                heard.sort_unstable();
-                // The other stream has heard of the end; the one stream for all was shown what there is.
+                rig.informers.wait_for(&written, Duration::ZERO).await.unwrap();
+                let mut log = rig.log.take();
+                log.sort_unstable();
+                // The other stream has received the deletion; the one stream for all keys was
+                // relisted.
                 let went = match (drops, per_key) {
                     (true, _) => "left default/d@one",
                     (false, true) => "deleted default/d@one",
@@ -102,7 +103,7 @@ fn keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again() {
                 };
                 let mut expected = vec!["added default/e@one", "updated default/b@three", went];
                 expected.sort_unstable();
-                assert_eq!(heard, expected);
+                assert_eq!(log, expected);
                 drop(first);
                 rig.stop().await;
             });
@@ -111,7 +112,7 @@ fn keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again() {
 }
 
 #[test]
-fn of_a_key_for_which_there_is_no_room_it_is_never_said_that_it_is_complete() {
+fn a_key_beyond_the_limit_never_becomes_complete() {
     for (per_key, edit_keys) in [(false, 9), (false, 1), (true, 9)] {
         virtually(async {
             let rig = full_of(3, edit_keys, per_key);
@@ -127,7 +128,7 @@ fn of_a_key_for_which_there_is_no_room_it_is_never_said_that_it_is_complete() {
                 assert!(held.iter().all(Interest::is_synced));
                 assert_eq!(rig.informers.read().count(&"p1".to_owned()), 1);
             }
-            rig.plane.delete(&key("default/x"));
+            rig.fake.delete(&key("default/x"));
             pass(&rig, seconds(120)).await;
             assert!(third.is_synced());
             assert_eq!(has(&rig), "a@p1@one b@p2@one y@p3@one");
@@ -139,7 +140,7 @@ fn of_a_key_for_which_there_is_no_room_it_is_never_said_that_it_is_complete() {
 }
 
 #[test]
-fn what_comes_at_once_does_not_overfill_them() {
+fn a_burst_does_not_overfill_keyed_informers() {
     for per_key in [false, true] {
         virtually(async {
             let rig = full_of(3, 9, per_key);
@@ -148,7 +149,7 @@ fn what_comes_at_once_does_not_overfill_them() {
                 .for_each(|number| rig.put(&format!("o{number}"), &format!("p{}", 1 + number % 2), "one"));
             settled().await;
             assert_eq!(rig.informers.read().len(), 3);
-            assert_eq!(rig.informers.state().trouble, Some(Trouble::Full { limit: 3 }));
+            assert_eq!(rig.informers.state().trouble, Some(ReflectorError::Full { limit: 3 }));
             drop(held);
             rig.stop().await;
         });

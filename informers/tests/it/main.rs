@@ -1,13 +1,14 @@
-//! Informers on real sources, and on one that misbehaves.
+//! Informers on real servers, and on a fake source with faults.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used)]
 
-mod audits;
+mod drift;
 mod interests;
 mod keyed;
 mod keyed_limits;
 mod keyed_model;
-mod keyed_roads;
+mod keyed_modes;
+mod lifecycle;
 mod limits;
 mod model;
 mod moves;
@@ -15,8 +16,7 @@ mod on_the_server;
 mod over_the_wire;
 mod panics;
 mod peers;
-mod phases;
 mod restored;
 mod support;
-mod turns;
 mod writes;
+mod yields;

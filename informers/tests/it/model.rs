@@ -1,6 +1,7 @@
-//! Any writes and any misbehaviour, in any order, in virtual time: what the cache and its handlers must be after each.
+//! A model of an informer: random writes and faults in virtual time, with invariants of cache and
+//! handlers.
 
 mod handlers;
+mod history;
 mod run;
-mod truth;
 mod walk;

@@ -1,4 +1,4 @@
-//! An object goes from one network to another, while somebody looks it up: in every order in which they can hear of it.
+//! An object moves between networks while it is looked up, in every order of events and lookups.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,11 +22,11 @@ use tokio_util::task::TaskTracker;
 
 use crate::keyed::{Port, name, port, vni};
 
-/// A source whose watches tell of objects when they are let.
+/// A source that sends watch events only when the test permits it.
 #[derive(Clone)]
 struct Gated {
     ports: Handle<Port>,
-    /// By what is selected.
+    /// A gate per selection.
     gates: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
 }
 
@@ -38,7 +38,7 @@ impl Gated {
         gates.entry(of.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(ENOUGH))).clone()
     }
 
-    /// Lets nothing through any more.
+    /// Blocks all further events.
     fn close(&self) {
         self.gates.lock().values().for_each(|gate| {
             gate.forget_permits(ENOUGH);
@@ -87,24 +87,24 @@ impl InterestSource<Arc<Port>> for Gated {
     }
 }
 
-/// What happens to one object that goes from 17 to 18.
+/// A step of an object's move from 17 to 18.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
-    /// It is told that it is there.
-    Come,
-    /// It is told that it is not there any more.
-    Go,
-    /// Somebody looks it up, and lets it rest unless it is known where it is.
-    Look,
+    /// The addition under 18 is received.
+    Added,
+    /// The removal under 17 is received.
+    Removed,
+    /// The object is looked up; an unresolved lookup waits for a notification.
+    LookUp,
 }
 
-/// Waits until somebody is told to look at the object.
-async fn again(queue: &mut UnboundedReceiver<()>) {
-    timeout(Duration::from_secs(10), queue.recv()).await.expect("whoever let it rest is told").unwrap();
+/// Waits until the object is reported as changed.
+async fn next_change(queue: &mut UnboundedReceiver<()>) {
+    timeout(Duration::from_secs(10), queue.recv()).await.expect("the change is reported").unwrap();
 }
 
-/// Gives what was let through the time to arrive.
-async fn arrives(done: impl Fn() -> bool) {
+/// Waits until the permitted events have arrived.
+async fn arrived(done: impl Fn() -> bool) {
     for _ in 0..2_000 {
         if done() {
             return;
@@ -135,31 +135,32 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
     moving.metadata.labels.insert("vni".into(), "18".into());
     ports.update(&moving, &Preconditions::default()).await.unwrap();
 
-    // Whoever works on objects is told of each change of its name.
-    let (tells, mut queue) = unbounded_channel();
-    let handler = informers.handle(move |_, _| tells.send(()).unwrap()).unwrap();
+    // Each change of a name is reported to the work queue.
+    let (sender, mut queue) = unbounded_channel();
+    let handler = informers.add_handler(move |_, _| sender.send(()).unwrap()).unwrap();
     handler.synced().await.unwrap();
-    again(&mut queue).await; // of what is there at the beginning
+    next_change(&mut queue).await; // the initial object
     let mut rests = false;
     let mut dropped = 0;
     for step in steps {
         match step {
-            // On one stream it is one event.
-            Step::Come if !per_key => {
+            // On one stream the move is one event.
+            Step::Added if !per_key => {
                 source.gate("all").add_permits(1);
-                arrives(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
+                arrived(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
             }
-            Step::Go if !per_key => {}
-            Step::Come | Step::Go => {
-                // So that what it is told of now is this change.
-                assert!(queue.try_recv().is_err(), "all that was told before has been heard");
-                let (of, key, count) = if step == Step::Come { ("vni=18", 18, 1) } else { ("vni=17", 17, 0) };
+            Step::Removed if !per_key => {}
+            Step::Added | Step::Removed => {
+                // So that the next notification is of this change.
+                assert!(queue.try_recv().is_err(), "all earlier reports were received");
+                let (of, key, count) =
+                    if step == Step::Added { ("vni=18", 18, 1) } else { ("vni=17", 17, 0) };
                 source.gate(of).add_permits(1);
-                arrives(|| informers.read().count(&key) == count).await;
-                again(&mut queue).await;
+                arrived(|| informers.read().count(&key) == count).await;
+                next_change(&mut queue).await;
                 rests &= !matches!(informers.lookup(&name("a")), Lookup::Unique(18, _));
             }
-            Step::Look => match informers.lookup(&name("a")) {
+            Step::LookUp => match informers.lookup(&name("a")) {
                 Lookup::Unique(at, _) => assert!(at == 17 || at == 18),
                 Lookup::Absent | Lookup::Ambiguous(_) => {
                     assert!(per_key, "one stream always knows where it is");
@@ -169,7 +170,7 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
             },
         }
     }
-    assert!(!rests, "when it was told of the last change, it was known where it is");
+    assert!(!rests, "it was unambiguous at the report of the last change");
     assert!(matches!(informers.lookup(&name("a")), Lookup::Unique(18, _)));
     assert_eq!((informers.read().count(&17), informers.read().count(&18)), (0, 1));
     stopping.cancel();
@@ -179,19 +180,19 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
 }
 
 const ORDERS: [[Step; 3]; 6] = {
-    use Step::{Come, Go, Look};
+    use Step::{Added, LookUp, Removed};
     [
-        [Come, Go, Look],
-        [Come, Look, Go],
-        [Go, Come, Look],
-        [Go, Look, Come],
-        [Look, Come, Go],
-        [Look, Go, Come],
+        [Added, Removed, LookUp],
+        [Added, LookUp, Removed],
+        [Removed, Added, LookUp],
+        [Removed, LookUp, Added],
+        [LookUp, Added, Removed],
+        [LookUp, Removed, Added],
     ]
 };
 
 #[tokio::test]
-async fn by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told() {
+async fn with_a_stream_per_key_an_ambiguity_ends_with_a_notification() {
     let mut dropped = 0;
     for steps in ORDERS {
         dropped += moves(steps, true).await;
@@ -200,7 +201,7 @@ async fn by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest
 }
 
 #[tokio::test]
-async fn by_one_stream_it_is_always_known() {
+async fn on_one_stream_a_moving_object_is_never_ambiguous() {
     for steps in ORDERS {
         assert_eq!(moves(steps, false).await, 0);
     }

@@ -14,17 +14,17 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A ConfigMap, as far as it matters here.
+/// A ConfigMap with the fields that matter here.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Note {
-    metadata: Meta,
+    metadata: NoteMeta,
     #[serde(default)]
     pub(crate) data: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Meta {
+struct NoteMeta {
     name: String,
     namespace: String,
     #[serde(default)]
@@ -49,18 +49,18 @@ impl Note {
     pub(crate) fn new(name: &str, text: &str) -> Self {
         let (name, namespace) = (name.to_owned(), "default".to_owned());
         Self {
-            metadata: Meta { name, namespace, labels: BTreeMap::new(), resource_version: None },
+            metadata: NoteMeta { name, namespace, labels: BTreeMap::new(), resource_version: None },
             data: [("text".to_owned(), text.to_owned())].into(),
         }
     }
 
-    /// The same with another text.
-    pub(crate) fn says(mut self, text: &str) -> Self {
+    /// Returns the note with another text.
+    pub(crate) fn with_text(mut self, text: &str) -> Self {
         self.data.insert("text".into(), text.into());
         self
     }
 
-    /// The same with one label, and no other.
+    /// Returns the note with this label only.
     pub(crate) fn labeled(mut self, key: &str, value: &str) -> Self {
         self.metadata.labels = [(key.to_owned(), value.to_owned())].into();
         self
@@ -71,7 +71,7 @@ impl Note {
     }
 }
 
-pub(crate) fn told(event: &Event<Arc<Note>>) -> String {
+pub(crate) fn event_text(event: &Event<Arc<Note>>) -> String {
     let what = match event {
         Event::Added { initial: true, .. } => "there",
         Event::Added { .. } => "added",
@@ -83,7 +83,7 @@ pub(crate) fn told(event: &Event<Arc<Note>>) -> String {
 }
 
 #[tokio::test]
-async fn what_is_there_is_read_and_told_and_so_is_what_becomes_of_it() {
+async fn an_informer_reads_and_delivers_objects_and_their_changes() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let notes: Handle<Note> = server.handle_of(Note::kind(), Identity::admin());
     notes.create(&Note::new("a", "one"), None).await.unwrap();
@@ -97,23 +97,23 @@ async fn what_is_there_is_read_and_told_and_so_is_what_becomes_of_it() {
     informer.synced().await.unwrap();
     assert_eq!(informer.read().by(&by_text, "one").count(), 1);
 
-    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
-    let late = informer.handle(move |event| heard.send(told(&event)).unwrap()).unwrap();
+    let (log, mut recorder) = tokio::sync::mpsc::unbounded_channel();
+    let late = informer.add_handler(move |event| log.send(event_text(&event)).unwrap()).unwrap();
     late.synced().await.unwrap();
-    assert_eq!(hears.recv().await.unwrap(), "there a one");
+    assert_eq!(recorder.recv().await.unwrap(), "there a one");
 
-    let patience = Duration::from_secs(10);
+    let wait = Duration::from_secs(10);
     let written = notes.create(&Note::new("b", "two"), None).await.unwrap();
-    informer.reached(&written.token, patience).await.unwrap();
+    informer.wait_for(&written.token, wait).await.unwrap();
     assert_eq!(informer.get(&written.object.key()).unwrap().data["text"], "two");
-    assert_eq!(hears.recv().await.unwrap(), "added b two");
+    assert_eq!(recorder.recv().await.unwrap(), "added b two");
     let gone = notes.delete(&written.object.key(), &Deletion::default()).await.unwrap();
-    informer.reached(gone.token(), patience).await.unwrap();
+    informer.wait_for(gone.token(), wait).await.unwrap();
     assert_eq!(informer.get(&written.object.key()).map(|note| note.key()), None);
-    assert_eq!(hears.recv().await.unwrap(), "deleted b two");
+    assert_eq!(recorder.recv().await.unwrap(), "deleted b two");
 
     stopping.cancel();
     tasks.close();
     tasks.wait().await;
-    assert!(informer.handle(|_| {}).is_err());
+    assert!(informer.add_handler(|_| {}).is_err());
 }

@@ -1,4 +1,4 @@
-//! Informers of a real server, over TLS: it is restarted, and forgets what was, and they come to the same state.
+//! Informers of a real server over TLS, which restarts and compacts its history; they converge.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -20,12 +20,12 @@ use machinery_sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::on_the_server::{Note, told};
+use crate::on_the_server::{Note, event_text};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that can be stopped, and goes on from its store at the same address.
-struct Plane {
+/// A server that can be stopped, and restarted with its store at the same address.
+struct TestServer {
     home: tempfile::TempDir,
     store: Memory,
     address: SocketAddr,
@@ -34,7 +34,7 @@ struct Plane {
     notes: Remote<Note>,
 }
 
-impl Plane {
+impl TestServer {
     async fn start() -> Self {
         let (home, store) = (tempfile::tempdir().unwrap(), Memory::new(Options::default()));
         let server = serve(&store).await;
@@ -48,12 +48,12 @@ impl Plane {
         Self { home, store, address: access.address, server: Some(server), client, notes }
     }
 
-    /// Stops it, and starts it again when something has been written that nobody heard of.
+    /// Restarts the server, with a write that no watch receives.
     async fn restart(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
         self.again(write, false).await;
     }
 
-    /// The same, and no version before that is known any more.
+    /// Restarts the server, with its history compacted.
     async fn restart_forgetful(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
         self.again(write, true).await;
     }
@@ -71,7 +71,7 @@ impl Plane {
         self.server = Some(server);
     }
 
-    /// What is there and selected, as the server lists it.
+    /// Returns the selected objects as the server lists them.
     async fn has(&self, labels: &str) -> Vec<String> {
         let request = ListRequest { filter: only(labels), ..ListRequest::default() };
         let page = self.notes.list(request).await.unwrap();
@@ -106,175 +106,176 @@ fn web(name: &str, text: &str) -> Note {
     Note::new(name, text).labeled("app", "web")
 }
 
-/// What was told, in order.
+/// The delivered events, in order.
 #[derive(Clone, Default)]
-struct Heard(Arc<Mutex<VecDeque<String>>>);
+struct WireEventLog(Arc<Mutex<VecDeque<String>>>);
 
-impl Heard {
-    fn hear(&self, what: String) {
+impl WireEventLog {
+    fn record(&self, what: String) {
         self.0.lock().push_back(what);
     }
 
-    /// Returns when this has been told, and panics if something else was.
+    /// Waits for the next event, which must be this one.
     async fn next(&self, expected: &str) {
         let next = async {
             loop {
                 let next = self.0.lock().pop_front();
                 match next {
-                    Some(heard) => return heard,
+                    Some(events) => return events,
                     None => tokio::time::sleep(Duration::from_millis(5)).await,
                 }
             }
         };
-        let heard = tokio::time::timeout(PATIENCE, next).await;
-        assert_eq!(heard.as_deref(), Ok(expected));
+        let events = tokio::time::timeout(PATIENCE, next).await;
+        assert_eq!(events.as_deref(), Ok(expected));
     }
 }
 
 #[tokio::test]
-async fn an_informer_over_the_wire_comes_to_what_is_there_whatever_becomes_of_the_server() {
-    let mut plane = Plane::start().await;
-    let notes = plane.notes.clone();
+async fn an_informer_over_tls_converges_across_server_restarts() {
+    let mut server = TestServer::start().await;
+    let notes = server.notes.clone();
     notes.create(&web("a", "one"), None).await.unwrap();
     notes.create(&Note::new("no-web", "one"), None).await.unwrap();
     let source: Arc<dyn ListWatch<Note>> = Arc::new(notes.clone());
     let mut informer = Informer::<Note>::builder(source.clone());
     informer.filter(only("app=web"));
     let informer = informer.build();
-    let (tasks, stopping, heard) = (TaskTracker::new(), CancellationToken::new(), Heard::default());
+    let (tasks, stopping, events) = (TaskTracker::new(), CancellationToken::new(), WireEventLog::default());
     tasks.spawn(informer.run(stopping.clone()));
-    let hears = heard.clone();
-    let handler = informer.handle(move |event| hears.hear(told(&event))).unwrap();
+    let recorder = events.clone();
+    let handler = informer.add_handler(move |event| recorder.record(event_text(&event))).unwrap();
     handler.synced().await.unwrap();
-    heard.next("there a one").await;
+    events.next("there a one").await;
 
-    // What is written there is there when it has been reached, and is told.
+    // A write is visible once it is reached, and is delivered.
     let b = notes.create(&web("b", "one"), None).await.unwrap();
-    informer.reached(&b.token, PATIENCE).await.unwrap();
+    informer.wait_for(&b.token, PATIENCE).await.unwrap();
     assert_eq!(informer.get(&key("b")).unwrap().data["text"], "one");
-    heard.next("added b one").await;
-    let b = notes.update(&b.object.says("two"), &Preconditions::default()).await.unwrap();
-    informer.reached(&b.token, PATIENCE).await.unwrap();
-    heard.next("updated b two").await;
+    events.next("added b one").await;
+    let b = notes.update(&b.object.with_text("two"), &Preconditions::default()).await.unwrap();
+    informer.wait_for(&b.token, PATIENCE).await.unwrap();
+    events.next("updated b two").await;
     notes.create(&web("c", "one"), None).await.unwrap();
-    heard.next("added c one").await;
+    events.next("added c one").await;
     let gone = notes.delete(&key("c"), &Deletion::default()).await.unwrap();
-    informer.reached(gone.token(), PATIENCE).await.unwrap();
+    informer.wait_for(gone.token(), PATIENCE).await.unwrap();
     assert!(informer.get(&key("c")).is_none());
-    heard.next("deleted c one").await;
+    events.next("deleted c one").await;
 
-    // Who leaves a selector is told as deleted: a watch on the wire has no other word.
+    // Leaving a selector is delivered as a deletion: watches over HTTP cannot distinguish it.
     assert!(!source.capabilities().tells_left);
     let left = notes.update(&b.object.labeled("app", "db"), &Preconditions::default()).await.unwrap();
-    informer.reached(&left.token, PATIENCE).await.unwrap();
+    informer.wait_for(&left.token, PATIENCE).await.unwrap();
     assert!(informer.get(&key("b")).is_none());
-    heard.next("deleted b two").await;
+    events.next("deleted b two").await;
 
-    // The server goes, and comes back with what was written meanwhile: the watch goes on.
-    let asked = informer.state().counts;
-    plane.restart(async |notes| notes.create(&web("d", "one"), None).await.unwrap().token).await;
-    heard.next("added d one").await;
-    assert_eq!(informer.state().counts.lists, asked.lists);
+    // The server restarts with a write in between: the watch resumes.
+    let calls = informer.state().counts;
+    server.restart(async |notes| notes.create(&web("d", "one"), None).await.unwrap().token).await;
+    events.next("added d one").await;
+    assert_eq!(informer.state().counts.lists, calls.lists);
 
-    // Again, and it has forgotten what was: all is told anew, and what went is missed.
-    plane
+    // Once more, with compacted history: the informer relists, and finds the deletion.
+    server
         .restart_forgetful(async |notes| {
             notes.delete(&key("d"), &Deletion::default()).await.unwrap();
             notes.create(&web("e", "one"), None).await.unwrap().token
         })
         .await;
-    heard.next("deleted d one").await;
-    heard.next("added e one").await;
+    events.next("deleted d one").await;
+    events.next("added e one").await;
     let last = notes.create(&web("f", "one"), None).await.unwrap();
-    informer.reached(&last.token, PATIENCE).await.unwrap();
-    heard.next("added f one").await;
-    assert_eq!(texts(informer.read().iter().map(|(_, note)| &**note)), plane.has("app=web").await);
+    informer.wait_for(&last.token, PATIENCE).await.unwrap();
+    events.next("added f one").await;
+    assert_eq!(texts(informer.read().iter().map(|(_, note)| &**note)), server.has("app=web").await);
     assert_eq!(informer.state().trouble, None);
 
     stopping.cancel();
     tasks.close();
     tasks.wait().await;
-    plane.stop().await;
+    server.stop().await;
 }
 
 fn on(rack: &str, name: &str, text: &str) -> Note {
     Note::new(name, text).labeled("rack", rack)
 }
 
-/// The same over one stream of interest, and over a watch for each key, which says that who leaves is gone.
+/// The same over one interest stream, and over a watch per key, which reports leaving as deletion.
 async fn of_racks(per_key: bool) {
     let leaves = if per_key { "deleted" } else { "left" };
-    let mut plane = Plane::start().await;
-    let notes = plane.notes.clone();
+    let mut server = TestServer::start().await;
+    let notes = server.notes.clone();
     let source: Arc<dyn ListWatch<Note>> = Arc::new(notes.clone());
     let by = InterestBy::Label("rack".into());
     let racks =
         KeyedInformers::builder(source, by, |note: &Note| note.labels().get("rack").map(str::to_owned));
     let racks = if per_key { racks.per_key() } else { racks }.build();
-    let (tasks, stopping, heard) = (TaskTracker::new(), CancellationToken::new(), Heard::default());
+    let (tasks, stopping, events) = (TaskTracker::new(), CancellationToken::new(), WireEventLog::default());
     tasks.spawn(racks.run(stopping.clone()));
-    let hears = heard.clone();
-    // What is there under a key that is added to a stream is no beginning of that stream.
-    let told = |event: &_| told(event).replace("there", "added");
-    let _handler = racks.handle(move |rack, event| hears.hear(format!("{rack}: {}", told(&event)))).unwrap();
+    let recorder = events.clone();
+    // Objects under a key that is added to a stream are not initial.
+    let text = |event: &_| event_text(event).replace("there", "added");
+    let _handler =
+        racks.add_handler(move |rack, event| recorder.record(format!("{rack}: {}", text(&event)))).unwrap();
 
     notes.create(&on("1", "a", "one"), None).await.unwrap();
     notes.create(&on("2", "b", "one"), None).await.unwrap();
     let one = racks.acquire("1".to_owned()).unwrap();
     one.synced().await.unwrap();
-    heard.next("1: added a one").await;
+    events.next("1: added a one").await;
     assert!(matches!(racks.lookup(&key("a")), Lookup::Unique(rack, _) if rack == "1"));
     assert!(matches!(racks.lookup(&key("b")), Lookup::Absent));
     let c = notes.create(&on("1", "c", "one"), None).await.unwrap().object;
-    heard.next("1: added c one").await;
-    let c = notes.update(&c.says("two"), &Preconditions::default()).await.unwrap().object;
-    heard.next("1: updated c two").await;
+    events.next("1: added c one").await;
+    let c = notes.update(&c.with_text("two"), &Preconditions::default()).await.unwrap().object;
+    events.next("1: updated c two").await;
     let c = notes.update(&c.labeled("rack", "2"), &Preconditions::default()).await.unwrap().object;
-    heard.next(&format!("1: {leaves} c two")).await;
+    events.next(&format!("1: {leaves} c two")).await;
     notes.delete(&key("a"), &Deletion::default()).await.unwrap();
-    heard.next("1: deleted a one").await;
+    events.next("1: deleted a one").await;
 
-    // Another key is wanted, and the server comes back with what was written meanwhile.
+    // Another key is acquired, and the server restarts with a write in between.
     let two = racks.acquire("2".to_owned()).unwrap();
     two.synced().await.unwrap();
-    heard.next("2: added b one").await;
-    heard.next("2: added c two").await;
-    plane.restart(async |notes| notes.create(&on("1", "d", "one"), None).await.unwrap().token).await;
-    heard.next("1: added d one").await;
-    plane
+    events.next("2: added b one").await;
+    events.next("2: added c two").await;
+    server.restart(async |notes| notes.create(&on("1", "d", "one"), None).await.unwrap().token).await;
+    events.next("1: added d one").await;
+    server
         .restart_forgetful(async |notes| {
             notes.delete(&key("b"), &Deletion::default()).await.unwrap();
-            notes.update(&c.says("three"), &Preconditions::default()).await.unwrap().token
+            notes.update(&c.with_text("three"), &Preconditions::default()).await.unwrap().token
         })
         .await;
-    heard.next("2: deleted b one").await;
-    heard.next("2: updated c three").await;
+    events.next("2: deleted b one").await;
+    events.next("2: updated c three").await;
 
-    // Nothing of a key that nobody wants.
+    // No event under a released key.
     drop(one);
-    heard.next("1: left d one").await;
+    events.next("1: left d one").await;
     notes.create(&on("1", "e", "one"), None).await.unwrap();
     notes.create(&on("2", "f", "one"), None).await.unwrap();
-    heard.next("2: added f one").await;
-    assert_eq!(texts(racks.read().iter().map(|(_, _, note)| &**note)), plane.has("rack=2").await);
+    events.next("2: added f one").await;
+    assert_eq!(texts(racks.read().iter().map(|(_, _, note)| &**note)), server.has("rack=2").await);
 
     stopping.cancel();
     tasks.close();
     tasks.wait().await;
-    plane.stop().await;
+    server.stop().await;
 }
 
 #[tokio::test]
-async fn keyed_informers_over_the_wire_come_to_what_is_there_by_one_stream() {
+async fn keyed_informers_over_tls_converge_on_one_stream() {
     of_racks(false).await;
 }
 
 #[tokio::test]
-async fn keyed_informers_over_the_wire_come_to_what_is_there_by_a_stream_for_each_key() {
+async fn keyed_informers_over_tls_converge_with_a_stream_per_key() {
     of_racks(true).await;
 }
 
-/// One that is in no namespace.
+/// A cluster-scoped object.
 #[derive(serde::Deserialize)]
 struct Space {
     metadata: Named,
@@ -295,22 +296,22 @@ impl Object for Space {
 }
 
 #[tokio::test]
-async fn a_server_is_asked_for_an_object_that_is_in_no_namespace() {
-    let plane = Plane::start().await;
+async fn wait_for_reads_a_cluster_scoped_object_live() {
+    let server = TestServer::start().await;
     let kind = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
     let source: Arc<dyn ListWatch<Space>> =
-        Arc::new(Remote::<Space>::new(plane.client.clone(), kind, Server::machinery()));
+        Arc::new(Remote::<Space>::new(server.client.clone(), kind, Server::machinery()));
     let spaces = Informer::<Space>::builder(source).build();
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(spaces.run(stopping.clone()));
     spaces.synced().await.unwrap();
-    // Nothing ever says that this version has come: what the server has now is the answer.
+    // No event reaches this version: the answer is a live read.
     let wrote = Wrote::Stored(Revision(1_000_000).into());
     let token = WriteToken { key: "default".parse().unwrap(), uid: None, wrote };
-    assert_eq!(spaces.reached(&token, Duration::from_millis(1)).await, Ok(()));
+    assert_eq!(spaces.wait_for(&token, Duration::from_millis(1)).await, Ok(()));
 
     stopping.cancel();
     tasks.close();
     tasks.wait().await;
-    plane.stop().await;
+    server.stop().await;
 }

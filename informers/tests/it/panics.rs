@@ -1,11 +1,11 @@
-//! What a program brings with it may panic: its objects, and what it makes of them. It costs that object, and no other.
+//! Panics in code of the program: objects, projections and keys. Each affects only its own object.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Builder, Informer, KeyedInformers, NotAcquired, Trouble};
+use machinery_informers::testing::{FakeSource, TestObject};
+use machinery_informers::{AcquireError, Builder, Informer, KeyedInformers, ReflectorError};
 use machinery_objects::{
     Capabilities, InterestBy, Labels, ListWatch, Object, ObjectKey, ResourceVersion, SourceError, WatchError,
 };
@@ -15,8 +15,8 @@ use tokio_util::task::TaskTracker;
 
 use crate::support::{LISTS, key, seconds, settled, virtually};
 
-/// A thing that panics where it says so.
-struct Odd(Thing);
+/// An object that panics where its text says so.
+struct Odd(TestObject);
 
 impl Object for Odd {
     fn key(&self) -> ObjectKey {
@@ -32,29 +32,30 @@ impl Object for Odd {
     }
 }
 
-/// Panics of some things, too.
-fn projection(plane: &Plane<Thing>) -> Builder<Odd> {
-    Informer::projection(Arc::new(plane.clone()), |thing: Thing| {
+/// Returns an informer with a projection that panics for some objects.
+fn projection(fake: &FakeSource<TestObject>) -> Builder<Odd> {
+    Informer::projection(Arc::new(fake.clone()), |thing: TestObject| {
         assert!(&*thing.text != "projection", "this one is not to be");
         Odd(thing)
     })
 }
 
-/// `b` says this from some time on: what the cache has of it when that is told and when it is listed, and under which name it
-/// is known to be odd. `a` and `c` are as ever.
-fn odd(what: &str, told: Option<&str>, listed: Option<&str>, known_as: &str) {
+/// Changes `b` to this text. `delivered` is the cached text after the event, `listed` that after
+/// a relist, and `known_as` the name under which it is unreadable. `a` and `c` are unaffected.
+fn odd(what: &str, delivered: Option<&str>, listed: Option<&str>, known_as: &str) {
     for can in [LISTS, Capabilities::ALL] {
         virtually(async {
-            let plane = Plane::of_things(can);
-            ["a", "b", "c"].iter().for_each(|name| drop(plane.put(Thing::new(name).says("one"))));
-            let mut builder = projection(&plane);
-            builder.audit(seconds(20));
+            let fake = FakeSource::of_test_objects(can);
+            ["a", "b", "c"].iter().for_each(|name| drop(fake.put(TestObject::new(name).with_text("one"))));
+            let mut builder = projection(&fake);
+            builder.drift_check(seconds(20));
             let informer = builder.build();
             let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
             tasks.spawn(informer.run(stopping.clone()));
-            let heard = Arc::new(Mutex::new(Vec::new()));
-            let hears = heard.clone();
-            let _handler = informer.handle(move |event| hears.lock().push(event.object().0.key.to_string()));
+            let log = Arc::new(Mutex::new(Vec::new()));
+            let recorder = log.clone();
+            let _handler =
+                informer.add_handler(move |event| recorder.lock().push(event.object().0.key.to_string()));
             informer.synced().await.unwrap();
             let text = |name| informer.get(&key(name)).map(|odd| odd.0.text.to_string());
             let is_odd = |of_b: Option<&str>, times: u64| {
@@ -68,28 +69,28 @@ fn odd(what: &str, told: Option<&str>, listed: Option<&str>, known_as: &str) {
                 );
                 assert_eq!(state.counts.unreadable, times, "{what}");
             };
-            // By an event: what it was is kept.
-            plane.put(Thing::new("b").says(what));
-            plane.put(Thing::new("c").says("two"));
+            // By an event: the last state is kept.
+            fake.put(TestObject::new("b").with_text(what));
+            fake.put(TestObject::new("c").with_text("two"));
             settled().await;
             assert_eq!(text("c").unwrap(), "two");
-            is_odd(told, 1);
-            // By a list, where it can be known to be that object.
-            informer.renew();
+            is_odd(delivered, 1);
+            // By a relist: kept if the name is known.
+            informer.relist();
             settled().await;
-            plane.put(Thing::new("c").says("three"));
+            fake.put(TestObject::new("c").with_text("three"));
             settled().await;
             assert_eq!((text("a").unwrap(), text("c").unwrap()), ("one".into(), "three".into()));
             is_odd(listed, 2);
-            // Nor is it any drift.
+            // It is no drift either.
             tokio::time::sleep(seconds(60)).await;
             assert_eq!(informer.state().counts.drifts, 0, "{what}");
-            // It goes, and comes back well.
-            plane.delete(&key("b"));
-            plane.put(Thing::new("b").says("four"));
+            // It is deleted, and created again without the panic.
+            fake.delete(&key("b"));
+            fake.put(TestObject::new("b").with_text("four"));
             settled().await;
             assert_eq!((text("b").unwrap(), informer.state().unreadable.len()), ("four".into(), 0), "{what}");
-            assert!(heard.lock().len() > 4);
+            assert!(log.lock().len() > 4);
             stopping.cancel();
             tasks.close();
             tasks.wait().await;
@@ -98,22 +99,22 @@ fn odd(what: &str, told: Option<&str>, listed: Option<&str>, known_as: &str) {
 }
 
 #[test]
-fn an_object_that_panics_when_it_is_asked_for_its_version_is_kept_as_it_was() {
+fn an_object_whose_version_panics_keeps_its_cached_state() {
     odd("version", Some("one"), Some("one"), "b");
 }
 
 #[test]
-fn an_object_on_which_the_projection_panics_is_kept_as_it_was() {
+fn an_object_whose_projection_panics_keeps_its_cached_state() {
     odd("projection", Some("one"), Some("one"), "b");
 }
 
-/// Nobody knows which one it is: for a list it is not there.
+/// The name is unknown, so a relist deletes the object.
 #[test]
-fn an_object_that_panics_when_it_is_asked_for_its_name_ends_nothing() {
+fn an_object_whose_name_panics_stops_nothing() {
     odd("key", Some("one"), None, "(unnamed)");
 }
 
-/// A key that panics when it is asked for its text, if it is the second and in that mood.
+/// A key with a text that panics for the second key, if the test says so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Moody(u32);
 
@@ -127,18 +128,18 @@ impl fmt::Display for Moody {
 }
 
 #[test]
-fn a_key_whose_text_panics_holds_up_no_others() {
+fn a_key_whose_text_panics_blocks_no_others() {
     for per_key in [false, true] {
         virtually(async {
-            let plane = Plane::of_things(Capabilities::ALL);
-            let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
-            let by = InterestBy::Field(Thing::PLACE.into());
-            let find = |thing: &Thing| thing.place[1..].parse().ok().map(Moody);
-            let builder = KeyedInformers::<Moody, Thing>::builder(source, by, find);
+            let fake = FakeSource::of_test_objects(Capabilities::ALL);
+            let source: Arc<dyn ListWatch<TestObject>> = Arc::new(fake.clone());
+            let by = InterestBy::Field(TestObject::PLACE.into());
+            let find = |thing: &TestObject| thing.place[1..].parse().ok().map(Moody);
+            let builder = KeyedInformers::<Moody, TestObject>::builder(source, by, find);
             let informers = if per_key { builder.per_key() } else { builder }.build();
             let put = |number: u32, text: &str| {
-                let thing = Thing::new(&format!("o{number}")).at(&format!("p{number}")).says(text);
-                plane.put(thing);
+                let thing = TestObject::new(&format!("o{number}")).at(&format!("p{number}")).with_text(text);
+                fake.put(thing);
             };
             let says = |number: u32| {
                 let read = informers.read();
@@ -149,12 +150,12 @@ fn a_key_whose_text_panics_holds_up_no_others() {
             let mut held: Vec<_> = (1..=3).map(|number| informers.acquire(Moody(number)).unwrap()).collect();
             moody(true);
             let unselectable = informers.acquire(Moody(2)).unwrap_err();
-            assert!(matches!(unselectable, NotAcquired::Unselectable { .. }), "{unselectable:?}");
+            assert!(matches!(unselectable, AcquireError::Unselectable { .. }), "{unselectable:?}");
             let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
             tasks.spawn(informers.run(stopping.clone()));
             tokio::time::sleep(seconds(100)).await;
             let trouble = informers.state().trouble;
-            let Some(Trouble::Watch(WatchError::Source(SourceError::Invalid { .. }))) = trouble else {
+            let Some(ReflectorError::Watch(WatchError::Source(SourceError::Invalid { .. }))) = trouble else {
                 panic!("{trouble:?}")
             };
             held.push(informers.acquire(Moody(4)).unwrap());
@@ -164,7 +165,7 @@ fn a_key_whose_text_panics_holds_up_no_others() {
             put(3, "two");
             settled().await;
             assert_eq!((says(2).as_str(), says(3).as_str()), ("", "two"));
-            // It is asked again, and is well; but cannot be taken back.
+            // The text works again when it is retried, but not on removal.
             moody(false);
             tokio::time::sleep(seconds(100)).await;
             assert_eq!((says(2).as_str(), informers.state().trouble), ("one", None));
@@ -181,7 +182,7 @@ fn a_key_whose_text_panics_holds_up_no_others() {
             stopping.cancel();
             tasks.close();
             tasks.wait().await;
-            assert_eq!(plane.asked().open, 0);
+            assert_eq!(fake.calls().open_watches, 0);
         });
     }
 }

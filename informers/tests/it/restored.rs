@@ -1,23 +1,23 @@
-//! A source that was restored from a backup, with more keys than one request has room for.
+//! A source restored from a backup, with more keys than fit into one request.
 
-use machinery_informers::deliver::Told;
-use machinery_informers::testing::{Fault, OnEdit, OnEvent, Thing};
-use machinery_informers::{Interest, NotReached};
+use machinery_informers::deliver::Delivery;
+use machinery_informers::testing::{Fault, OnEdit, OnEvent, TestObject};
+use machinery_informers::{Interest, WaitError};
 use machinery_objects::{Mark, WriteToken};
 use tokio::time::sleep;
 
-use crate::interests::{Rig, synced};
+use crate::interests::{KeyedFixture, synced};
 use crate::support::{key, seconds, settled};
 
-async fn pass(rig: &Rig, slices: u32) {
+async fn pass(rig: &KeyedFixture, slices: u32) {
     for _ in 0..slices {
         sleep(seconds(30)).await;
-        rig.plane.bookmark();
+        rig.fake.bookmark();
     }
     settled().await;
 }
 
-fn all(rig: &Rig) -> Vec<String> {
+fn all(rig: &KeyedFixture) -> Vec<String> {
     let read = rig.informers.read();
     let mut all: Vec<_> =
         read.iter().map(|(place, _, thing)| format!("{place} {}@{}", thing.key.name(), thing.text)).collect();
@@ -25,21 +25,21 @@ fn all(rig: &Rig) -> Vec<String> {
     all
 }
 
-fn completed(held: &[Interest<String, Thing>]) -> Vec<Option<u64>> {
+fn completed(held: &[Interest<String, TestObject>]) -> Vec<Option<u64>> {
     held.iter().map(|interest| interest.completed().map(|number| number.0)).collect()
 }
 
-async fn is_behind(rig: &Rig, token: &WriteToken) -> bool {
-    let reached = rig.informers.reached(token, seconds(1)).await;
-    reached == Err(NotReached::Behind { key: token.key.clone() })
+async fn is_behind(rig: &KeyedFixture, token: &WriteToken) -> bool {
+    let reached = rig.informers.wait_for(token, seconds(1)).await;
+    reached == Err(WaitError::Behind { key: token.key.clone() })
 }
 
 #[test]
-fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
-    // It comes whole, or breaks off when some of it has come.
+fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
+    // The edit completes, or breaks after some of its objects.
     for breaks in [false, true] {
         crate::support::virtually(async {
-            let rig = Rig::of(2);
+            let rig = KeyedFixture::of(2);
             let held = rig.acquire(5);
             rig.run();
             synced(&held).await;
@@ -47,17 +47,17 @@ fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
             for place in 0..5 {
                 rig.put(&format!("never{place}"), &format!("p{place:03}"), "one");
             }
-            let lost = rig.plane.put(Thing::new("default/o003").at("p003").says("never"));
-            rig.plane.delete(&key("default/o004"));
+            let lost = rig.fake.put(TestObject::new("default/o003").at("p003").with_text("never"));
+            rig.fake.delete(&key("default/o004"));
             settled().await;
-            rig.heard.take();
-            rig.plane.restore(7);
-            let written = rig.plane.put(Thing::new("default/new").at("p004").says("one"));
-            rig.plane.delete(&key("default/o002"));
-            rig.plane.always(Fault::Edit(OnEdit::NoEcho));
+            rig.log.take();
+            rig.fake.restore(7);
+            let written = rig.fake.put(TestObject::new("default/new").at("p004").with_text("one"));
+            rig.fake.delete(&key("default/o002"));
+            rig.fake.always(Fault::Edit(OnEdit::NoEcho));
             settled().await;
-            // It may be behind only. But what it has come to there says nothing of what was written here.
-            assert!(is_behind(&rig, &written).await, "nobody has heard of it");
+            // The source may only be behind, but its version confirms no write.
+            assert!(is_behind(&rig, &written).await, "it is not received");
             assert!(is_behind(&rig, &lost).await, "it is shown, and never was");
             assert!(held.iter().all(Interest::is_synced));
             pass(&rig, 13).await;
@@ -73,15 +73,15 @@ fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
                 "p004 never4@one",
             ];
             assert_eq!(all(&rig), as_known);
-            let mut heard = rig.heard.take();
-            heard.sort_unstable();
-            assert_eq!(heard, ["vanished default/never0@one", "vanished default/never1@one"]);
+            let mut log = rig.log.take();
+            log.sort_unstable();
+            assert_eq!(log, ["vanished default/never0@one", "vanished default/never1@one"]);
             assert!(is_behind(&rig, &written).await && is_behind(&rig, &lost).await);
-            rig.plane.behave();
+            rig.fake.clear_faults();
             if breaks {
-                // After the marks of the stream and the second object of the edit.
+                // After the completions of the stream and the second object of the edit.
                 for fault in [OnEvent::Twice, OnEvent::Twice, OnEvent::Twice, OnEvent::Ends] {
-                    rig.plane.once(Fault::Event(fault));
+                    rig.fake.once(Fault::Event(fault));
                 }
             }
             synced(&held).await;
@@ -92,8 +92,8 @@ fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
             let as_it_is =
                 ["p000 o000@one", "p001 o001@one", "p003 o003@one", "p004 new@one", "p004 o004@one"];
             assert_eq!(all(&rig), as_it_is);
-            let mut heard = rig.heard.take();
-            heard.sort_unstable();
+            let mut log = rig.log.take();
+            log.sort_unstable();
             let expected = [
                 "added default/new@one",
                 "added default/o004@one",
@@ -103,14 +103,14 @@ fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
                 "vanished default/never4@one",
                 "vanished default/o002@one",
             ];
-            assert_eq!(heard, expected, "breaks: {breaks}");
-            rig.informers.reached(&written, seconds(0)).await.unwrap();
+            assert_eq!(log, expected, "breaks: {breaks}");
+            rig.informers.wait_for(&written, seconds(0)).await.unwrap();
             assert_eq!(rig.informers.state().complete, 5);
-            // Who comes now is told how far they are complete.
+            // A late handler receives the completion mark.
             let mut events = rig.informers.events().unwrap();
             let last = now.into_iter().flatten().max();
             loop {
-                if let Some(Told::Mark(Mark::Complete(number))) = events.next().await {
+                if let Some(Delivery::Mark(Mark::Complete(number))) = events.next().await {
                     assert_eq!(Some(number.0), last);
                     break;
                 }

@@ -1,4 +1,4 @@
-//! An informer that runs, on a source that does as it is told, in virtual time.
+//! A running informer on a fake source, in virtual time.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -6,60 +6,60 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Builder, Index, Informer, Limits};
+use machinery_informers::testing::{FakeSource, TestObject};
+use machinery_informers::{Builder, Index, Informer, ReflectorLimits};
 use machinery_objects::{Capabilities, Event, ObjectKey, SourceError};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The state can be listed, and no more.
+/// A source that can list its state, but not stream it.
 pub(crate) const LISTS: Capabilities = {
     let mut can = Capabilities::ALL;
     can.watches_state = false;
     can
 };
 
-pub(crate) struct Rig {
-    pub(crate) plane: Plane<Thing>,
-    pub(crate) informer: Informer<Thing>,
+pub(crate) struct InformerFixture {
+    pub(crate) fake: FakeSource<TestObject>,
+    pub(crate) informer: Informer<TestObject>,
     pub(crate) by_place: Index<Arc<str>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
 }
 
-impl Rig {
-    /// One that runs.
-    pub(crate) fn with(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
-        let rig = Self::idle(plane, set);
+impl InformerFixture {
+    /// Returns a running informer.
+    pub(crate) fn with(fake: FakeSource<TestObject>, set: impl FnOnce(&mut Builder<TestObject>)) -> Self {
+        let rig = Self::idle(fake, set);
         rig.run();
         rig
     }
 
-    /// One that runs and has all that is there.
-    pub(crate) async fn synced(plane: Plane<Thing>) -> Self {
-        let rig = Self::with(plane, |_| {});
+    /// Returns a running informer that is synced.
+    pub(crate) async fn synced(fake: FakeSource<TestObject>) -> Self {
+        let rig = Self::with(fake, |_| {});
         rig.informer.synced().await.unwrap();
         rig
     }
 
-    pub(crate) fn idle(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
-        let mut builder = Informer::<Thing>::builder(Arc::new(plane.clone()));
-        let by_place = builder.index(|thing: &Thing| [thing.place.clone()]);
-        let mut limits = Limits::default();
+    pub(crate) fn idle(fake: FakeSource<TestObject>, set: impl FnOnce(&mut Builder<TestObject>)) -> Self {
+        let mut builder = Informer::<TestObject>::builder(Arc::new(fake.clone()));
+        let by_place = builder.index(|thing: &TestObject| [thing.place.clone()]);
+        let mut limits = ReflectorLimits::default();
         limits.page = NonZeroU32::new(2).unwrap();
         builder.seed(7).limits(limits);
         set(&mut builder);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        Self { plane, informer: builder.build(), by_place, tasks, stopping }
+        Self { fake, informer: builder.build(), by_place, tasks, stopping }
     }
 
     pub(crate) fn run(&self) {
         self.tasks.spawn(self.informer.run(self.stopping.clone()));
     }
 
-    /// Everything that is there: `key@text`.
+    /// Returns all cached objects as `key@text`.
     pub(crate) fn has(&self) -> String {
         let things = self.informer.read();
         let things: BTreeMap<_, _> = things.iter().collect();
@@ -67,34 +67,34 @@ impl Rig {
         things.collect::<Vec<_>>().join(" ")
     }
 
-    /// So much time passes, with bookmarks.
+    /// Advances the time, with bookmarks.
     pub(crate) async fn pass(&self, time: Duration) {
         let mut left = time;
         while !left.is_zero() {
             let slice = left.min(Duration::from_secs(30));
             sleep(slice).await;
-            self.plane.bookmark();
+            self.fake.bookmark();
             left -= slice;
         }
         settled().await;
     }
 
-    /// Stops it, and sees that nothing is left.
+    /// Stops the informer, and checks that it leaves nothing.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        assert_eq!(self.plane.asked().open, 0, "a watch is left");
+        assert_eq!(self.fake.calls().open_watches, 0, "a watch is left");
         assert!(self.informer.events().is_err());
     }
 }
 
-/// Returns when nothing is left to do now.
+/// Waits until all tasks are idle.
 pub(crate) async fn settled() {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// Runs it in virtual time.
+/// Runs a test in virtual time.
 pub(crate) fn virtually<R>(test: impl Future<Output = R>) -> R {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(test)
@@ -116,14 +116,14 @@ pub(crate) fn unavailable() -> SourceError {
     SourceError::Unavailable { reason: "it is not there".into(), retry_after: None }
 }
 
-/// What a handler hears, as text.
+/// The events of a handler, as text.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct EventLog(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
-    pub(crate) fn hears(&self) -> impl FnMut(Event<Arc<Thing>>) + Send + 'static {
-        let heard = self.0.clone();
-        move |event| heard.lock().push(told(&event))
+impl EventLog {
+    pub(crate) fn recorder(&self) -> impl FnMut(Event<Arc<TestObject>>) + Send + 'static {
+        let log = self.0.clone();
+        move |event| log.lock().push(event_text(&event))
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
@@ -131,8 +131,8 @@ impl Heard {
     }
 }
 
-pub(crate) fn told(event: &Event<Arc<Thing>>) -> String {
-    let of = |thing: &Thing| format!("{}@{}", thing.key, thing.text);
+pub(crate) fn event_text(event: &Event<Arc<TestObject>>) -> String {
+    let of = |thing: &TestObject| format!("{}@{}", thing.key, thing.text);
     match event {
         Event::Added { object, initial: true } => format!("there {}", of(object)),
         Event::Added { object, .. } => format!("added {}", of(object)),

@@ -1,68 +1,72 @@
-//! What handlers hear, against what a cache said.
+//! Tests of delivery: the events of handlers against the changes of a cache.
 
 mod handlers;
-mod inbox;
 mod model;
+mod queue;
 
-use super::{Change, Gone, News, Told};
+use super::{Change, Delivery, Notification, Removal};
 use machinery_objects::{Departure, Event};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A key and a state of a test: who it is told, it is told in order.
-type Key = Arc<str>;
+/// A key and a state; the states of a key increase.
+type TestKey = Arc<str>;
 type State = u32;
 
 fn now() -> Instant {
     tokio::time::Instant::now().into_std()
 }
 
-const DELETED: Gone = Gone::Deleted { final_state_known: true };
-const MISSED: Gone = Gone::Deleted { final_state_known: false };
-const LEFT: Gone = Gone::Left(Departure::Changed);
+const DELETED: Removal = Removal::Deleted { final_state_known: true };
+const MISSED: Removal = Removal::Deleted { final_state_known: false };
+const LEFT: Removal = Removal::Left(Departure::Changed);
 
-/// A cache that says what changes.
+/// A cache that returns its changes.
 #[derive(Debug, Default)]
-struct Cache(BTreeMap<Key, State>);
+struct TestCache(BTreeMap<TestKey, State>);
 
-impl Cache {
-    fn set(&mut self, key: &str, object: State, initial: bool) -> News<Key, State> {
+impl TestCache {
+    fn set(&mut self, key: &str, object: State, initial: bool) -> Notification<TestKey, State> {
         let before = self.0.insert(key.into(), object);
-        News { key: key.into(), before, change: Change::Now { object, initial } }
+        Notification { key: key.into(), before, change: Change::Present { object, initial } }
     }
 
-    /// Of a key that is not there it says that it goes once more.
-    fn end(&mut self, key: &str, why: Gone) -> News<Key, State> {
+    /// Removes a key; of a missing one it returns another removal.
+    fn end(&mut self, key: &str, removal: Removal) -> Notification<TestKey, State> {
         let before = self.0.remove(key);
-        News { key: key.into(), before, change: Change::Gone { last: before.unwrap_or_default(), why } }
+        Notification {
+            key: key.into(),
+            before,
+            change: Change::Removed { last: before.unwrap_or_default(), removal },
+        }
     }
 }
 
-/// What a handler knows by what it was told, which must follow from what it knew.
+/// The state that a handler derives from its events, each of which must follow from it.
 #[derive(Debug, Default)]
-struct Known {
-    objects: BTreeMap<Key, State>,
+struct HandlerView {
+    objects: BTreeMap<TestKey, State>,
     marks: Vec<machinery_objects::Mark>,
 }
 
-impl Known {
-    fn hear(&mut self, told: Told<Key, State>) {
-        match told {
-            Told::Event(key, Event::Added { object, .. }) => {
+impl HandlerView {
+    fn apply(&mut self, delivery: Delivery<TestKey, State>) {
+        match delivery {
+            Delivery::Event(key, Event::Added { object, .. }) => {
                 assert_eq!(self.objects.insert(key, object), None, "it was added twice");
             }
-            Told::Event(key, Event::Updated { old, object }) => {
+            Delivery::Event(key, Event::Updated { old, object }) => {
                 let known = self.objects.insert(key, object);
-                assert_eq!(known, Some(old), "an update leads from what was told last");
+                assert_eq!(known, Some(old), "an update starts from the last delivered state");
                 assert!(object >= old, "nothing goes back");
             }
-            Told::Event(key, Event::Deleted { last, .. } | Event::Left { last, .. }) => {
-                let known = self.objects.remove(&key).expect("what goes was known");
+            Delivery::Event(key, Event::Deleted { last, .. } | Event::Left { last, .. }) => {
+                let known = self.objects.remove(&key).expect("a removed object was known");
                 assert!(last >= known, "nothing goes back");
             }
-            Told::Event(_, event) => panic!("what is {event:?}?"),
-            Told::Mark(mark) => self.marks.push(mark),
+            Delivery::Event(_, event) => panic!("unexpected {event:?}"),
+            Delivery::Mark(mark) => self.marks.push(mark),
         }
     }
 }

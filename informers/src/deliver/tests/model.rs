@@ -1,16 +1,16 @@
-//! Random changes, against an inbox that is searched from end to end, and against what the cache is.
+//! Random changes, compared with a naive queue and with the state of the cache.
 
-use super::{Cache, DELETED, Key, Known, LEFT, MISSED, State, now};
-use crate::deliver::{Change, Events, Gone, Hub, Inbox, News, Told};
+use super::{DELETED, HandlerView, LEFT, MISSED, State, TestCache, TestKey, now};
+use crate::deliver::{Change, Delivery, DeliveryQueue, Events, Hub, Notification, Removal};
 use futures::FutureExt;
 use machinery_objects::{EditNumber, Event, Mark, Revision};
 use proptest::prelude::*;
 use std::sync::Arc;
 
 #[derive(Clone, Debug)]
-enum Op {
+enum QueueOp {
     Set(u8),
-    End(u8, Gone),
+    End(u8, Removal),
     Mark(Mark),
     Take(u8),
     Register,
@@ -19,7 +19,7 @@ enum Op {
 
 const KEYS: u8 = 6;
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = QueueOp> {
     let gone = prop_oneof![Just(DELETED), Just(MISSED), Just(LEFT)];
     let mark = prop_oneof![
         (0..9_u64).prop_map(|version| Mark::Progress(Revision(version).into())),
@@ -27,58 +27,66 @@ fn op() -> impl Strategy<Value = Op> {
         Just(Mark::Synced),
     ];
     prop_oneof![
-        8 => (0..KEYS).prop_map(Op::Set),
-        4 => (0..KEYS, gone).prop_map(|(key, why)| Op::End(key, why)),
-        2 => mark.prop_map(Op::Mark),
-        6 => any::<u8>().prop_map(Op::Take),
-        1 => Just(Op::Register),
-        1 => any::<u8>().prop_map(Op::Remove),
+        8 => (0..KEYS).prop_map(QueueOp::Set),
+        4 => (0..KEYS, gone).prop_map(|(key, removal)| QueueOp::End(key, removal)),
+        2 => mark.prop_map(QueueOp::Mark),
+        6 => any::<u8>().prop_map(QueueOp::Take),
+        1 => Just(QueueOp::Register),
+        1 => any::<u8>().prop_map(QueueOp::Remove),
     ]
 }
 
-fn name(key: u8) -> Key {
+fn name(key: u8) -> TestKey {
     Arc::from(format!("k{key}"))
 }
 
-/// What the cache says in the course of it; it says nothing of the end of what is not there.
-fn news(cache: &mut Cache, clock: &mut State, op: &Op) -> Option<News<Key, State>> {
+/// Applies an operation to the cache; returns the change unless a missing key was removed.
+fn notifications(
+    cache: &mut TestCache,
+    clock: &mut State,
+    op: &QueueOp,
+) -> Option<Notification<TestKey, State>> {
     *clock += 1;
     match op {
-        Op::Set(key) => Some(cache.set(&name(*key), *clock, false)),
-        Op::End(key, why) => cache.0.contains_key(&name(*key)).then(|| cache.end(&name(*key), *why)),
+        QueueOp::Set(key) => Some(cache.set(&name(*key), *clock, false)),
+        QueueOp::End(key, removal) => {
+            cache.0.contains_key(&name(*key)).then(|| cache.end(&name(*key), *removal))
+        }
         _ => None,
     }
 }
 
-/// An inbox without any cleverness.
+/// A naive delivery queue.
 #[derive(Default)]
-struct Plain(Vec<Item>);
+struct NaiveQueue(Vec<Item>);
 
 enum Item {
-    Key { key: Key, told: Option<State>, now: Change<State> },
+    TestKey { key: TestKey, delivery: Option<State>, now: Change<State> },
     Mark(Mark),
 }
 
-impl Plain {
-    fn put(&mut self, news: News<Key, State>) {
-        let News { key: new, before, change } = news;
-        let at = self.0.iter().position(|item| matches!(item, Item::Key { key, .. } if *key == new));
-        let Some(at) = at else { return self.0.push(Item::Key { key: new, told: before, now: change }) };
-        let Item::Key { told, now, .. } = &mut self.0[at] else { unreachable!("it has been found") };
-        if told.is_none() && matches!(change, Change::Gone { .. }) {
+impl NaiveQueue {
+    fn put(&mut self, notifications: Notification<TestKey, State>) {
+        let Notification { key: new, before, change } = notifications;
+        let at = self.0.iter().position(|item| matches!(item, Item::TestKey { key, .. } if *key == new));
+        let Some(at) = at else {
+            return self.0.push(Item::TestKey { key: new, delivery: before, now: change });
+        };
+        let Item::TestKey { delivery, now, .. } = &mut self.0[at] else { unreachable!("it has been found") };
+        if delivery.is_none() && matches!(change, Change::Removed { .. }) {
             self.0.remove(at);
         } else {
             *now = change;
         }
     }
 
-    fn take(&mut self) -> Option<Told<Key, State>> {
+    fn take(&mut self) -> Option<Delivery<TestKey, State>> {
         let run = self.0.iter().take_while(|item| matches!(item, Item::Mark(_))).count();
         if run == 0 {
-            let Item::Key { key, told, now } = (!self.0.is_empty()).then(|| self.0.remove(0))? else {
+            let Item::TestKey { key, delivery, now } = (!self.0.is_empty()).then(|| self.0.remove(0))? else {
                 unreachable!("no mark is first")
             };
-            return Some(Told::Event(key, event(told, now)));
+            return Some(Delivery::Event(key, event(delivery, now)));
         }
         let kinds: [fn(&Mark) -> bool; 3] = [
             |mark| matches!(mark, Mark::Synced),
@@ -94,107 +102,108 @@ impl Plain {
                 at += 1;
                 at >= run || !is(item)
             });
-            return Some(Told::Mark(mark));
+            return Some(Delivery::Mark(mark));
         }
         unreachable!("each mark is of a kind")
     }
 }
 
-fn event(told: Option<State>, now: Change<State>) -> Event<State> {
-    match (told, now) {
-        (None, Change::Now { object, initial }) => Event::Added { object, initial },
-        (Some(old), Change::Now { object, .. }) => Event::Updated { old, object },
-        (_, Change::Gone { last, why: Gone::Left(because) }) => Event::Left { last, because },
-        (_, Change::Gone { last, why: Gone::Deleted { final_state_known } }) => {
+fn event(delivery: Option<State>, now: Change<State>) -> Event<State> {
+    match (delivery, now) {
+        (None, Change::Present { object, initial }) => Event::Added { object, initial },
+        (Some(old), Change::Present { object, .. }) => Event::Updated { old, object },
+        (_, Change::Removed { last, removal: Removal::Left(because) }) => Event::Left { last, because },
+        (_, Change::Removed { last, removal: Removal::Deleted { final_state_known } }) => {
             Event::Deleted { last, final_state_known }
         }
     }
 }
 
-fn inbox_is_plain(ops: &[Op]) {
-    let (mut cache, mut clock) = (Cache::default(), 0);
-    let (mut inbox, mut plain, mut known) = (Inbox::new(1), Plain::default(), Known::default());
+fn queue_equals_naive_queue(ops: &[QueueOp]) {
+    let (mut cache, mut clock) = (TestCache::default(), 0);
+    let (mut queue, mut naive, mut known) =
+        (DeliveryQueue::new(1), NaiveQueue::default(), HandlerView::default());
     for op in ops {
-        if let Some(news) = news(&mut cache, &mut clock, op) {
-            drop(inbox.put(now(), &news.key, news.before.as_ref(), &news.change));
-            plain.put(news);
+        if let Some(notifications) = notifications(&mut cache, &mut clock, op) {
+            drop(queue.put(now(), &notifications.key, notifications.before.as_ref(), &notifications.change));
+            naive.put(notifications);
         }
         match op {
-            Op::Mark(mark) => {
-                inbox.mark(mark.clone());
-                plain.0.push(Item::Mark(mark.clone()));
+            QueueOp::Mark(mark) => {
+                queue.mark(mark.clone());
+                naive.0.push(Item::Mark(mark.clone()));
             }
-            Op::Take(_) => {
-                let told = inbox.take();
-                assert_eq!(told, plain.take());
-                told.into_iter().for_each(|told| known.hear(told));
+            QueueOp::Take(_) => {
+                let delivery = queue.take();
+                assert_eq!(delivery, naive.take());
+                delivery.into_iter().for_each(|delivery| known.apply(delivery));
             }
             _ => {}
         }
         let either = cache.0.keys().chain(known.objects.keys()).collect::<std::collections::BTreeSet<_>>();
-        assert!(inbox.len() <= either.len(), "a key each, of those that the cache has or the handler knows");
-        let due = inbox.len();
-        assert_eq!(inbox.oldest().is_none(), due == 0);
+        assert!(queue.len() <= either.len(), "a key each, of those that the cache has or the handler knows");
+        let due = queue.len();
+        assert_eq!(queue.oldest().is_none(), due == 0);
     }
-    let bound = inbox.len() + 3 * (inbox.len() + 1);
+    let bound = queue.len() + 3 * (queue.len() + 1);
     let mut rest = 0;
-    while let Some(told) = inbox.take() {
-        assert_eq!(Some(&told), plain.take().as_ref());
-        known.hear(told);
+    while let Some(delivery) = queue.take() {
+        assert_eq!(Some(&delivery), naive.take().as_ref());
+        known.apply(delivery);
         rest += 1;
     }
     assert!(rest <= bound, "a mark of a kind between two keys");
-    assert!(plain.take().is_none() && inbox.is_empty());
-    assert_eq!(known.objects, cache.0, "what was told adds up");
+    assert!(naive.take().is_none() && queue.is_empty());
+    assert_eq!(known.objects, cache.0, "events add up");
 }
 
-/// A handler of the hub, and what it knows.
+/// A handler of the hub with its view.
 struct Handler {
-    events: Events<Key, State>,
-    known: Known,
+    events: Events<TestKey, State>,
+    known: HandlerView,
     began: BTreeMapOf,
 }
 
-type BTreeMapOf = std::collections::BTreeMap<Key, State>;
+type BTreeMapOf = std::collections::BTreeMap<TestKey, State>;
 
 impl Handler {
     fn take(&mut self) -> bool {
-        let Some(Some(told)) = self.events.next().now_or_never() else { return false };
-        if let Told::Event(key, Event::Added { initial: true, .. }) = &told {
-            assert!(self.began.contains_key(key), "only what was there is initial");
+        let Some(Some(delivery)) = self.events.next().now_or_never() else { return false };
+        if let Delivery::Event(key, Event::Added { initial: true, .. }) = &delivery {
+            assert!(self.began.contains_key(key), "only cached objects are initial");
         }
-        self.known.hear(told);
+        self.known.apply(delivery);
         true
     }
 }
 
-fn each_handler_hears_all(ops: &[Op]) {
-    let (hub, mut cache, mut clock) = (Hub::new(1), Cache::default(), 0);
+fn each_handler_receives_all(ops: &[QueueOp]) {
+    let (hub, mut cache, mut clock) = (Hub::new(1), TestCache::default(), 0);
     let (mut handlers, mut synced) = (Vec::<Handler>::new(), false);
     for op in ops {
-        if let Some(news) = news(&mut cache, &mut clock, op) {
-            hub.publishing().publish(now(), &[news]);
+        if let Some(notifications) = notifications(&mut cache, &mut clock, op) {
+            hub.publishing().publish(now(), &[notifications]);
         }
         let at = |index: &u8, len: usize| (len > 0).then(|| usize::from(*index) % len);
         match op {
-            Op::Mark(mark) => {
+            QueueOp::Mark(mark) => {
                 synced |= *mark == Mark::Synced;
                 hub.publishing().mark(mark);
             }
-            Op::Register => {
+            QueueOp::Register => {
                 let began = cache.0.clone();
-                let list = |all: &BTreeMapOf, tell: &mut dyn FnMut(&Key, &State)| {
-                    all.iter().for_each(|(key, object)| tell(key, object));
+                let list = |all: &BTreeMapOf, initial: &mut dyn FnMut(&TestKey, &State)| {
+                    all.iter().for_each(|(key, object)| initial(key, object));
                 };
                 let events = hub.register(now(), || began.clone(), list).expect("it is open");
-                handlers.push(Handler { events, known: Known::default(), began });
+                handlers.push(Handler { events, known: HandlerView::default(), began });
             }
-            Op::Remove(index) => {
+            QueueOp::Remove(index) => {
                 if let Some(at) = at(index, handlers.len()) {
                     handlers.swap_remove(at);
                 }
             }
-            Op::Take(index) => {
+            QueueOp::Take(index) => {
                 if let Some(at) = at(index, handlers.len()) {
                     handlers[at].take();
                 }
@@ -206,7 +215,7 @@ fn each_handler_hears_all(ops: &[Op]) {
     hub.close();
     for handler in &mut handlers {
         while handler.take() {}
-        assert_eq!(handler.known.objects, cache.0, "what was told adds up");
+        assert_eq!(handler.known.objects, cache.0, "events add up");
         let syncs = handler.known.marks.iter().filter(|&mark| *mark == Mark::Synced).count();
         assert_eq!(syncs, usize::from(synced), "each is synced once");
         assert_eq!(handler.events.is_synced(), synced);
@@ -218,12 +227,12 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 3_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_was_told_adds_up(ops in prop::collection::vec(op(), 0..80)) {
-        inbox_is_plain(&ops);
+    fn delivered_events_add_up_to_the_cache(ops in prop::collection::vec(op(), 0..80)) {
+        queue_equals_naive_queue(&ops);
     }
 
     #[test]
-    fn what_each_of_several_handlers_was_told_adds_up(ops in prop::collection::vec(op(), 0..80)) {
-        each_handler_hears_all(&ops);
+    fn events_of_each_of_several_handlers_add_up(ops in prop::collection::vec(op(), 0..80)) {
+        each_handler_receives_all(&ops);
     }
 }

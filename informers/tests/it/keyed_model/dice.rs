@@ -1,11 +1,11 @@
-//! Chance, and what goes wrong by it.
+//! Random numbers and random faults.
 
 use std::time::Duration;
 
 use machinery_informers::testing::{Fault, OnEdit, OnEvent, OnList, OnWatch};
 use machinery_objects::{ListError, SourceError, WatchError};
 
-/// Numbers without end (splitmix64).
+/// A random number generator (splitmix64).
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {

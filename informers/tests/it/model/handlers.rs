@@ -1,42 +1,42 @@
-//! Those who are told, and what they make of it.
+//! The handlers of the model.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_informers::Informer;
-use machinery_informers::deliver::{Events, Registration, Told};
-use machinery_informers::testing::Thing;
+use machinery_informers::deliver::{Delivery, Events, Registration};
+use machinery_informers::testing::TestObject;
 use machinery_objects::{Event, Mark, Object, ObjectKey};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
 
-use super::truth::Things;
+use super::history::TestObjects;
 
-/// One who applies all that it is told, and complains if that does not fit.
-pub(super) struct Hearer {
-    how: How,
-    pub(super) seen: Arc<Mutex<Seen>>,
+/// A handler that applies its events and checks that each follows from its state.
+pub(super) struct TestHandler {
+    kind: HandlerKind,
+    pub(super) state: Arc<Mutex<HandlerState>>,
 }
 
-enum How {
+enum HandlerKind {
     Called(Registration),
     Pulls(tokio_util::sync::CancellationToken),
 }
 
 #[derive(Default)]
-pub(super) struct Seen {
-    pub(super) things: Things,
+pub(super) struct HandlerState {
+    pub(super) things: TestObjects,
     pub(super) synced: bool,
-    /// It has been told all that was due when it last asked, and is not busy.
+    /// Its queue was empty at its last look, and it is not busy.
     idle: bool,
-    pub(super) heard: Tally,
+    pub(super) counts: EventCounts,
     ordered: bool,
 }
 
-/// What was heard of each sort.
+/// The number of events of each sort.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct EventCounts {
     pub(super) added: u64,
     pub(super) updated: u64,
     pub(super) another: u64,
@@ -45,107 +45,108 @@ pub(super) struct Tally {
     pub(super) left: u64,
 }
 
-impl Hearer {
-    pub(super) fn called(informer: &Informer<Thing>, ordered: bool) -> Self {
-        let seen = Arc::new(Mutex::new(Seen { idle: true, ordered, ..Seen::default() }));
-        let hears = seen.clone();
-        let registration = informer.handle(move |event| hears.lock().hear(event)).unwrap();
-        Self { how: How::Called(registration), seen }
+impl TestHandler {
+    pub(super) fn called(informer: &Informer<TestObject>, ordered: bool) -> Self {
+        let state = Arc::new(Mutex::new(HandlerState { idle: true, ordered, ..HandlerState::default() }));
+        let recorder = state.clone();
+        let registration = informer.add_handler(move |event| recorder.lock().apply(event)).unwrap();
+        Self { kind: HandlerKind::Called(registration), state }
     }
 
-    /// One that takes so long for each event.
+    /// Returns a handler that takes this long for each event.
     pub(super) fn slow(
-        informer: &Informer<Thing>,
+        informer: &Informer<TestObject>,
         ordered: bool,
         tasks: &TaskTracker,
         delay: Duration,
     ) -> Self {
-        let seen = Arc::new(Mutex::new(Seen { ordered, ..Seen::default() }));
+        let state = Arc::new(Mutex::new(HandlerState { ordered, ..HandlerState::default() }));
         let gone = tokio_util::sync::CancellationToken::new();
-        let (hears, until) = (seen.clone(), gone.clone());
+        let (recorder, until) = (state.clone(), gone.clone());
         let events = informer.events().unwrap();
         tasks.spawn(async move {
             tokio::select! {
                 biased;
                 () = until.cancelled() => {}
-                () = pull(events, &hears, delay) => {}
+                () = pull(events, &recorder, delay) => {}
             }
         });
-        Self { how: How::Pulls(gone), seen }
+        Self { kind: HandlerKind::Pulls(gone), state }
     }
 
-    /// Nothing is due to it.
+    /// Whether the handler's queue is empty.
     pub(super) fn is_idle(&self) -> bool {
-        match &self.how {
-            How::Called(registration) => registration.lag().due == 0,
-            How::Pulls(_) => self.seen.lock().idle,
+        match &self.kind {
+            HandlerKind::Called(registration) => registration.lag().due == 0,
+            HandlerKind::Pulls(_) => self.state.lock().idle,
         }
     }
 
-    /// It was told that it knows all that was there at the beginning.
+    /// Whether the handler is synced.
     pub(super) fn is_synced(&self) -> bool {
-        match &self.how {
-            How::Called(registration) => registration.is_synced(),
-            How::Pulls(_) => self.seen.lock().synced,
+        match &self.kind {
+            HandlerKind::Called(registration) => registration.is_synced(),
+            HandlerKind::Pulls(_) => self.state.lock().synced,
         }
     }
 
-    /// Removes it; from here on it hears nothing.
-    pub(super) async fn go(self) -> Tally {
-        match self.how {
-            How::Called(registration) => registration.remove().await,
-            How::Pulls(gone) => gone.cancel(),
+    /// Removes the handler.
+    pub(super) async fn remove(self) -> EventCounts {
+        match self.kind {
+            HandlerKind::Called(registration) => registration.remove().await,
+            HandlerKind::Pulls(gone) => gone.cancel(),
         }
-        self.seen.lock().heard
+        self.state.lock().counts
     }
 }
 
-async fn pull(mut events: Events<ObjectKey, Arc<Thing>>, seen: &Mutex<Seen>, delay: Duration) {
+async fn pull(mut events: Events<ObjectKey, Arc<TestObject>>, state: &Mutex<HandlerState>, delay: Duration) {
     loop {
         let due = events.lag(tokio::time::Instant::now().into_std()).due;
-        seen.lock().idle = due == 0;
-        let Some(told) = events.next().await else { return };
-        seen.lock().idle = false;
-        match told {
-            Told::Event(_, event) => {
-                // What is told is told when it is asked for, and kept until the next time.
-                seen.lock().hear(event);
+        state.lock().idle = due == 0;
+        let Some(delivery) = events.next().await else { return };
+        state.lock().idle = false;
+        match delivery {
+            Delivery::Event(_, event) => {
+                // A pulled event is applied when the handler pulls the next one.
+                state.lock().apply(event);
                 sleep(delay).await;
             }
-            Told::Mark(mark) => seen.lock().synced |= mark == Mark::Synced,
+            Delivery::Mark(mark) => state.lock().synced |= mark == Mark::Synced,
         }
     }
 }
 
-impl Seen {
-    fn hear(&mut self, event: Event<Arc<Thing>>) {
+impl HandlerState {
+    fn apply(&mut self, event: Event<Arc<TestObject>>) {
         let key = event.object().key();
         let there = self.things.remove(&key);
         match event {
             Event::Added { object, .. } => {
                 assert!(there.is_none(), "{key} was there already");
-                self.heard.added += 1;
+                self.counts.added += 1;
                 self.things.insert(key, object);
             }
             Event::Updated { old, object } => {
                 assert!(there.is_some_and(|there| Arc::ptr_eq(&there, &old)), "{key} was another");
-                // It may be the same: out of an old list and back in a newer one, before that was told.
+                // The versions may be equal: an object may be missing in an old list and present in
+                // a newer one.
                 assert!(!self.ordered || old.version < object.version, "{key} went back");
-                self.heard.updated += 1;
-                self.heard.another += u64::from(old.uid != object.uid);
+                self.counts.updated += 1;
+                self.counts.another += u64::from(old.uid != object.uid);
                 self.things.insert(key, object);
             }
             Event::Deleted { last, final_state_known } => {
                 let there = there.unwrap_or_else(|| panic!("{key} was not there"));
                 assert!(!self.ordered || last.version >= there.version, "{key} went back");
-                self.heard.deleted += 1;
-                self.heard.vanished += u64::from(!final_state_known);
+                self.counts.deleted += 1;
+                self.counts.vanished += u64::from(!final_state_known);
             }
             Event::Left { .. } => {
                 assert!(there.is_some(), "{key} was not there");
-                self.heard.left += 1;
+                self.counts.left += 1;
             }
-            event => panic!("what is {event:?}?"),
+            event => panic!("unexpected {event:?}"),
         }
     }
 

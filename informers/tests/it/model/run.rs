@@ -1,11 +1,11 @@
-//! A case.
+//! The runs of the model.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 
-use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Limits, Trouble};
+use machinery_informers::testing::{FakeSource, TestObject};
+use machinery_informers::{ReflectorError, ReflectorLimits};
 use machinery_objects::{
     FieldSelector, FieldTerm, Filter, ListError, Object, ObjectKey, ResourceVersion, WatchError,
 };
@@ -13,58 +13,60 @@ use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use tokio::time::sleep;
 
-use super::handlers::{Hearer, Tally};
-use super::truth::{Things, Truth, told};
-use super::walk::{FEW, KEYS, Op, RECOVERS, Setting, settings, thing, walks};
-use crate::support::{Rig, key, seconds, settled, virtually};
+use super::handlers::{EventCounts, TestHandler};
+use super::history::{SourceHistory, TestObjects, text_of};
+use super::walk::{FEW, KEYS, ModelOp, RECOVERS, Setting, settings, thing, walks};
+use crate::support::{InformerFixture, key, seconds, settled, virtually};
 
-/// What happened in all cases together, to see that each rare thing did.
-type Happened = BTreeMap<&'static str, u64>;
+/// Counts of situations over all cases, to check that each rare one occurs.
+type SituationCounts = BTreeMap<&'static str, u64>;
 
 struct Case {
-    rig: Rig,
+    rig: InformerFixture,
     setting: Setting,
-    truth: Truth,
-    hearers: Vec<Hearer>,
+    history: SourceHistory,
+    handlers: Vec<TestHandler>,
     written: usize,
     restored: bool,
-    happened: Happened,
+    situations: SituationCounts,
 }
 
 #[test]
-fn the_cache_is_the_server_at_some_version_and_what_was_told_adds_up() {
-    let happened = RefCell::new(Happened::new());
+fn the_cache_equals_the_source_at_some_version_and_events_add_up() {
+    let situations = RefCell::new(SituationCounts::new());
     let cases = settings().prop_flat_map(|setting| (Just(setting), walks(setting.can.versions_are_ordered)));
     let config = ProptestConfig {
         cases: 2_000,
         source_file: Some(file!()),
-        test_name: Some("the_cache_is_the_server_at_some_version_and_what_was_told_adds_up"),
+        test_name: Some("the_cache_equals_the_source_at_some_version_and_events_add_up"),
         ..ProptestConfig::default()
     };
-    // The same cases each time: what is rare must happen, and some would be without it.
+    // Fixed seeds: each rare situation has to occur, and with some seeds one would not.
     for round in 0..ROUNDS {
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[round; 32]);
         let mut runner = TestRunner::new_with_rng(config.clone(), random);
         let outcome = runner.run(&cases, |(setting, walk)| {
             let of_this = virtually(case(setting, walk));
-            let mut happened = happened.borrow_mut();
-            of_this.into_iter().for_each(|(what, times)| *happened.entry(what).or_default() += times);
+            let mut situations = situations.borrow_mut();
+            of_this
+                .into_iter()
+                .for_each(|(situation, times)| *situations.entry(situation).or_default() += times);
             Ok(())
         });
         if let Err(error) = outcome {
             panic!("{error}");
         }
-        if RARE.iter().all(|what| happened.borrow().contains_key(what)) {
+        if RARE.iter().all(|situation| situations.borrow().contains_key(situation)) {
             break;
         }
     }
-    let happened = happened.into_inner();
-    for what in RARE {
-        assert!(happened.contains_key(what), "it never happened that {what}: {happened:#?}");
+    let situations = situations.into_inner();
+    for situation in RARE {
+        assert!(situations.contains_key(situation), "it never occurred that {situation}: {situations:#?}");
     }
 }
 
-/// So often it is begun at the most, until all that is rare has happened.
+/// Maximum number of rounds until all rare situations have occurred.
 const ROUNDS: u8 = 8;
 
 const RARE: [&str; 26] = [
@@ -92,156 +94,164 @@ const RARE: [&str; 26] = [
     "a handler lagged",
     "the cache was behind the source",
     "the cache was the source",
-    "it was renewed",
-    "it was compacted",
+    "the cache was relisted",
+    "the history was compacted",
 ];
 
-async fn case(setting: Setting, walk: Vec<Op>) -> Happened {
+async fn case(setting: Setting, walk: Vec<ModelOp>) -> SituationCounts {
     let filter = Filter {
         labels: if setting.labels { "app=0".parse().unwrap() } else { Default::default() },
         fields: if setting.place {
-            FieldSelector::from_iter([FieldTerm::equals(Thing::PLACE, "0").unwrap()])
+            FieldSelector::from_iter([FieldTerm::equals(TestObject::PLACE, "0").unwrap()])
         } else {
             Default::default()
         },
         ..Filter::default()
     };
-    let rig = Rig::with(Plane::of_things(setting.can), |builder| {
-        let mut limits = Limits::default();
+    let rig = InformerFixture::with(FakeSource::of_test_objects(setting.can), |builder| {
+        let mut limits = ReflectorLimits::default();
         limits.page = NonZeroU32::new(2).unwrap();
         limits.objects = if setting.few { FEW } else { limits.objects };
         builder.filter(filter).limits(limits);
     });
-    let truth = Truth::new(setting);
-    let hearers = vec![Hearer::called(&rig.informer, setting.can.versions_are_ordered)];
-    let mut case =
-        Case { rig, setting, truth, hearers, written: 0, restored: false, happened: Happened::new() };
+    let history = SourceHistory::new(setting);
+    let handlers = vec![TestHandler::called(&rig.informer, setting.can.versions_are_ordered)];
+    let mut case = Case {
+        rig,
+        setting,
+        history,
+        handlers,
+        written: 0,
+        restored: false,
+        situations: SituationCounts::new(),
+    };
     for op in walk {
         case.apply(op).await;
         settled().await;
         case.check();
     }
     case.recovers().await;
-    for hearer in std::mem::take(&mut case.hearers) {
-        case.count(hearer.go().await);
+    for handler in std::mem::take(&mut case.handlers) {
+        case.count_events(handler.remove().await);
     }
     case.rig.stop().await;
-    case.happened
+    case.situations
 }
 
 impl Case {
-    fn happens(&mut self, what: &'static str, times: u64) {
+    fn count_situation(&mut self, situation: &'static str, times: u64) {
         if times > 0 {
-            *self.happened.entry(what).or_default() += times;
+            *self.situations.entry(situation).or_default() += times;
         }
     }
 
-    fn count(&mut self, heard: Tally) {
-        self.happens("an object was updated", heard.updated);
-        self.happens("an object became another", heard.another);
-        self.happens("an object was deleted", heard.deleted);
-        self.happens("an object vanished", heard.vanished);
-        self.happens("an object left", heard.left);
+    fn count_events(&mut self, counts: EventCounts) {
+        self.count_situation("an object was updated", counts.updated);
+        self.count_situation("an object became another", counts.another);
+        self.count_situation("an object was deleted", counts.deleted);
+        self.count_situation("an object vanished", counts.vanished);
+        self.count_situation("an object left", counts.left);
     }
 
-    /// Whether a write now would hide from everybody that the source was restored: it would be as far as it was before, or have
-    /// another object of the same name and version.
+    /// Whether a write now would make a restore undetectable: the source would reach its earlier
+    /// version, or have another object with the same name and version.
     fn is_ambiguous(&self, key: &ObjectKey) -> bool {
-        let next = self.rig.plane.revision() + 1;
+        let next = self.rig.fake.revision() + 1;
         let number = |version: Option<ResourceVersion>| version?.revision().map(|revision| revision.0);
         let reached = number(self.rig.informer.state().version);
         let there = self.rig.informer.get(key).and_then(|thing| number(thing.version()));
         self.restored && (reached == Some(next) || there == Some(next))
     }
 
-    async fn apply(&mut self, op: Op) {
-        let plane = self.rig.plane.clone();
+    async fn apply(&mut self, op: ModelOp) {
+        let fake = self.rig.fake.clone();
         match op {
-            Op::Put { key: at, place, app, readable } => {
+            ModelOp::Put { key: at, place, app, readable } => {
                 if self.is_ambiguous(&key(KEYS[at])) {
                     return;
                 }
                 self.written += 1;
                 let thing = thing(at, place, app, self.written);
                 if readable {
-                    plane.put(thing)
+                    fake.put(thing)
                 } else {
-                    plane.put_unreadable(thing)
+                    fake.put_unreadable(thing)
                 };
-                self.truth.note(&plane);
+                self.history.note(&fake);
             }
-            Op::Delete { key: at } => {
-                if !self.is_ambiguous(&key(KEYS[at])) && plane.delete(&key(KEYS[at])).is_some() {
-                    self.truth.note(&plane);
+            ModelOp::Delete { key: at } => {
+                if !self.is_ambiguous(&key(KEYS[at])) && fake.delete(&key(KEYS[at])).is_some() {
+                    self.history.note(&fake);
                 }
             }
-            Op::Compact => {
-                plane.compact();
-                self.happens("it was compacted", 1);
+            ModelOp::Compact => {
+                fake.compact();
+                self.count_situation("the history was compacted", 1);
             }
-            Op::Bookmark => plane.bookmark(),
-            Op::EndWatches => plane.end_watches(),
-            Op::Pass(time) => {
+            ModelOp::Bookmark => fake.bookmark(),
+            ModelOp::EndWatches => fake.end_watches(),
+            ModelOp::Pass(time) => {
                 let mut left = seconds(time);
                 while !left.is_zero() {
                     let slice = left.min(seconds(30));
                     sleep(slice).await;
-                    plane.bookmark();
+                    fake.bookmark();
                     settled().await;
                     self.check();
                     left -= slice;
                 }
             }
-            Op::Fault(fault) => plane.once(fault),
-            Op::Come(delay) => self.come(delay),
-            Op::Go(at) => {
-                if at < self.hearers.len() {
-                    let heard = self.hearers.swap_remove(at).go().await;
-                    self.count(heard);
-                    self.happens("a handler was removed", 1);
+            ModelOp::Fault(fault) => fake.once(fault),
+            ModelOp::AddHandler(delay) => self.add_handler(delay),
+            ModelOp::RemoveHandler(at) => {
+                if at < self.handlers.len() {
+                    let counts = self.handlers.swap_remove(at).remove().await;
+                    self.count_events(counts);
+                    self.count_situation("a handler was removed", 1);
                 }
             }
-            Op::Renew => {
-                self.rig.informer.renew();
-                self.happens("it was renewed", 1);
+            ModelOp::Relist => {
+                self.rig.informer.relist();
+                self.count_situation("the cache was relisted", 1);
             }
-            Op::Restore(revisions) => self.restore(revisions),
+            ModelOp::Restore(revisions) => self.restore(revisions),
         }
     }
 
-    fn come(&mut self, delay: Option<u64>) {
-        if self.hearers.len() > 4 {
+    fn add_handler(&mut self, delay: Option<u64>) {
+        if self.handlers.len() > 4 {
             return;
         }
         if !self.rig.informer.read().is_empty() {
-            self.happens("a handler came late", 1);
+            self.count_situation("a handler came late", 1);
         }
         let ordered = self.setting.can.versions_are_ordered && !self.restored;
         let informer = &self.rig.informer;
-        self.hearers.push(match delay {
-            None => Hearer::called(informer, ordered),
-            Some(delay) => Hearer::slow(informer, ordered, &self.rig.tasks, seconds(delay)),
+        self.handlers.push(match delay {
+            None => TestHandler::called(informer, ordered),
+            Some(delay) => TestHandler::slow(informer, ordered, &self.rig.tasks, seconds(delay)),
         });
     }
 
-    /// Only if nothing of before is under way: what has the versions of another time cannot be told from it. And where all fits, as
-    /// no write might be told from one of before that would make it fit again.
+    /// Restores the source only if the cache is current, as versions of two histories cannot be
+    /// told apart, and if the cache cannot be full, as a lost write might have made the objects
+    /// fit.
     fn restore(&mut self, revisions: u64) {
-        let plane = &self.rig.plane;
+        let fake = &self.rig.fake;
         let version = self.rig.informer.state().version.and_then(|version| version.revision());
-        if self.setting.few || self.restored || version.is_none_or(|version| version.0 != plane.revision()) {
+        if self.setting.few || self.restored || version.is_none_or(|version| version.0 != fake.revision()) {
             return;
         }
         self.restored = true;
-        plane.restore(revisions);
-        self.hearers.iter().for_each(|hearer| hearer.seen.lock().forget_order());
-        self.truth.restored(plane);
+        fake.restore(revisions);
+        self.handlers.iter().for_each(|handler| handler.state.lock().forget_order());
+        self.history.restored(fake);
     }
 
-    /// What holds at any time.
+    /// Checks the invariants.
     fn check(&mut self) {
         let snapshot = self.rig.informer.read();
-        let cache: Things = snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
+        let cache: TestObjects = snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
         assert!(!self.setting.few || cache.len() <= FEW, "the cache has more than it may");
         for place in ["0", "1"] {
             let found: BTreeSet<_> =
@@ -252,78 +262,82 @@ impl Case {
         drop(snapshot);
         let state = self.rig.informer.state();
         let reached = state.version.as_ref().and_then(|version| version.revision());
-        self.truth.find(&cache, reached.map(|reached| reached.0));
-        let is_now = self.truth.is_now(&cache);
-        self.happens(if is_now { "the cache was the source" } else { "the cache was behind the source" }, 1);
-        self.happens("an object could not be read", state.unreadable.len() as u64);
+        self.history.find(&cache, reached.map(|reached| reached.0));
+        let is_now = self.history.is_now(&cache);
+        self.count_situation(
+            if is_now { "the cache was the source" } else { "the cache was behind the source" },
+            1,
+        );
+        self.count_situation("an object could not be read", state.unreadable.len() as u64);
         let kept = state.unreadable.iter().any(|unreadable| cache.contains_key(&unreadable.key));
-        self.happens("an unreadable object was kept as it was", kept.into());
-        for hearer in &self.hearers {
-            if hearer.is_idle() {
-                let seen = hearer.seen.lock();
-                assert_eq!(told(&seen.things), told(&cache), "what was told does not add up");
+        self.count_situation("an unreadable object was kept as it was", kept.into());
+        for handler in &self.handlers {
+            if handler.is_idle() {
+                let state = handler.state.lock();
+                assert_eq!(text_of(&state.things), text_of(&cache), "events do not add up");
             }
         }
-        let lag = self.hearers.iter().any(|hearer| !hearer.is_idle());
-        self.happens("a handler lagged", lag.into());
+        let lag = self.handlers.iter().any(|handler| !handler.is_idle());
+        self.count_situation("a handler lagged", lag.into());
         if let Some(trouble) = state.trouble {
-            self.happens(name(&trouble), 1);
+            self.count_situation(name(&trouble), 1);
         }
     }
 
-    /// With a source that behaves again, all is well before long.
+    /// Checks that the informer recovers once there are no faults.
     async fn recovers(&mut self) {
-        self.rig.plane.behave();
+        self.rig.fake.clear_faults();
         let mut left = RECOVERS;
         loop {
             if self.setting.few {
-                // So that it fits.
+                // So that the objects fit.
                 for key in FEW - 1..KEYS.len() {
-                    self.apply(Op::Delete { key }).await;
+                    self.apply(ModelOp::Delete { key }).await;
                 }
             }
             settled().await;
             self.check();
             let state = self.rig.informer.state();
             let snapshot = self.rig.informer.read();
-            let cache: Things = snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
+            let cache: TestObjects =
+                snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
             drop(snapshot);
-            let told_all = self.hearers.iter().all(|hearer| hearer.is_idle() && hearer.is_synced());
-            let is_now = self.truth.is_now(&cache) && state.synced;
+            let all_delivered = self.handlers.iter().all(|handler| handler.is_idle() && handler.is_synced());
+            let is_now = self.history.is_now(&cache) && state.synced;
             let unreadable: BTreeSet<_> =
                 state.unreadable.iter().map(|unreadable| unreadable.key.clone()).collect();
-            let knows = unreadable == *self.truth.unreadable_now();
-            if told_all && is_now && knows && state.trouble.is_none() {
-                self.happens("a restore was noticed", self.restored.into());
-                self.happens("a change came late", state.counts.late);
+            let knows = unreadable == *self.history.unreadable_now();
+            if all_delivered && is_now && knows && state.trouble.is_none() {
+                self.count_situation("a restore was noticed", self.restored.into());
+                self.count_situation("a change came late", state.counts.late);
                 return;
             }
             assert!(
                 !left.is_zero(),
-                "it does not recover: {state:?}, told all: {told_all}, cache {} of {}",
-                told(&cache),
-                self.truth.now()
+                "it does not recover: {state:?}, all delivered: {all_delivered}, cache {} of {}",
+                text_of(&cache),
+                self.history.now()
             );
             let slice = seconds(30);
             sleep(slice).await;
-            self.rig.plane.bookmark();
+            self.rig.fake.bookmark();
             left = left.saturating_sub(slice);
         }
     }
 }
 
-const fn name(trouble: &Trouble) -> &'static str {
+const fn name(trouble: &ReflectorError) -> &'static str {
     match trouble {
-        Trouble::List(ListError::Expired { .. }) => "a list expired",
-        Trouble::List(_) => "a list failed",
-        Trouble::Watch(WatchError::Expired) => "a watch expired",
-        Trouble::Watch(_) => "a watch failed",
-        Trouble::Silent(_) => "a watch was silent",
-        Trouble::Short => "a watch ended at once",
-        Trouble::Behind { .. } => "the source was behind",
-        Trouble::NoEnd => "the state did not end",
-        Trouble::Full { .. } => "the cache was full",
-        Trouble::Endless { .. } => "the list was too long",
+        ReflectorError::List(ListError::Expired { .. }) => "a list expired",
+        ReflectorError::List(_) => "a list failed",
+        ReflectorError::Watch(WatchError::Expired) => "a watch expired",
+        ReflectorError::Watch(_) => "a watch failed",
+        ReflectorError::Silent(_) => "a watch was silent",
+        ReflectorError::Short => "a watch ended at once",
+        ReflectorError::Behind { .. } => "the source was behind",
+        ReflectorError::NoEnd => "the state did not end",
+        ReflectorError::Full { .. } => "the cache was full",
+        ReflectorError::Endless { .. } => "the list was too long",
         _ => "something else",
     }
 }

@@ -1,15 +1,15 @@
-//! What may happen.
+//! The operations of the model.
 
 use std::time::Duration;
 
-use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Thing};
+use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, TestObject};
 use machinery_objects::{Capabilities, ListError, SourceError, WatchError};
 use proptest::prelude::*;
 
 use crate::support::{LISTS, too_many, unavailable};
 
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum ModelOp {
     Put {
         key: usize,
         place: usize,
@@ -22,25 +22,25 @@ pub(super) enum Op {
     Compact,
     Bookmark,
     EndWatches,
-    /// So many seconds pass.
+    /// Seconds pass.
     Pass(u64),
     Fault(Fault),
-    /// A handler comes: one that is called, or one that is this many seconds slow.
-    Come(Option<u64>),
-    Go(usize),
-    Renew,
+    /// Adds a handler: one that is called, or one that takes this many seconds per event.
+    AddHandler(Option<u64>),
+    RemoveHandler(usize),
+    Relist,
     Restore(u64),
 }
 
-/// What a case is of.
+/// The parameters of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) can: Capabilities,
-    /// Only those of `app=0`.
+    /// Selects `app=0`.
     pub(super) labels: bool,
-    /// Only those at the place `0`.
+    /// Selects place `0`.
     pub(super) place: bool,
-    /// No more than [`FEW`] of them.
+    /// Limits the cache to [`FEW`] objects.
     pub(super) few: bool,
 }
 
@@ -49,25 +49,25 @@ pub(super) const FEW: usize = 3;
 
 pub(super) const KEYS: [&str; 5] = ["a/x", "a/y", "b/x", "c", "d"];
 
-/// The object of an operation.
-pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> Thing {
-    let thing = Thing::new(KEYS[key]).at(&place.to_string()).says(&number.to_string());
+/// Returns the object of an operation.
+pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> TestObject {
+    let thing = TestObject::new(KEYS[key]).at(&place.to_string()).with_text(&number.to_string());
     thing.labeled("app", &app.to_string())
 }
 
 pub(super) fn settings() -> impl Strategy<Value = Setting> {
-    let mut untold = Capabilities::ALL;
-    untold.tells_left = false;
+    let mut without_left = Capabilities::ALL;
+    without_left.tells_left = false;
     let mut unordered = Capabilities::ALL;
     unordered.versions_are_ordered = false;
-    let mut quiet = LISTS;
-    quiet.bookmarks = false;
+    let mut without_bookmarks = LISTS;
+    without_bookmarks.bookmarks = false;
     let can = prop_oneof![
         4 => Just(Capabilities::ALL),
         3 => Just(LISTS),
-        1 => Just(untold),
+        1 => Just(without_left),
         1 => Just(unordered),
-        1 => Just(quiet),
+        1 => Just(without_bookmarks),
         1 => Just(Capabilities::LEAST),
     ];
     (can, any::<[bool; 2]>(), prop::bool::weighted(0.2)).prop_map(|(can, [labels, place], few)| Setting {
@@ -78,24 +78,24 @@ pub(super) fn settings() -> impl Strategy<Value = Setting> {
     })
 }
 
-pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<Op>> {
+pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<ModelOp>> {
     proptest::collection::vec(ops(ordered), 4..40)
 }
 
-fn ops(ordered: bool) -> impl Strategy<Value = Op> {
+fn ops(ordered: bool) -> impl Strategy<Value = ModelOp> {
     let put = (0..KEYS.len(), 0..2_usize, 0..2_usize, prop::bool::weighted(0.9));
     prop_oneof![
-        14 => put.prop_map(|(key, place, app, readable)| Op::Put { key, place, app, readable }),
-        6 => (0..KEYS.len()).prop_map(|key| Op::Delete { key }),
-        2 => Just(Op::Compact),
-        2 => Just(Op::Bookmark),
-        2 => Just(Op::EndWatches),
-        4 => prop_oneof![0..3_u64, 3..40_u64, 60..500_u64].prop_map(Op::Pass),
-        12 => faults(ordered).prop_map(Op::Fault),
-        2 => prop_oneof![Just(None), (0..20_u64).prop_map(Some)].prop_map(Op::Come),
-        1 => (0..4_usize).prop_map(Op::Go),
-        1 => Just(Op::Renew),
-        1 => (1..12_u64).prop_map(Op::Restore),
+        14 => put.prop_map(|(key, place, app, readable)| ModelOp::Put { key, place, app, readable }),
+        6 => (0..KEYS.len()).prop_map(|key| ModelOp::Delete { key }),
+        2 => Just(ModelOp::Compact),
+        2 => Just(ModelOp::Bookmark),
+        2 => Just(ModelOp::EndWatches),
+        4 => prop_oneof![0..3_u64, 3..40_u64, 60..500_u64].prop_map(ModelOp::Pass),
+        12 => faults(ordered).prop_map(ModelOp::Fault),
+        2 => prop_oneof![Just(None), (0..20_u64).prop_map(Some)].prop_map(ModelOp::AddHandler),
+        1 => (0..4_usize).prop_map(ModelOp::RemoveHandler),
+        1 => Just(ModelOp::Relist),
+        1 => (1..12_u64).prop_map(ModelOp::Restore),
     ]
 }
 
@@ -122,7 +122,7 @@ fn faults(ordered: bool) -> impl Strategy<Value = Fault> {
         Just(OnWatch::NoEnd),
         Just(OnWatch::EndTwice),
     ];
-    // Where versions say nothing, what is told again is taken for what is new.
+    // Where versions are not ordered, a repeated old event is taken for a new one.
     let again = move |fault| if ordered { fault } else { OnEvent::Twice };
     let event = prop_oneof![
         1 => Just(OnEvent::Fails(WatchError::Expired)),
@@ -142,6 +142,6 @@ fn faults(ordered: bool) -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// A time that a case may need to recover from all of it: the longest wait that a server may ask for, and a restore that is
-/// believed, and a watch that is silent, one after the other.
+/// Upper bound of the recovery time of a case: the longest `Retry-After`, an accepted restore and a
+/// silent watch, one after the other.
 pub(super) const RECOVERS: Duration = Duration::from_secs(1200);
