@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kube_derive::CustomResource;
 use machinery_apiserver::{ApiServer, Identity, KindOf};
-use machinery_controllers::{Claim, Controller, LockError, Locking, NameLocks, Next, Run, Settings};
+use machinery_controllers::{Claim, Controller, LockError, LockKinds, NameLocks, Next, Run, Settings};
 use machinery_informers::Informer;
 use machinery_objects::{Deletion, Kind, ListWatch, Object, ObjectKey, OwnerRef, Writer};
 use machinery_store::{Memory, Options};
@@ -41,7 +41,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source: Arc<dyn ListWatch<Arc<Host>>> = Arc::new(hosts.clone());
     let informer = Informer::builder(source).build();
     let (kind, owners) = (Kind::of::<HostName>()?, Kind::of::<Host>()?);
-    let locking = Locking { kind, owners, writer: Arc::new(names.clone()) };
+    let locking = LockKinds { kind, owners, writer: Arc::new(names.clone()) };
     let source: Arc<dyn ListWatch<Arc<HostName>>> = Arc::new(names.clone());
     let locks =
         NameLocks::<String, HostName>::builder(locking, source, |_, key, owner| lock(key, &owner)).build();

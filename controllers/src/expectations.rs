@@ -12,8 +12,8 @@ use machinery_objects::{Event, Object, ObjectKey, Uid, WriteToken, Wrote};
 use machinery_sync::Mutex;
 use tokio::time::Instant;
 
-use crate::Shows;
-use crate::reconcile::Wait;
+use crate::WriteTracker;
+use crate::reconcile::WriteWait;
 
 /// What controllers have asked for and their caches do not show yet: children that are to come, and children that are to go.
 ///
@@ -21,36 +21,36 @@ use crate::reconcile::Wait;
 /// many children at once: whoever counts them in the cache while some are on their way makes too many.
 ///
 /// Expect before the write, [take back](Self::failed) what was refused, say what was [answered](Self::wrote), and show it
-/// [each event](Self::saw) of the children. A parent of whom something is expected waits: until it is seen, until the cache is past what was
+/// [each event](Self::observed) of the children. A parent of whom something is expected waits: until it is seen, until the cache is past what was
 /// answered, as where a child has come and gone unseen, or until it is too old to come.
 ///
 /// Cheap to clone. `P` names a parent.
 pub struct Expectations<P>(Arc<Mutex<State<P>>>);
 
 struct State<P> {
-    patience: Duration,
+    timeout: Duration,
     limit: usize,
     children: usize,
-    of: HashMap<P, Expected, FixedState>,
+    of: HashMap<P, ParentExpectations, FixedState>,
 }
 
 /// What is expected of one parent.
 #[derive(Default)]
-struct Expected {
-    to_come: BTreeMap<ObjectKey, Child>,
-    to_go: BTreeMap<(ObjectKey, Uid), Child>,
+struct ParentExpectations {
+    expect_creation: BTreeMap<ObjectKey, ExpectedChild>,
+    expect_deletion: BTreeMap<(ObjectKey, Uid), ExpectedChild>,
 }
 
 /// Since when a child is expected, and what the cache is to show of it if that is known.
-struct Child {
+struct ExpectedChild {
     since: Instant,
-    wrote: Option<Wait>,
+    wrote: Option<WriteWait>,
 }
 
 /// There are as many expectations as there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TooManyExpect {
+pub enum ExpectationsFull {
     /// Of parents.
     #[error("{limit} parents expect something already: let this one run again later")]
     Parents {
@@ -66,16 +66,16 @@ pub enum TooManyExpect {
 }
 
 /// So many children of each may be expected, unless it is said otherwise.
-const CHILDREN: usize = 4096;
+const DEFAULT_CHILDREN_LIMIT: usize = 4096;
 /// As often it is looked whether the cache is past what was written: nobody is told that.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl<P: Eq + Hash + Clone> Expectations<P> {
-    /// None. What does not come within `patience` is expected no more; so many parents may expect something at once.
+    /// None. What does not come within `timeout` is expected no more; so many parents may expect something at once.
     #[must_use]
-    pub fn new(patience: Duration, limit: usize) -> Self {
+    pub fn new(timeout: Duration, limit: usize) -> Self {
         let of = HashMap::with_hasher(FixedState::with_seed(0));
-        Self(Arc::new(Mutex::new(State { patience, limit, children: CHILDREN, of })))
+        Self(Arc::new(Mutex::new(State { timeout, limit, children: DEFAULT_CHILDREN_LIMIT, of })))
     }
 
     /// Expects so many children of each parent at the most. Default: 4096.
@@ -89,36 +89,36 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     ///
     /// # Errors
     /// Too many parents expect something, or this one too much.
-    pub fn to_come(&self, parent: &P, child: &ObjectKey) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected| &mut expected.to_come, child.clone())
+    pub fn expect_creation(&self, parent: &P, child: &ObjectKey) -> Result<(), ExpectationsFull> {
+        self.expect(parent, |expected| &mut expected.expect_creation, child.clone())
     }
 
     /// This child is about to be deleted; which one of its name, its UID says.
     ///
     /// # Errors
     /// Too many parents expect something, or this one too much.
-    pub fn to_go(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected| &mut expected.to_go, (child.clone(), uid.clone()))
+    pub fn expect_deletion(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), ExpectationsFull> {
+        self.expect(parent, |expected| &mut expected.expect_deletion, (child.clone(), uid.clone()))
     }
 
     /// What was to become of a child was done, and answered with this. It is expected until the informer shows it or is past it: so where a
     /// child comes and goes unseen nobody waits for it. One that was only marked to go is expected as before.
-    pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl Shows) {
-        let wait = Wait::new(token, informer);
+    pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl WriteTracker) {
+        let wait = WriteWait::new(token, informer);
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         match &token.wrote {
             Wrote::Stored(_) => {
-                if let Some(child) = expected.to_come.get_mut(&token.key) {
+                if let Some(child) = expected.expect_creation.get_mut(&token.key) {
                     child.wrote = Some(wait);
                 }
             }
             Wrote::Removed(_) => {
-                let is_it = |key: &ObjectKey, uid: &Uid| {
-                    *key == token.key && token.uid.as_ref().is_none_or(|gone| gone == uid)
+                let matches = |key: &ObjectKey, uid: &Uid| {
+                    *key == token.key && token.uid.as_ref().is_none_or(|removed| removed == uid)
                 };
-                for ((key, uid), child) in &mut expected.to_go {
-                    if is_it(key, uid) {
+                for ((key, uid), child) in &mut expected.expect_deletion {
+                    if matches(key, uid) {
                         child.wrote = Some(wait.clone());
                     }
                 }
@@ -128,24 +128,25 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
 
     /// Whatever was to become of this child was refused, and will not.
     pub fn failed(&self, parent: &P, child: &ObjectKey) {
-        self.forget(parent, |expected| {
-            expected.to_come.remove(child);
-            expected.to_go.retain(|(key, _), _| key != child);
+        self.update(parent, |expected| {
+            expected.expect_creation.remove(child);
+            expected.expect_deletion.retain(|(key, _), _| key != child);
         });
     }
 
     /// A child of this parent was told of. A deletion of one that was to come has been told because it came.
-    pub fn saw<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
+    pub fn observed<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
         let (key, uid) = (event.object().key(), event.object().uid().and_then(Uid::new));
-        self.forget(parent, |expected| {
+        self.update(parent, |expected| {
             // What is told late of one that was there before is not the one that was made: its answer says which that is.
-            let made = expected.to_come.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
+            let made =
+                expected.expect_creation.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
             if made.is_none() || uid.is_none() || made == uid {
-                expected.to_come.remove(&key);
+                expected.expect_creation.remove(&key);
             }
             // Another of its name is there only after it.
-            expected.to_go.retain(|(child, gone), _| {
-                *child != key || (event.is_present() && uid.as_ref() == Some(gone))
+            expected.expect_deletion.retain(|(child, removed), _| {
+                *child != key || (event.is_present() && uid.as_ref() == Some(removed))
             });
         });
     }
@@ -154,39 +155,40 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     #[must_use]
     pub fn pending(&self, parent: &P) -> Option<Duration> {
         let now = Instant::now();
-        let patience = self.0.lock().patience;
+        let timeout = self.0.lock().timeout;
         // Informers are not asked under the lock.
-        let mut shown = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
-        for wait in self.answered(parent).into_iter().filter(Wait::is_shown) {
-            shown.entry(wait.token.key.clone()).or_default().push(wait.token);
+        let mut visible = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
+        for wait in self.answered(parent).into_iter().filter(WriteWait::is_visible) {
+            visible.entry(wait.token.key.clone()).or_default().push(wait.token);
         }
-        let waits = |child: &Child| {
-            let of_it = |wait: &Wait| shown.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
-            let is_shown = child.wrote.as_ref().is_some_and(of_it);
-            !is_shown && now.saturating_duration_since(child.since) < patience
+        let is_pending = |child: &ExpectedChild| {
+            let of_it =
+                |wait: &WriteWait| visible.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
+            let is_visible = child.wrote.as_ref().is_some_and(of_it);
+            !is_visible && now.saturating_duration_since(child.since) < timeout
         };
         let (mut last, mut is_answered) = (None, false);
-        self.forget(parent, |expected| {
-            expected.to_come.retain(|_, child| waits(child));
-            expected.to_go.retain(|_, child| waits(child));
+        self.update(parent, |expected| {
+            expected.expect_creation.retain(|_, child| is_pending(child));
+            expected.expect_deletion.retain(|_, child| is_pending(child));
             last = expected.last();
             is_answered = expected.all().any(|child| child.wrote.is_some());
         });
-        let left = patience.saturating_sub(now.saturating_duration_since(last?));
-        Some(if is_answered { left.min(LOOK) } else { left })
+        let left = timeout.saturating_sub(now.saturating_duration_since(last?));
+        Some(if is_answered { left.min(CHECK_INTERVAL) } else { left })
     }
 
     /// What the cache is to show.
-    fn answered(&self, parent: &P) -> Vec<Wait> {
+    fn answered(&self, parent: &P) -> Vec<WriteWait> {
         let state = self.0.lock();
-        let expected = state.of.get(parent).into_iter().flat_map(Expected::all);
+        let expected = state.of.get(parent).into_iter().flat_map(ParentExpectations::all);
         expected.filter_map(|child| child.wrote.clone()).collect()
     }
 
     /// The parent is gone, and expects nothing.
-    pub fn forget_all(&self, parent: &P) {
-        let gone = self.0.lock().of.remove(parent);
-        drop(gone);
+    pub fn forget(&self, parent: &P) {
+        let removed = self.0.lock().of.remove(parent);
+        drop(removed);
     }
 
     /// How many parents expect something.
@@ -204,36 +206,36 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     fn expect<C: Ord>(
         &self,
         parent: &P,
-        which: impl FnOnce(&mut Expected) -> &mut BTreeMap<C, Child>,
+        which: impl FnOnce(&mut ParentExpectations) -> &mut BTreeMap<C, ExpectedChild>,
         child: C,
-    ) -> Result<(), TooManyExpect> {
+    ) -> Result<(), ExpectationsFull> {
         let now = Instant::now();
         let mut state = self.0.lock();
-        let (limit, patience) = (state.limit, state.patience);
+        let (limit, timeout) = (state.limit, state.timeout);
         if state.of.len() >= limit && !state.of.contains_key(parent) {
             // Nobody asked for those that have given up since.
             state.of.retain(|_, expected| {
-                expected.last().is_some_and(|last| now.saturating_duration_since(last) < patience)
+                expected.last().is_some_and(|last| now.saturating_duration_since(last) < timeout)
             });
             if state.of.len() >= limit {
-                return Err(TooManyExpect::Parents { limit });
+                return Err(ExpectationsFull::Parents { limit });
             }
         }
         let limit = state.children;
         if limit == 0 {
-            return Err(TooManyExpect::Children { limit });
+            return Err(ExpectationsFull::Children { limit });
         }
         let expected = state.of.entry(parent.clone()).or_default();
-        let count = expected.to_come.len() + expected.to_go.len();
+        let count = expected.expect_creation.len() + expected.expect_deletion.len();
         let children = which(expected);
         if count >= limit && !children.contains_key(&child) {
-            return Err(TooManyExpect::Children { limit });
+            return Err(ExpectationsFull::Children { limit });
         }
-        children.insert(child, Child { since: now, wrote: None });
+        children.insert(child, ExpectedChild { since: now, wrote: None });
         Ok(())
     }
 
-    fn forget(&self, parent: &P, which: impl FnOnce(&mut Expected)) {
+    fn update(&self, parent: &P, which: impl FnOnce(&mut ParentExpectations)) {
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         which(expected);
@@ -243,9 +245,9 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     }
 }
 
-impl Expected {
-    fn all(&self) -> impl Iterator<Item = &Child> {
-        self.to_come.values().chain(self.to_go.values())
+impl ParentExpectations {
+    fn all(&self) -> impl Iterator<Item = &ExpectedChild> {
+        self.expect_creation.values().chain(self.expect_deletion.values())
     }
 
     fn last(&self) -> Option<Instant> {

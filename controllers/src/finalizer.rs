@@ -23,17 +23,17 @@ pub struct Finalizer<O> {
 
 /// What there is to do for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
+pub enum FinalizerEvent {
     /// It is there: make what it stands for.
-    There,
+    Apply,
     /// It is to go: take that away, however often. [`Next::Done`] says that it is gone.
-    Going,
+    Cleanup,
 }
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finalized {
+pub struct FinalizerOutcome {
     /// What the reconcile may return.
     pub next: Next,
     /// What was written of the finalizer, if something was: for [`Run::wrote`](crate::Run::wrote).
@@ -56,19 +56,19 @@ pub enum FinalizerError<E> {
 
 /// What to do next. Pure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FinalizerStep {
     Add,
-    Act(Life),
+    Act(FinalizerEvent),
     /// It goes without us.
     Nothing,
 }
 
-const fn step(is_deleting: bool, has: bool) -> Step {
-    match (is_deleting, has) {
-        (false, false) => Step::Add,
-        (false, true) => Step::Act(Life::There),
-        (true, true) => Step::Act(Life::Going),
-        (true, false) => Step::Nothing,
+const fn step(is_deleting: bool, is_present: bool) -> FinalizerStep {
+    match (is_deleting, is_present) {
+        (false, false) => FinalizerStep::Add,
+        (false, true) => FinalizerStep::Act(FinalizerEvent::Apply),
+        (true, true) => FinalizerStep::Act(FinalizerEvent::Cleanup),
+        (true, false) => FinalizerStep::Nothing,
     }
 }
 
@@ -91,43 +91,44 @@ impl<O: Object> Finalizer<O> {
         &self,
         object: &O,
         fence: Option<&Fence>,
-        act: impl FnOnce(Life) -> A + Send,
-    ) -> Result<Finalized, FinalizerError<E>>
+        act: impl FnOnce(FinalizerEvent) -> A + Send,
+    ) -> Result<FinalizerOutcome, FinalizerError<E>>
     where
         A: Future<Output = Result<Next, E>> + Send,
     {
-        let has = object.finalizers().iter().any(|finalizer| **finalizer == *self.name);
-        match step(object.is_deleting(), has) {
-            Step::Nothing => Ok(Finalized { next: Next::Done, token: None }),
-            Step::Add => {
+        let is_present = object.finalizers().iter().any(|finalizer| **finalizer == *self.name);
+        match step(object.is_deleting(), is_present) {
+            FinalizerStep::Nothing => Ok(FinalizerOutcome { next: Next::Done, token: None }),
+            FinalizerStep::Add => {
                 let token = self.add(object, fence).await.map_err(FinalizerError::Add)?;
-                Ok(Finalized { next: Next::Done, token: Some(token) })
+                Ok(FinalizerOutcome { next: Next::Done, token: Some(token) })
             }
-            Step::Act(life) => match (life, act(life).await.map_err(FinalizerError::Act)?) {
-                (Life::Going, Next::Done) => {
+            FinalizerStep::Act(event) => match (event, act(event).await.map_err(FinalizerError::Act)?) {
+                (FinalizerEvent::Cleanup, Next::Done) => {
                     match self.remove(object, fence).await {
-                        Ok(token) => Ok(Finalized { next: Next::Done, token: Some(token) }),
+                        Ok(token) => Ok(FinalizerOutcome { next: Next::Done, token: Some(token) }),
                         // It has gone, as somebody else took the finalizer away.
-                        Err(WriteError::NotFound) => Ok(Finalized { next: Next::Done, token: None }),
+                        Err(WriteError::NotFound) => Ok(FinalizerOutcome { next: Next::Done, token: None }),
                         Err(error) => Err(FinalizerError::Remove(error)),
                     }
                 }
-                (_, next) => Ok(Finalized { next, token: None }),
+                (_, next) => Ok(FinalizerOutcome { next, token: None }),
             },
         }
     }
 
     /// Writes it behind those of others, if the object is as it was read.
     async fn add(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
-        let all: Vec<&str> = object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
-        let body = json!({ "metadata": { "finalizers": all } });
+        let finalizers: Vec<&str> =
+            object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
+        let body = json!({ "metadata": { "finalizers": finalizers } });
         self.write(object, PatchFormat::Merge, &body, object.version(), fence).await
     }
 
     /// Takes it away, whatever else was written of the object meanwhile, as by what was done.
     async fn remove(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
-        let place = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
-        let path = format!("/metadata/finalizers/{}", place.unwrap_or_default());
+        let index = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
+        let path = format!("/metadata/finalizers/{}", index.unwrap_or_default());
         let body = json!([
             { "op": "test", "path": path, "value": &*self.name },
             { "op": "remove", "path": path },

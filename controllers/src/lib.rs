@@ -45,7 +45,7 @@
 //! 22. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
 //!     ([`NameLocks::claim`]; `p22_…`).
 //! 23. **Who has lost a name writes nothing under it**: the server refuses that, whoever sends it. Where a server does not look at fences, that
-//!     is said ([`Held::fence`]; `p23_…`).
+//!     is said ([`HeldLock::fence`]; `p23_…`).
 //! 24. **A release is done once**, and touches nobody else's ([`NameLocks::release`]; `p24_…`).
 //! 25. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only, known
 //!     ([`NameLocks::strays`]), warned of and counted ([`NameLocks::misnamed`]; `p25_…`).
@@ -136,6 +136,7 @@
 //!
 //! `prometheus` (default): [`Metrics`].
 
+mod causes;
 mod controller;
 mod expectations;
 mod finalizer;
@@ -145,24 +146,23 @@ mod locks;
 mod metrics;
 mod reconcile;
 mod recorder;
-mod why;
 
 pub use controller::{
-    Builder, Controller, Counts, Diagnosed, Ended, Explained, Holding, Outcome, Phase, Record, RunError,
-    Running, Settings, State, changed,
+    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,
+    RunRecord, Running, Settings, ShutdownReport, State, changed,
 };
-pub use expectations::{Expectations, TooManyExpect};
-pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
+pub use expectations::{Expectations, ExpectationsFull};
+pub use finalizer::{Finalizer, FinalizerError, FinalizerEvent, FinalizerOutcome};
 pub use lease::{
     ElectionConfig, ElectionConfigError, ElectionCounts, ElectionPhase, ElectionState, Elector, LeadError,
     Lease, NotRenewed, Term,
 };
 pub use locks::{
-    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockKey, Locking,
-    LocksBuilder, NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
+    Claim, HeldLock, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockHolder, LockKey, LockKinds,
+    LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters, key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
-pub use reconcile::{Next, Reconcile, Request, Run, Shows, with};
+pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

@@ -75,52 +75,52 @@ pub struct Run {
     pub waited: Duration,
     pub(crate) trace: Option<Traceparent>,
     stopping: CancellationToken,
-    held: WroteSoFar,
+    writes: RunWrites,
 }
 
 /// What a run says that it wrote, while it runs.
-pub(crate) type WroteSoFar = Arc<Mutex<Vec<Wait>>>;
+pub(crate) type RunWrites = Arc<Mutex<Vec<WriteWait>>>;
 
 /// A write that is to be read before the next run.
 #[derive(Clone)]
-pub(crate) struct Wait {
+pub(crate) struct WriteWait {
     pub(crate) token: WriteToken,
     /// Waits for so long until it can be read, and says whether it can.
-    pub(crate) shown: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
+    pub(crate) wait: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
-impl Wait {
-    pub(crate) fn new(token: &WriteToken, informer: &impl Shows) -> Self {
+impl WriteWait {
+    pub(crate) fn new(token: &WriteToken, informer: &impl WriteTracker) -> Self {
         let (informer, of) = (informer.clone(), token.clone());
-        let shown = Arc::new(move |patience| -> BoxFuture<'static, bool> {
+        let wait = Arc::new(move |timeout| -> BoxFuture<'static, bool> {
             let (token, informer) = (of.clone(), informer.clone());
-            Box::pin(async move { informer.shows(&token, patience).await })
+            Box::pin(async move { informer.wait_for_write(&token, timeout).await })
         });
-        Self { token: token.clone(), shown }
+        Self { token: token.clone(), wait }
     }
 
     /// Whether it can be read now, without waiting or asking anybody.
-    pub(crate) fn is_shown(&self) -> bool {
-        (self.shown)(Duration::MAX).now_or_never() == Some(true)
+    pub(crate) fn is_visible(&self) -> bool {
+        (self.wait)(Duration::MAX).now_or_never() == Some(true)
     }
 }
 
 /// What shows writes: an informer.
-pub trait Shows: Clone + Send + Sync + 'static {
+pub trait WriteTracker: Clone + Send + Sync + 'static {
     /// Waits until it shows a write or is past it; whether it does in time.
-    fn shows(&self, token: &WriteToken, patience: Duration) -> impl Future<Output = bool> + Send;
+    fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> impl Future<Output = bool> + Send;
 }
 
 impl Run {
     pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
         let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
-        Self { attempts, causes, priority, waited, trace: None, stopping, held: Arc::default() }
+        Self { attempts, causes, priority, waited, trace: None, stopping, writes: Arc::default() }
     }
 
     /// The next run of this key comes when the informer shows this write or is past it, or after
-    /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
-    pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
-        self.held.lock().push(Wait::new(token, informer));
+    /// [`Settings::timeout`](crate::Settings::timeout), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
+    pub fn wrote(&self, token: &WriteToken, informer: &impl WriteTracker) {
+        self.writes.lock().push(WriteWait::new(token, informer));
     }
 
     /// In which trace it is, and with which span: all that it writes says so, but for tasks that it spawns. Those are to be
@@ -137,25 +137,25 @@ impl Run {
     }
 
     /// What is written by and by, also if the run is dropped.
-    pub(crate) fn wrote_so_far(&self) -> WroteSoFar {
-        self.held.clone()
+    pub(crate) fn writes(&self) -> RunWrites {
+        self.writes.clone()
     }
 
     /// What was written, and is to be waited for.
-    pub(crate) fn held(&self) -> Vec<Wait> {
-        std::mem::take(&mut self.held.lock())
+    pub(crate) fn take_writes(&self) -> Vec<WriteWait> {
+        std::mem::take(&mut self.writes.lock())
     }
 }
 
-impl<T: Object> Shows for Informer<T> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.reached(token, patience).await.is_ok()
+impl<T: Object> WriteTracker for Informer<T> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.reached(token, timeout).await.is_ok()
     }
 }
 
-impl<F: Text, T: Object> Shows for KeyedInformers<F, T> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.reached(token, patience).await.is_ok()
+impl<F: Text, T: Object> WriteTracker for KeyedInformers<F, T> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.reached(token, timeout).await.is_ok()
     }
 }
 

@@ -17,13 +17,13 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
 }
 
 /// A name that somebody has, and who waits for it.
-struct Name {
+struct ModelName {
     name: ObjectKey,
     waiters: Waiters<u8>,
     is_taken: AtomicBool,
 }
 
-impl Name {
+impl ModelName {
     fn new(limit: usize) -> Arc<Self> {
         let name = "default/a".parse().expect("it is a key");
         Arc::new(Self { name, waiters: Waiters::new(limit), is_taken: AtomicBool::new(true) })
@@ -31,21 +31,21 @@ impl Name {
 
     /// As a claim does it: whether it is taken.
     fn look(&self, who: u8) -> bool {
-        assert!(self.waiters.wait(&self.name, &who), "there is room");
+        assert!(self.waiters.enqueue(&self.name, &who), "there is room");
         self.is_taken.load(SeqCst)
     }
 
     /// As a release does it, and whoever is told of it.
     fn release(&self) -> Vec<u8> {
         self.is_taken.store(false, SeqCst);
-        self.waiters.freed(&self.name)
+        self.waiters.notify(&self.name)
     }
 }
 
 #[test]
 fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
     model(|| {
-        let name = Name::new(9);
+        let name = ModelName::new(9);
         let look = |who| {
             let name = name.clone();
             thread::spawn(move || name.look(who))
@@ -57,7 +57,7 @@ fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
             assert!(!saw || told.contains(&who), "{who} waits for ever");
         }
         assert!(
-            told.len() <= 2 && name.waiters.freed(&name.name).iter().all(|who| !told.contains(who)),
+            told.len() <= 2 && name.waiters.notify(&name.name).iter().all(|who| !told.contains(who)),
             "once"
         );
     });
@@ -66,17 +66,17 @@ fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
 #[test]
 fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
     model(|| {
-        let name = Name::new(9);
+        let name = ModelName::new(9);
         name.look(1);
         let taking = {
             let name = name.clone();
-            thread::spawn(move || name.waiters.leave(&name.name, &1))
+            thread::spawn(move || name.waiters.remove(&name.name, &1))
         };
         let forgotten = {
             let name = name.clone();
             thread::spawn(move || {
                 name.look(2);
-                name.waiters.forget(&2);
+                name.waiters.remove_all(&2);
             })
         };
         name.release();
@@ -89,14 +89,14 @@ fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
 #[test]
 fn of_two_who_come_for_the_last_place_one_gets_it() {
     model(|| {
-        let name = Name::new(1);
+        let name = ModelName::new(1);
         let other = {
             let name = name.clone();
-            thread::spawn(move || name.waiters.wait(&name.name, &1))
+            thread::spawn(move || name.waiters.enqueue(&name.name, &1))
         };
-        let mine = name.waiters.wait(&name.name, &2);
+        let mine = name.waiters.enqueue(&name.name, &2);
         let theirs = other.join().expect("it does not panic");
         assert!(mine != theirs);
-        assert_eq!(name.waiters.freed(&name.name), [if mine { 2 } else { 1 }]);
+        assert_eq!(name.waiters.notify(&name.name), [if mine { 2 } else { 1 }]);
     });
 }

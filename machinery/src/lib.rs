@@ -70,7 +70,7 @@
 //! #   let key = "default/db-0".parse()?;
 //! #   while hosts.get(&key).is_none_or(|host| host.status.is_none()) { tokio::task::yield_now().await }
 //! #   assert_eq!(hosts.get(&key).unwrap().status.as_ref().unwrap().address, "10.0.17.1");
-//!     plane.stop().await;                                                       // or plane.until_signal()
+//!     plane.stop().await;                                                       // or plane.shutdown_on_signal()
 //!     Ok(())
 //! }
 //! # }

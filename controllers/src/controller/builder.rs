@@ -7,19 +7,19 @@ use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue, entropy};
 
-use super::completing::Completing;
-use super::handle::{Controller, Find, Made, Reads};
+use super::completions::CompletionSource;
+use super::handle::{Controller, ControllerSpec, ParseKey, SubjectLookup};
 use super::settings::Settings;
-use super::source::{Listening, Source};
+use super::source::{EventSource, InformerSource};
 use crate::Request;
 
 /// Makes a [`Controller`]: what it listens to, and what it may take.
 #[must_use = "a builder makes nothing until it is told to build"]
 pub struct Builder<K, S> {
     name: Arc<str>,
-    sources: Vec<Box<dyn Source<K>>>,
-    subject: Box<Find<K, S>>,
-    reads: Option<Reads<K>>,
+    sources: Vec<Box<dyn EventSource<K>>>,
+    subject: Box<SubjectLookup<K, S>>,
+    parse_key: Option<ParseKey<K>>,
     settings: Settings,
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
 }
@@ -30,7 +30,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             name: name.into(),
             sources: Vec::new(),
             subject: Box::new(subject),
-            reads: None,
+            parse_key: None,
             settings: Settings::default(),
             queue: Box::new(Config::default),
         }
@@ -41,23 +41,23 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
     /// A controller of the objects of an informer: each of them is reconciled when it is there and whenever it changes. Of one that is gone
     /// nothing runs: what must be done then is for a finalizer.
     pub fn of(name: &str, objects: &Informer<T>) -> Builder<ObjectKey, Arc<T>> {
-        Self::of_some(name, objects, |_| true)
+        Self::of_filtered(name, objects, |_| true)
     }
 
     /// The same, but events of these objects for which the function says no make no run: [`changed`] makes such functions. Where it panics
     /// there is a run.
-    pub fn of_some(
+    pub fn of_filtered(
         name: &str,
         objects: &Informer<T>,
-        is_news: impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static,
     ) -> Builder<ObjectKey, Arc<T>> {
         let of = objects.clone();
         let mut builder = Self::builder(name, move |key| of.get(key));
-        builder.reads = Some(|text| text.parse().ok());
+        builder.parse_key = Some(|text| text.parse().ok());
         builder.watching_keys(name, objects, move |key, event, keys| {
             // Before it is asked: if it panics the key runs, better once too often.
             keys.push(key.clone());
-            if !is_news(event) {
+            if !predicate(event) {
                 keys.pop();
             }
         })
@@ -77,31 +77,31 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self,
         what: &str,
         objects: &Informer<T>,
-        whom: impl Fn(&Event<Arc<T>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<T>>) -> W + Send + Sync + 'static,
     ) -> Self
     where
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        self.watching_keys(what, objects, move |_, event, keys| keys.extend(whom(event)))
+        self.watching_keys(what, objects, move |_, event, keys| keys.extend(map_keys(event)))
     }
 
     fn watching_keys<T: Object>(
         mut self,
         what: &str,
         objects: &Informer<T>,
-        whom: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
+        map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = objects.clone();
         let of = objects.clone();
         let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
-        self.sources.push(Box::new(Listening {
+        self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
-            is_whole: Some(Arc::new(move || of.is_synced())),
+            has_synced: Some(Arc::new(move || of.is_synced())),
             tells_traces,
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
@@ -112,7 +112,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         mut self,
         what: &str,
         objects: &KeyedInformers<F, T>,
-        whom: impl Fn(&F, &Event<Arc<T>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F, &Event<Arc<T>>) -> W + Send + Sync + 'static,
     ) -> Self
     where
         F: Text,
@@ -122,15 +122,15 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         let objects = objects.clone();
         let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
-        let whom = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
-            keys.extend(whom(key, event));
+        let map_keys = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
+            keys.extend(map_keys(key, event));
         };
-        self.sources.push(Box::new(Listening {
+        self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
-            is_whole: None,
+            has_synced: None,
             tells_traces,
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
@@ -141,18 +141,18 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         mut self,
         what: &str,
         objects: &KeyedInformers<F, T>,
-        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F) -> W + Send + Sync + 'static,
     ) -> Self
     where
         F: Text,
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        let whom = move |key: &F, keys: &mut Vec<K>| keys.extend(whom(key));
-        self.sources.push(Box::new(Completing {
+        let map_keys = move |key: &F, keys: &mut Vec<K>| keys.extend(map_keys(key));
+        self.sources.push(Box::new(CompletionSource {
             name: what.into(),
             objects: objects.clone(),
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
@@ -174,7 +174,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     /// # Errors
     /// A setting makes no sense.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, reads, settings, queue } = self;
+        let Self { name, sources, subject, parse_key, settings, queue } = self;
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
@@ -183,7 +183,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         let config = queue();
         let seed = config.seed.unwrap_or_else(entropy);
         drop(Queue::manual(config)?);
-        Ok(Controller::new(Made { name, sources, subject, reads, settings, queue, seed }))
+        Ok(Controller::new(ControllerSpec { name, sources, subject, parse_key, settings, queue, seed }))
     }
 }
 
@@ -210,9 +210,9 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
 /// The owners of a kind that look after an object. A reference to a name that can be none is to nobody.
 fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey> {
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);
-    let looking_after =
+    let controllers =
         object.owners().into_iter().filter(|reference| reference.controller && reference.is_a(owner));
-    let keys = looking_after.map(|reference| ObjectKey::new(namespace, &reference.name));
+    let keys = controllers.map(|reference| ObjectKey::new(namespace, &reference.name));
     keys.filter_map(Result::<_, NameError>::ok).collect()
 }
 

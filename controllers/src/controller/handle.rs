@@ -10,15 +10,15 @@ use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Config, Queue};
 use tokio::time::Instant;
 
-use super::held::Held;
-use super::left::{Ended, Left};
-use super::records::Records;
+use super::carry_over::{QueuedKey, ShutdownReport};
+use super::held_key::HeldKey;
+use super::records::RunHistory;
 use super::settings::Settings;
-use super::source::Source;
-use super::state::{Explained, Phase, Running, State, Tally};
+use super::source::EventSource;
+use super::state::{Explanation, Phase, RunCounters, Running, State};
 use super::traces;
 use crate::Request;
-use crate::reconcile::WroteSoFar;
+use crate::reconcile::RunWrites;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
 ///
@@ -27,76 +27,77 @@ use crate::reconcile::WroteSoFar;
 pub struct Controller<K: Request, S>(pub(super) Arc<Inner<K, S>>);
 
 /// What it is made of.
-pub(super) struct Made<K, S> {
+pub(super) struct ControllerSpec<K, S> {
     pub(super) name: Arc<str>,
-    pub(super) sources: Vec<Box<dyn Source<K>>>,
-    pub(super) subject: Box<Find<K, S>>,
+    pub(super) sources: Vec<Box<dyn EventSource<K>>>,
+    pub(super) subject: Box<SubjectLookup<K, S>>,
     /// Which key has a text, if that can be read from it.
-    pub(super) reads: Option<Reads<K>>,
+    pub(super) parse_key: Option<ParseKey<K>>,
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     pub(super) seed: u64,
 }
 
 /// What a key is about, if it is there.
-pub(super) type Find<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
+pub(super) type SubjectLookup<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
 
 /// Reads a key from its text.
-pub(super) type Reads<K> = fn(&str) -> Option<K>;
+pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
 
 pub(super) struct Inner<K: Request, S> {
-    pub(super) made: Made<K, S>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) spec: ControllerSpec<K, S>,
+    pub(super) counters: Arc<RunCounters>,
     /// Of the spans of its runs.
     pub(super) ids: SpanIds,
-    pub(super) now: Mutex<Now<K>>,
-    pub(super) records: Mutex<Records<K>>,
+    pub(super) lifecycle: Mutex<Lifecycle<K>>,
+    pub(super) records: Mutex<RunHistory<K>>,
     /// Keys whose writes cannot be read yet, also where they could not when it stopped.
-    pub(super) held: Mutex<HashMap<K, Held, FixedState>>,
+    pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
     /// What was queued when it ended.
-    pub(super) left: Mutex<Vec<Left<K>>>,
+    pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,
     /// What each worker does.
-    pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
+    pub(super) workers: Vec<Mutex<Option<ActiveRun<K>>>>,
 }
 
 /// How far it is.
-pub(super) struct Now<K: Request> {
+pub(super) struct Lifecycle<K: Request> {
     /// It runs once at a time.
-    pub(super) runs: bool,
+    pub(super) is_running: bool,
     pub(super) phase: Phase,
     /// While it runs.
     pub(super) queue: Option<Queue<K>>,
     pub(super) waits_for: Vec<Arc<str>>,
     /// How its last run ended.
-    pub(super) ended: Option<Ended<K>>,
+    pub(super) last_shutdown: Option<ShutdownReport<K>>,
 }
 
-pub(super) struct Busy<K> {
+pub(super) struct ActiveRun<K> {
     pub(super) key: K,
     pub(super) since: Instant,
     pub(super) causes: Causes,
     pub(super) attempts: u16,
     /// What its run has said that it wrote.
-    pub(super) wrote: WroteSoFar,
+    pub(super) writes: RunWrites,
     pub(super) is_stuck: bool,
 }
 
 impl<K: Request, S> Controller<K, S> {
-    pub(super) fn new(made: Made<K, S>) -> Self {
-        let workers = (0..made.settings.workers).map(|_| Mutex::new(None)).collect();
-        let records = Mutex::new(Records::new(made.settings.records, SEED));
+    pub(super) fn new(spec: ControllerSpec<K, S>) -> Self {
+        let workers = (0..spec.settings.workers).map(|_| Mutex::new(None)).collect();
+        let records = Mutex::new(RunHistory::new(spec.settings.records, SEED));
         let (phase, waits_for) = (Phase::Idle, Vec::new());
-        let now = Mutex::new(Now { runs: false, phase, queue: None, waits_for, ended: None });
+        let lifecycle =
+            Mutex::new(Lifecycle { is_running: false, phase, queue: None, waits_for, last_shutdown: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
-        let ids = SpanIds::seeded(traces::seed(made.seed, &made.name));
-        let (tally, left) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Inner { made, tally, ids, now, records, held, left, workers }))
+        let ids = SpanIds::seeded(traces::seed(spec.seed, &spec.name));
+        let (counters, carried_over) = (Arc::default(), Mutex::default());
+        Self(Arc::new(Inner { spec, counters, ids, lifecycle, records, held, carried_over, workers }))
     }
 
     /// By what it is known in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.made.name
+        &self.0.spec.name
     }
 
     /// How it is.
@@ -104,13 +105,13 @@ impl<K: Request, S> Controller<K, S> {
     pub fn state(&self) -> State<K> {
         let inner = &*self.0;
         let (phase, queue, waits_for) = {
-            let now = inner.now.lock();
+            let now = inner.lifecycle.lock();
             (now.phase, now.queue.clone(), now.waits_for.iter().map(ToString::to_string).collect())
         };
         let at = Instant::now();
         let busy = inner.workers.iter().filter_map(|worker| {
             let busy = worker.lock();
-            let Busy { key, since, is_stuck, .. } = busy.as_ref()?;
+            let ActiveRun { key, since, is_stuck, .. } = busy.as_ref()?;
             Some(Running {
                 key: key.clone(),
                 time: at.saturating_duration_since(*since),
@@ -121,16 +122,16 @@ impl<K: Request, S> Controller<K, S> {
             phase,
             waits_for,
             running: busy.collect(),
-            counts: inner.tally.counts(),
+            counts: inner.counters.counts(),
             queue: queue.map(|queue| queue.stats()),
         }
     }
 
     /// What is known of a key: why it last ran, what came of it, what it waits for, when it runs next.
     #[must_use]
-    pub fn explain(&self, key: &K) -> Explained<K> {
+    pub fn explain(&self, key: &K) -> Explanation<K> {
         let inner = &*self.0;
-        let queue = inner.now.lock().queue.clone();
+        let queue = inner.lifecycle.lock().queue.clone();
         let last = inner.records.lock().get(key).cloned();
         let at = Instant::now();
         let running = inner.workers.iter().find_map(|worker| {
@@ -138,21 +139,21 @@ impl<K: Request, S> Controller<K, S> {
             busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
-        Explained { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
+        Explanation { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
     }
 
     /// How its last run ended, also if that was an error or its future was dropped. `None` if none has.
     #[must_use]
-    pub fn ended(&self) -> Option<Ended<K>> {
-        self.0.now.lock().ended.clone()
+    pub fn last_shutdown(&self) -> Option<ShutdownReport<K>> {
+        self.0.lifecycle.lock().last_shutdown.clone()
     }
 
     /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run. If
     /// that ends before the key has run, it will when the controller runs again.
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
-        let queue = self.0.now.lock().queue.clone();
+        let queue = self.0.lifecycle.lock().queue.clone();
         match queue {
-            Some(queue) => super::source::add(&queue, &self.0.tally, key, why).await,
+            Some(queue) => super::source::add(&queue, &self.0.counters, key, why).await,
             None => false,
         }
     }
@@ -169,6 +170,6 @@ impl<K: Request, S> Clone for Controller<K, S> {
 
 impl<K: Request, S> fmt::Debug for Controller<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.0.made.name).finish_non_exhaustive()
+        f.debug_struct("Controller").field("name", &self.0.spec.name).finish_non_exhaustive()
     }
 }

@@ -29,7 +29,7 @@ pub enum Outcome {
 /// A run that is over.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Record {
+pub struct RunRecord {
     /// When it began.
     pub began: Instant,
     /// How long it took.
@@ -46,7 +46,7 @@ pub struct Record {
 
 impl Outcome {
     /// Errors are kept so long.
-    const LONGEST: usize = 1024;
+    const MAX_LENGTH: usize = 1024;
 
     pub(super) fn of(result: Result<Next, Box<str>>) -> Self {
         match result {
@@ -78,7 +78,7 @@ impl Outcome {
 }
 
 fn short(error: Box<str>) -> Box<str> {
-    match error.char_indices().nth(Outcome::LONGEST) {
+    match error.char_indices().nth(Outcome::MAX_LENGTH) {
         None => error,
         Some((end, _)) => format!("{}…", &error[..end]).into(),
     }
@@ -91,7 +91,7 @@ impl fmt::Display for Outcome {
             Self::After(delay) => write!(f, "again after {delay:?}"),
             Self::Absent => f.write_str("it is not there"),
             Self::Failed(error) => f.write_str(error),
-            Self::Panicked(said) => write!(f, "panicked: {said}"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
             Self::TimedOut => f.write_str("took longer than Settings::run_time, and was dropped"),
             Self::Dropped => f.write_str("dropped, as the controller stopped"),
         }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn errors_are_kept_short() {
         let Outcome::Failed(error) = Outcome::of(Err("é".repeat(5000).into())) else { panic!() };
-        assert_eq!(error.chars().count(), Outcome::LONGEST + 1);
+        assert_eq!(error.chars().count(), Outcome::MAX_LENGTH + 1);
         assert_eq!(Outcome::of(Err("no".into())), Outcome::Failed("no".into()));
     }
 }

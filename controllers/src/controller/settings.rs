@@ -14,7 +14,7 @@ pub struct Settings {
     /// After how long a run is reported as stuck, whatever it does. Default: 1 min.
     pub stuck_after: Duration,
     /// How long a key is held until the informers show what its run wrote. Default: 10 s.
-    pub patience: Duration,
+    pub cache_timeout: Duration,
     /// How long runs that are under way may go on when the controller stops. Default: 30 s.
     pub drain: Duration,
     /// Of how many keys it is known what came of the last run. Default: 65 536.
@@ -28,7 +28,7 @@ impl Default for Settings {
             sync_time: Duration::from_secs(120),
             run_time: Duration::from_secs(300),
             stuck_after: Duration::from_secs(60),
-            patience: Duration::from_secs(10),
+            cache_timeout: Duration::from_secs(10),
             drain: Duration::from_secs(30),
             records: 1 << 16,
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use machinery_objects::WriteToken;
 use machinery_workqueue::{Seen, Stats};
 
-use super::{Outcome, Record};
+use super::{Outcome, RunRecord};
 
 /// How a controller is, as of a moment.
 #[derive(Clone, Debug)]
@@ -72,11 +72,11 @@ pub struct Counts {
     /// Runs that were reported as stuck.
     pub stuck: u64,
     /// Keys that were let go before the informers showed what was written.
-    pub impatient: u64,
+    pub cache_timeouts: u64,
     /// Events on which a function of a source panicked.
     pub source_panics: u64,
     /// How often a source waited for room in the queue.
-    pub waited_for_room: u64,
+    pub queue_full_waits: u64,
     /// Changes whose trace no run goes on with: too many keys wait with one.
     pub untraced: u64,
 }
@@ -84,21 +84,21 @@ pub struct Counts {
 /// What is known of one key.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Explained<K> {
+pub struct Explanation<K> {
     /// Its last run, unless that is forgotten.
-    pub last: Option<Record>,
+    pub last: Option<RunRecord>,
     /// Where it is in the queue, if it is.
     pub queued: Option<Seen<K>>,
     /// Since when its run is under way.
     pub running: Option<Duration>,
     /// What must be read before it runs again.
-    pub held: Option<Holding>,
+    pub held: Option<PendingWrites>,
 }
 
 /// A key that waits until what its last run [wrote](crate::Run::wrote) can be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holding {
+pub struct PendingWrites {
     /// For how long.
     pub time: Duration,
     /// What was written.
@@ -107,34 +107,34 @@ pub struct Holding {
 
 /// The counts where they are made.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct RunCounters {
     outcomes: [AtomicU64; 7],
     stuck: AtomicU64,
-    impatient: AtomicU64,
+    cache_timeouts: AtomicU64,
     source_panics: AtomicU64,
-    waited_for_room: AtomicU64,
+    queue_full_waits: AtomicU64,
     untraced: AtomicU64,
 }
 
-impl Tally {
-    pub(super) fn ended(&self, outcome: &Outcome) {
-        self.outcomes[place(outcome)].fetch_add(1, Relaxed);
+impl RunCounters {
+    pub(super) fn finished(&self, outcome: &Outcome) {
+        self.outcomes[outcome_index(outcome)].fetch_add(1, Relaxed);
     }
 
     pub(super) fn stuck(&self) {
         self.stuck.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn impatient(&self) {
-        self.impatient.fetch_add(1, Relaxed);
+    pub(super) fn cache_timeouts(&self) {
+        self.cache_timeouts.fetch_add(1, Relaxed);
     }
 
     pub(super) fn source_panics(&self) {
         self.source_panics.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn waited_for_room(&self) {
-        self.waited_for_room.fetch_add(1, Relaxed);
+    pub(super) fn queue_full_waits(&self) {
+        self.queue_full_waits.fetch_add(1, Relaxed);
     }
 
     pub(super) fn untraced(&self) {
@@ -153,15 +153,15 @@ impl Tally {
             timed_out,
             dropped,
             stuck: self.stuck.load(Relaxed),
-            impatient: self.impatient.load(Relaxed),
+            cache_timeouts: self.cache_timeouts.load(Relaxed),
             source_panics: self.source_panics.load(Relaxed),
-            waited_for_room: self.waited_for_room.load(Relaxed),
+            queue_full_waits: self.queue_full_waits.load(Relaxed),
             untraced: self.untraced.load(Relaxed),
         }
     }
 }
 
-const fn place(outcome: &Outcome) -> usize {
+const fn outcome_index(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Done => 0,
         Outcome::After(_) => 1,

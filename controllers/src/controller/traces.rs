@@ -20,32 +20,32 @@ const LINKS: usize = 3;
 
 /// The traces that wait for a run, by its key. Most keys have none.
 pub(super) struct Traces<K> {
-    of: Mutex<HashMap<K, Waiting, FixedState>>,
+    of: Mutex<HashMap<K, PendingTrace, FixedState>>,
     /// How many there are: whoever finds none takes no lock.
     keys: AtomicUsize,
 }
 
 /// What waits for a run of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
-    newest: Change,
+pub(super) struct PendingTrace {
+    newest: TracedChange,
     links: [Option<Traceparent>; LINKS],
 }
 
 /// A change of an object, in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct TracedChange {
     /// In which revision; 0 where versions are no numbers.
     revision: u64,
     trace: Traceparent,
 }
 
-impl Change {
+impl TracedChange {
     /// What an event tells, if that was in a trace. `is_last`: an object says the trace of its last change, and no older one.
     pub(super) fn of<T: Object>(event: &Event<Arc<T>>, is_last: bool) -> Option<Self> {
         let object = event.object();
         let trace = object.traceparent()?;
-        let tells = match event {
+        let is_traced = match event {
             Event::Added { .. } => true,
             Event::Updated { old, .. } => is_last || old.traceparent() != Some(trace),
             // Who took it away is not known, but of one that was marked before.
@@ -53,17 +53,17 @@ impl Change {
             _ => false,
         };
         let revision = object.version().and_then(|version| version.revision());
-        tells.then(|| Self { revision: revision.map_or(0, |revision| revision.0), trace })
+        is_traced.then(|| Self { revision: revision.map_or(0, |revision| revision.0), trace })
     }
 }
 
-impl Waiting {
-    const fn of(newest: Change) -> Self {
+impl PendingTrace {
+    const fn of(newest: TracedChange) -> Self {
         Self { newest, links: [None; LINKS] }
     }
 
     /// Of two that are as new the one that came later is the newest.
-    fn and(&mut self, change: Change) {
+    fn add(&mut self, change: TracedChange) {
         let older = if change.revision >= self.newest.revision {
             std::mem::replace(&mut self.newest, change)
         } else {
@@ -83,8 +83,8 @@ impl Waiting {
     }
 
     /// Takes up what came meanwhile.
-    fn followed_by(mut self, later: Self) -> Self {
-        self.and(later.newest);
+    fn merged_with(mut self, later: Self) -> Self {
+        self.add(later.newest);
         for link in later.links.into_iter().flatten() {
             self.link(link);
         }
@@ -98,12 +98,12 @@ impl<K: Request> Traces<K> {
     }
 
     /// A change makes a key run. Whether there was a place for it.
-    pub(super) fn note(&self, key: &K, change: Change) -> bool {
-        self.put(key, Waiting::of(change))
+    pub(super) fn note(&self, key: &K, change: TracedChange) -> bool {
+        self.put(key, PendingTrace::of(change))
     }
 
     /// What a run of the key is to go on with.
-    pub(super) fn take(&self, key: &K) -> Option<Waiting> {
+    pub(super) fn take(&self, key: &K) -> Option<PendingTrace> {
         if self.keys.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -115,23 +115,23 @@ impl<K: Request> Traces<K> {
     }
 
     /// That run failed: the next one is for the same changes, and for what came meanwhile.
-    pub(super) fn put_back(&self, key: &K, waiting: Waiting) {
+    pub(super) fn put_back(&self, key: &K, waiting: PendingTrace) {
         let later = self.take(key);
-        let _ = self.put(key, later.map_or(waiting, |later| waiting.followed_by(later)));
+        let _ = self.put(key, later.map_or(waiting, |later| waiting.merged_with(later)));
     }
 
-    fn put(&self, key: &K, waiting: Waiting) -> bool {
+    fn put(&self, key: &K, waiting: PendingTrace) -> bool {
         let mut of = self.of.lock();
-        if let Some(there) = of.get_mut(key) {
-            *there = there.followed_by(waiting);
+        if let Some(existing) = of.get_mut(key) {
+            *existing = existing.merged_with(waiting);
             return true;
         }
-        let has_room = of.len() < KEYS;
-        if has_room {
+        let has_capacity = of.len() < KEYS;
+        if has_capacity {
             of.insert(key.clone(), waiting);
             self.keys.store(of.len(), Ordering::Relaxed);
         }
-        has_room
+        has_capacity
     }
 }
 
@@ -141,7 +141,11 @@ pub(super) fn seed(seed: u64, controller: &str) -> u64 {
 }
 
 /// In which trace a run is. Its span is one of that trace if somebody records it; else whatever caused the run goes on to cause what it writes.
-pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> Option<Traceparent> {
+pub(super) fn start_span(
+    span: &Span,
+    caused_by: Option<&PendingTrace>,
+    ids: &SpanIds,
+) -> Option<Traceparent> {
     let parent = caused_by.map(|waiting| waiting.newest.trace);
     if span.is_disabled() {
         return parent;
@@ -167,9 +171,9 @@ pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> 
 mod tests {
     use super::*;
 
-    fn change(revision: u64, span: u64) -> Change {
+    fn change(revision: u64, span: u64) -> TracedChange {
         let trace = SpanIds::seeded(span).root();
-        Change { revision, trace }
+        TracedChange { revision, trace }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::Request;
 
 /// Looks at the runs that are under way from time to time.
 pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, stopping: CancellationToken) {
-    let after = inner.made.settings.stuck_after;
+    let after = inner.spec.settings.stuck_after;
     while stopping.run_until_cancelled(sleep(after / 4)).await.is_some() {
         let now = Instant::now();
         for worker in &inner.workers {
@@ -19,8 +19,8 @@ pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, s
             let time = now.saturating_duration_since(busy.since);
             if time >= after {
                 busy.is_stuck = true;
-                inner.tally.stuck();
-                tracing::warn!(controller = %inner.made.name, object = %busy.key, ?time, "a run is stuck");
+                inner.counters.stuck();
+                tracing::warn!(controller = %inner.spec.name, object = %busy.key, ?time, "a run is stuck");
             }
         }
     }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::run::run;
-use super::shown::Shown;
+use super::status::StatusCell;
 use super::{ElectionConfig, ElectionConfigError, ElectionState, Lease, Term};
 
 /// A candidate in an election by a Lease, which candidates of client-go may share.
@@ -51,14 +51,14 @@ pub struct Elector(Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) config: ElectionConfig,
-    pub(super) reads: Box<dyn Fn() -> Reading + Send + Sync>,
+    pub(super) reads: Box<dyn Fn() -> LeaseRead + Send + Sync>,
     pub(super) writes: Arc<dyn Writer<Lease>>,
     pub(super) clock: fn() -> Timestamp,
-    pub(super) shown: Mutex<Shown>,
+    pub(super) status: Mutex<StatusCell>,
     runs: AtomicBool,
 }
 
-pub(super) type Reading = BoxFuture<'static, Result<Option<Arc<Lease>>, ListError>>;
+pub(super) type LeaseRead = BoxFuture<'static, Result<Option<Arc<Lease>>, ListError>>;
 
 /// Why it does not lead any more, and was not told to end.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -68,7 +68,7 @@ pub enum LeadError {
     #[error(
         "this candidate stands already: wait until that has ended, or make another one, with a name of its own"
     )]
-    Stands,
+    AlreadyRunning,
     /// What was to be done has panicked. The Lease was released.
     #[error("what was done while it led panicked: {0}")]
     Panicked(String),
@@ -99,7 +99,7 @@ impl Elector {
     {
         config.check()?;
         let key = config.lease.clone();
-        let reads = move || -> Reading {
+        let reads = move || -> LeaseRead {
             let (reads, key) = (reads.clone(), key.clone());
             Box::pin(async move { Ok(reads.get(&key, Freshness::Newest).await?.map(Into::into)) })
         };
@@ -108,7 +108,7 @@ impl Elector {
             reads: Box::new(reads),
             writes,
             clock,
-            shown: Mutex::default(),
+            status: Mutex::default(),
             runs: AtomicBool::new(false),
         })))
     }
@@ -138,9 +138,9 @@ impl Elector {
     {
         let inner = &self.0;
         if inner.runs.swap(true, Ordering::AcqRel) {
-            return Err(LeadError::Stands);
+            return Err(LeadError::AlreadyRunning);
         }
-        let _standing = Standing(inner);
+        let _guard = CandidacyGuard(inner);
         run(inner, work, stopping).await
     }
 
@@ -153,33 +153,33 @@ impl Elector {
     /// How it goes.
     #[must_use]
     pub fn state(&self) -> ElectionState {
-        self.0.shown.lock().state(Instant::now().into_std())
+        self.0.status.lock().state(Instant::now().into_std())
     }
 
     /// How it goes, as long as it exists.
     #[cfg(feature = "prometheus")]
-    pub(crate) fn watched(&self) -> impl Fn() -> Option<ElectionState> + Send + Sync + use<> {
+    pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<ElectionState> + Send + Sync + use<> {
         let inner = Arc::downgrade(&self.0);
-        move || Some(inner.upgrade()?.shown.lock().state(Instant::now().into_std()))
+        move || Some(inner.upgrade()?.status.lock().state(Instant::now().into_std()))
     }
 
     /// For a check of health: a leader that could not renew its Lease stops leading, unless it is blocked as a whole.
     ///
     /// # Errors
     /// It leads, as far as it knows, and the last renewal was sent longer ago than others wait, and so much longer.
-    pub fn check(&self, patience: Duration) -> Result<(), NotRenewed> {
+    pub fn check(&self, tolerance: Duration) -> Result<(), NotRenewed> {
         let renewed = self.state().renewed.unwrap_or_default();
-        let longest = self.0.config.lease_duration.saturating_add(patience);
+        let longest = self.0.config.lease_duration.saturating_add(tolerance);
         if renewed > longest { Err(NotRenewed { renewed }) } else { Ok(()) }
     }
 }
 
 /// It stands once at a time.
-struct Standing<'i>(&'i Inner);
+struct CandidacyGuard<'i>(&'i Inner);
 
-impl Drop for Standing<'_> {
+impl Drop for CandidacyGuard<'_> {
     fn drop(&mut self) {
-        self.0.shown.lock().idle();
+        self.0.status.lock().idle();
         self.0.runs.store(false, Ordering::Release);
     }
 }

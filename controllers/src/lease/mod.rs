@@ -6,8 +6,8 @@ mod elector;
 mod object;
 mod record;
 mod run;
-mod shown;
 mod state;
+mod status;
 mod term;
 
 pub use config::{ElectionConfig, ElectionConfigError};

@@ -4,7 +4,7 @@ use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope,
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::record::Record;
+use super::record::LeaseRecord;
 
 /// A Lease of Kubernetes, with all that it says: what is written back is what was read, but for the fields of the election.
 ///
@@ -56,12 +56,12 @@ impl Lease {
         Self(lease)
     }
 
-    pub(crate) fn record(&self) -> Record {
-        Record::of(self.0.get("spec").and_then(Value::as_object))
+    pub(crate) fn record(&self) -> LeaseRecord {
+        LeaseRecord::of(self.0.get("spec").and_then(Value::as_object))
     }
 
     /// The same Lease, held otherwise.
-    pub(crate) fn with(&self, record: &Record) -> Self {
+    pub(crate) fn with(&self, record: &LeaseRecord) -> Self {
         let mut lease = self.clone();
         let spec = lease.0.entry("spec").or_insert(Value::Null);
         if !spec.is_object() {
@@ -73,7 +73,7 @@ impl Lease {
         lease
     }
 
-    pub(crate) fn of_uid(&self) -> Option<Uid> {
+    pub(crate) fn typed_uid(&self) -> Option<Uid> {
         self.uid().and_then(Uid::new)
     }
 
@@ -138,7 +138,7 @@ mod tests {
         );
         assert_eq!(read.labels(), [("a", "b")].into());
         let now = Timestamp::UNIX_EPOCH + Duration::from_millis(1_500);
-        let taken = read.with(&Record::held("b", Duration::from_secs(15), 3, now));
+        let taken = read.with(&LeaseRecord::held("b", Duration::from_secs(15), 3, now));
         whole["spec"]["holderIdentity"] = "b".into();
         whole["spec"]["leaseDurationSeconds"] = 15.into();
         whole["spec"]["acquireTime"] = "1970-01-01T00:00:01.500000Z".into();
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn nonsense_is_read_and_written_over() {
-        let record = Record::held("b", Duration::from_secs(15), 3, Timestamp::UNIX_EPOCH);
+        let record = LeaseRecord::held("b", Duration::from_secs(15), 3, Timestamp::UNIX_EPOCH);
         for spec in [json!(null), json!("x"), json!([1]), json!({"holderIdentity": [], "renewTime": 5})] {
             let read = lease(json!({"metadata": {"name": "x", "labels": 7, "uid": 8}, "spec": spec}));
             assert_eq!(

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 ///
 /// They are kept as they came: somebody may have written nonsense.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Record([Value; 5]);
+pub(crate) struct LeaseRecord([Value; 5]);
 
 const FIELDS: [&str; 5] =
     ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
@@ -22,22 +22,22 @@ const TRANSITIONS: usize = 4;
 /// The longest that a Lease can say, and how often it can change hands: it has 32 bits for both.
 const MOST: u64 = i32::MAX as u64;
 
-impl Record {
+impl LeaseRecord {
     pub(super) fn of(spec: Option<&Map<String, Value>>) -> Self {
         let field = |name| spec.and_then(|spec| spec.get(name)).cloned().unwrap_or(Value::Null);
         Self(FIELDS.map(field))
     }
 
     /// What a new holder writes.
-    pub(crate) fn held(by: &str, lasts: Duration, epoch: u64, now: Timestamp) -> Self {
+    pub(crate) fn held(by: &str, duration: Duration, epoch: u64, now: Timestamp) -> Self {
         let now: Value = micro_time(now).into();
-        Self([by.into(), lasts.as_secs().into(), now.clone(), now, epoch.into()])
+        Self([by.into(), duration.as_secs().into(), now.clone(), now, epoch.into()])
     }
 
     /// The same holder, later.
-    pub(crate) fn renewed(&self, lasts: Duration, now: Timestamp) -> Self {
+    pub(crate) fn renewed(&self, duration: Duration, now: Timestamp) -> Self {
         let mut renewed = self.clone();
-        renewed.0[DURATION] = lasts.as_secs().into();
+        renewed.0[DURATION] = duration.as_secs().into();
         renewed.0[RENEWED] = micro_time(now).into();
         renewed
     }
@@ -65,7 +65,7 @@ impl Record {
     }
 
     /// How long the others wait, if it says what can be waited for.
-    pub(crate) fn lasts(&self) -> Option<Duration> {
+    pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = self.0[DURATION].as_u64().filter(|seconds| (1..=MOST).contains(seconds))?;
         Some(Duration::from_secs(seconds))
     }
@@ -104,15 +104,16 @@ mod tests {
 
     #[test]
     fn what_makes_no_sense_is_nothing() {
-        let check = |spec: Value, free: bool, lasts: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
-            let record = Record::of(spec.as_object());
-            assert_eq!(
-                (record.is_free(), record.epoch(), record.next_epoch()),
-                (free, epoch, next),
-                "{spec}"
-            );
-            assert_eq!(record.lasts(), lasts.map(Duration::from_secs), "{spec}");
-        };
+        let check =
+            |spec: Value, free: bool, duration: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
+                let record = LeaseRecord::of(spec.as_object());
+                assert_eq!(
+                    (record.is_free(), record.epoch(), record.next_epoch()),
+                    (free, epoch, next),
+                    "{spec}"
+                );
+                assert_eq!(record.duration(), duration.map(Duration::from_secs), "{spec}");
+            };
         check(json!(null), true, None, Some(0), Some(1));
         check(json!({"holderIdentity": "", "leaseDurationSeconds": 1}), true, Some(1), Some(0), Some(1));
         check(json!({"holderIdentity": 7, "leaseDurationSeconds": 0}), false, None, Some(0), Some(1));

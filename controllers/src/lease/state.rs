@@ -19,7 +19,7 @@ pub struct ElectionState {
     /// How long ago the last renewal was sent that was answered, while it leads.
     pub renewed: Option<Duration>,
     /// Why it does not come on, if it does not.
-    pub trouble: Option<String>,
+    pub problem: Option<String>,
     /// What it has done since it was made.
     pub counts: ElectionCounts,
 }
@@ -32,11 +32,11 @@ pub enum ElectionPhase {
     #[default]
     Idle,
     /// Somebody else leads, or nobody.
-    Standing,
+    Candidate,
     /// It leads.
     Leading,
     /// What was done while it led is to end, and has not.
-    Ending,
+    Stopping,
 }
 
 /// What an election has done.

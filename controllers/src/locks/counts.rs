@@ -22,7 +22,7 @@ pub struct LockCounts {
 
 /// How locks are, for those who look at many.
 #[cfg(feature = "prometheus")]
-pub(crate) struct Locked {
+pub(crate) struct LockSample {
     pub(crate) counts: LockCounts,
     pub(crate) locks: usize,
     pub(crate) waiters: usize,
@@ -31,7 +31,7 @@ pub(crate) struct Locked {
 
 /// The counts where they are made.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct LockCounters {
     held: AtomicU64,
     taken: AtomicU64,
     failed: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Tally {
     wakes: AtomicU64,
 }
 
-impl Tally {
+impl LockCounters {
     pub(super) fn claimed<K, E>(&self, claim: &Result<Claim<K>, E>) {
         let count = match claim {
             Ok(Claim::Held(_)) => &self.held,

@@ -6,12 +6,12 @@ use super::LockError;
 
 /// Who wants a name: an object that a store has.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct LockOwner {
     pub(super) key: ObjectKey,
     pub(super) uid: Uid,
 }
 
-impl Owner {
+impl LockOwner {
     pub(super) fn of(object: &impl Object) -> Result<Self, LockError> {
         let key = object.key();
         let uid = object.uid().and_then(Uid::new).filter(|_| !key.is_unnamed());
@@ -50,7 +50,7 @@ pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
 }
 
 /// Whether it is that object's, UID and all, and not about to go.
-pub(super) fn is_held_by(lock: &impl Object, owner: &Owner) -> bool {
+pub(super) fn is_held_by(lock: &impl Object, owner: &LockOwner) -> bool {
     !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
 }
 
@@ -62,7 +62,7 @@ mod tests {
     fn locks_are_where_their_owners_can_own_them() {
         fn check(locks: Scope, owner: &str, apart: Option<&str>, expected: Result<Option<&str>, &str>) {
             let kind = Kind::new("example.com/v1", "Name", "names", locks).unwrap();
-            let owner = Owner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };
+            let owner = LockOwner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };
             let found = owner.namespace(&kind, apart).map_err(|error| error.to_string());
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),

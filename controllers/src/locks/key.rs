@@ -5,7 +5,7 @@ use std::fmt;
 use machinery_objects::{NameError, NameRule};
 use machinery_sync::contained;
 
-use super::part;
+use super::key_part;
 
 /// What there is to have once: a host name, an address in a network, a port.
 ///
@@ -48,14 +48,14 @@ pub trait LockKey: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
 }
 
 /// The longest name that an object may have.
-const LONGEST: usize = 253;
+const MAX_NAME_LENGTH: usize = 253;
 
 /// The name of the object that is the lock of a key: readable where the key is, and no other key's.
 ///
 /// # Errors
 /// It would be too long, or the key is not read as what it was written as. Its type panics.
 pub fn name_of_key<K: LockKey>(key: &K) -> Result<String, KeyError> {
-    whatever_the_type_does(|| checked(key))
+    catch_panics(|| checked(key))
 }
 
 /// The key whose lock has this name.
@@ -63,7 +63,7 @@ pub fn name_of_key<K: LockKey>(key: &K) -> Result<String, KeyError> {
 /// # Errors
 /// No key's has. The key's type panics.
 pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
-    whatever_the_type_does(|| {
+    catch_panics(|| {
         NameRule::DnsSubdomain.check(name)?;
         let key = read::<K>(name)?;
         let expected = written(&key);
@@ -72,15 +72,17 @@ pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
 }
 
 /// Names come from whoever makes objects: a type that does not expect one is to cost that object, and not who looks at all.
-fn whatever_the_type_does<T>(call: impl FnOnce() -> Result<T, KeyError>) -> Result<T, KeyError> {
-    contained(call).unwrap_or_else(|panic| Err(KeyError::Panicked { said: panic.text().into() }))
+fn catch_panics<T>(call: impl FnOnce() -> Result<T, KeyError>) -> Result<T, KeyError> {
+    contained(call).unwrap_or_else(|panic| Err(KeyError::Panicked { message: panic.text().into() }))
 }
 
 fn checked<K: LockKey>(key: &K) -> Result<String, KeyError> {
     let name = written(key);
     match name.len() {
         0 => return Err(KeyError::Empty),
-        length if length > LONGEST => return Err(KeyError::TooLong { length, limit: LONGEST }),
+        length if length > MAX_NAME_LENGTH => {
+            return Err(KeyError::TooLong { length, limit: MAX_NAME_LENGTH });
+        }
         _ => {}
     }
     // So no two keys share a name, however their type writes them.
@@ -94,7 +96,7 @@ fn written<K: LockKey>(key: &K) -> String {
 }
 
 fn read<K: LockKey>(name: &str) -> Result<K, KeyError> {
-    let parts = part::split(name)?;
+    let parts = key_part::split(name)?;
     let mut reader = KeyReader { rest: &parts };
     let key = K::read(&mut reader)?;
     match reader.rest.first() {
@@ -112,7 +114,7 @@ pub struct KeyWriter {
 impl KeyWriter {
     /// One part, of any text.
     pub fn text(&mut self, part: &str) {
-        part::write(&mut self.name, part);
+        key_part::write(&mut self.name, part);
     }
 }
 
@@ -130,7 +132,7 @@ impl KeyReader<'_> {
     pub fn text(&mut self, expected: &'static str) -> Result<String, KeyError> {
         let (first, rest) = self.rest.split_first().ok_or(KeyError::Less { expected })?;
         self.rest = rest;
-        part::read(first)
+        key_part::read(first)
     }
 
     /// The next part, which is this.
@@ -182,10 +184,10 @@ pub enum KeyError {
         name: String,
     },
     /// The key's type panicked: that is a mistake in the type, which reads whatever names there are.
-    #[error("the type of the keys panicked: {said}")]
+    #[error("the type of the keys panicked: {message}")]
     Panicked {
         /// What it said.
-        said: String,
+        message: String,
     },
     /// It is not even a name.
     #[error("not the name of a lock: {0}")]

@@ -8,26 +8,26 @@ use machinery_objects::{Event, Object, ObjectKey, OwnerRef, Scope};
 
 use tokio_util::sync::CancellationToken;
 
-use super::holder::{Owner, holder, is_held_by};
-use super::{Held, KeyError, LockError, LockKey, NameLocks, key_of_name};
+use super::holder::{LockOwner, holder, is_held_by};
+use super::{HeldLock, KeyError, LockError, LockKey, NameLocks, key_of_name};
 
 /// A lock that is not as locks are. It is in the way of its name, and of nothing else.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stray {
+pub struct StrayLock {
     /// Which.
     pub lock: ObjectKey,
     /// What is wrong with it.
-    pub why: Astray,
+    pub reason: StrayReason,
 }
 
 /// What is wrong with a lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Astray {
+pub enum StrayReason {
     /// It is called as no lock of these keys is: somebody else made it, or another version of the program.
     #[error("it is called after no key: {0}")]
-    Name(KeyError),
+    Misnamed(KeyError),
     /// Nobody looks after it, so it never goes by itself: find out who made it, and delete it.
     #[error("nobody looks after it")]
     Unowned,
@@ -41,13 +41,13 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     ///
     /// # Errors
     /// The owner is nothing that can have one.
-    pub fn held(&self, owner: &impl Object) -> Result<Vec<Held<K>>, LockError> {
-        let owner = Owner::of(owner)?;
+    pub fn held(&self, owner: &impl Object) -> Result<Vec<HeldLock<K>>, LockError> {
+        let owner = LockOwner::of(owner)?;
         let locks = self.0.informer.read();
         let of_it = locks.by(&self.0.by_owner, &owner.uid);
         let held = of_it.filter(|(_, lock)| is_held_by(&***lock, &owner)).filter_map(|(name, lock)| {
             let key = key_of_name(name.name()).ok()?; // else it is a stray
-            self.have(key, name, lock).ok()
+            self.held_lock(key, name, lock).ok()
         });
         Ok(held.collect())
     }
@@ -63,7 +63,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         &self,
         owner: &impl Object,
         wants: impl Fn(&K) -> bool + Send,
-    ) -> Result<Vec<Held<K>>, LockError> {
+    ) -> Result<Vec<HeldLock<K>>, LockError> {
         let (wanted, unwanted): (Vec<_>, Vec<_>) =
             self.held(owner)?.into_iter().partition(|held| wants(held.key()));
         for held in &unwanted {
@@ -94,29 +94,34 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// The locks that are not as locks are, beside the owners that there are. Both caches are of a moment: of an owner, or a lock, that
     /// has just come or gone it may say what is no longer so.
     #[must_use]
-    pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<Stray> {
+    pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<StrayLock> {
         let locks = self.0.informer.read();
         let strays = locks.iter().filter_map(|(name, lock)| {
-            let why = self.astray(name, &**lock, owners)?;
-            Some(Stray { lock: name.clone(), why })
+            let reason = self.stray_reason(name, &**lock, owners)?;
+            Some(StrayLock { lock: name.clone(), reason })
         });
         let mut strays: Vec<_> = strays.collect();
         strays.sort_unstable_by(|one, other| one.lock.cmp(&other.lock));
         strays
     }
 
-    fn astray<O: Object>(&self, name: &ObjectKey, lock: &L, owners: &Informer<O>) -> Option<Astray> {
+    fn stray_reason<O: Object>(
+        &self,
+        name: &ObjectKey,
+        lock: &L,
+        owners: &Informer<O>,
+    ) -> Option<StrayReason> {
         if let Err(error) = key_of_name::<K>(name.name()) {
-            return Some(Astray::Name(error));
+            return Some(StrayReason::Misnamed(error));
         }
-        let Some(owner) = holder(lock) else { return Some(Astray::Unowned) };
-        let kind = &self.0.locking.owners;
+        let Some(owner) = holder(lock) else { return Some(StrayReason::Unowned) };
+        let kind = &self.0.kinds.owners;
         if !owner.is_a(kind) {
             return None; // who looks after locks besides is not known here
         }
         let namespace = name.namespace().filter(|_| kind.scope() == Scope::Namespaced);
         let there = ObjectKey::new(namespace, &owner.name).ok().and_then(|key| owners.get(&key));
         let is_it = there.is_some_and(|there| there.uid() == Some(owner.uid.as_str()));
-        (!is_it).then_some(Astray::OwnerGone(owner))
+        (!is_it).then_some(StrayReason::OwnerGone(owner))
     }
 }

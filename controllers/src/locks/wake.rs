@@ -13,10 +13,10 @@ use crate::Controller;
 
 /// As often it is looked for names that came free without a word: of a lock that is made and deleted before one was told, one is told
 /// nothing.
-const LOOK: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The reason that is shown of a run.
-const WHY: &&str = &"a name is free";
+const CAUSE: &&str = &"a name is free";
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// Has a controller run for those who waited for a name when it is free, the longest waiting first; until the token is cancelled or the
@@ -31,29 +31,29 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         stopping: CancellationToken,
     ) {
         let Ok(mut events) = self.0.informer.events() else { return };
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval(CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let free = tokio::select! {
                 biased;
                 () = stopping.cancelled() => return,
-                _ = looks.tick() => {
+                _ = checks.tick() => {
                     if owners.is_synced() {
-                        self.0.waiters.keep(|owner| owners.get(owner).is_some());
+                        self.0.waiters.retain(|owner| owners.get(owner).is_some());
                     }
                     self.free()
                 }
-                told = events.next() => match told {
+                event = events.next() => match event {
                     None => return,
                     Some(Told::Event(name, event)) if !event.is_present() => vec![name],
                     Some(_) => continue,
                 },
             };
-            for owner in free.iter().flat_map(|name| self.0.waiters.freed(name)) {
+            for owner in free.iter().flat_map(|name| self.0.waiters.notify(name)) {
                 tokio::select! {
                     biased;
                     () = stopping.cancelled() => return,
-                    told = controller.request(owner, WHY) => if told { self.0.tally.woke() },
+                    notified = controller.request(owner, CAUSE) => if notified { self.0.counters.woke() },
                 }
             }
         }
@@ -63,7 +63,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     fn free(&self) -> Vec<ObjectKey> {
         let informer = &self.0.informer;
         let version = informer.state().version;
-        let waited = self.0.waiters.waited_for().into_iter();
+        let waited = self.0.waiters.awaited_names().into_iter();
         let free = waited
             .filter(|(name, seen)| is_free(informer.get(name).is_some(), seen.as_ref(), version.as_ref()));
         free.map(|(name, _)| name).collect()

@@ -9,7 +9,7 @@ use prometheus_client::metrics::MetricType;
 pub(super) struct Family<S>(pub(super) &'static str, pub(super) &'static str, pub(super) fn(&S) -> u64);
 
 /// One of the results by which things are counted, and where its number is.
-pub(super) struct Kind<S>(pub(super) &'static str, pub(super) fn(&S) -> u64);
+pub(super) struct ResultCounter<S>(pub(super) &'static str, pub(super) fn(&S) -> u64);
 
 pub(super) fn counters<S>(
     encoder: &mut DescriptorEncoder<'_>,
@@ -47,7 +47,7 @@ pub(super) fn gauges<S>(
 pub(super) fn by_result<S>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
-    results: &[Kind<S>],
+    results: &[ResultCounter<S>],
     seen: &[(String, S)],
 ) -> fmt::Result {
     if seen.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn by_result<S>(
     }
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (name, seen) in seen {
-        for Kind(result, of) in results {
+        for ResultCounter(result, of) in results {
             let labels = [("name", name.as_str()), ("result", result)];
             let mut encoder = family.encode_family(&labels)?;
             encoder.encode_counter::<NoLabelSet, _, u64>(&of(seen), None)?;

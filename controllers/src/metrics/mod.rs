@@ -15,8 +15,8 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use self::watched::Watched;
-use crate::controller::{Controller, Observed};
-use crate::locks::Locked;
+use crate::controller::{Controller, ObservedController};
+use crate::locks::LockSample;
 use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
 
 /// The controllers of a process, for one registry, and their queues under the names of client-go; its elections, name locks and recorders. Each
@@ -41,13 +41,13 @@ use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct Metrics(Arc<All>);
+pub struct Metrics(Arc<MetricSources>);
 
 #[derive(Default)]
-struct All {
-    controllers: Watched<Arc<dyn Observed>>,
+struct MetricSources {
+    controllers: Watched<Arc<dyn ObservedController>>,
     elections: Watched<ElectionState>,
-    locks: Watched<Locked>,
+    locks: Watched<LockSample>,
     recorders: Watched<RecorderCounts>,
 }
 
@@ -74,7 +74,7 @@ impl Metrics {
         &self,
         controller: &Controller<K, S>,
     ) -> Result<(), NameTaken> {
-        let observed = controller.observed();
+        let observed = controller.observe();
         self.0.controllers.add(controller.name(), move || observed.upgrade())
     }
 
@@ -83,7 +83,7 @@ impl Metrics {
     /// # Errors
     /// Another one that still exists has the name.
     pub fn watch_election(&self, name: &str, elector: &Elector) -> Result<(), NameTaken> {
-        self.0.elections.add(name, elector.watched())
+        self.0.elections.add(name, elector.metrics_source())
     }
 
     /// Shows name locks under a name, as long as they exist.
@@ -95,7 +95,7 @@ impl Metrics {
         name: &str,
         locks: &NameLocks<K, L>,
     ) -> Result<(), NameTaken> {
-        self.0.locks.add(name, locks.watched())
+        self.0.locks.add(name, locks.metrics_source())
     }
 
     /// Shows a recorder under a name, which is best that of its component, as long as it exists.
@@ -103,19 +103,19 @@ impl Metrics {
     /// # Errors
     /// Another one that still exists has the name.
     pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
-        self.0.recorders.add(name, recorder.watched())
+        self.0.recorders.add(name, recorder.metrics_source())
     }
 }
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let All { controllers, elections, locks, recorders } = &*self.0;
-        self::elections::encode(&mut encoder, &elections.look())?;
-        self::locks::encode(&mut encoder, &locks.look())?;
-        self::recorders::encode(&mut encoder, &recorders.look())?;
+        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
+        self::elections::encode(&mut encoder, &elections.sample())?;
+        self::locks::encode(&mut encoder, &locks.sample())?;
+        self::recorders::encode(&mut encoder, &recorders.sample())?;
         let queues = machinery_workqueue::Metrics::new();
-        let controllers = controllers.look().into_iter();
-        let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.look(&queues))).collect();
+        let controllers = controllers.sample().into_iter();
+        let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
         self::controllers::encode(&mut encoder, &controllers)?;
         queues.encode(encoder)
     }
@@ -123,7 +123,7 @@ impl Collector for Metrics {
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let All { controllers, elections, locks, recorders } = &*self.0;
+        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
         f.debug_struct("Metrics")
             .field("controllers", controllers)
             .field("elections", elections)

@@ -12,13 +12,13 @@ use super::Note;
 pub struct EventObject {
     api_version: String,
     kind: String,
-    metadata: Metadata,
-    involved_object: Involved,
+    metadata: EventMetadata,
+    involved_object: InvolvedObject,
     reason: String,
     message: String,
     #[serde(rename = "type")]
-    what: String,
-    source: Source,
+    event_type: String,
+    source: EventSourceRef,
     first_timestamp: String,
     last_timestamp: String,
     count: u32,
@@ -28,7 +28,7 @@ pub struct EventObject {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+struct EventMetadata {
     name: String,
     namespace: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -37,7 +37,7 @@ struct Metadata {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Involved {
+struct InvolvedObject {
     api_version: String,
     kind: String,
     name: String,
@@ -51,13 +51,13 @@ struct Involved {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Source {
+struct EventSourceRef {
     component: String,
 }
 
 /// Longer ones are refused.
-pub(super) const LONGEST_TEXT: usize = 1024;
-pub(super) const LONGEST_REASON: usize = 128;
+pub(super) const MAX_MESSAGE_LENGTH: usize = 1024;
+pub(super) const MAX_REASON_LENGTH: usize = 128;
 
 impl EventObject {
     /// The kind that they are of.
@@ -75,12 +75,12 @@ impl EventObject {
         Self {
             api_version: "v1".into(),
             kind: "Event".into(),
-            metadata: Metadata {
+            metadata: EventMetadata {
                 name: key.name().into(),
                 namespace: key.namespace().unwrap_or_default().into(),
                 resource_version: String::new(),
             },
-            involved_object: Involved {
+            involved_object: InvolvedObject {
                 api_version: about.kind.api_version().into(),
                 kind: about.kind.name().into(),
                 name: about.key.name().into(),
@@ -89,9 +89,9 @@ impl EventObject {
                 resource_version: note.version.as_ref().map(ToString::to_string).unwrap_or_default(),
             },
             reason: note.reason.clone(),
-            message: cut(text, LONGEST_TEXT),
-            what: note.kind.name().into(),
-            source: Source { component: component.into() },
+            message: cut(text, MAX_MESSAGE_LENGTH),
+            event_type: note.kind.name().into(),
+            source: EventSourceRef { component: component.into() },
             first_timestamp: time(at),
             last_timestamp: time(at),
             count: 1,

@@ -8,7 +8,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use correlate::Limits as EventLimits;
+pub use correlate::EventLimits;
 pub use event::EventObject;
 pub use note::{Note, NoteKind};
 pub use shell::{Recorder, RecorderCounts};

@@ -2,7 +2,7 @@
 
 use machinery_objects::{ObjectRef, ResourceVersion};
 
-use super::event::{LONGEST_REASON, LONGEST_TEXT, cut};
+use super::event::{MAX_MESSAGE_LENGTH, MAX_REASON_LENGTH, cut};
 
 /// What a controller has to say of an object, to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Note {
 impl Note {
     /// No longer than a server takes: so much of it waits, and is remembered.
     pub(super) fn cut(&mut self) {
-        for (text, longest) in [(&mut self.text, LONGEST_TEXT), (&mut self.reason, LONGEST_REASON)] {
+        for (text, longest) in [(&mut self.text, MAX_MESSAGE_LENGTH), (&mut self.reason, MAX_REASON_LENGTH)] {
             if text.len() > longest {
                 *text = cut(text, longest);
             }

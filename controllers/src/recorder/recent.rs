@@ -6,13 +6,13 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 /// So many at the most: when it is full, the half that was used longest ago goes.
-pub(super) struct Recent<K, V> {
+pub(super) struct RecentMap<K, V> {
     limit: usize,
     of: HashMap<K, (u64, V), FixedState>,
     next: u64,
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
+impl<K: Eq + Hash, V> RecentMap<K, V> {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit: limit.max(2), of: HashMap::with_hasher(FixedState::with_seed(0)), next: 0 }
     }

@@ -1,6 +1,8 @@
 //! Promises 21 and 24: who leads, for how long, and what comes of those who do not know that they no longer do.
 
-use crate::lease_stage::{LEASE, Stands, Way, World, brief, elector, note, until, within, work};
+use crate::lease_fixture::{
+    ElectionFixture, LEASE, Link, RunningCandidate, brief, elector, note, until, within, work,
+};
 use machinery_apiserver::Identity;
 use machinery_controllers::{ElectionPhase, Term};
 use machinery_kube::kube_client::{self, Client};
@@ -34,7 +36,7 @@ async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_cli
 
 #[tokio::test(start_paused = true)]
 async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
-    let world = World::new().await;
+    let world = ElectionFixture::new().await;
     let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
 
@@ -50,7 +52,7 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
     notes.update(&note("a", "first"), &fenced(&stale)).await.unwrap();
     put(&client, &stale, "first, by hand").await.unwrap();
 
-    let mut second = Stands::new(&world, "second");
+    let mut second = RunningCandidate::new(&world, "second");
     let term = second.leads().await;
     assert_eq!(term.epoch(), stale.epoch() + 1);
     assert!(!stale.token().is_cancelled(), "it does not know");
@@ -85,7 +87,7 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
-    let world = World::new().await;
+    let world = ElectionFixture::new().await;
     let (notes, leases) = (world.notes(), world.leases());
     notes.create(&note("a", "0"), None).await.unwrap();
     let (begins, mut begun) = unbounded_channel();
@@ -120,12 +122,12 @@ async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write(
 
 #[tokio::test(start_paused = true)]
 async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
-    let world = World::new().await;
-    let mut first = Stands::new(&world, "first");
+    let world = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&world, "first");
     let term = first.leads().await;
-    let mut second = Stands::new(&world, "second");
-    second.is(ElectionPhase::Standing).await;
-    first.leases.is(Way::Silent);
+    let mut second = RunningCandidate::new(&world, "second");
+    second.is(ElectionPhase::Candidate).await;
+    first.leases.is(Link::Silent);
     within(term.token().cancelled()).await;
     let state = first.elector.state();
     assert_eq!((state.counts.terms, state.counts.lost), (1, 1));
@@ -135,9 +137,9 @@ async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended(
     assert_eq!(second.elector.state().holder.as_deref(), Some("second"));
 
     // The first one is there again, and learns who leads.
-    first.leases.is(Way::Open);
+    first.leases.is(Link::Open);
     until(|| first.elector.state().holder.as_deref() == Some("second")).await;
-    assert_eq!(first.elector.state().phase, ElectionPhase::Standing);
+    assert_eq!(first.elector.state().phase, ElectionPhase::Candidate);
     second.stopping.cancel();
     assert_eq!(second.leading.await.unwrap(), Ok(Some(next.epoch())));
     assert_eq!(first.leads().await.epoch(), next.epoch() + 1);
@@ -145,7 +147,7 @@ async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended(
 
 #[tokio::test(start_paused = true)]
 async fn p17_work_that_does_not_end_keeps_it_from_standing() {
-    let world = World::new().await;
+    let world = ElectionFixture::new().await;
     let leases = world.leases();
     let elector = elector("me", &leases);
     let (tells, mut begun) = unbounded_channel();
@@ -159,12 +161,12 @@ async fn p17_work_that_does_not_end_keeps_it_from_standing() {
     let (leads, stop) = (elector.clone(), ended.clone());
     let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
     let term = within(begun.recv()).await.unwrap();
-    leases.is(Way::Fails);
+    leases.is(Link::Fails);
     within(term.token().cancelled()).await;
-    leases.is(Way::Open);
+    leases.is(Link::Open);
     sleep(Duration::from_secs(600)).await;
     let state = elector.state();
-    assert_eq!((state.phase, state.renewed), (ElectionPhase::Ending, None));
+    assert_eq!((state.phase, state.renewed), (ElectionPhase::Stopping, None));
     assert!(begun.try_recv().is_err());
     ends.cancel();
     assert_eq!(within(begun.recv()).await.unwrap().epoch(), term.epoch() + 1);
@@ -174,23 +176,23 @@ async fn p17_work_that_does_not_end_keeps_it_from_standing() {
 
 #[tokio::test(start_paused = true)]
 async fn p14_answers_that_are_lost_cost_nobody_its_term() {
-    let world = World::new().await;
-    let mut first = Stands::new(&world, "first");
-    first.leases.is(Way::LosesAnswers);
+    let world = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&world, "first");
+    first.leases.is(Link::LosesAnswers);
     sleep(Duration::from_secs(9)).await;
     assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
     assert!(first.terms.try_recv().is_err(), "it leads only if it knows");
-    first.leases.is(Way::Open);
+    first.leases.is(Link::Open);
     let term = first.leads().await;
     assert_eq!(term.epoch(), 0);
-    for way in [Way::LosesAnswers, Way::Fails, Way::Silent] {
+    for way in [Link::LosesAnswers, Link::Fails, Link::Silent] {
         first.leases.is(way);
         sleep(Duration::from_secs(4)).await;
-        first.leases.is(Way::Open);
+        first.leases.is(Link::Open);
         sleep(Duration::from_secs(20)).await;
     }
     assert!(!term.token().is_cancelled());
     let state = first.elector.state();
-    assert_eq!((state.phase, state.trouble, state.counts.terms), (ElectionPhase::Leading, None, 1));
+    assert_eq!((state.phase, state.problem, state.counts.terms), (ElectionPhase::Leading, None, 1));
     assert!(state.counts.failed > 4, "{:?}", state.counts);
 }

@@ -102,8 +102,8 @@ impl LockKey for Strict {
 #[test]
 fn p21_a_type_that_panics_is_an_error_of_that_name() {
     check(Strict("a".into()), "a");
-    let Err(KeyError::Panicked { said }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
-    assert!(said.contains("on purpose, of ab"), "{said}");
+    let Err(KeyError::Panicked { message }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
+    assert!(message.contains("on purpose, of ab"), "{message}");
     assert!(matches!(name_of_key(&Strict(String::new())), Err(KeyError::Panicked { .. })));
 }
 

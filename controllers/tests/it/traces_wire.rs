@@ -1,7 +1,7 @@
 //! Promise 28 on a server: in the process, over the wire, and on one that is said to be any Kubernetes.
 
+use crate::fixture::{Fixture, controlled, next};
 use crate::spans::{noted, noting};
-use crate::stage::{Stage, asks, next};
 use bytes::Bytes;
 use http_body_util::Full;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,35 +19,35 @@ use std::sync::Arc;
 use tower_service::Service;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Road {
+enum Transport {
     InProcess,
     Wire,
     AnyKubernetes,
 }
 
-const ROADS: [Road; 3] = [Road::InProcess, Road::Wire, Road::AnyKubernetes];
+const ROADS: [Transport; 3] = [Transport::InProcess, Transport::Wire, Transport::AnyKubernetes];
 
-struct Rig {
-    stage: Stage,
+struct TraceFixture {
+    stage: Fixture,
     server: ApiServer,
     maps: Informer<ConfigMap>,
     writer: Arc<dyn Writer<ConfigMap>>,
 }
 
-impl Rig {
-    async fn on(road: Road) -> Self {
+impl TraceFixture {
+    async fn on(road: Transport) -> Self {
         let (stage, server) =
-            (Stage::new(), ApiServer::builder(Memory::new(Options::default())).start().await.unwrap());
+            (Fixture::new(), ApiServer::builder(Memory::new(Options::default())).start().await.unwrap());
         let kind = Kind::of::<ConfigMap>().unwrap();
         let (maps, writer): (_, Arc<dyn Writer<ConfigMap>>) = match road {
-            Road::InProcess => {
+            Transport::InProcess => {
                 let handle = server.handle::<ConfigMap>(Identity::admin());
                 let source: Arc<dyn ListWatch<Arc<ConfigMap>>> = Arc::new(handle.clone());
                 (Informer::builder(source).build(), Arc::new(handle))
             }
             _ => {
                 let client = Client::new(server.service(Identity::admin()), "default");
-                let machinery = road == Road::Wire;
+                let machinery = road == Transport::Wire;
                 let remote =
                     Remote::<ConfigMap>::new(client, kind, Server { machinery, ..Server::kubernetes() });
                 let source: Arc<dyn ListWatch<ConfigMap>> = Arc::new(remote.clone());
@@ -87,7 +87,7 @@ fn key(name: &str) -> ObjectKey {
 async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
     noting();
     for road in ROADS {
-        let rig = Rig::on(road).await;
+        let rig = TraceFixture::on(road).await;
         let (says, mut runs) = tokio::sync::mpsc::unbounded_channel();
         let writer = rig.writer.clone();
         let reconcile = move |of: Arc<ConfigMap>, run: Run| {
@@ -122,10 +122,10 @@ async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
 async fn p28_controllers_that_agree_fall_silent() {
     noting();
     for road in ROADS {
-        let rig = Rig::on(road).await;
+        let rig = TraceFixture::on(road).await;
         let mut all = Vec::new();
         for name in ["one", "other"] {
-            let (reconcile, asked) = asks::<Arc<ConfigMap>>();
+            let (reconcile, asked) = controlled::<Arc<ConfigMap>>();
             let controller = Controller::of(name, &rig.maps).build().unwrap();
             rig.stage.run(&controller, reconcile, &rig.stage.stopping);
             all.push((controller, asked));

@@ -24,10 +24,10 @@ pub fn explain(kind: &str, page: &str) -> Result<String, ExplainError> {
     if all.is_empty() {
         return Err(ExplainError::NoController(kind.to_owned()));
     }
-    Ok(all.iter().map(of_one).collect())
+    Ok(all.iter().map(explain_one).collect())
 }
 
-fn of_one(one: &Value) -> String {
+fn explain_one(one: &Value) -> String {
     let mut text = format!(
         "{} {}, by the controller {}\n",
         word(&one["kind"]),

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::Shown;
+use super::DiagnosticsRegistry;
 
 /// A page: its status, what it is, and its text.
 pub(super) struct Page {
@@ -16,14 +16,14 @@ const JSON: &str = "application/json";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /// The page at a path.
-pub(super) fn page(shown: &Shown, path: &str, query: &str) -> Page {
+pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -> Page {
     match path {
-        "/healthz" | "/livez" => health(&shown.stuck()),
-        "/readyz" => health(&shown.unready()),
-        "/metrics" => Page { status: 200, kind: METRICS, text: shown.metrics() },
+        "/healthz" | "/livez" => health(&diagnostics.stuck()),
+        "/readyz" => health(&diagnostics.unready()),
+        "/metrics" => Page { status: 200, kind: METRICS, text: diagnostics.metrics() },
         "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
-            (Some(kind), Some(object)) => json_page(&json!(shown.explain(&kind, &object))),
-            _ => json_page(&shown.overview()),
+            (Some(kind), Some(object)) => json_page(&json!(diagnostics.explain(&kind, &object))),
+            _ => json_page(&diagnostics.overview()),
         },
         _ => Page {
             status: 404,
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn a_plane_with_nothing_is_well() {
-        let shown = Shown::default();
+        let diagnostics = DiagnosticsRegistry::default();
         for (path, status) in [
             ("/healthz", 200),
             ("/readyz", 200),
@@ -87,7 +87,7 @@ mod tests {
             ("/debug/machinery.json", 200),
             ("/", 404),
         ] {
-            assert_eq!(page(&shown, path, "").status, status, "{path}");
+            assert_eq!(page(&diagnostics, path, "").status, status, "{path}");
         }
     }
 }

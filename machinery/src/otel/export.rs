@@ -26,10 +26,10 @@ pub struct OtlpStart {
 
 /// Sends spans, in batches, from a thread of its own. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Otlp(Arc<Sends>);
+pub struct Otlp(Arc<SpanSink>);
 
 #[derive(Debug)]
-pub(super) struct Sends {
+pub(super) struct SpanSink {
     pub(super) processor: BatchSpanProcessor,
     pub(super) ids: SpanIds,
 }
@@ -55,7 +55,7 @@ pub enum OtlpError {
 }
 
 /// What is left must be taken by then.
-const LAST: Duration = Duration::from_secs(5);
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 /// Where a collector takes traces.
 const PATH: &str = "/v1/traces";
 
@@ -86,7 +86,7 @@ impl Otlp {
     /// # Errors
     /// It was not taken within five seconds.
     pub async fn finish(self) -> Result<(), OtlpError> {
-        let finishing = move || self.0.processor.shutdown_with_timeout(LAST);
+        let finishing = move || self.0.processor.shutdown_with_timeout(FLUSH_TIMEOUT);
         let finished = tokio::task::spawn_blocking(finishing).await.map_err(|error| error.to_string());
         let finished = finished.and_then(|finished| finished.map_err(|error| error.to_string()));
         finished.map_err(|reason| OtlpError::Unsent { reason })
@@ -126,13 +126,13 @@ impl OtlpStart {
             BatchSpanProcessor::builder(exporter.map_err(|error| refused(&error.to_string()))?).build();
         processor.set_resource(&resource(service));
         let ids = SpanIds::seeded(seed.unwrap_or_else(entropy));
-        Ok(Otlp(Arc::new(Sends { processor, ids })))
+        Ok(Otlp(Arc::new(SpanSink { processor, ids })))
     }
 }
 
 fn resource(service: Option<String>) -> Resource {
-    let said = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty());
-    match service.filter(|_| !said) {
+    let is_set = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty());
+    match service.filter(|_| !is_set) {
         Some(name) => Resource::builder().with_service_name(name).build(),
         None => Resource::builder().build(),
     }

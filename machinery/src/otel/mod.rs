@@ -4,7 +4,7 @@
 //! use machinery::otel::{Otlp, SubscriberExt, SubscriberInitExt, registry};
 //!
 //! # async fn program() -> machinery::Result {
-//! let otlp = Otlp::to("http://127.0.0.1:4318").service("sites").start()?;      // or Otlp::from_env(), where operators say it
+//! let otlp = Otlp::to("http://127.0.0.1:4318").service("sites").start()?;      // or Otlp::from_env(), where operators attribute it
 //! registry().with(otlp.layer()).init();                                        // and whatever else your program logs with
 //! // … the plane, until it ends
 //! otlp.finish().await?;                                                        // what has not been sent yet
@@ -20,9 +20,9 @@
 //! It sends by HTTP without TLS: to a collector on the same machine, or in the same network. `OTEL_SERVICE_NAME`, `OTEL_RESOURCE_ATTRIBUTES`,
 //! `OTEL_EXPORTER_OTLP_HEADERS` and the limits of batches are as OpenTelemetry has them.
 
-mod building;
 mod export;
 mod layer;
+mod span;
 
 pub use export::{Otlp, OtlpError, OtlpStart};
 pub use layer::OtlpLayer;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinery_controllers::{Builder, Controller, Ended, LockKey, NameLocks, Reconcile, Request, Settings};
+use machinery_controllers::{
+    Builder, Controller, LockKey, NameLocks, Reconcile, Request, Settings, ShutdownReport,
+};
 use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
@@ -15,8 +17,8 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::ObjectType;
-use super::news::{chosen, news, owners};
-use super::running::Runs;
+use super::predicates::{deliver_finalizer_events, evaluate, owners};
+use super::tasks::TaskGuard;
 use crate::Error;
 
 /// Makes a controller of a plane: which types it listens to is all it is told. It runs until the plane is stopped.
@@ -30,21 +32,21 @@ pub struct PlaneController<Q: Request, S> {
     kind: Option<Kind>,
     builder: Builder<Q, S>,
     /// Tell the controller what it does not hear.
-    wakes: Vec<Box<Wake<Q, S>>>,
+    background: Vec<Box<Wake<Q, S>>>,
 }
 
 type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
-    pub(super) fn of_some(
+    pub(super) fn of_filtered(
         plane: &Plane,
         name: &str,
-        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
-        let builder = Controller::of_some(name, objects.informer(), news(is_news));
+        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate));
         let (name, kind) = (name.to_owned(), Some(objects.kind().clone()));
-        Ok(Self { plane: plane.clone(), name, kind, builder, wakes: Vec::new() })
+        Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
     }
 
     /// Runs for what the objects own, too.
@@ -62,12 +64,12 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ///
     /// # Errors
     /// As [`owning`](Self::owning).
-    pub fn owning_some<O: ObjectType>(
+    pub fn owning_filtered<O: ObjectType>(
         self,
-        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let owner = Kind::of::<K>()?;
-        self.watching(owners(owner, is_news))
+        self.watching(owners(owner, predicate))
     }
 
     /// Claims names: runs for what becomes of an object's locks, and for who waits when a name is free. One controller claims of these
@@ -81,7 +83,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ) -> Result<Self, PlaneError> {
         let (locks, owners) = (locks.clone(), self.plane.objects::<K>()?);
         self.builder = self.builder.owning(&L::plural(&()), locks.informer(), owners.kind());
-        self.wakes.push(Box::new(move |controller, stopping| {
+        self.background.push(Box::new(move |controller, stopping| {
             async move { locks.wake(&controller, owners.informer(), stopping).await }.boxed()
         }));
         Ok(self)
@@ -91,7 +93,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 impl<Q: Request> PlaneController<Q, Q> {
     pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
         let builder = Controller::of_requests(name);
-        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, wakes: Vec::new() }
+        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, background: Vec::new() }
     }
 }
 
@@ -102,10 +104,10 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
     pub fn watching<O: ObjectType, W: IntoIterator<Item = Q>>(
         mut self,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let others = self.plane.objects::<O>()?;
-        self.builder = self.builder.watching(others.kind().plural(), others.informer(), whom);
+        self.builder = self.builder.watching(others.kind().plural(), others.informer(), map_keys);
         Ok(self)
     }
 
@@ -113,14 +115,14 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ///
     /// # Errors
     /// As [`watching`](Self::watching).
-    pub fn watching_some<O: ObjectType, W: IntoIterator<Item = Q>>(
+    pub fn watching_filtered<O: ObjectType, W: IntoIterator<Item = Q>>(
         self,
-        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
-        let is_news = news(is_news);
+        let predicate = deliver_finalizer_events(predicate);
         self.watching(move |event: &Event<Arc<O>>| {
-            chosen(&is_news, event).then(|| whom(event)).into_iter().flatten()
+            evaluate(&predicate, event).then(|| map_keys(event)).into_iter().flatten()
         })
     }
 
@@ -129,9 +131,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         mut self,
         what: &str,
         objects: &Informer<O>,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.watching(what, objects, whom);
+        self.builder = self.builder.watching(what, objects, map_keys);
         self
     }
 
@@ -140,9 +142,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.watching_keyed(what, objects, whom);
+        self.builder = self.builder.watching_keyed(what, objects, map_keys);
         self
     }
 
@@ -151,9 +153,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.when_complete(what, objects, whom);
+        self.builder = self.builder.when_complete(what, objects, map_keys);
         self
     }
 
@@ -163,7 +165,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         mut self,
         run: impl FnOnce(Controller<Q, S>, CancellationToken) -> R + Send + Sync + 'static,
     ) -> Self {
-        self.wakes.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
+        self.background.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
         self
     }
 
@@ -189,29 +191,29 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// A setting makes no sense, or another controller of the plane has the name.
     pub fn build(self) -> Result<Controller<Q, S>, Error> {
         let controller = self.builder.build()?;
-        let shown = self.plane.shown();
-        shown.controller_metrics().watch(&controller)?;
-        shown.controller(self.kind.as_ref(), controller.diagnosed());
+        let registry = self.plane.registry();
+        registry.controller_metrics().watch(&controller)?;
+        registry.controller(self.kind.as_ref(), controller.diagnostics());
         Ok(controller)
     }
 
     /// The controller, and what is to run beside it.
-    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, Beside), Error> {
-        let (wakes, running) = (std::mem::take(&mut self.wakes), self.plane.controllers().clone());
+    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
+        let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
         let name = format!("the controller {}", self.name);
         let stopping = self.plane.stopping().child_token();
         let controller = self.build()?;
-        for wake in wakes {
-            running.spawn(&name, wake(controller.clone(), stopping.clone()));
+        for task in background {
+            running.spawn(&name, task(controller.clone(), stopping.clone()));
         }
-        Ok((controller, Beside { _ends: stopping.drop_guard(), _runs: running.enter(&name) }))
+        Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
     }
 
     /// Reconciles until the plane is stopped. Dropping the future drops what is under way.
     ///
     /// # Errors
     /// A setting makes no sense, or what it listens to does not come, or has ended.
-    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<Ended<Q>, Error> {
+    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<ShutdownReport<Q>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         Ok(controller.run(reconcile, stopping).await?)
@@ -219,9 +221,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 }
 
 /// What runs beside a controller, as long as that does. Whoever stops the plane waits for both.
-pub(super) struct Beside {
+pub(super) struct BackgroundTasks {
     _ends: DropGuard,
-    _runs: Runs,
+    _runs: TaskGuard,
 }
 
 impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {

@@ -14,8 +14,8 @@ use super::error::PlaneError;
 use super::kinds::ObjectType;
 
 /// A definition takes a moment until it is served.
-const PATIENCE: Duration = Duration::from_secs(30);
-const BETWEEN: Duration = Duration::from_millis(100);
+const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Writes the definition of a kind where it is not, and waits until it is served. One that is there stays as it is.
 pub(super) async fn define<K: ObjectType + CustomResourceExt>(
@@ -42,15 +42,15 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
         Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
         Err(why) => return Err(PlaneError::Definition { kind: kind.to_string(), why }),
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + SERVED_TIMEOUT;
     loop {
         match objects.list(one.clone()).await {
             Ok(_) => return Ok(()),
-            Err(_) if Instant::now() < until => sleep(BETWEEN).await,
+            Err(_) if Instant::now() < until => sleep(POLL_INTERVAL).await,
             Err(why) => {
                 return Err(PlaneError::NotServed {
                     kind: kind.to_string(),
-                    seconds: PATIENCE.as_secs(),
+                    seconds: SERVED_TIMEOUT.as_secs(),
                     why,
                 });
             }

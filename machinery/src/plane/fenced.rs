@@ -9,12 +9,12 @@ use machinery_objects::{
 };
 
 /// A writer all of whose writes rest on a fence, besides those that they are told.
-pub(super) struct Fenced<K> {
+pub(super) struct FencedWriter<K> {
     pub(super) writer: Arc<dyn Writer<K>>,
     pub(super) fence: Fence,
 }
 
-impl<K> Fenced<K> {
+impl<K> FencedWriter<K> {
     fn fence(&self, besides: Option<&Fence>) -> Fence {
         besides.map_or_else(|| self.fence.clone(), |besides| self.fence.clone().and(besides.clone()))
     }
@@ -25,7 +25,7 @@ impl<K> Fenced<K> {
 }
 
 #[async_trait]
-impl<K: Send + Sync + 'static> Writer<K> for Fenced<K> {
+impl<K: Send + Sync + 'static> Writer<K> for FencedWriter<K> {
     fn capabilities(&self) -> WriterCapabilities {
         self.writer.capabilities()
     }

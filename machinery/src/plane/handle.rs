@@ -16,14 +16,14 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::PlaneController;
-use super::end::Handle;
 use super::error::PlaneError;
-use super::kinds::{ObjectType, Part};
+use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
-use super::road::Road;
-use super::running::Running;
+use super::shutdown::Handle;
+use super::tasks::TaskGroup;
+use super::transport::Transport;
 use crate::Error;
-use crate::diagnostics::Shown;
+use crate::diagnostics::DiagnosticsRegistry;
 
 /// A control plane: its objects, one informer for each type of them that somebody reads, and what runs on top.
 ///
@@ -32,28 +32,28 @@ use crate::diagnostics::Shown;
 pub struct Plane(pub(super) Arc<Handle>);
 
 pub(super) struct Inner {
-    pub(super) road: Road,
+    pub(super) transport: Transport,
     objects: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
     /// Controllers first, then what they listen to.
-    pub(super) controllers: Running,
-    pub(super) informers: Running,
+    pub(super) controllers: TaskGroup,
+    pub(super) informers: TaskGroup,
     /// How long each step of its end may take.
-    pub(super) patience: Duration,
+    pub(super) timeout: Duration,
     /// Why it stopped by itself.
     pub(super) failed: Mutex<Option<Error>>,
-    shown: Arc<Shown>,
+    registry: Arc<DiagnosticsRegistry>,
 }
 
 impl Plane {
-    pub(super) fn new(road: Road, patience: Duration) -> Self {
+    pub(super) fn new(transport: Transport, timeout: Duration) -> Self {
         Self(Arc::new(Handle(Arc::new(Inner {
-            road,
+            transport,
             objects: Mutex::default(),
-            controllers: Running::default(),
-            informers: Running::default(),
-            patience,
+            controllers: TaskGroup::default(),
+            informers: TaskGroup::default(),
+            timeout,
             failed: Mutex::default(),
-            shown: Arc::default(),
+            registry: Arc::default(),
         }))))
     }
 
@@ -62,7 +62,7 @@ impl Plane {
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
-        match self.there() {
+        match self.existing() {
             Some(objects) => Ok(objects),
             None => Ok(self.share(self.informer::<K>()?)?.0),
         }
@@ -88,23 +88,23 @@ impl Plane {
     /// As [`objects`](Self::objects), or somebody reads the type already.
     pub fn objects_with<K: ObjectType, X>(
         &self,
-        say: impl FnOnce(&mut informers::Builder<K>) -> X,
+        configure: impl FnOnce(&mut informers::Builder<K>) -> X,
     ) -> Result<(Objects<K>, X), PlaneError> {
-        let runs = || PlaneError::Runs { kind: K::plural(&()).into_owned() };
-        if self.there::<K>().is_some() {
-            return Err(runs());
+        let already_runs = || PlaneError::Runs { kind: K::plural(&()).into_owned() };
+        if self.existing::<K>().is_some() {
+            return Err(already_runs());
         }
         let mut informer = self.informer::<K>()?;
-        let said = say(&mut informer);
+        let configured = configure(&mut informer);
         match self.share(informer)? {
-            (objects, true) => Ok((objects, said)),
-            (_, false) => Err(runs()),
+            (objects, true) => Ok((objects, configured)),
+            (_, false) => Err(already_runs()),
         }
     }
 
-    fn there<K: ObjectType>(&self) -> Option<Objects<K>> {
-        let there = self.0.objects.lock().get(&TypeId::of::<K>()).cloned()?;
-        Some((*there.downcast::<Objects<K>>().ok()?).clone())
+    fn existing<K: ObjectType>(&self) -> Option<Objects<K>> {
+        let existing = self.0.objects.lock().get(&TypeId::of::<K>()).cloned()?;
+        Some((*existing.downcast::<Objects<K>>().ok()?).clone())
     }
 
     /// Runs an informer as the one of its type, unless there is one by now; and whether it does.
@@ -113,19 +113,19 @@ impl Plane {
         informer: informers::Builder<K>,
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
-        let (informer, writer) = (informer.build(), self.0.road.writer::<K>(&kind));
-        let ask = self.0.road.ask::<K>()?;
+        let (informer, writer) = (informer.build(), self.0.transport.writer::<K>(&kind));
+        let list_page = self.0.transport.list_page::<K>()?;
         let mut all = self.0.objects.lock();
-        let there = all.get(&TypeId::of::<K>()).cloned();
-        if let Some(objects) = there.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
+        let existing = all.get(&TypeId::of::<K>()).cloned();
+        if let Some(objects) = existing.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
             return Ok(((*objects).clone(), false));
         }
         if self.0.informers.stopping().is_cancelled() {
             return Err(PlaneError::Stopped);
         }
         self.run_as(&informer_of(&kind.to_string()), |stopping| informer.run(stopping));
-        self.0.shown.informer(&kind, &informer);
-        let objects = Objects::new(kind, informer, writer, ask);
+        self.0.registry.informer(&kind, &informer);
+        let objects = Objects::new(kind, informer, writer, list_page);
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok((objects, true))
     }
@@ -135,7 +135,7 @@ impl Plane {
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
-        Ok(self.0.road.writer::<K>(&Kind::of::<K>()?))
+        Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
     }
 
     /// An informer of one's own, with a filter or indexes. Who makes it runs it: [`Plane::run_informer`] does.
@@ -143,7 +143,7 @@ impl Plane {
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
-        self.parts::<K, K>()
+        self.partial_informer::<K, K>()
     }
 
     /// Keyed informers: of the objects that are under a key in which somebody has an interest. By one stream from a server of Machinery, and
@@ -156,27 +156,29 @@ impl Plane {
         by: InterestBy,
         key_of: impl Fn(&K) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, K>, PlaneError> {
-        self.keyed_parts::<K, K, F>(by, key_of)
+        self.keyed_partial_informers::<K, K, F>(by, key_of)
     }
 
     /// An informer of a part of each object: a type that has some of the fields, and is all that is kept.
     ///
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow.
-    pub fn parts<K: ObjectType, P: Part>(&self) -> Result<informers::Builder<P>, PlaneError> {
-        Ok(self.0.road.informer(Kind::of::<K>()?))
+    pub fn partial_informer<K: ObjectType, P: PartialObject>(
+        &self,
+    ) -> Result<informers::Builder<P>, PlaneError> {
+        Ok(self.0.transport.informer(Kind::of::<K>()?))
     }
 
     /// Keyed informers of a part of each object.
     ///
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow.
-    pub fn keyed_parts<K: ObjectType, P: Part, F: Text>(
+    pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: Text>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, P>, PlaneError> {
-        Ok(self.0.road.keyed_informers(Kind::of::<K>()?, by, key_of))
+        Ok(self.0.transport.keyed_informers(Kind::of::<K>()?, by, key_of))
     }
 
     /// Runs an informer for as long as the plane runs, and shows it under a name: in metrics, on pages, and in whether the plane is ready.
@@ -184,7 +186,7 @@ impl Plane {
     /// # Errors
     /// Another one has the name.
     pub fn run_informer<T: Object>(&self, name: &str, informer: &Informer<T>) -> Result<(), PlaneError> {
-        self.0.shown.own_informer(name, informer)?;
+        self.0.registry.own_informer(name, informer)?;
         self.run_as(&informer_of(name), |stopping| informer.run(stopping));
         Ok(())
     }
@@ -199,7 +201,7 @@ impl Plane {
         name: &str,
         informers: &KeyedInformers<F, T>,
     ) -> Result<(), PlaneError> {
-        self.0.shown.keyed(name, informers)?;
+        self.0.registry.keyed(name, informers)?;
         self.run_as(&format!("the keyed informers {name}"), |stopping| informers.run(stopping));
         Ok(())
     }
@@ -227,7 +229,7 @@ impl Plane {
         &self,
         name: &str,
     ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
-        self.controller_of_some(name, |_| true)
+        self.controller_filtered(name, |_| true)
     }
 
     /// The same, but events of these objects for which the function says no make no run: [`changed`](crate::changed) makes such functions.
@@ -235,12 +237,12 @@ impl Plane {
     ///
     /// # Errors
     /// As [`controller`](Self::controller).
-    pub fn controller_of_some<K: ObjectType>(
+    pub fn controller_filtered<K: ObjectType>(
         &self,
         name: &str,
-        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
-        PlaneController::of_some(self, name, is_news)
+        PlaneController::of_filtered(self, name, predicate)
     }
 
     /// A controller of requests that are no objects: of racks, of networks, of whatever several objects have in common. Each key is a subject
@@ -253,15 +255,15 @@ impl Plane {
     #[cfg(feature = "embedded")]
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
-        match &self.0.road {
-            Road::Embedded { server, .. } => Some(server),
+        match &self.0.transport {
+            Transport::Embedded { server, .. } => Some(server),
             #[cfg(feature = "kube")]
-            Road::Cluster { .. } => None,
+            Transport::Cluster { .. } => None,
         }
     }
 
     /// Runs something beside the rest, as a controller: it must end when [`Plane::stopping`] is cancelled. If it ends with an error, or panics,
-    /// the plane stops, and whoever waits in [`Plane::until_signal`] has that error.
+    /// the plane stops, and whoever waits in [`Plane::shutdown_on_signal`] has that error.
     ///
     /// It should hold no clone of the plane: with one the plane does not end by being dropped.
     #[track_caller]
@@ -290,18 +292,18 @@ impl Plane {
         &self,
         address: std::net::SocketAddr,
     ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
-        crate::diagnostics::listen(self.0.shown.clone(), address, &self.0.informers).await
+        crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
     }
 
     /// Adds numbers of one's own to the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.shown.register(metrics);
+        self.0.registry.register(metrics);
     }
 
     /// The page `/metrics`, for whoever shows it on a socket of one's own: all there is to count, as OpenMetrics has it.
     #[must_use]
     pub fn metrics(&self) -> String {
-        self.0.shown.metrics()
+        self.0.registry.metrics()
     }
 
     /// Cancelled when the plane stops.
@@ -310,16 +312,16 @@ impl Plane {
         self.0.controllers.stopping()
     }
 
-    pub(super) fn controllers(&self) -> &Running {
+    pub(super) fn controllers(&self) -> &TaskGroup {
         &self.0.controllers
     }
 
-    pub(super) fn road(&self) -> &Road {
-        &self.0.road
+    pub(super) fn transport(&self) -> &Transport {
+        &self.0.transport
     }
 
-    pub(super) fn shown(&self) -> &Shown {
-        &self.0.shown
+    pub(super) fn registry(&self) -> &DiagnosticsRegistry {
+        &self.0.registry
     }
 }
 
@@ -329,6 +331,6 @@ fn informer_of(name: &str) -> String {
 
 impl fmt::Debug for Plane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Plane").field(&self.0.road).finish()
+        f.debug_tuple("Plane").field(&self.0.transport).finish()
     }
 }

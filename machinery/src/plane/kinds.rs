@@ -5,7 +5,7 @@ use machinery_objects::{KnownScope, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::begin::Begin;
+use super::builder::PlaneBuilder;
 
 /// A type whose objects a plane has: every type of kube is one.
 pub trait ObjectType:
@@ -26,21 +26,21 @@ impl<K> ObjectType for K where
 
 /// A type that objects of some kind are read as: they themselves, or a part of them, whose other fields are skipped and take no memory.
 /// [`Meta`](crate::kube::Meta) and [`Identity`](crate::kube::Identity) are metadata for such types.
-pub trait Part: Object + DeserializeOwned {}
+pub trait PartialObject: Object + DeserializeOwned {}
 
-impl<P: Object + DeserializeOwned> Part for P {}
+impl<P: Object + DeserializeOwned> PartialObject for P {}
 
 /// Types that bring their definition, several at once: `(Host, HostName)`.
 pub trait Kinds {
     #[doc(hidden)]
-    fn add(begin: Begin) -> Begin;
+    fn add(builder: PlaneBuilder) -> PlaneBuilder;
 }
 
 macro_rules! kinds {
     ($($kind:ident)*) => {
         impl<$($kind: ObjectType + CustomResourceExt),*> Kinds for ($($kind,)*) {
-            fn add(begin: Begin) -> Begin {
-                begin$(.kind::<$kind>())*
+            fn add(builder: PlaneBuilder) -> PlaneBuilder {
+                builder$(.kind::<$kind>())*
             }
         }
     };

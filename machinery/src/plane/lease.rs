@@ -9,16 +9,16 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use machinery_controllers::{
-    Controller, ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Request, RunError,
-    Term,
+    Controller, ElectionConfig, ElectionConfigError, Elector, Lease, Reconcile, Request, RunError,
+    ShutdownReport, Term,
 };
 use machinery_objects::ListWatch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::controller::{Beside, PlaneController};
+use super::controller::{BackgroundTasks, PlaneController};
 use super::handle::Plane;
-use super::road::Road;
+use super::transport::Transport;
 use crate::Error;
 
 impl Plane {
@@ -27,22 +27,22 @@ impl Plane {
     /// # Errors
     /// The first thing that makes no sense in what it is told.
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
-        let elector = match self.road() {
+        let elector = match self.transport() {
             #[cfg(feature = "embedded")]
-            Road::Embedded { server, .. } => {
-                let leases = server.handle_of::<Lease>(Lease::kind(), super::road::identity());
+            Transport::Embedded { server, .. } => {
+                let leases = server.handle_of::<Lease>(Lease::kind(), super::transport::identity());
                 let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
             #[cfg(feature = "kube")]
-            Road::Cluster { client, server } => {
+            Transport::Cluster { client, server } => {
                 let leases =
                     machinery_kube::Remote::<Lease>::new(client.clone(), Lease::kind(), server.clone());
                 let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
         }?;
-        self.shown().elector(&elector);
+        self.registry().elector(&elector);
         Ok(elector)
     }
 
@@ -71,17 +71,18 @@ impl Plane {
     ///
     /// # Errors
     /// A setting makes no sense, two have one name, the candidate stands already, or what a controller listens to does not come, or has ended.
-    pub fn lead<I: IntoIterator<Item = Led>>(
+    pub fn lead<I: IntoIterator<Item = LedController>>(
         &self,
         elector: &Elector,
         led: I,
-    ) -> impl Future<Output = Result<Option<Vec<LedEnded>>, Error>> + Send + use<I> {
+    ) -> impl Future<Output = Result<Option<Vec<LedShutdownReport>>, Error>> + Send + use<I> {
         let (elector, stopping) = (elector.clone(), self.stopping().clone());
-        let led: Vec<Led> = led.into_iter().collect();
+        let led: Vec<LedController> = led.into_iter().collect();
         async move {
-            let begun: Result<Vec<Begun>, Error> = led.into_iter().map(|led| (led.begin)()).collect();
-            let begun = Arc::new(begun?);
-            let work = move |term: Term| together(begun.clone(), term);
+            let started: Result<Vec<StartedController>, Error> =
+                led.into_iter().map(|led| (led.start)()).collect();
+            let started = Arc::new(started?);
+            let work = move |term: Term| run_together(started.clone(), term);
             Ok(elector.lead(work, stopping).await?.transpose()?)
         }
     }
@@ -89,33 +90,37 @@ impl Plane {
 
 /// A controller that runs while a candidate leads, made by [`PlaneController::led`] for [`Plane::lead`].
 #[must_use = "it does nothing before it is led"]
-pub struct Led {
+pub struct LedController {
     name: String,
-    begin: Box<dyn FnOnce() -> Result<Begun, Error> + Send>,
+    start: Box<dyn FnOnce() -> Result<StartedController, Error> + Send>,
 }
 
 /// How a controller that was led ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LedEnded {
+pub struct LedShutdownReport {
     /// Which.
     pub name: String,
     /// Keys whose run was dropped, as it did not end in time.
     pub dropped: Vec<String>,
 }
 
-struct Begun {
-    run: Box<RunIn>,
-    _beside: Beside,
+struct StartedController {
+    run: Box<RunTerm>,
+    _beside: BackgroundTasks,
 }
 
 /// One term of a controller, until the token is cancelled.
-type RunIn = dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedEnded, RunError>> + Send + Sync;
+type RunTerm =
+    dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedShutdownReport, RunError>> + Send + Sync;
 
 /// Who ends ends all.
-async fn together(begun: Arc<Vec<Begun>>, term: Term) -> Result<Vec<LedEnded>, RunError> {
+async fn run_together(
+    started: Arc<Vec<StartedController>>,
+    term: Term,
+) -> Result<Vec<LedShutdownReport>, RunError> {
     let stopping = term.token().child_token();
-    let all = begun.iter().map(|one| {
+    let all = started.iter().map(|one| {
         let run = (one.run)(term.clone(), stopping.clone());
         async {
             let ended = run.await;
@@ -128,23 +133,26 @@ async fn together(begun: Arc<Vec<Begun>>, term: Term) -> Result<Vec<LedEnded>, R
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// For [`Plane::lead`]. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
-    pub fn led<R: Reconcile<S>>(self, reconcile: impl Fn(&Term) -> R + Send + Sync + 'static) -> Led {
+    pub fn led<R: Reconcile<S>>(
+        self,
+        reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
+    ) -> LedController {
         let name = self.name().to_owned();
-        let begin = move || {
+        let start = move || {
             let (controller, beside) = self.split()?;
             let reconcile = Arc::new(reconcile);
             let run = move |term: Term, stopping: CancellationToken| {
                 let (controller, reconcile) = (controller.clone(), reconcile.clone());
                 async move {
-                    let ended = run_in(&controller, &term, &*reconcile, stopping).await.transpose()?;
+                    let ended = run_term(&controller, &term, &*reconcile, stopping).await.transpose()?;
                     let dropped = ended.iter().flat_map(|ended| &ended.dropped).map(ToString::to_string);
-                    Ok(LedEnded { name: controller.name().into(), dropped: dropped.collect() })
+                    Ok(LedShutdownReport { name: controller.name().into(), dropped: dropped.collect() })
                 }
                 .boxed()
             };
-            Ok(Begun { run: Box::new(run), _beside: beside })
+            Ok(StartedController { run: Box::new(run), _beside: beside })
         };
-        Led { name, begin: Box::new(begin) }
+        LedController { name, start: Box::new(start) }
     }
 
     /// Reconciles while it leads, term after term, until the plane is stopped; the Lease is given back then. What it reads stays warm between
@@ -159,33 +167,33 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self,
         elector: &Elector,
         reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
-    ) -> Result<Option<Ended<Q>>, Error> {
+    ) -> Result<Option<ShutdownReport<Q>>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         let reconcile = Arc::new(reconcile);
         let work = move |term: Term| {
             let (controller, reconcile) = (controller.clone(), reconcile.clone());
-            async move { run_in(&controller, &term, &*reconcile, term.token().clone()).await }
+            async move { run_term(&controller, &term, &*reconcile, term.token().clone()).await }
         };
         Ok(elector.lead(work, stopping).await?.flatten().transpose()?)
     }
 }
 
 /// So long until it is looked again whether a run of the last term has returned, that could not be dropped.
-const AGAIN: Duration = Duration::from_millis(50);
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
 /// One term of a controller. `None` is that it was dropped, as another may lead.
-async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
+async fn run_term<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     controller: &Controller<Q, S>,
     term: &Term,
     reconcile: &(impl Fn(&Term) -> R + Send + Sync),
     stopping: CancellationToken,
-) -> Option<Result<Ended<Q>, RunError>> {
+) -> Option<Result<ShutdownReport<Q>, RunError>> {
     let runs = async {
         loop {
             match controller.run(reconcile(term), stopping.clone()).await {
                 // Stopped meanwhile, it ends well the next time round.
-                Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(AGAIN)).await),
+                Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(RETRY_DELAY)).await),
                 ended => return ended,
             }
         }
@@ -193,8 +201,8 @@ async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     term.within(runs).await
 }
 
-impl fmt::Debug for Led {
+impl fmt::Debug for LedController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Led").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("LedController").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -4,16 +4,16 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_controllers::Shows;
+use machinery_controllers::WriteTracker;
 use machinery_informers::{Informer, Snapshot};
 use machinery_objects::{
     Deleted, Deletion, Fence, Filter, Kind, ListError, Object, ObjectKey, ObjectRef, Patch, Preconditions,
     Uid, WriteError, WriteToken, Writer, Written,
 };
 
-use super::asked::{Ask, all};
-use super::fenced::Fenced;
+use super::fenced::FencedWriter;
 use super::kinds::ObjectType;
+use super::live_list::{ListPage, list_all};
 
 /// The objects of one type: read as the informer has them, written where they are.
 ///
@@ -23,7 +23,7 @@ pub struct Objects<K> {
     kind: Kind,
     informer: Informer<K>,
     writer: Arc<dyn Writer<K>>,
-    ask: Arc<Ask<K>>,
+    list_page: Arc<ListPage<K>>,
 }
 
 impl<K: ObjectType> Objects<K> {
@@ -31,9 +31,9 @@ impl<K: ObjectType> Objects<K> {
         kind: Kind,
         informer: Informer<K>,
         writer: Arc<dyn Writer<K>>,
-        ask: Arc<Ask<K>>,
+        list_page: Arc<ListPage<K>>,
     ) -> Self {
-        Self { kind, informer, writer, ask }
+        Self { kind, informer, writer, list_page }
     }
 
     /// What they are.
@@ -60,7 +60,7 @@ impl<K: ObjectType> Objects<K> {
     /// # Errors
     /// As [`ListWatch::list`](machinery_objects::ListWatch::list).
     pub async fn list(&self, filter: &Filter) -> Result<Vec<Arc<K>>, ListError> {
-        all(&*self.ask, filter).await
+        list_all(&*self.list_page, filter).await
     }
 
     /// Which object that is, for notes about it.
@@ -76,12 +76,12 @@ impl<K: ObjectType> Objects<K> {
     }
 
     /// The same objects, written only as long as a fence holds: that of a [`Term`](machinery_controllers::Term::fence), of a
-    /// [`Held`](machinery_controllers::Held::fence) name, or of both, one after the other. If it does not hold a write is
+    /// [`HeldLock`](machinery_controllers::HeldLock::fence) name, or of both, one after the other. If it does not hold a write is
     /// [`Conflict::Fence`](machinery_objects::Conflict::Fence). A server that holds no fences is sent nothing: each write is
     /// [`SourceError::Unsupported`](machinery_objects::SourceError::Unsupported).
     #[must_use]
     pub fn fenced(&self, fence: &Fence) -> Self {
-        let writer = Arc::new(Fenced { writer: self.writer.clone(), fence: fence.clone() });
+        let writer = Arc::new(FencedWriter { writer: self.writer.clone(), fence: fence.clone() });
         Self { writer, ..self.clone() }
     }
 
@@ -171,16 +171,21 @@ impl<K: ObjectType> Objects<K> {
     }
 }
 
-impl<K: ObjectType> Shows for Objects<K> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.informer.reached(token, patience).await.is_ok()
+impl<K: ObjectType> WriteTracker for Objects<K> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.informer.reached(token, timeout).await.is_ok()
     }
 }
 
 impl<K> Clone for Objects<K> {
     fn clone(&self) -> Self {
-        let Self { kind, informer, writer, ask } = self;
-        Self { kind: kind.clone(), informer: informer.clone(), writer: writer.clone(), ask: ask.clone() }
+        let Self { kind, informer, writer, list_page } = self;
+        Self {
+            kind: kind.clone(),
+            informer: informer.clone(),
+            writer: writer.clone(),
+            list_page: list_page.clone(),
+        }
     }
 }
 

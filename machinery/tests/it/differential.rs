@@ -2,8 +2,8 @@
 //! come to the same state.
 
 use crate::samples::apps::App;
-use crate::samples::beside::same_under;
-use crate::samples::places::Place;
+use crate::samples::servers::TestServer;
+use crate::samples::side_by_side::same_under;
 use machinery::apiserver::{ApiServer, Identity, KindOf};
 use machinery::kube::kube_client::Client;
 use machinery::store::{Memory, Options};
@@ -17,7 +17,7 @@ async fn a_controller_and_one_of_kube_runtime_come_to_the_same_state() {
         let server = ApiServer::builder(Memory::new(Options::default()));
         let server = Arc::new(server.kind(KindOf::<App>::new()).start().await.unwrap());
         let client = Client::new(server.service(Identity::admin()), "default");
-        same_under(seed, client, &Place::Here(server.clone())).await;
+        same_under(seed, client, &TestServer::Here(server.clone())).await;
         server.stop().await;
     }
 }

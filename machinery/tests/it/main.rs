@@ -2,16 +2,16 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
-mod chosen;
 mod crashes;
 mod differential;
-mod ends;
 mod fences;
 mod hosts;
-mod leads;
+mod led_controllers;
 #[cfg(feature = "otel")]
 mod otel;
 mod pages;
 mod planes;
+mod predicates;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod shutdown;

@@ -25,7 +25,7 @@ thread_local! {
 
 /// A span as it came.
 #[derive(Clone, Debug, PartialEq)]
-struct Came {
+struct ReceivedSpan {
     name: String,
     trace: String,
     span: String,
@@ -33,7 +33,7 @@ struct Came {
 }
 
 /// Takes spans until it is dropped.
-async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<Came>) {
+async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<ReceivedSpan>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (tells, told) = unbounded_channel();
@@ -46,7 +46,7 @@ async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<Came>) {
     (url, told)
 }
 
-async fn take(stream: TcpStream, tells: UnboundedSender<Came>) {
+async fn take(stream: TcpStream, tells: UnboundedSender<ReceivedSpan>) {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut length, mut first) = (String::new(), 0, None);
@@ -74,7 +74,7 @@ async fn take(stream: TcpStream, tells: UnboundedSender<Came>) {
                         .collect()
                 });
                 let name = String::from_utf8(parts(span, 5).next().unwrap().to_vec()).unwrap();
-                let _ = tells.send(Came { name, trace, span: id, parent });
+                let _ = tells.send(ReceivedSpan { name, trace, span: id, parent });
             }
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();

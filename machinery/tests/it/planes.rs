@@ -194,7 +194,7 @@ async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
     for panics in [true, false] {
         let plane = machinery::embedded().start().await.unwrap();
         plane.spawn(async move { if panics { panic!("on purpose") } else { Err("on purpose".into()) } });
-        let error = plane.until_signal().await.unwrap_err().to_string();
+        let error = plane.shutdown_on_signal().await.unwrap_err().to_string();
         assert!(error.contains("on purpose"), "{error}");
     }
 }
@@ -327,12 +327,12 @@ async fn what_is_noted_is_an_event() {
 /// What is kept of a host.
 #[derive(machinery::serde::Deserialize)]
 #[serde(crate = "machinery::serde")]
-struct Place {
+struct HostRack {
     metadata: machinery::kube::Identity,
     spec: HostSpec,
 }
 
-impl machinery::objects::Object for Place {
+impl machinery::objects::Object for HostRack {
     fn key(&self) -> machinery::objects::ObjectKey {
         self.metadata.key.clone()
     }
@@ -348,11 +348,13 @@ impl machinery::objects::Object for Place {
 
 async fn parts(plane: &machinery::Plane) {
     let hosts = plane.objects::<Host>().unwrap();
-    let all = plane.parts::<Host, Place>().unwrap().build();
+    let all = plane.partial_informer::<Host, HostRack>().unwrap().build();
     plane.run_informer("places", &all).unwrap();
     let by = InterestBy::Field("spec.rack".into());
-    let keyed =
-        plane.keyed_parts::<Host, Place, _>(by, |place: &Place| Some(place.spec.rack)).unwrap().build();
+    let keyed = plane
+        .keyed_partial_informers::<Host, HostRack, _>(by, |place: &HostRack| Some(place.spec.rack))
+        .unwrap()
+        .build();
     plane.run_keyed("places by rack", &keyed).unwrap();
     let _interest = keyed.acquire(7).unwrap();
     for (name, rack) in [("a", 7), ("b", 8)] {

@@ -41,14 +41,14 @@ fn port(namespace: &str, name: &str, wants: &str) -> Port {
 }
 
 #[derive(Clone)]
-struct Names {
+struct PortContext {
     ports: Objects<Port>,
     locks: NameLocks<String, PortName>,
     recorder: Recorder,
     term: Term,
 }
 
-async fn name(at: Names, port: Arc<Port>, run: Run) -> machinery::Result<Next> {
+async fn name(at: PortContext, port: Arc<Port>, run: Run) -> machinery::Result<Next> {
     let says = match at.locks.claim(&*port, &port.spec.name).await? {
         Claim::Held(held) => {
             run.wrote(held.token(), at.locks.informer());
@@ -81,7 +81,7 @@ async fn a_controller_leads_claims_notes_and_is_seen() {
         let (all, stands) = (ports.clone(), elector.clone());
         let reconcile = move |term: &Term| {
             let (ports, locks, recorder) = (all.clone(), locks.clone(), recorder.clone());
-            with(Names { ports, locks, recorder, term: term.clone() }, name)
+            with(PortContext { ports, locks, recorder, term: term.clone() }, name)
         };
         let tasks = TaskTracker::new();
         let running = tasks.spawn(async move { controller.run_leading(&stands, reconcile).await });

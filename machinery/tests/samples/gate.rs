@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum CrashPoint {
     Before,
     After,
 }
@@ -22,12 +22,12 @@ pub(crate) enum Side {
 #[derive(Default)]
 pub(crate) struct Gate {
     effects: AtomicUsize,
-    crash_at: Option<(usize, Side)>,
+    crash_at: Option<(usize, CrashPoint)>,
     pub(crate) crashed: SetOnce<()>,
 }
 
 impl Gate {
-    pub(crate) fn crashing(at: (usize, Side)) -> Arc<Self> {
+    pub(crate) fn crashing(at: (usize, CrashPoint)) -> Arc<Self> {
         Arc::new(Self { crash_at: Some(at), ..Self::default() })
     }
 
@@ -40,11 +40,11 @@ impl Gate {
             return pending().await;
         }
         let nth = self.effects.fetch_add(1, SeqCst) + 1;
-        if self.crash_at == Some((nth, Side::Before)) {
+        if self.crash_at == Some((nth, CrashPoint::Before)) {
             return self.crash().await;
         }
         let done = effect.await;
-        if self.crash_at == Some((nth, Side::After)) {
+        if self.crash_at == Some((nth, CrashPoint::After)) {
             return self.crash().await;
         }
         done
@@ -85,13 +85,13 @@ impl Outside {
     }
 }
 
-pub(crate) struct Gated<K> {
+pub(crate) struct GatedWriter<K> {
     pub(crate) inner: Arc<dyn Writer<K>>,
     pub(crate) gate: Arc<Gate>,
 }
 
 #[async_trait]
-impl<K: Send + Sync + 'static> Writer<K> for Gated<K> {
+impl<K: Send + Sync + 'static> Writer<K> for GatedWriter<K> {
     fn capabilities(&self) -> WriterCapabilities {
         self.inner.capabilities()
     }

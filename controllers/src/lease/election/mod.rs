@@ -3,10 +3,10 @@
 //! Nothing here has a clock, a lock or a socket. Times of others are never compared: of a record one knows when one saw it first, by
 //! one's own clock, and from then on its holder has as long as it says.
 
-mod answers;
+mod actions;
 mod jitter;
-mod orders;
-mod says;
+mod messages;
+mod responses;
 mod step;
 
 #[cfg(test)]
@@ -14,5 +14,5 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub(super) use says::{Change, Input, Now, Order, Trouble};
+pub(super) use messages::{Action, ElectionProblem, ElectionTime, Input, LeadershipChange};
 pub(super) use step::{Election, Role};

@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use machinery_objects::{ListError, ResourceVersion, SourceError, Uid, WriteError};
 
 use super::jitter::Jitter;
-use super::says::{Change, Input, Loss, Now, Output, Trouble};
-use crate::lease::record::Record;
+use super::messages::{ElectionProblem, ElectionTime, Input, LeadershipChange, Loss, Output};
+use crate::lease::record::LeaseRecord;
 use crate::lease::{ElectionConfig, ElectionCounts, Lease};
 
 /// One candidate: what it knows of the Lease, and what it is.
@@ -18,18 +18,18 @@ use crate::lease::{ElectionConfig, ElectionCounts, Lease};
 pub(crate) struct Election {
     pub(super) config: ElectionConfig,
     pub(super) role: Role,
-    pub(super) sight: Option<Sight>,
-    pub(super) known: Known,
-    pub(super) tried: Option<Tried>,
+    pub(super) observed: Option<ObservedLease>,
+    pub(super) known: LeaseKnowledge,
+    pub(super) tried: Option<AttemptedWrite>,
     /// The time that was written last in this term, and when.
-    pub(super) stamped: Option<(Instant, Timestamp)>,
-    pub(super) asked: Option<Asked>,
+    pub(super) last_stamp: Option<(Instant, Timestamp)>,
+    pub(super) pending: Option<PendingRequest>,
     /// When something is to be asked again.
     pub(super) next: Instant,
     /// A write that failed, and was followed by a read at once.
-    pub(super) hurried: bool,
-    pub(super) change: Option<Change>,
-    pub(super) trouble: Option<Trouble>,
+    pub(super) reread_at_once: bool,
+    pub(super) change: Option<LeadershipChange>,
+    pub(super) problem: Option<ElectionProblem>,
     pub(super) counts: ElectionCounts,
     /// It is to end, by then at the latest.
     pub(super) leaving: Option<Instant>,
@@ -41,7 +41,7 @@ pub(crate) struct Election {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Role {
     /// It would lead.
-    Standing,
+    Candidate,
     Leading {
         uid: Uid,
         epoch: u64,
@@ -53,38 +53,38 @@ pub(crate) enum Role {
 }
 
 /// What was seen last.
-pub(crate) struct Sight {
+pub(crate) struct ObservedLease {
     pub(crate) lease: Arc<Lease>,
-    pub(crate) record: Record,
+    pub(crate) record: LeaseRecord,
     /// Since when, by the own clock.
     pub(crate) since: Instant,
 }
 
 /// Whether what was seen is what there is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum LeaseKnowledge {
     /// It has to be read.
-    No,
-    There,
-    NotThere,
+    Unread,
+    Present,
+    Absent,
 }
 
 /// What was written last, and perhaps not stored.
-pub(super) struct Tried {
+pub(super) struct AttemptedWrite {
     /// Over which version.
     pub(super) over: Option<ResourceVersion>,
-    pub(super) record: Record,
+    pub(super) record: LeaseRecord,
 }
 
 /// A request under way.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) what: What,
+pub(super) struct PendingRequest {
+    pub(super) kind: RequestKind,
     pub(super) at: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum RequestKind {
     Read,
     Take,
     Renew,
@@ -97,16 +97,16 @@ impl Election {
         let jitter = Jitter::new(config.seed);
         Self {
             config,
-            role: Role::Standing,
-            sight: None,
-            known: Known::No,
+            role: Role::Candidate,
+            observed: None,
+            known: LeaseKnowledge::Unread,
             tried: None,
-            stamped: None,
-            asked: None,
+            last_stamp: None,
+            pending: None,
             next: now,
-            hurried: false,
+            reread_at_once: false,
             change: None,
-            trouble: None,
+            problem: None,
             counts,
             leaving: None,
             reserved: None,
@@ -116,25 +116,25 @@ impl Election {
 
     /// Takes in what it is told, and says what to do. It is to be told the time when something is [due](Self::due), and as often as one
     /// likes.
-    pub(crate) fn step(&mut self, now: Now, input: Input) -> Output {
+    pub(crate) fn step(&mut self, now: ElectionTime, input: Input) -> Output {
         match input {
-            Input::Time => self.give_up(now.at),
+            Input::Tick => self.expire_request(now.at),
             Input::Read(read) => self.read(now.at, read),
             Input::Wrote(written) => self.wrote(now.at, written),
-            Input::Stand if self.role == Role::Lost => (self.role, self.next) = (Role::Standing, now.at),
-            Input::Stand => {}
-            Input::Leave => self.leaving = self.leaving.or(Some(now.at + self.config.renew_deadline)),
+            Input::Rejoin if self.role == Role::Lost => (self.role, self.next) = (Role::Candidate, now.at),
+            Input::Rejoin => {}
+            Input::Resign => self.leaving = self.leaving.or(Some(now.at + self.config.renew_deadline)),
         }
         if self.deadline().is_some_and(|deadline| deadline <= now.at) {
             self.lose(Loss::Late);
         }
-        let order = self.order(now);
-        Output { change: self.change.take(), order }
+        let action = self.next_action(now);
+        Output { change: self.change.take(), action }
     }
 
     /// When it is to be told the time, if nothing else comes before. Never, where it waits until something has ended.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let answer = self.asked.map(|asked| asked.at + self.patience());
+        let answer = self.pending.map(|pending| pending.at + self.response_timeout());
         let next = answer.or((self.role != Role::Lost).then_some(self.next));
         [next, self.deadline(), self.leaving].into_iter().flatten().min()
     }
@@ -143,12 +143,12 @@ impl Election {
         &self.role
     }
 
-    pub(crate) const fn sight(&self) -> Option<&Sight> {
-        self.sight.as_ref()
+    pub(crate) const fn observed(&self) -> Option<&ObservedLease> {
+        self.observed.as_ref()
     }
 
-    pub(crate) const fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+    pub(crate) const fn problem(&self) -> Option<&ElectionProblem> {
+        self.problem.as_ref()
     }
 
     pub(crate) const fn counts(&self) -> ElectionCounts {
@@ -161,7 +161,7 @@ impl Election {
     }
 
     /// How long an answer is waited for: so that there is time for another try.
-    fn patience(&self) -> Duration {
+    fn response_timeout(&self) -> Duration {
         self.config.renew_deadline / 2
     }
 
@@ -174,10 +174,10 @@ impl Election {
     }
 
     /// What is not answered in time has failed.
-    fn give_up(&mut self, now: Instant) {
-        match self.asked {
-            Some(Asked { at, .. }) if now < at + self.patience() => {}
-            Some(Asked { what: What::Read, .. }) => {
+    fn expire_request(&mut self, now: Instant) {
+        match self.pending {
+            Some(PendingRequest { at, .. }) if now < at + self.response_timeout() => {}
+            Some(PendingRequest { kind: RequestKind::Read, .. }) => {
                 self.read(now, Err(ListError::Source(SourceError::TimedOut)))
             }
             Some(_) => self.wrote(now, Err(WriteError::Source(SourceError::TimedOut))),
@@ -191,10 +191,10 @@ impl Election {
             (Loss::Late, Role::Leading { renewed, .. }) => Some(*renewed + self.config.lease_duration),
             _ => None,
         };
-        (self.role, self.known) = (Role::Lost, Known::No);
-        (self.asked, self.tried) = (None, None);
+        (self.role, self.known) = (Role::Lost, LeaseKnowledge::Unread);
+        (self.pending, self.tried) = (None, None);
         self.counts.lost += 1;
-        self.change = Some(Change::Lost(why));
+        self.change = Some(LeadershipChange::Lost(why));
     }
 
     pub(super) fn is_leaving(&self) -> bool {
@@ -202,7 +202,7 @@ impl Election {
     }
 
     /// It looks again when others do not.
-    pub(super) fn later(&mut self, now: Instant) {
-        (self.known, self.next) = (Known::No, now + self.jitter.of(self.config.retry_period));
+    pub(super) fn retry_later(&mut self, now: Instant) {
+        (self.known, self.next) = (LeaseKnowledge::Unread, now + self.jitter.of(self.config.retry_period));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinery_objects::{Conflict, Object, Uid, WriteError};
 
 use crate::lease::Lease;
-use crate::lease::election::says::Input;
+use crate::lease::election::messages::Input;
 
 /// One message to the store, or back.
 pub(super) enum Message {
@@ -58,6 +58,6 @@ impl Store {
     pub(super) fn holds(&self, (uid, epoch): &(Uid, u64)) -> bool {
         self.lease
             .as_ref()
-            .is_some_and(|lease| lease.of_uid().as_ref() == Some(uid) && lease.epoch() == Some(*epoch))
+            .is_some_and(|lease| lease.typed_uid().as_ref() == Some(uid) && lease.epoch() == Some(*epoch))
     }
 }

@@ -1,0 +1,203 @@
+//! A controller as metrics and diagnostics have it, whatever its types.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use machinery_objects::{WriteToken, Wrote};
+use machinery_workqueue::{Causes, SeenState};
+use serde_json::{Value, json};
+
+use super::handle::{Controller, Inner};
+use super::{Counts, Explanation, Phase};
+use crate::Request;
+
+/// A controller, whatever its types: for those who look at many. It keeps none alive.
+#[derive(Clone)]
+pub struct ControllerDiagnostics(Weak<dyn ObservedController>);
+
+/// What a controller of any type says of itself.
+pub(crate) trait ObservedController: Send + Sync {
+    #[cfg(feature = "prometheus")]
+    fn sample(&self, queues: &machinery_workqueue::Metrics) -> ControllerSample;
+    fn name(&self) -> &str;
+    fn overview(self: Arc<Self>) -> Value;
+    fn explain(self: Arc<Self>, key: &str) -> Option<Value>;
+}
+
+/// What metrics show.
+#[cfg(feature = "prometheus")]
+pub(crate) struct ControllerSample {
+    pub(crate) phase: Phase,
+    pub(crate) counts: Counts,
+    pub(crate) workers: usize,
+    pub(crate) running: usize,
+    pub(crate) stuck: usize,
+}
+
+impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
+    /// The same, whatever its types.
+    #[must_use]
+    pub fn diagnostics(&self) -> ControllerDiagnostics {
+        ControllerDiagnostics(self.observe())
+    }
+
+    pub(crate) fn observe(&self) -> Weak<dyn ObservedController> {
+        let inner: Arc<dyn ObservedController> = self.0.clone();
+        Arc::downgrade(&inner)
+    }
+}
+
+impl ControllerDiagnostics {
+    /// Its name, while it exists.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        Some(self.0.upgrade()?.name().to_owned())
+    }
+
+    /// How it is, as JSON: its phase, its counts, what runs, its queue.
+    #[must_use]
+    pub fn overview(&self) -> Option<Value> {
+        Some(self.0.upgrade()?.overview())
+    }
+
+    /// What is known of a key by its text: its last run, why, what came of it, what it waits for, and when it runs next. `None` if nothing is.
+    #[must_use]
+    pub fn explain(&self, key: &str) -> Option<Value> {
+        self.0.upgrade()?.explain(key)
+    }
+}
+
+impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
+    #[cfg(feature = "prometheus")]
+    fn sample(&self, queues: &machinery_workqueue::Metrics) -> ControllerSample {
+        let (phase, queue) = {
+            let now = self.lifecycle.lock();
+            (now.phase, now.queue.clone())
+        };
+        if let Some(queue) = queue {
+            // Names are another's only where two controllers have one, which was refused.
+            let _ = queues.watch(&*self.spec.name, &queue);
+        }
+        let busy = || self.workers.iter().map(|worker| worker.lock().as_ref().map(|busy| busy.is_stuck));
+        ControllerSample {
+            phase,
+            counts: self.counters.counts(),
+            workers: self.workers.len(),
+            running: busy().flatten().count(),
+            stuck: busy().flatten().filter(|is_stuck| *is_stuck).count(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn overview(self: Arc<Self>) -> Value {
+        let workers = self.workers.len();
+        let state = Controller(self).state();
+        let Counts { done, after, absent, failed, panicked, timed_out, dropped, .. } = state.counts;
+        let running = state.running.iter().map(|running| {
+            json!({ "object": running.key.to_string(), "seconds": seconds(running.time), "stuck": running.is_stuck })
+        });
+        json!({
+            "phase": phase(state.phase),
+            "workers": workers,
+            "waitsFor": state.waits_for,
+            "running": running.collect::<Vec<_>>(),
+            "runs": {
+                "done": done, "after": after, "absent": absent, "failed": failed, "panicked": panicked,
+                "timedOut": timed_out, "dropped": dropped,
+            },
+            "stuck": state.counts.stuck,
+            "impatient": state.counts.cache_timeouts,
+            "sourcePanics": state.counts.source_panics,
+            "untraced": state.counts.untraced,
+            "queue": state.queue.map(|queue| json!({
+                "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "held": queue.held,
+                "retries": queue.retries,
+            })),
+        })
+    }
+
+    fn explain(self: Arc<Self>, text: &str) -> Option<Value> {
+        let key = match self.spec.parse_key {
+            Some(parse_key) => parse_key(text)?,
+            None => self.find(text)?,
+        };
+        let Explanation { last, queued, running, held } = Controller(self).explain(&key);
+        if last.is_none() && queued.is_none() && running.is_none() && held.is_none() {
+            return None;
+        }
+        let last = last.map(|last| {
+            json!({
+                "secondsAgo": seconds(last.began.elapsed()),
+                "took": seconds(last.took),
+                "attempt": last.attempts,
+                "causes": causes(&last.causes),
+                "result": last.outcome.name(),
+                "says": last.outcome.to_string(),
+                "runs": last.runs,
+            })
+        });
+        let (next, causes_of_next) = match queued.as_ref().map(|seen| (seen.state, &seen.causes)) {
+            Some((SeenState::Ready, why)) => (Some(0.0), causes(why)),
+            Some((SeenState::Delayed { next }, why)) => (Some(seconds(next)), causes(why)),
+            Some((SeenState::Out { rerun }, _)) => (rerun.map(seconds), Vec::new()),
+            None => (None, Vec::new()),
+        };
+        Some(json!({
+            "object": text,
+            "last": last,
+            "runningSeconds": running.map(seconds),
+            "held": held.map(|held| json!({
+                "seconds": seconds(held.time),
+                "writes": held.writes.iter().map(write).collect::<Vec<_>>(),
+            })),
+            "failuresInARow": queued.map_or(0, |seen| seen.attempts),
+            "nextInSeconds": next,
+            "nextCauses": causes_of_next,
+        }))
+    }
+}
+
+impl<K: Request, S> Inner<K, S> {
+    /// The key that is shown so, among those of which something is known.
+    fn find(&self, text: &str) -> Option<K> {
+        // How a key is shown is not asked where workers wait.
+        let known = self.records.lock().keys();
+        let held = self.held.lock().keys().cloned().collect::<Vec<_>>();
+        let key = known.into_iter().chain(held).find(|key| key.to_string() == text);
+        let queue = self.lifecycle.lock().queue.clone();
+        key.or_else(|| queue?.list().into_iter().map(|seen| seen.key).find(|key| key.to_string() == text))
+    }
+}
+
+fn write(token: &WriteToken) -> String {
+    match &token.wrote {
+        Wrote::Stored(version) => format!("{} at {version}", token.key),
+        Wrote::Removed(_) => format!("that {} is gone", token.key),
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
+fn causes(causes: &Causes) -> Vec<String> {
+    causes.iter().map(|(cause, times)| format!("{} {} (×{times})", cause.what(), cause.detail())).collect()
+}
+
+const fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Idle => "idle",
+        Phase::Syncing => "syncing",
+        Phase::Working => "working",
+        Phase::Draining => "draining",
+    }
+}
+
+impl std::fmt::Debug for ControllerDiagnostics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("ControllerDiagnostics").field(&self.name()).finish()
+    }
+}

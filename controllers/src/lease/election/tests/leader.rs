@@ -1,0 +1,160 @@
+//! Who leads: how it goes on, and how it ends.
+
+use super::*;
+
+#[test]
+fn p14_who_leads_renews_without_reading_and_keeps_when_it_began() {
+    let mut harness = ElectionHarness::leading();
+    harness.at(1.0, Input::Tick, "rest until 2");
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.at(3.0, Input::Tick, "await");
+    harness.stored(2, "rest until 5");
+    harness.at(5.0, Input::Tick, "write over 2: me 0, acquired 0, renewed 5");
+    harness.stored(3, "rest until 7");
+    assert_eq!(
+        harness.election.counts(),
+        ElectionCounts { terms: 1, written: 3, ..ElectionCounts::default() }
+    );
+}
+
+#[test]
+fn p14_a_renewal_is_seen_whatever_the_clock_says() {
+    let mut harness = ElectionHarness::leading();
+    for (clock, at, expected) in [
+        (0.0, 2, "me 0, acquired 0, renewed 2"),
+        (0.0, 4, "me 0, acquired 0, renewed 4"),
+        (-1e9, 6, "me 0, acquired 0, renewed 6"),
+        (9.0, 8, "me 0, acquired 0, renewed 9"),
+        (8.0, 10, "me 0, acquired 0, renewed 11"),
+    ] {
+        harness.fixed_wall_clock = Some(clock);
+        harness.at(f64::from(at), Input::Tick, &format!("write over {}: {expected}", at / 2));
+        harness.stored(at / 2 + 1, &format!("rest until {}", at + 2));
+    }
+    // With the next term it is what the clock says.
+    harness.at(60.0, Input::Tick, "lost late; rest until ever");
+    let own = stored(harness.wrote.as_ref().unwrap(), 6);
+    harness.step(Input::Rejoin, "read");
+    harness.step(found(own), "write over 6: me 1, acquired 8, renewed 8");
+}
+
+#[test]
+fn p14_a_lease_whose_answer_was_lost_is_known_again() {
+    let mut harness = ElectionHarness::new();
+    harness.step(Input::Tick, "read");
+    harness.step(found(of(1, json!({}))), "write over 1: me 1, acquired 0, renewed 0");
+    harness.step(lost(), "rest until later");
+    // Not stored, or not yet: the same is written again, so that it is known whichever of the two is stored.
+    harness.reads_when_due(of(1, json!({})), "write over 1: me 1, acquired 0, renewed 0");
+    harness.step(refused(), "rest until later");
+    harness.at(9.0, Input::Tick, "read");
+    harness.finds_own(2, "write over 2: me 1, acquired 0, renewed 9");
+    harness.stored(3, "leads 1; rest until 11");
+}
+
+#[test]
+fn p14_an_answer_that_comes_too_late_makes_nobody_lead() {
+    let mut harness = ElectionHarness::new();
+    harness.step(Input::Tick, "read");
+    harness.step(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
+    harness.at = 10.0;
+    harness.stored(1, "rest until later");
+    harness.at(15.0, Input::Tick, "read");
+    harness.finds_own(1, "write over 1: me 0, acquired 0, renewed 15");
+    harness.stored(2, "leads 0; rest until 17");
+}
+
+#[test]
+fn p17_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
+    let mut harness = ElectionHarness::leading();
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.at(6.9, Input::Tick, "await");
+    harness.at(7.0, Input::Tick, "read");
+    harness.at(9.0, no_answer(), "read");
+    harness.at(9.9, Input::Tick, "await");
+    harness.at(10.0, Input::Tick, "lost late; rest until ever");
+    harness.at(60.0, Input::Tick, "rest until ever");
+    harness.step(Input::Rejoin, "read");
+    // Nobody took it, and it is one's own. But what was begun under the old epoch must not come under the new term.
+    harness.step(found(stored(harness.wrote.as_ref().unwrap(), 1)), "rest until later");
+}
+
+#[test]
+fn p17_a_term_is_counted_from_when_its_renewal_was_sent() {
+    let mut harness = ElectionHarness::leading();
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.at = 6.0;
+    harness.stored(2, "rest until 8");
+    harness.at(8.0, Input::Tick, "write over 2: me 0, acquired 0, renewed 8");
+    harness.at(11.9, Input::Tick, "await");
+    harness.at(12.0, Input::Tick, "lost late; rest until ever");
+}
+
+#[test]
+fn p17_who_was_stopped_past_its_lease_leads_no_more() {
+    let mut harness = ElectionHarness::leading();
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.at = 60.0;
+    harness.stored(2, "lost late; rest until ever");
+    let mut asleep = ElectionHarness::leading();
+    asleep.at(60.0, Input::Tick, "lost late; rest until ever");
+    let own = stored(asleep.wrote.as_ref().unwrap(), 1);
+    asleep.step(Input::Rejoin, "read");
+    asleep.step(found(own), "write over 1: me 1, acquired 60, renewed 60");
+    asleep.stored(2, "leads 1; rest until 62");
+}
+
+#[test]
+fn p17_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
+    let mut harness = ElectionHarness::leading();
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.step(lost(), "rest until 4");
+    harness.at(4.0, Input::Tick, "read");
+    harness.finds_own(2, "write over 2: me 0, acquired 0, renewed 4");
+    harness.step(lost(), "rest until 6");
+    harness.at(6.0, Input::Tick, "read");
+    harness
+        .step(found(stored(harness.wrote.as_ref().unwrap(), 3)), "write over 3: me 0, acquired 0, renewed 6");
+    harness.stored(4, "rest until 8");
+}
+
+#[test]
+fn p17_what_others_change_beside_is_no_loss_and_stays() {
+    let mut harness = ElectionHarness::leading();
+    let own = stored(harness.wrote.as_ref().unwrap(), 1);
+    harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+    harness.step(refused(), "read");
+    let ended = with(&stored(&own, 2), "/spec/preferredHolder", json!("other"));
+    harness.step(found(ended), "write over 2: me 0, acquired 0, renewed 2");
+    let written = serde_json::to_value(harness.wrote.as_ref().unwrap()).unwrap();
+    assert_eq!(written["spec"]["preferredHolder"], json!("other"));
+    // Who writes all the time must not make it ask all the time.
+    harness.step(refused(), "rest until 4");
+    harness.at(4.0, Input::Tick, "read");
+}
+
+#[test]
+fn p17_what_is_another_holders_is_lost() {
+    let own = stored(ElectionHarness::leading().wrote.as_ref().unwrap(), 2);
+    let deleting = with(&own, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
+    let another = with(&own, "/metadata/uid", json!("v"));
+    let counted = with(&own, "/spec/leaseTransitions", json!(1));
+    let somebody_of_this_name = with(&own, "/spec/renewTime", json!("1970-01-01T00:00:00.000001Z"));
+    for (there, expected) in [
+        (Some(others(2, 0)), "lost taken"),
+        (Some(another), "lost taken"),
+        (Some(counted), "lost taken"),
+        (Some(somebody_of_this_name), "lost taken"),
+        (Some(deleting), "lost gone"),
+        (None, "lost gone"),
+    ] {
+        let mut harness = ElectionHarness::leading();
+        harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
+        harness.step(refused(), "read");
+        let expected = format!("{expected}; rest until ever");
+        harness.step(Input::Read(Ok(there.clone().map(Arc::new))), &expected);
+        harness.step(Input::Rejoin, "read");
+        let again = if there.is_none() { "create me 0, acquired 2, renewed 2" } else { "rest until later" };
+        harness.step(Input::Read(Ok(there.map(Arc::new))), again);
+    }
+}

@@ -1,0 +1,243 @@
+//! Locks on names, as their users have them.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use futures::future::BoxFuture;
+use machinery_informers::{Index, Informer};
+use machinery_objects::{
+    Fence, Freshness, Kind, ListError, ListWatch, Object, ObjectKey, OwnerRef, Uid, Writer,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::counts::{LockCounters, LockCounts};
+use super::held_lock::token;
+use super::holder::{LockOwner, holder, is_held_by};
+use super::{Claim, HeldLock, LockError, LockHolder, LockKey, Waiters, name_of_key};
+
+/// Names that one owner has at a time: of hosts, of addresses, of ports.
+///
+/// A lock is an object that is called after the [key](LockKey). Creating it is the claim; its owner reference says whose it is, and its UID is
+/// the fence of what is written under it. Locks of owners that are gone go with them, as all that is owned does.
+///
+/// Cheap to clone. What it knows in memory is a cache, and who waits: a program that crashed has lost nothing.
+pub struct NameLocks<K, L>(pub(super) Arc<Inner<K, L>>);
+
+/// Of which kind locks and their owners are, and how locks are written.
+pub struct LockKinds<L> {
+    /// The kind of the locks.
+    pub kind: Kind,
+    /// The kind of those that have them.
+    pub owners: Kind,
+    /// Writes locks.
+    pub writer: Arc<dyn Writer<L>>,
+}
+
+/// Makes [`NameLocks`]. Begun by [`NameLocks::builder`].
+#[must_use = "a builder makes nothing until it is told to build"]
+pub struct LocksBuilder<K, L> {
+    kinds: LockKinds<L>,
+    informer: machinery_informers::Builder<L>,
+    get_lock: Box<GetLock<L>>,
+    make: Box<BuildLock<K, L>>,
+    namespace: Option<Arc<str>>,
+    waiters: usize,
+}
+
+type GetLock<L> = dyn Fn(ObjectKey) -> BoxFuture<'static, Result<Option<Arc<L>>, ListError>> + Send + Sync;
+type BuildLock<K, L> = dyn Fn(&K, &ObjectKey, OwnerRef) -> L + Send + Sync;
+
+pub(super) struct Inner<K, L> {
+    pub(super) kinds: LockKinds<L>,
+    pub(super) informer: Informer<L>,
+    pub(super) by_owner: Index<Uid>,
+    pub(super) waiters: Waiters<ObjectKey>,
+    pub(super) misnamed: AtomicUsize,
+    pub(super) counters: LockCounters,
+    get_lock: Box<GetLock<L>>,
+    make: Box<BuildLock<K, L>>,
+    namespace: Option<Arc<str>>,
+}
+
+/// So many may wait, unless it is said otherwise.
+const DEFAULT_WAITERS_LIMIT: usize = 1 << 16;
+
+impl<K: LockKey, L: Object> NameLocks<K, L> {
+    /// Locks that are read from a source, and made by a function: of the key, under this name, with this owner reference.
+    pub fn builder<S>(
+        kinds: LockKinds<L>,
+        source: Arc<dyn ListWatch<S>>,
+        make: impl Fn(&K, &ObjectKey, OwnerRef) -> L + Send + Sync + 'static,
+    ) -> LocksBuilder<K, L>
+    where
+        S: Into<Arc<L>> + Send + 'static,
+    {
+        let informer = Informer::builder(source.clone());
+        let get_lock = move |name: ObjectKey| -> BoxFuture<'static, _> {
+            let source = source.clone();
+            Box::pin(async move { Ok(source.get(&name, Freshness::Newest).await?.map(Into::into)) })
+        };
+        let (get_lock, make) = (Box::new(get_lock), Box::new(make));
+        LocksBuilder { kinds, informer, get_lock, make, namespace: None, waiters: DEFAULT_WAITERS_LIMIT }
+    }
+
+    /// Keeps the cache of locks up to date until the token is cancelled, and warns of each that is called after no key.
+    pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<K, L> {
+        let cache = self.0.informer.run(stopping.clone());
+        let locks = self.clone();
+        async move {
+            tokio::join!(cache, locks.warn_of_misnamed(stopping));
+        }
+    }
+
+    /// How many locks there are that are called after no key, while it [runs](Self::run): [`strays`](Self::strays) says which.
+    #[must_use]
+    pub fn misnamed(&self) -> usize {
+        self.0.misnamed.load(Relaxed)
+    }
+
+    /// The locks as they were not long ago: for [`Builder::owning`](crate::Builder::owning), so that owners run for their locks.
+    #[must_use]
+    pub fn informer(&self) -> &Informer<L> {
+        &self.0.informer
+    }
+
+    /// Who waits.
+    #[must_use]
+    pub fn waiters(&self) -> &Waiters<ObjectKey> {
+        &self.0.waiters
+    }
+
+    /// What has been done with them in this process.
+    #[must_use]
+    pub fn counts(&self) -> LockCounts {
+        self.0.counters.counts()
+    }
+
+    /// How they are, as long as they exist.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<super::LockSample> + Send + Sync + use<K, L> {
+        let inner = Arc::downgrade(&self.0);
+        move || {
+            let inner = inner.upgrade()?;
+            let (counts, waiters) = (inner.counters.counts(), inner.waiters.len());
+            let misnamed = inner.misnamed.load(Relaxed);
+            Some(super::LockSample { counts, waiters, misnamed, locks: inner.informer.read().len() })
+        }
+    }
+
+    /// The name of a lock, for an owner.
+    pub(super) fn name(&self, owner: &LockOwner, key: &K) -> Result<ObjectKey, LockError> {
+        let namespace = owner.namespace(&self.0.kinds.kind, self.0.namespace.as_deref())?;
+        let name = name_of_key(key)?;
+        ObjectKey::new(namespace, &name).map_err(|error| LockError::Key(error.into()))
+    }
+
+    /// A new lock, not written yet.
+    pub(super) fn make(&self, owner: &LockOwner, key: &K, name: &ObjectKey) -> Result<L, LockError> {
+        let lock = (self.0.make)(key, name, owner.reference(&self.0.kinds.owners));
+        if lock.key() == *name && is_held_by(&lock, owner) {
+            Ok(lock)
+        } else {
+            Err(LockError::Made { name: name.clone() })
+        }
+    }
+
+    /// The lock as the source has it now.
+    pub(super) async fn get_live(&self, name: &ObjectKey) -> Result<Option<Arc<L>>, LockError> {
+        Ok((self.0.get_lock)(name.clone()).await?)
+    }
+
+    /// Whose a lock is.
+    pub(super) fn claim_of(
+        &self,
+        owner: &LockOwner,
+        key: &K,
+        name: &ObjectKey,
+        lock: &L,
+    ) -> Result<Claim<K>, LockError> {
+        if is_held_by(lock, owner) {
+            return Ok(Claim::Held(self.held_lock(key.clone(), name, lock)?));
+        }
+        Ok(Claim::Taken(LockHolder {
+            owner: holder(lock),
+            is_deleting: lock.is_deleting(),
+            is_queued: false,
+        }))
+    }
+
+    pub(super) fn held_lock(&self, key: K, name: &ObjectKey, lock: &L) -> Result<HeldLock<K>, LockError> {
+        let unstamped = || LockError::Unstamped { name: name.clone() };
+        let uid = lock.uid().and_then(Uid::new).ok_or_else(unstamped)?;
+        let token = token(lock, name, &uid).ok_or_else(unstamped)?;
+        let LockKinds { kind, writer, .. } = &self.0.kinds;
+        let fence = Fence { kind: kind.clone(), key: name.clone(), uid, epoch: None, besides: None };
+        Ok(HeldLock { key, fence, has_fences: writer.capabilities().fences, token })
+    }
+}
+
+impl<K: LockKey, L: Object> LocksBuilder<K, L> {
+    /// Has the locks of owners without a namespace in this one.
+    pub fn namespace(mut self, namespace: &str) -> Self {
+        self.namespace = Some(namespace.into());
+        self
+    }
+
+    /// Lets so many wait for names. Whoever comes after them is told that it is not one of them. Default: 65 536.
+    pub fn waiters(mut self, limit: usize) -> Self {
+        self.waiters = limit;
+        self
+    }
+
+    /// Makes them. They are to be [run](NameLocks::run).
+    #[must_use]
+    pub fn build(self) -> NameLocks<K, L> {
+        let Self { kinds, mut informer, get_lock, make, namespace, waiters } = self;
+        let by_owner = informer.index(|lock: &L| holder(lock).map(|owner| owner.uid));
+        let (informer, waiters) = (informer.build(), Waiters::new(waiters));
+        NameLocks(Arc::new(Inner {
+            kinds,
+            informer,
+            by_owner,
+            waiters,
+            misnamed: AtomicUsize::default(),
+            counters: LockCounters::default(),
+            get_lock,
+            make,
+            namespace,
+        }))
+    }
+}
+
+impl<K, L> Clone for NameLocks<K, L> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K, L> fmt::Debug for NameLocks<K, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NameLocks")
+            .field("locks", &self.0.kinds.kind)
+            .field("owners", &self.0.kinds.owners)
+            .field("waiters", &self.0.waiters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<L> fmt::Debug for LockKinds<L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LockKinds")
+            .field("kind", &self.kind)
+            .field("owners", &self.owners)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<K, L> fmt::Debug for LocksBuilder<K, L> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LocksBuilder").field("kinds", &self.kinds).finish_non_exhaustive()
+    }
+}
