@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_kept_once() {
+    fn a_cause_name_is_interned_once() {
         let (one, other) = (interned("Host added"), interned(&["Host", "added"].join(" ")));
         assert!(std::ptr::eq(one, other));
         assert_ne!(interned("Host updated"), one);

@@ -43,7 +43,7 @@ impl ModelName {
 }
 
 #[test]
-fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
+fn a_waiter_that_saw_a_taken_name_is_notified_of_its_release() {
     model(|| {
         let name = ModelName::new(9);
         let look = |who| {
@@ -64,7 +64,7 @@ fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
 }
 
 #[test]
-fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
+fn a_claim_racing_a_release_leaves_no_waiter() {
     model(|| {
         let name = ModelName::new(9);
         name.look(1);
@@ -87,7 +87,7 @@ fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
 }
 
 #[test]
-fn of_two_who_come_for_the_last_place_one_gets_it() {
+fn the_last_wait_queue_position_is_given_once() {
     model(|| {
         let name = ModelName::new(1);
         let other = {

@@ -7,27 +7,27 @@
 //! # What it promises
 //!
 //! 1. **The same program runs on a server of its own and on a cluster**: only how the plane begins is another
-//!    (`the_same_controller_runs_on_both_roads`; on Kubernetes itself by `cargo xtask kubernetes`).
-//! 2. **One informer for a type**, whoever asks, from the first who does (`all_who_read_a_type_share_an_informer`), with the indexes that were said
-//!    before (`the_informer_that_all_share_has_what_was_said_before`). Whoever needs a part of each object keeps no more
-//!    (`a_part_of_each_object_is_kept_on_both_roads`).
-//! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`), each within a time; what does not is
-//!    named (`what_does_not_end_in_time_is_named`). One that is dropped leaves no task (`a_plane_that_is_dropped_leaves_no_task`).
+//!    (`the_same_controller_runs_on_both_transports`; on Kubernetes itself by `cargo xtask kubernetes`).
+//! 2. **One informer for a type**, whoever asks, from the first who does (`readers_of_a_type_share_one_informer`), with the indexes that were said
+//!    before (`a_configured_informer_is_shared_by_all_readers`). Whoever needs a part of each object keeps no more
+//!    (`partial_objects_are_cached_on_both_transports`).
+//! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_shuts_down_in_order`), each within a time; what does not is
+//!    named (`tasks_exceeding_the_shutdown_timeout_are_named`). One that is dropped leaves no task (`a_dropped_plane_leaves_no_task`).
 //! 4. **What it does can be seen**: metrics, whether it is well, and of each object why it ran last, what came of it and when it runs next
-//!    (`what_a_plane_does_can_be_seen`); and of leases, locks, informers and events (`leases_locks_recorders_and_informers_are_shown_and_counted`),
-//!    beside numbers of one's own (`numbers_of_ones_own_are_on_the_page`).
-//! 5. **Names are claimed on both roads**, and who waits for one runs when it is free (`names_are_claimed_on_both_roads`).
+//!    (`a_plane_exposes_metrics_health_and_explanations`); and of leases, locks, informers and events (`diagnostics_include_leases_locks_recorders_and_informers`),
+//!    beside numbers of one's own (`registered_metrics_are_on_the_page`).
+//! 5. **Names are claimed on both roads**, and who waits for one runs when it is free (`names_are_claimed_on_both_transports`).
 //! 6. **A controller runs where one leads**, and what it wrote under the fence of a term that is over is refused by a server that holds fences
-//!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`). Several under one Lease begin and end together, and begin anew
-//!    with the next term, on warm caches (`two_planes_take_turns_with_all_their_controllers`,
-//!    `who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_next_term`).
+//!    (`a_led_controller_writes_under_the_fence_of_its_term`). Several under one Lease begin and end together, and begin anew
+//!    with the next term, on warm caches (`two_planes_hand_over_all_controllers_of_a_lease`,
+//!    `a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_with_the_next_term`).
 //!    What is written by [`Objects::fenced`] rests on several fences, if need be, by all ways to write; a server that holds none is sent nothing
-//!    (`writes_under_fences_are_refused_when_one_does_not_hold_on_both_roads`, `a_server_without_fences_is_sent_nothing_under_one`).
-//! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
+//!    (`writes_under_a_stale_fence_are_rejected_on_both_transports`, `a_server_without_fences_receives_no_fenced_write`).
+//! 7. **What is noted of an object is an event** (`a_note_becomes_an_event`).
 //! 8. **Whoever chooses which events make a run hides no deletion and no finalizer**, and what is looked at need not be an object
-//!    (`a_predicate_spares_runs_and_hides_no_deletion`, `a_controller_of_requests_runs_for_what_is_no_object`).
+//!    (`a_predicate_filters_events_but_no_deletion`, `a_controller_of_requests_runs_for_keys_without_object`).
 //! 9. **One trace, from a client's write over the reconcile to what that writes**, by the ids that a collector gets
-//!    (`a_collector_gets_the_tree_that_annotations_say`, with the feature `otel`).
+//!    (`exported_spans_form_the_tree_of_the_annotations`, with the feature `otel`).
 //! 10. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do

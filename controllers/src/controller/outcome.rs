@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_kept_short() {
+    fn error_texts_are_truncated() {
         let Outcome::Failed(error) = Outcome::of(Err("é".repeat(5000).into())) else { panic!() };
         assert_eq!(error.chars().count(), Outcome::MAX_LENGTH + 1);
         assert_eq!(Outcome::of(Err("no".into())), Outcome::Failed("no".into()));

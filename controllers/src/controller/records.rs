@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ran_longest_ago_goes_first() {
+    fn the_least_recently_run_key_is_evicted_first() {
         let mut records = RunHistory::new(3, 7);
         for key in [1, 2, 3, 1, 4] {
             records.put(&key, record());
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_runs_again_and_again_takes_the_room_of_one() {
+    fn repeated_runs_of_a_key_occupy_one_entry() {
         let mut records = RunHistory::new(4, 7);
         records.put(&0, record());
         for _ in 0..1000 {

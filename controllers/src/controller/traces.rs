@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_is_the_parent_and_others_are_links() {
+    fn the_newest_change_is_the_parent_and_others_are_links() {
         let traces = Traces::<u8>::new(0);
         let changes = [change(3, 3), change(7, 7), change(7, 8), change(5, 5), change(3, 3), change(1, 1)];
         assert!(changes.into_iter().all(|change| traces.note(&0, change)));
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_goes_on_with_what_came_meanwhile() {
+    fn a_failed_runs_trace_is_merged_with_later_changes() {
         let traces = Traces::<u8>::new(0);
         traces.note(&0, change(3, 3));
         let failed = traces.take(&0).unwrap();
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_keys() {
+    fn the_number_of_traced_keys_is_bounded() {
         let traces = Traces::<usize>::new(0);
         assert!((0..KEYS).all(|key| traces.note(&key, change(1, 1))));
         assert!(!traces.note(&KEYS, change(1, 1)));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn p19_what_others_wrote_comes_back_as_it_was() {
+    fn p19_unknown_fields_survive_a_round_trip() {
         let mut whole = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "new": [1],
             "metadata": {
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_read_and_written_over() {
+    fn malformed_fields_are_ignored_and_overwritten() {
         let record = LeaseRecord::held("b", Duration::from_secs(15), 3, Timestamp::UNIX_EPOCH);
         for spec in [json!(null), json!("x"), json!([1]), json!({"holderIdentity": [], "renewTime": 5})] {
             let read = lease(json!({"metadata": {"name": "x", "labels": 7, "uid": 8}, "spec": spec}));

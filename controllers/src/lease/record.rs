@@ -103,7 +103,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_makes_no_sense_is_nothing() {
+    fn malformed_fields_count_as_absent() {
         let check =
             |spec: Value, free: bool, duration: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
                 let record = LeaseRecord::of(spec.as_object());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_written_as_client_go_writes_it() {
+    fn times_have_the_format_of_client_go() {
         let check = |text: &str, expected: &str| assert_eq!(micro_time(text.parse().unwrap()), expected);
         check("1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z");
         check("2026-11-22T21:30:00.120+01", "2026-11-22T20:30:00.120000Z");

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_where_their_owners_can_own_them() {
+    fn locks_live_in_a_namespace_where_their_owner_can_own_them() {
         fn check(locks: Scope, owner: &str, apart: Option<&str>, expected: Result<Option<&str>, &str>) {
             let kind = Kind::new("example.com/v1", "Name", "names", locks).unwrap();
             let owner = LockOwner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };

@@ -82,7 +82,7 @@ mod tests {
     use machinery_objects::Revision;
 
     #[test]
-    fn a_cache_that_is_behind_does_not_know_that_a_name_is_free() {
+    fn a_stale_cache_does_not_release_a_name() {
         fn check(is_there: bool, seen: Option<u64>, cache: Option<u64>, expected: bool) {
             let [seen, cache] = [seen, cache].map(|at| at.map(|at| ResourceVersion::from(Revision(at))));
             assert_eq!(is_free(is_there, seen.as_ref(), cache.as_ref()), expected);

@@ -38,7 +38,7 @@ fn again(action: EventAction) -> (ObjectKey, u32, String) {
 }
 
 #[test]
-fn an_event_is_one_of_kubernetes() {
+fn an_event_has_the_fields_of_kubernetes() {
     let event = new(correlator().record(at(0), &note("10.0.0.7 is db-1's")));
     let json = serde_json::to_value(&event).expect("it can be written");
     let name = event.key().name().to_owned();
@@ -58,7 +58,7 @@ fn an_event_is_one_of_kubernetes() {
 }
 
 #[test]
-fn what_is_said_again_is_counted() {
+fn repeated_notes_increment_the_count() {
     let mut correlator = correlator();
     let first = new(correlator.record(at(0), &note("x")));
     for count in 2..=5 {
@@ -78,7 +78,7 @@ fn what_is_said_again_is_counted() {
 }
 
 #[test]
-fn many_that_differ_in_their_text_become_one() {
+fn similar_notes_are_combined() {
     let mut correlator = correlator();
     for i in 0..9 {
         new(correlator.record(at(i), &note(&format!("port {i}"))));
@@ -93,7 +93,7 @@ fn many_that_differ_in_their_text_become_one() {
 }
 
 #[test]
-fn an_object_of_which_too_much_is_said_is_spared_and_no_other() {
+fn the_rate_limit_is_per_object() {
     let mut correlator = correlator();
     let said = (0..100).filter(|_| correlator.record(at(0), &note("x")) != EventAction::Discard).count();
     assert_eq!(said, 25);
@@ -112,7 +112,7 @@ fn an_object_of_which_too_much_is_said_is_spared_and_no_other() {
 }
 
 #[test]
-fn long_texts_are_cut_where_a_character_ends() {
+fn long_messages_are_truncated_at_a_character_boundary() {
     for text in ["ä".repeat(2000), "x".repeat(1025), "x".repeat(1024)] {
         let event = new(correlator().record(at(0), &note(&text)));
         assert!(event.message().len() <= 1024 && event.message().len() > 1000, "{}", event.message().len());
@@ -120,7 +120,7 @@ fn long_texts_are_cut_where_a_character_ends() {
 }
 
 #[test]
-fn what_is_known_is_bounded_and_what_was_used_of_late_stays() {
+fn the_correlation_cache_is_bounded_and_keeps_recent_entries() {
     let mut recent = RecentMap::new(100);
     for i in 0..10_000 {
         *recent.entry(i, || 0) += 1;

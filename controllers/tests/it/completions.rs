@@ -21,7 +21,7 @@ fn acquired(racks: &KeyedInformers<String, Thing>, rack: &str) -> Interest<Strin
 
 /// The mark that says so was dropped: of a rack without things nobody was ever told anything.
 #[tokio::test(start_paused = true)]
-async fn p04_a_controller_knows_when_all_of_a_key_is_there_also_if_that_is_nothing() {
+async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     let stage = Fixture::new();
     let plane = Plane::of_things(Capabilities::ALL);
     let racks = racks(&stage, &plane);

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
-async fn p06_a_run_that_hangs_is_reported_once_with_its_subject() {
+async fn p06_a_stuck_run_is_reported_once_with_its_key() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -37,7 +37,7 @@ async fn p06_a_run_that_hangs_is_reported_once_with_its_subject() {
 
 /// It never awaits, so nothing in its own task could tell of it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn p06_a_run_that_computes_for_ever_is_reported_and_others_go_on() {
+async fn p06_a_blocking_run_is_reported_and_other_keys_run() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/computes"));
@@ -76,7 +76,7 @@ async fn until(is_so: impl Fn() -> bool) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p09_why_it_ran_what_came_of_it_and_when_it_runs_next_is_known() {
+async fn p09_explain_has_causes_outcome_and_next_run() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -109,7 +109,7 @@ async fn p09_why_it_ran_what_came_of_it_and_when_it_runs_next_is_known() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p09_what_is_known_can_be_read_by_those_who_know_no_types() {
+async fn p09_diagnostics_are_readable_without_type_parameters() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -142,7 +142,7 @@ async fn p09_what_is_known_can_be_read_by_those_who_know_no_types() {
 
 #[cfg(feature = "prometheus")]
 #[tokio::test(start_paused = true)]
-async fn p09_metrics_have_zeros_from_the_beginning_and_the_queue_while_it_runs() {
+async fn p09_metrics_start_at_zero_and_include_the_queue_while_running() {
     use machinery_controllers::Metrics;
     use prometheus_client::encoding::text::encode;
     use prometheus_client::registry::Registry;

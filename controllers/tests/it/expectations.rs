@@ -27,7 +27,7 @@ fn deleted(last: Arc<Part>) -> Event<Arc<Part>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p11_a_parent_waits_for_each_child_that_is_to_come() {
+async fn p11_a_parent_waits_for_each_expected_creation() {
     let expects = Expectations::new(PATIENCE, 10);
     assert_eq!(expects.pending(&"a"), None);
     for child in ["n/x", "n/y", "n/z"] {
@@ -44,7 +44,7 @@ async fn p11_a_parent_waits_for_each_child_that_is_to_come() {
 
 /// The cache is ahead of what is told: what went before made room for what is to come, and is told of after it.
 #[tokio::test(start_paused = true)]
-async fn p11_what_is_told_late_of_the_one_before_is_not_the_one_that_is_to_come() {
+async fn p11_a_late_event_of_a_predecessor_does_not_fulfil_the_expectation() {
     let stage = Fixture::new();
     let plane = plane();
     let parts = stage.informer(&plane);
@@ -62,7 +62,7 @@ async fn p11_what_is_told_late_of_the_one_before_is_not_the_one_that_is_to_come(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p11_a_child_that_is_to_go_is_that_one_and_no_other_of_its_name() {
+async fn p11_an_expected_deletion_is_matched_by_uid() {
     let expects = Expectations::new(PATIENCE, 10);
     let uid = Uid::new("1").unwrap();
     let gone_by = |event: Event<Arc<Part>>| {
@@ -85,7 +85,7 @@ async fn p11_a_child_that_is_to_go_is_that_one_and_no_other_of_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p11_what_does_not_come_is_given_up() {
+async fn p11_expectations_expire() {
     let expects = Expectations::new(PATIENCE, 10);
     expects.expect_creation(&"a", &key("n/x")).unwrap();
     advance(PATIENCE / 2).await;
@@ -102,7 +102,7 @@ async fn p11_what_does_not_come_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p11_so_many_parents_may_expect_and_those_that_gave_up_make_room() {
+async fn p11_the_number_of_parents_is_bounded_and_expired_ones_are_evicted() {
     let expects = Expectations::new(PATIENCE, 2);
     expects.expect_creation(&1, &key("n/x")).unwrap();
     expects.expect_creation(&2, &key("n/x")).unwrap();
@@ -115,7 +115,7 @@ async fn p11_so_many_parents_may_expect_and_those_that_gave_up_make_room() {
 
 /// It was made and deleted before the cache showed it: no event told of it, and its parent waited for minutes.
 #[tokio::test(start_paused = true)]
-async fn p11_a_child_that_came_and_went_unseen_is_waited_for_until_the_cache_is_past_it() {
+async fn p11_a_child_deleted_before_its_event_is_expected_until_the_cache_caught_up() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/other"));
@@ -142,7 +142,7 @@ async fn p11_a_child_that_came_and_went_unseen_is_waited_for_until_the_cache_is_
 }
 
 #[tokio::test(start_paused = true)]
-async fn p11_so_many_children_of_one_may_be_expected() {
+async fn p11_the_number_of_children_of_a_parent_is_bounded() {
     let expects = Expectations::new(PATIENCE, 10).children(2);
     expects.expect_creation(&1, &key("n/x")).unwrap();
     expects.expect_deletion(&1, &key("n/y"), &Uid::new("1").unwrap()).unwrap();

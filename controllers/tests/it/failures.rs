@@ -17,7 +17,7 @@ fn key(text: &str) -> ObjectKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_each_back_off_is_longer_and_ends_with_success() {
+async fn p03_back_off_grows_until_success() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -42,7 +42,7 @@ async fn p03_each_back_off_is_longer_and_ends_with_success() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_a_panic_an_error_and_a_hang_are_repeated_and_others_go_on() {
+async fn p03_errors_panics_and_timeouts_are_retried_while_other_keys_run() {
     let stage = Fixture::new();
     let plane = plane();
     for bad in ["errs", "hangs", "panics", "panics-at-once", "well"] {
@@ -81,7 +81,7 @@ async fn p03_a_panic_an_error_and_a_hang_are_repeated_and_others_go_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_tries_can_be_limited_until_something_changes() {
+async fn p03_retries_can_be_limited_until_the_next_event() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -98,7 +98,7 @@ async fn p03_tries_can_be_limited_until_something_changes() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_a_map_that_panics_costs_its_event() {
+async fn p03_a_panicking_map_function_loses_only_its_event() {
     let stage = Fixture::new();
     let (parts, others) = (plane(), plane());
     let others_known = stage.informer(&others);
@@ -120,7 +120,7 @@ async fn p03_a_map_that_panics_costs_its_event() {
 
 /// Whether an event is of interest is asked of a function: one that panics says nothing, and the event was lost.
 #[tokio::test(start_paused = true)]
-async fn p03_a_predicate_that_panics_costs_a_run_too_many() {
+async fn p03_a_panicking_predicate_lets_the_event_through() {
     let stage = Fixture::new();
     let plane = plane();
     let is_news = |event: &Event<Arc<Part>>| {
@@ -140,7 +140,7 @@ async fn p03_a_predicate_that_panics_costs_a_run_too_many() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_what_fails_for_ever_waits_no_longer_than_that_and_is_seen() {
+async fn p03_back_off_of_a_permanent_failure_is_capped_and_visible() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/bad"));
@@ -188,7 +188,7 @@ async fn p03_what_fails_for_ever_waits_no_longer_than_that_and_is_seen() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_how_long_a_failure_waits_is_the_queues() {
+async fn p03_back_off_is_configured_by_the_queue() {
     let stage = Fixture::new();
     let seven = Duration::from_secs(7);
     let always_seven = Exponential::new(seven, seven).unwrap().jitter(0.0).unwrap();

@@ -66,7 +66,7 @@ fn finalizers(map: &ConfigMap) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn p12_the_finalizer_is_there_before_anything_is_made_and_goes_after_it() {
+async fn p12_the_finalizer_is_added_before_apply_and_removed_after_cleanup() {
     let bench = bench().await;
     let map = bench.create(&["example.com/other"]).await;
     let finalized = bench.run(&map, None, Ok(Next::Done)).await.unwrap();
@@ -96,7 +96,7 @@ async fn p12_the_finalizer_is_there_before_anything_is_made_and_goes_after_it() 
 }
 
 #[tokio::test]
-async fn p12_what_is_to_go_is_not_begun_and_goes_with_its_last_finalizer() {
+async fn p12_a_deleted_object_is_not_applied_and_vanishes_with_its_last_finalizer() {
     let bench = bench().await;
     let map = bench.create(&[NAME]).await;
     bench.maps.delete(&key(), &Deletion::default()).await.unwrap();
@@ -119,7 +119,7 @@ async fn p12_what_is_to_go_is_not_begun_and_goes_with_its_last_finalizer() {
 }
 
 #[tokio::test]
-async fn p12_an_old_state_of_the_object_writes_no_finalizer() {
+async fn p12_a_stale_object_adds_no_finalizer() {
     let bench = bench().await;
     let old = bench.create(&[]).await;
     let mut map = old.clone();
@@ -135,7 +135,7 @@ async fn p12_an_old_state_of_the_object_writes_no_finalizer() {
 }
 
 #[test]
-fn p12_that_an_object_is_to_go_is_news_whatever_else_is_none() {
+fn p12_a_deletion_timestamp_passes_every_predicate() {
     let is_news = changed(|map: &ConfigMap| map.data.clone());
     let news = |change: &dyn Fn(&mut ConfigMap)| {
         let old = ConfigMap::default();
@@ -153,7 +153,7 @@ fn p12_that_an_object_is_to_go_is_news_whatever_else_is_none() {
 
 /// A boxed error is no error by itself, so for a long time no `?` took what a finalizer said of one.
 #[tokio::test]
-async fn p12_what_went_wrong_is_an_error_for_whoever_returns_boxed_ones() {
+async fn p12_finalizer_errors_convert_to_boxed_errors() {
     type Boxed = Box<dyn std::error::Error + Send + Sync>;
     async fn reconcile(finalizer: &Finalizer<ConfigMap>, map: &ConfigMap) -> Result<Next, Boxed> {
         let act = |_| async { Err::<Next, Boxed>(std::io::Error::other(std::fmt::Error).into()) };

@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p05_the_next_run_of_a_key_sees_what_the_last_one_wrote_and_no_other_waits() {
+async fn p05_the_next_run_sees_the_last_write_and_other_keys_do_not_wait() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -41,7 +41,7 @@ async fn p05_the_next_run_of_a_key_sees_what_the_last_one_wrote_and_no_other_wai
 }
 
 #[tokio::test(start_paused = true)]
-async fn p05_it_is_held_for_so_long_and_no_longer() {
+async fn p05_a_key_is_held_no_longer_than_cache_timeout() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -66,7 +66,7 @@ async fn p05_it_is_held_for_so_long_and_no_longer() {
 
 /// It looked as if it were with a worker, and its work as if it took as long as the cache was behind.
 #[tokio::test(start_paused = true)]
-async fn p05_a_key_that_is_held_says_for_what_and_is_no_work() {
+async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -100,7 +100,7 @@ async fn p05_a_key_that_is_held_says_for_what_and_is_no_work() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p05_a_key_is_held_also_if_the_controller_stops_and_runs_again() {
+async fn p05_a_key_stays_held_across_a_restart() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -127,7 +127,7 @@ async fn p05_a_key_is_held_also_if_the_controller_stops_and_runs_again() {
 
 /// It is told to stop while it waits for what was written before: nothing runs on what is not there yet, then or the time after that.
 #[tokio::test(start_paused = true)]
-async fn p05_who_is_stopped_while_a_key_is_held_runs_nothing_and_holds_it_again() {
+async fn p05_a_second_restart_keeps_the_key_held_and_runs_nothing() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -151,7 +151,7 @@ async fn p05_who_is_stopped_while_a_key_is_held_runs_nothing_and_holds_it_again(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p05_no_patience_is_too_long() {
+async fn p05_the_longest_cache_timeout_does_not_overflow() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -169,7 +169,7 @@ async fn p05_no_patience_is_too_long() {
 
 /// One worker waited for what could not be read yet, and all others with it.
 #[tokio::test(start_paused = true)]
-async fn p05_a_key_that_is_held_over_a_restart_holds_up_no_other() {
+async fn p05_keys_held_across_a_restart_do_not_block_workers() {
     let stage = Fixture::new();
     let plane = plane();
     for name in ["n/a", "n/b"] {
@@ -204,7 +204,7 @@ async fn p05_a_key_that_is_held_over_a_restart_holds_up_no_other() {
 
 /// A run that wrote and then hung was dropped, and what it wrote was forgotten with it.
 #[tokio::test(start_paused = true)]
-async fn p05_what_a_run_wrote_that_was_dropped_is_waited_for_too() {
+async fn p05_writes_of_a_dropped_run_hold_its_key() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));

@@ -35,7 +35,7 @@ async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_cli
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
+async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
     let world = ElectionFixture::new().await;
     let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
@@ -86,7 +86,7 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
+async fn p17_a_holder_with_a_blocked_runtime_is_rejected_at_its_first_write() {
     let world = ElectionFixture::new().await;
     let (notes, leases) = (world.notes(), world.leases());
     notes.create(&note("a", "0"), None).await.unwrap();
@@ -121,7 +121,7 @@ async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
+async fn p17_a_leader_stops_before_the_next_term_and_rejoins_when_its_work_ended() {
     let world = ElectionFixture::new().await;
     let mut first = RunningCandidate::new(&world, "first");
     let term = first.leads().await;
@@ -146,7 +146,7 @@ async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_work_that_does_not_end_keeps_it_from_standing() {
+async fn p17_unfinished_work_keeps_a_candidate_from_rejoining() {
     let world = ElectionFixture::new().await;
     let leases = world.leases();
     let elector = elector("me", &leases);
@@ -175,7 +175,7 @@ async fn p17_work_that_does_not_end_keeps_it_from_standing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p14_answers_that_are_lost_cost_nobody_its_term() {
+async fn p14_lost_responses_do_not_end_a_term() {
     let world = ElectionFixture::new().await;
     let mut first = RunningCandidate::new(&world, "first");
     first.leases.is(Link::LosesAnswers);

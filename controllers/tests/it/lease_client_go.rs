@@ -98,7 +98,7 @@ async fn leads(terms: &mut UnboundedReceiver<Term>) -> Term {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p19_client_go_and_ours_take_turns_at_one_lease() {
+async fn p19_client_go_and_elector_alternate_on_one_lease() {
     let Some(program) = tokio::task::spawn_blocking(build).await.unwrap() else { return };
     match std::env::var_os("KUBERNETES_UNDER_TEST") {
         Some(kubeconfig) => take_turns(&program, Path::new(&kubeconfig)).await,

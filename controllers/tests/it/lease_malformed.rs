@@ -16,7 +16,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p19_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
+async fn p19_failed_and_unanswered_requests_are_retried() {
     let world = ElectionFixture::new().await;
     for (way, says) in [(Link::Fails, "cut"), (Link::Silent, "in time")] {
         let mut one = RunningCandidate::new(&world, &format!("{way:?}"));
@@ -35,7 +35,7 @@ async fn p19_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p19_what_others_wrote_into_the_lease_stays() {
+async fn p19_foreign_fields_of_the_lease_are_preserved() {
     let world = ElectionFixture::new().await;
     let client = Client::new(world.server.service(Identity::admin()), "default");
     let lease: Lease = serde_json::from_value(json!({
@@ -62,7 +62,7 @@ async fn p19_what_others_wrote_into_the_lease_stays() {
 
 /// What the times in a Lease say is for people: somebody sets a clock by years, forward and back, and nothing comes of it.
 #[tokio::test(start_paused = true)]
-async fn p15_clocks_on_the_wall_that_jump_by_years_decide_nothing() {
+async fn p15_wall_clock_jumps_decide_nothing() {
     let world = ElectionFixture::new().await;
     let jumps = || {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
@@ -87,7 +87,7 @@ async fn p15_clocks_on_the_wall_that_jump_by_years_decide_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p16_what_makes_no_sense_is_refused() {
+async fn p16_invalid_configurations_are_rejected() {
     let world = ElectionFixture::new().await;
     let leases = world.leases();
     let config = machinery_controllers::ElectionConfig { identity: String::new(), ..config("me") };

@@ -15,7 +15,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p18_who_stops_renews_until_its_work_has_ended_and_then_releases() {
+async fn p18_a_stopping_leader_renews_until_its_work_ended_and_releases() {
     let world = ElectionFixture::new().await;
     let elector = elector("first", &world.leases());
     let (tells, mut begun) = unbounded_channel();
@@ -66,7 +66,7 @@ async fn p18_work_that_ends_by_itself_ends_the_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p18_it_stands_once_at_a_time_and_who_is_dropped_releases_nothing() {
+async fn p18_an_elector_runs_once_at_a_time_and_dropping_it_releases_nothing() {
     let world = ElectionFixture::new().await;
     let mut first = RunningCandidate::new(&world, "first");
     let term = first.leads().await;

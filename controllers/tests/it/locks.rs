@@ -26,7 +26,7 @@ fn a() -> String {
 }
 
 #[tokio::test]
-async fn p22_a_name_is_one_owners_and_a_claim_may_be_made_again() {
+async fn p22_a_name_has_one_owner_and_a_claim_is_idempotent() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -44,7 +44,7 @@ async fn p22_a_name_is_one_owners_and_a_claim_may_be_made_again() {
 }
 
 #[tokio::test]
-async fn p22_who_has_another_uid_is_another() {
+async fn p22_a_recreated_owner_does_not_hold_the_lock() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let before = plane.host("one").await;
@@ -56,7 +56,7 @@ async fn p22_who_has_another_uid_is_another() {
 }
 
 #[tokio::test]
-async fn p22_of_an_owner_or_a_lock_that_can_be_none_nothing_is_written() {
+async fn p22_an_invalid_owner_or_lock_writes_nothing() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let refused = locks.claim(&doc(&key("new")), &a()).await.unwrap_err();
@@ -96,7 +96,7 @@ fn lost() -> WriteError {
 }
 
 #[tokio::test]
-async fn p22_a_claim_whose_answer_was_lost_is_found_again() {
+async fn p22_a_claim_with_a_lost_response_is_adopted() {
     let plane = LocksFixture::new().await;
     let host = plane.host("one").await;
     for (name, when) in [("a", FaultPoint::After), ("b", FaultPoint::Before)] {
@@ -109,7 +109,7 @@ async fn p22_a_claim_whose_answer_was_lost_is_found_again() {
 }
 
 #[tokio::test]
-async fn p22_a_lock_that_is_gone_whenever_one_looks_is_an_error() {
+async fn p22_a_lock_that_never_settles_is_an_error() {
     let plane = LocksFixture::new().await;
     let host = plane.host("one").await;
     let locks = plane.locks_by(FaultyWriter::new(&plane.names, |when| {
@@ -126,7 +126,7 @@ async fn record(plane: &LocksFixture, only_if: Option<&Fence>) -> Result<(), Wri
 }
 
 #[tokio::test]
-async fn p23_what_is_written_under_a_name_that_was_lost_is_refused_by_the_server() {
+async fn p23_the_server_rejects_writes_under_a_lost_lock() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -169,7 +169,7 @@ async fn put_by_hand(plane: &LocksFixture, fence: &Fence) -> (StatusCode, Value)
 }
 
 #[tokio::test]
-async fn p23_where_there_are_no_fences_that_is_said() {
+async fn p23_missing_fence_support_is_an_error() {
     let plane = LocksFixture::new().await;
     let mut writer = unlucky(&plane, []);
     Arc::get_mut(&mut writer).unwrap().fences = false;
@@ -178,7 +178,7 @@ async fn p23_where_there_are_no_fences_that_is_said() {
 }
 
 #[tokio::test]
-async fn p24_a_release_is_done_once_and_touches_nobody_elses() {
+async fn p24_release_is_idempotent_and_spares_later_locks() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -196,7 +196,7 @@ fn conflict() -> WriteError {
 }
 
 #[tokio::test]
-async fn p24_a_release_of_which_the_outcome_is_open_is_looked_after() {
+async fn p24_a_release_with_unknown_outcome_is_verified() {
     let plane = LocksFixture::new().await;
     let host = plane.host("one").await;
     let claim = async || held(plane.locks().claim(&host, &a()).await.unwrap());
@@ -217,7 +217,7 @@ async fn p24_a_release_of_which_the_outcome_is_open_is_looked_after() {
 }
 
 #[tokio::test]
-async fn p24_a_name_is_taken_until_the_finalizers_of_its_lock_have_gone() {
+async fn p24_a_name_stays_taken_until_its_lock_has_no_finalizers() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let host = plane.host("one").await;
@@ -233,7 +233,7 @@ async fn p24_a_name_is_taken_until_the_finalizers_of_its_lock_have_gone() {
 }
 
 #[tokio::test]
-async fn p25_what_a_crash_left_is_found_again() {
+async fn p25_locks_left_by_a_crash_are_recovered() {
     let plane = LocksFixture::new().await;
     let host = plane.host("one").await;
     let before = plane.locks();
@@ -266,7 +266,7 @@ fn reference(name: &str, uid: &str) -> OwnerRef {
 }
 
 #[tokio::test]
-async fn p25_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
+async fn p25_a_stray_lock_is_reported_and_blocks_only_its_own_name() {
     let plane = LocksFixture::new().await;
     let host = plane.host("one").await;
     let ours = reference("one", host.uid().unwrap());
@@ -298,7 +298,7 @@ async fn p25_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
 
 /// Nothing said that there was one: who looked at the names of an owner left it out without a word.
 #[tokio::test]
-async fn p25_a_lock_that_is_called_after_no_key_is_counted_while_it_is_there() {
+async fn p25_misnamed_locks_are_counted() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let counted = async |expected| {
@@ -326,7 +326,7 @@ async fn p25_a_lock_that_is_called_after_no_key_is_counted_while_it_is_there() {
 }
 
 #[tokio::test]
-async fn p25_a_lock_of_nobody_goes_and_its_name_is_free() {
+async fn p25_deleting_an_unowned_lock_frees_its_name() {
     let plane = LocksFixture::new().await;
     let (locks, host) = (plane.locks(), plane.host("one").await);
     put(&plane, "a", Some(&reference("nobody", "never was"))).await;
@@ -354,7 +354,7 @@ async fn p25_a_lock_of_nobody_goes_and_its_name_is_free() {
 }
 
 #[tokio::test]
-async fn p25_an_owner_that_is_not_there_is_reported() {
+async fn p25_a_missing_owner_is_reported() {
     let plane = LocksFixture::new().await;
     let hosts = plane.informer(&plane.records); // of another kind, so nobody is there
     let locks = plane.locks();

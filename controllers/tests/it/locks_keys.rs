@@ -25,7 +25,7 @@ fn p21_names_are_readable_where_keys_are() {
 }
 
 #[test]
-fn p21_what_is_too_long_is_refused_and_never_shortened() {
+fn p21_long_names_are_rejected_and_never_truncated() {
     check("a".repeat(253), &"a".repeat(253));
     let refused = |length| Err(KeyError::TooLong { length, limit: 253 });
     assert_eq!(name_of_key(&"a".repeat(254)), refused(254));
@@ -33,7 +33,7 @@ fn p21_what_is_too_long_is_refused_and_never_shortened() {
 }
 
 #[test]
-fn p21_a_name_that_no_key_has_says_why() {
+fn p21_a_name_without_key_reports_the_reason() {
     fn wrong<K: LockKey>(name: &str, expected: &str) {
         assert_eq!(key_of_name::<K>(name).unwrap_err().to_string(), expected);
     }
@@ -77,7 +77,7 @@ impl LockKey for Nothing {
 }
 
 #[test]
-fn p21_a_type_that_writes_two_keys_alike_is_found_out() {
+fn p21_a_lossy_key_type_is_detected() {
     check(Half(1, 0), "1");
     assert_eq!(name_of_key(&Half(1, 2)), Err(KeyError::Lossy { name: "1".into() }));
     assert_eq!(name_of_key(&Nothing), Err(KeyError::Empty));
@@ -100,7 +100,7 @@ impl LockKey for Strict {
 }
 
 #[test]
-fn p21_a_type_that_panics_is_an_error_of_that_name() {
+fn p21_a_panicking_key_type_is_an_error_of_that_name() {
     check(Strict("a".into()), "a");
     let Err(KeyError::Panicked { message }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
     assert!(message.contains("on purpose, of ab"), "{message}");
@@ -155,7 +155,7 @@ fn comes_back<K: LockKey>(key: &K) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn p21_a_key_comes_back(key in key(), texts in prop::collection::vec(text(), 1..5)) {
+    fn p21_keys_round_trip(key in key(), texts in prop::collection::vec(text(), 1..5)) {
         comes_back(&key)?;
         comes_back(&key.0)?;
         comes_back(&Texts(texts))?;
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn p21_whatever_is_read_is_a_key_of_that_name_or_an_error(
+    fn p21_reading_any_name_yields_its_key_or_an_error(
         name in prop_oneof![r"[-.0xa2]{0,8}", r"0x([a-f0-9]|--[0-9a-f]{2}){0,6}", any::<String>()],
     ) {
         if let Ok(key) = key_of_name::<Texts>(&name) {

@@ -227,7 +227,7 @@ fn judge(locks: &[WatchEvent<Arc<Doc>>], records: &[WatchEvent<Arc<Doc>>]) -> us
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p27_of_two_holders_never_both_write_and_no_lock_is_leaked() {
+async fn p27_no_two_holders_write_and_no_lock_is_leaked() {
     let plane = Arc::new(LocksFixture::new().await);
     let (mut hosts, dice) = (Vec::new(), Dice(AtomicU64::new(7)));
     for number in 0..CLAIMERS * 3 {

@@ -10,7 +10,7 @@ fn name(text: &str) -> ObjectKey {
 }
 
 #[test]
-fn p26_who_waited_longest_is_told_first_and_keeps_the_place() {
+fn p26_waiters_are_notified_in_order_and_keep_their_position() {
     let (waiters, a) = (Waiters::new(9), name("a"));
     for who in [3, 1, 2] {
         assert!(waiters.enqueue(&a, &who));
@@ -33,7 +33,7 @@ fn p26_who_waited_longest_is_told_first_and_keeps_the_place() {
 }
 
 #[test]
-fn p26_there_is_room_for_so_many_and_who_was_told_makes_room() {
+fn p26_the_number_of_waiters_is_bounded_and_notified_ones_are_evicted() {
     let (waiters, a, b) = (Waiters::new(2), name("a"), name("b"));
     assert!(waiters.enqueue(&a, &1) && waiters.enqueue(&b, &1) && waiters.enqueue(&a, &1));
     assert!(!waiters.enqueue(&a, &2), "it is full");
@@ -44,7 +44,7 @@ fn p26_there_is_room_for_so_many_and_who_was_told_makes_room() {
 }
 
 #[test]
-fn p26_who_is_gone_waits_for_nothing() {
+fn p26_a_removed_waiter_is_not_notified() {
     let (waiters, a, b) = (Waiters::new(9), name("a"), name("b"));
     for (at, who) in [(&a, 1), (&b, 1), (&b, 2)] {
         waiters.enqueue(at, &who);
@@ -111,7 +111,7 @@ impl ReferenceQueues {
 
 proptest! {
     #[test]
-    fn p26_lines_are_what_the_naive_ones_are(steps in prop::collection::vec(step(), 1..60)) {
+    fn p26_wait_queues_match_the_reference_model(steps in prop::collection::vec(step(), 1..60)) {
         let (waiters, mut naive) = (Waiters::new(LIMIT), ReferenceQueues::default());
         let names = ["a", "b", "c"].map(name);
         for step in steps {

@@ -52,7 +52,7 @@ impl HostController {
 
 /// The clock stands as long as there is something to do: at once is at once.
 #[tokio::test(start_paused = true)]
-async fn p26_who_waits_is_told_at_once_and_in_the_order_in_which_they_came() {
+async fn p26_waiters_are_requeued_at_once_in_order() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
@@ -81,7 +81,7 @@ async fn p26_who_waits_is_told_at_once_and_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_a_name_that_came_free_without_a_word_is_found() {
+async fn p26_a_name_freed_without_an_event_is_noticed() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
@@ -95,7 +95,7 @@ async fn p26_a_name_that_came_free_without_a_word_is_found() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_who_is_gone_waits_no_more() {
+async fn p26_a_deleted_owner_stops_waiting() {
     let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
@@ -115,7 +115,7 @@ async fn p26_who_is_gone_waits_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_who_finds_no_place_is_told_so() {
+async fn p26_a_claim_reports_a_full_wait_queue() {
     let plane = LocksFixture::new().await;
     let (one, other) = (plane.host("one").await, plane.host("other").await);
     let few = locks(&plane.names, Arc::new(plane.names.clone()), |builder| builder.waiters(0));

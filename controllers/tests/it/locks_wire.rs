@@ -31,7 +31,7 @@ async fn write(records: &Remote<Doc>, fence: Fence) -> Result<(), WriteError> {
 }
 
 #[tokio::test]
-async fn p22_names_are_one_owners_over_the_wire() {
+async fn p22_a_name_has_one_owner_over_the_wire() {
     for is_ours in [true, false] {
         let plane = LocksFixture::new().await;
         let (locks, records) = reached(&plane, is_ours);

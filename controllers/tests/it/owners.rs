@@ -5,7 +5,7 @@ use machinery_objects::{Kind, Scope};
 use std::collections::BTreeSet;
 
 #[tokio::test(start_paused = true)]
-async fn p04_owners_run_for_what_they_own_and_what_they_did() {
+async fn p04_events_of_owned_objects_reconcile_present_and_former_owners() {
     let stage = Fixture::new();
     let (wholes, parts) = (plane(), plane());
     for whole in ["n/a", "n/b"] {
@@ -44,7 +44,7 @@ async fn p04_owners_run_for_what_they_own_and_what_they_did() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p04_an_owner_that_is_not_there_makes_no_run_and_is_known_as_absent() {
+async fn p04_a_missing_owner_makes_no_run_and_counts_as_absent() {
     let stage = Fixture::new();
     let (wholes, parts) = (plane(), plane());
     parts.put(part("n/x").of("nobody"));
@@ -60,7 +60,7 @@ async fn p04_an_owner_that_is_not_there_makes_no_run_and_is_known_as_absent() {
 
 /// An update has two states of an object, and mostly one owner: it was given as a reason twice.
 #[tokio::test(start_paused = true)]
-async fn p04_an_update_is_one_reason_for_an_owner_that_stays() {
+async fn p04_an_update_is_one_cause_for_an_unchanged_owner() {
     let stage = Fixture::new();
     let (wholes, parts) = (plane(), plane());
     wholes.put(part("n/a"));
@@ -79,7 +79,7 @@ async fn p04_an_update_is_one_reason_for_an_owner_that_stays() {
 
 /// As a reference may be: to a kind that nobody knows, to an object of a name that another has by now, to what is no name.
 #[tokio::test(start_paused = true)]
-async fn p04_a_reference_to_nothing_costs_nobody_anything() {
+async fn p04_dangling_owner_references_are_harmless() {
     let stage = Fixture::new();
     let (wholes, parts) = (plane(), plane());
     wholes.put(part("n/a"));

@@ -53,7 +53,7 @@ impl RecorderFixture {
 }
 
 #[tokio::test]
-async fn p13_notes_become_events_that_kubernetes_has() {
+async fn p13_notes_become_kubernetes_events() {
     let scene = scene().await;
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(scene.recorder.run(stopping.clone()));
@@ -95,7 +95,7 @@ async fn p13_notes_become_events_that_kubernetes_has() {
 }
 
 #[tokio::test]
-async fn p13_what_there_is_no_room_for_is_counted_and_holds_up_nobody() {
+async fn p13_a_full_queue_drops_and_counts_notes_without_blocking() {
     let scene = scene().await;
     for i in 0..2000 {
         scene.recorder.note(Note::normal(about(&format!("default/h{i}")), "Ready", "it is"));
@@ -139,7 +139,7 @@ impl Writer<EventObject> for UnresponsiveWriter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p13_a_server_that_does_not_answer_holds_up_the_end_for_ten_seconds() {
+async fn p13_an_unresponsive_server_delays_shutdown_by_ten_seconds() {
     let recorder = Recorder::new("hosts", Arc::new(UnresponsiveWriter), clock, EventLimits::default());
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     let run = tasks.spawn(recorder.run(stopping.clone()));

@@ -12,7 +12,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p07_nothing_new_is_begun_and_what_is_under_way_ends() {
+async fn p07_shutdown_starts_no_run_and_drains_active_runs() {
     let stage = Fixture::new();
     let plane = plane();
     for name in ["n/a", "n/b", "n/c"] {
@@ -36,7 +36,7 @@ async fn p07_nothing_new_is_begun_and_what_is_under_way_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p07_what_does_not_end_in_time_is_dropped_and_named() {
+async fn p07_runs_exceeding_the_drain_timeout_are_dropped_and_reported() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -57,7 +57,7 @@ async fn p07_what_does_not_end_in_time_is_dropped_and_named() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p07_whoever_waits_for_a_cache_does_not_hold_up_the_end() {
+async fn p07_a_held_key_does_not_delay_shutdown() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -81,7 +81,7 @@ async fn p07_whoever_waits_for_a_cache_does_not_hold_up_the_end() {
 
 /// A run that never awaits cannot be dropped. Whoever runs the controller again would have two at one key.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
-async fn p07_a_run_that_does_not_await_is_waited_for_whatever_the_deadline() {
+async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -122,7 +122,7 @@ async fn p07_a_run_that_does_not_await_is_waited_for_whatever_the_deadline() {
 
 /// What was asked for by hand is told by no informer again: it was forgotten, and nobody heard of it.
 #[tokio::test(start_paused = true)]
-async fn p07_what_is_queued_at_the_end_is_named_and_runs_the_next_time() {
+async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     let stage = Fixture::new();
     let settings = Settings { workers: 1, ..settings() };
     let controller = Controller::of_requests("numbers").settings(settings).build().unwrap();
@@ -176,7 +176,7 @@ async fn p07_what_is_queued_at_the_end_is_named_and_runs_the_next_time() {
 
 /// To be stopped was its last failure, and it was asked for in vain.
 #[tokio::test(start_paused = true)]
-async fn p07_a_key_that_is_dropped_in_its_last_try_is_named_and_runs_the_next_time() {
+async fn p07_a_key_dropped_in_its_last_attempt_is_reported_and_requeued() {
     let stage = Fixture::new();
     let once = || Config { max_tries: NonZeroU16::new(1), ..Config::default() };
     let controller = Controller::of_requests("numbers").settings(settings()).queue(once).build().unwrap();
@@ -197,7 +197,7 @@ async fn p07_a_key_that_is_dropped_in_its_last_try_is_named_and_runs_the_next_ti
 
 /// Where a source ends before the controller, too.
 #[tokio::test(start_paused = true)]
-async fn p07_what_was_dropped_is_named_also_where_a_source_ends() {
+async fn p07_dropped_keys_are_reported_also_when_a_source_stops() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -226,7 +226,7 @@ fn runs(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p07_who_was_told_to_stop_before_it_began_ends_well() {
+async fn p07_a_controller_cancelled_before_its_start_returns_ok() {
     let stage = Fixture::new();
     let controller = of(&stage.informer(&plane())).build().unwrap();
     let stopping = CancellationToken::new();

@@ -98,7 +98,7 @@ impl fmt::Display for UndisplayableKey {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_a_key_that_cannot_be_shown_costs_no_worker() {
+async fn p03_a_key_with_panicking_display_loses_no_worker() {
     noting();
     let stage = Fixture::new();
     let controller = Controller::of_requests("odd").build().unwrap();

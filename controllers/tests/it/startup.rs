@@ -18,7 +18,7 @@ fn never(plane: &Plane<Part>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p01_nothing_runs_before_all_sources_are_in_the_queue() {
+async fn p01_no_run_starts_before_all_sources_have_synced() {
     let stage = Fixture::new();
     let (ready, late) = (plane(), plane());
     ready.put(part("n/a"));
@@ -42,7 +42,7 @@ async fn p01_nothing_runs_before_all_sources_are_in_the_queue() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p01_a_source_that_does_not_come_is_an_error_with_its_name() {
+async fn p01_a_source_that_does_not_sync_is_a_named_error() {
     let stage = Fixture::new();
     let plane = plane();
     never(&plane);
@@ -64,7 +64,7 @@ async fn p01_a_source_that_does_not_come_is_an_error_with_its_name() {
 
 /// A queue with less room than there are objects ended the beginning of its source, whatever could be read by then.
 #[tokio::test(start_paused = true)]
-async fn p01_where_the_queue_has_no_room_all_that_is_there_can_be_read_before_the_first_run() {
+async fn p01_with_a_full_queue_all_caches_are_complete_before_the_first_run() {
     let stage = Fixture::new();
     let (ready, late) = (plane(), plane());
     for number in 0..50 {
@@ -89,7 +89,7 @@ async fn p01_where_the_queue_has_no_room_all_that_is_there_can_be_read_before_th
 }
 
 #[tokio::test(start_paused = true)]
-async fn p01_an_empty_source_is_there() {
+async fn p01_an_empty_source_counts_as_synced() {
     let stage = Fixture::new();
     let plane = plane();
     let controller = of(&stage.informer(&plane)).build().unwrap();
@@ -103,7 +103,7 @@ async fn p01_an_empty_source_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p01_a_source_that_has_stopped_is_an_error_with_its_name() {
+async fn p01_a_stopped_source_is_a_named_error() {
     let stage = Fixture::new();
     let informer_stops = CancellationToken::new();
     let informer = stage.informer(&plane());
@@ -125,7 +125,7 @@ async fn p01_a_source_that_has_stopped_is_an_error_with_its_name() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p02_a_subject_runs_once_at_a_time_and_once_more_for_what_came_meanwhile() {
+async fn p02_a_key_runs_once_at_a_time_and_again_for_events_during_its_run() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a").says("0"));
@@ -148,7 +148,7 @@ async fn p02_a_subject_runs_once_at_a_time_and_once_more_for_what_came_meanwhile
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p02_as_many_run_at_once_as_there_are_workers_and_no_subject_twice() {
+async fn p02_concurrency_is_the_worker_count_and_no_key_runs_twice_at_once() {
     let stage = Fixture::new();
     let plane = plane();
     for i in 0..40 {
@@ -178,7 +178,7 @@ async fn p02_as_many_run_at_once_as_there_are_workers_and_no_subject_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p04_what_is_of_no_interest_makes_no_run() {
+async fn p04_filtered_events_make_no_run() {
     let stage = Fixture::new();
     let plane = plane();
     let parts = stage.informer(&plane);
@@ -195,7 +195,7 @@ async fn p04_what_is_of_no_interest_makes_no_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p08_it_runs_again_from_everything_that_is_there_and_never_twice_at_once() {
+async fn p08_a_restart_reconciles_all_objects_and_runs_never_overlap() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
@@ -216,7 +216,7 @@ async fn p08_it_runs_again_from_everything_that_is_there_and_never_twice_at_once
 }
 
 #[tokio::test(start_paused = true)]
-async fn p08_a_run_that_was_dropped_hinders_no_other() {
+async fn p08_a_dropped_run_future_does_not_prevent_a_restart() {
     let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));

@@ -44,7 +44,7 @@ async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_each_try_is_a_child_of_what_caused_the_first() {
+async fn p28_each_retry_is_a_child_of_the_first_cause() {
     noting();
     let (stage, plane, ids) = (Fixture::new(), plane(), SpanIds::seeded(1));
     let (reconcile, mut asked) = controlled();
@@ -67,7 +67,7 @@ async fn p28_each_try_is_a_child_of_what_caused_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_an_old_trace_causes_nothing() {
+async fn p28_an_outdated_traceparent_causes_nothing() {
     noting();
     let mut untold = Capabilities::ALL;
     untold.tells_traces = false;
@@ -93,7 +93,7 @@ async fn p28_an_old_trace_causes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_who_records_nothing_passes_on_what_caused_the_run() {
+async fn p28_without_a_subscriber_the_parent_trace_is_passed_on() {
     let _nobody = set_default(NoSubscriber::default());
     let (stage, plane, cause) = (Fixture::new(), plane(), SpanIds::seeded(1).root());
     let (reconcile, mut asked) = controlled();
@@ -135,7 +135,7 @@ async fn p28_a_reconcile_is_in_the_trace_of_its_run_and_its_tasks_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_ids_come_from_the_seed_and_are_each_controllers_own() {
+async fn p28_span_ids_derive_from_seed_and_controller_name() {
     noting();
     let mut seen = Vec::new();
     for name in ["one", "one", "other"] {

@@ -84,7 +84,7 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test]
-async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
+async fn p28_a_write_its_run_and_the_writes_of_that_run_share_one_trace() {
     noting();
     for road in ROADS {
         let rig = TraceFixture::on(road).await;
@@ -119,7 +119,7 @@ async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
 }
 
 #[tokio::test]
-async fn p28_controllers_that_agree_fall_silent() {
+async fn p28_converged_controllers_stop_writing() {
     noting();
     for road in ROADS {
         let rig = TraceFixture::on(road).await;

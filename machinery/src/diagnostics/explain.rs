@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_says_for_what_it_waits() {
+    fn a_held_key_explains_its_pending_writes() {
         let page = json!([{
             "controller": "hosts", "kind": "hosts.example.com", "object": "default/db-0",
             "known": {
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn an_unknown_object_is_reported() {
         let page =
             json!([{ "controller": "hosts", "kind": "hosts.example.com", "object": "a/b", "known": null }]);
         let text = explain("hosts", &page.to_string()).unwrap();

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_as_they_are_written() {
+    fn query_arguments_are_percent_decoded() {
         let query = "kind=hosts&object=default%2Fdb-0&odd=%zz&last=a+b%C3%A4";
         let all = ["kind", "object", "odd", "last", "none"].map(|name| argument(query, name));
         let expected = [Some("hosts"), Some("default/db-0"), None, Some("a bä"), None];
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_with_nothing_is_well() {
+    fn an_empty_plane_is_healthy() {
         let diagnostics = DiagnosticsRegistry::default();
         for (path, status) in [
             ("/healthz", 200),

@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_may_overlook_is_news_whatever_the_function_says() {
+    fn deletions_and_finalizer_changes_pass_every_predicate() {
         let never = deliver_finalizer_events(|_: &Event<Arc<ConfigMap>>| false);
         let going = json!({ "deletionTimestamp": "2026-11-21T09:30:38Z" });
         let predicate = |old: Value, new: Value| never(&Event::Updated { old: map(old), object: map(new) });
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn who_lost_an_owned_object_is_told_whatever_the_function_says() {
+    fn a_former_owner_runs_whatever_the_predicate_returns() {
         let owner = Kind::of::<k8s_openapi::api::core::v1::Secret>().unwrap();
         let map_keys = owners(owner.clone(), |_: &Event<Arc<ConfigMap>>| false);
         let of = |name: &str| {

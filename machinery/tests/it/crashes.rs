@@ -34,7 +34,7 @@ async fn play_over_the_wire(crash: Option<(usize, CrashPoint)>) -> usize {
 }
 
 #[tokio::test]
-async fn a_controller_that_is_stopped_at_any_effect_ends_up_the_same_and_is_silent() {
+async fn a_crash_at_any_effect_converges_to_the_same_state() {
     let effects = play_here(None).await;
     assert!(effects > 30, "it has something to do: {effects}");
     for side in [CrashPoint::Before, CrashPoint::After] {
@@ -48,7 +48,7 @@ async fn a_controller_that_is_stopped_at_any_effect_ends_up_the_same_and_is_sile
 
 /// The proof finds who takes for its own what is not.
 #[tokio::test]
-async fn a_controller_that_adopts_by_a_name_is_found_by_the_same_steps() {
+async fn the_scenario_detects_adoption_by_name() {
     let by_its_name: Adopts = |app, map| map.key().name().starts_with(&format!("{}-", app.key().name()));
     let by_its_owners_name: Adopts =
         |app, map| map.owners().iter().any(|owner| owner.controller && *owner.name == *app.key().name());
@@ -74,7 +74,7 @@ async fn a_controller_that_adopts_by_a_name_is_found_by_the_same_steps() {
 }
 
 #[tokio::test]
-async fn over_the_wire_it_ends_up_the_same_too() {
+async fn a_crash_over_the_wire_converges_to_the_same_state() {
     for nth in (1..).step_by(5) {
         if play_over_the_wire(Some((nth, CrashPoint::After))).await != nth {
             assert!(nth > 30, "{nth}");

@@ -12,7 +12,7 @@ use std::sync::Arc;
 const SEEDS: std::ops::Range<u64> = 1..9;
 
 #[tokio::test]
-async fn a_controller_and_one_of_kube_runtime_come_to_the_same_state() {
+async fn a_controller_and_kube_runtime_converge_to_the_same_state() {
     for seed in SEEDS {
         let server = ApiServer::builder(Memory::new(Options::default()));
         let server = Arc::new(server.kind(KindOf::<App>::new()).start().await.unwrap());

@@ -83,7 +83,7 @@ async fn fenced(plane: &Plane) {
 }
 
 #[tokio::test]
-async fn writes_under_fences_are_refused_when_one_does_not_hold_on_both_roads() {
+async fn writes_under_a_stale_fence_are_rejected_on_both_transports() {
     fenced(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -113,7 +113,7 @@ pub(crate) fn kubernetes(server: &ApiServer) -> Client {
 }
 
 #[tokio::test]
-async fn a_server_without_fences_is_sent_nothing_under_one() {
+async fn a_server_without_fences_receives_no_fenced_write() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let plane = machinery::kube_client(kubernetes(&server)).kinds::<(Host, Rack)>().start().await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();

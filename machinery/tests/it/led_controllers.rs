@@ -57,7 +57,7 @@ async fn claim(names: RackContext, host: Arc<Host>, run: Run) -> machinery::Resu
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_planes_take_turns_with_all_their_controllers() {
+async fn two_planes_hand_over_all_controllers_of_a_lease() {
     let (server, client) = served().await;
     let hosts = server.handle::<Host>(Identity::admin());
     let mut epochs = Vec::new();
@@ -138,7 +138,7 @@ async fn steal(server: &ApiServer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_next_term() {
+async fn a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_with_the_next_term() {
     let (server, client) = served().await;
     let plane = plane(&client).await;
     let (hosts, racks) = (plane.objects::<Host>().unwrap(), plane.objects::<Rack>().unwrap());
@@ -207,7 +207,7 @@ async fn who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_ne
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_ends_with_an_error_ends_those_that_are_led_with_it() {
+async fn an_error_in_one_controller_stops_all_of_its_lease() {
     let (server, client) = served().await;
     let plane = plane(&client).await;
     let ending = plane.informer::<Host>().unwrap().build();

@@ -136,7 +136,7 @@ async fn make_page(maps: Objects<ConfigMap>, site: Arc<ConfigMap>, _: Run) -> ma
 }
 
 #[tokio::test]
-async fn a_collector_gets_the_tree_that_annotations_say() {
+async fn exported_spans_form_the_tree_of_the_annotations() {
     let tasks = TaskTracker::new();
     let (url, mut told) = collector(&tasks).await;
     let otlp = Otlp::to(url).service("sites").seed(7).start().unwrap();
@@ -203,7 +203,7 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
 }
 
 #[test]
-fn what_is_no_collector_is_refused_at_once() {
+fn an_invalid_collector_url_is_rejected_at_start() {
     for url in ["", "127.0.0.1:4318", "https://127.0.0.1:4318", "http://", "http:///v1/traces", "http://a b"]
     {
         let refused = Otlp::to(url).start().unwrap_err();

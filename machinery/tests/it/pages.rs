@@ -26,7 +26,7 @@ async fn shows(at: SocketAddr, what: impl Fn(&Value) -> bool) -> Value {
 }
 
 #[tokio::test]
-async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
+async fn diagnostics_include_leases_locks_recorders_and_informers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();
@@ -116,7 +116,7 @@ async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
 }
 
 #[tokio::test]
-async fn the_informer_that_all_share_has_what_was_said_before() {
+async fn a_configured_informer_is_shared_by_all_readers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let (hosts, by_rack) =
         plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack])).unwrap();
@@ -135,7 +135,7 @@ async fn the_informer_that_all_share_has_what_was_said_before() {
 }
 
 #[tokio::test]
-async fn numbers_of_ones_own_are_on_the_page() {
+async fn registered_metrics_are_on_the_page() {
     use machinery::prometheus_client::metrics::counter::Counter;
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();

@@ -18,7 +18,7 @@ async fn begin() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_does_not_end_in_time_is_named() {
+async fn tasks_exceeding_the_shutdown_timeout_are_named() {
     let plane = begin().await;
     let ends = Arc::new(Notify::new());
     let (one, other, third) = (ends.clone(), ends.clone(), ends.clone());
@@ -58,7 +58,7 @@ async fn plane_ends(plane: &Plane) -> String {
 }
 
 #[tokio::test]
-async fn a_plane_that_is_dropped_leaves_no_task() {
+async fn a_dropped_plane_leaves_no_task() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks(), 0);
     let plane = begin().await;

@@ -20,7 +20,7 @@ use samples::side_by_side::same_under;
 const EVERY: usize = 5;
 
 #[tokio::test]
-async fn a_controller_that_is_stopped_at_an_effect_ends_up_the_same_and_is_silent() {
+async fn a_crash_at_a_sampled_effect_converges_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App, AppName)>().start().await.unwrap();
     let place = TestServer::There(client.clone(), Server::kubernetes());
@@ -37,7 +37,7 @@ async fn a_controller_that_is_stopped_at_an_effect_ends_up_the_same_and_is_silen
 }
 
 #[tokio::test]
-async fn a_controller_and_one_of_kube_runtime_come_to_the_same_state() {
+async fn a_controller_and_kube_runtime_converge_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App,)>().start().await.unwrap();
     for seed in 1..3 {

@@ -66,7 +66,7 @@ async fn name(at: PortContext, port: Arc<Port>, run: Run) -> machinery::Result<N
 }
 
 #[tokio::test]
-async fn a_controller_leads_claims_notes_and_is_seen() {
+async fn a_controller_leads_claims_records_events_and_is_observable() {
     let client = client().await;
     let space = namespace(&client, "planes").await;
     for (round, candidate) in ["one", "two"].into_iter().enumerate() {

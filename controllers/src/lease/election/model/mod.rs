@@ -76,19 +76,19 @@ proptest! {
 
     /// Clocks that differ by less than the lease and its deadline do (15 to 10): nobody even believes to lead beside another.
     #[test]
-    fn p14_nobody_leads_beside_another(script in script(clock(), plain_fault())) {
+    fn p14_terms_never_overlap(script in script(clock(), plain_fault())) {
         Simulation::new(script).run();
     }
 
     /// Some are stopped for up to 45 s and go on, and somebody deletes the Lease: what they write is refused.
     #[test]
-    fn p17_of_two_who_believe_to_lead_one_can_write(script in script(clock(), any_fault())) {
+    fn p17_of_two_believed_leaders_only_one_can_write(script in script(clock(), any_fault())) {
         Simulation::new(script).run();
     }
 }
 
 #[test]
-fn the_model_has_what_it_is_for() {
+fn the_model_reaches_overlapping_terms() {
     let paused = |tick, whose| (tick, whose, Fault::Pause(500));
     let faults = vec![paused(400, 0), paused(1000, 1), (1900, 0, Fault::Leave), (1900, 1, Fault::Leave)];
     let network = (0..13).map(|sent| (sent == 12, sent % 3)).collect();

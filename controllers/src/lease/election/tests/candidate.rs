@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p15_a_strangers_lease_is_waited_for_from_its_first_sight_whatever_its_times_say() {
+fn p15_a_held_lease_expires_relative_to_its_first_observation() {
     let mut harness = ElectionHarness::new();
     harness.at(100.0, Input::Tick, "read");
     harness.at(101.0, found(others(1, 0)), "rest until later");
@@ -22,7 +22,7 @@ fn p15_a_strangers_lease_is_waited_for_from_its_first_sight_whatever_its_times_s
 }
 
 #[test]
-fn p15_what_is_free_is_taken_at_once() {
+fn p15_a_free_lease_is_acquired_at_once() {
     for free in [
         json!({}),
         json!(null),
@@ -36,7 +36,7 @@ fn p15_what_is_free_is_taken_at_once() {
 }
 
 #[test]
-fn p15_who_is_overtaken_waits_like_the_others() {
+fn p15_a_candidate_that_lost_the_race_keeps_waiting() {
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
@@ -47,7 +47,7 @@ fn p15_who_is_overtaken_waits_like_the_others() {
 }
 
 #[test]
-fn p15_the_own_name_proves_nothing() {
+fn p15_a_lease_under_the_own_identity_is_not_assumed_held() {
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(found(held("me", 1, 0)), "rest until later");
@@ -58,7 +58,7 @@ fn p15_the_own_name_proves_nothing() {
 }
 
 #[test]
-fn p15_they_do_not_all_look_at_once() {
+fn p15_polling_of_candidates_is_jittered() {
     let poll_delays = |seed| {
         let begin = tokio::time::Instant::now().into_std();
         let config = ElectionConfig { seed, ..ElectionConfig::new("n/x".parse().unwrap(), "me", 0) };

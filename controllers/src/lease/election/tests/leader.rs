@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p14_who_leads_renews_without_reading_and_keeps_when_it_began() {
+fn p14_a_leader_renews_without_reading_and_keeps_its_acquire_time() {
     let mut harness = ElectionHarness::leading();
     harness.at(1.0, Input::Tick, "rest until 2");
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
@@ -18,7 +18,7 @@ fn p14_who_leads_renews_without_reading_and_keeps_when_it_began() {
 }
 
 #[test]
-fn p14_a_renewal_is_seen_whatever_the_clock_says() {
+fn p14_renew_time_advances_although_the_wall_clock_does_not() {
     let mut harness = ElectionHarness::leading();
     for (clock, at, expected) in [
         (0.0, 2, "me 0, acquired 0, renewed 2"),
@@ -39,7 +39,7 @@ fn p14_a_renewal_is_seen_whatever_the_clock_says() {
 }
 
 #[test]
-fn p14_a_lease_whose_answer_was_lost_is_known_again() {
+fn p14_an_acquisition_with_a_lost_response_is_recognised() {
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(found(of(1, json!({}))), "write over 1: me 1, acquired 0, renewed 0");
@@ -53,7 +53,7 @@ fn p14_a_lease_whose_answer_was_lost_is_known_again() {
 }
 
 #[test]
-fn p14_an_answer_that_comes_too_late_makes_nobody_lead() {
+fn p14_a_late_response_starts_no_term() {
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
@@ -65,7 +65,7 @@ fn p14_an_answer_that_comes_too_late_makes_nobody_lead() {
 }
 
 #[test]
-fn p17_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
+fn p17_an_unanswered_renewal_is_retried_until_the_deadline() {
     let mut harness = ElectionHarness::leading();
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
     harness.at(6.9, Input::Tick, "await");
@@ -80,7 +80,7 @@ fn p17_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
 }
 
 #[test]
-fn p17_a_term_is_counted_from_when_its_renewal_was_sent() {
+fn p17_the_deadline_counts_from_sending_the_renewal() {
     let mut harness = ElectionHarness::leading();
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
     harness.at = 6.0;
@@ -91,7 +91,7 @@ fn p17_a_term_is_counted_from_when_its_renewal_was_sent() {
 }
 
 #[test]
-fn p17_who_was_stopped_past_its_lease_leads_no_more() {
+fn p17_a_leader_suspended_past_its_lease_loses_the_term() {
     let mut harness = ElectionHarness::leading();
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
     harness.at = 60.0;
@@ -105,7 +105,7 @@ fn p17_who_was_stopped_past_its_lease_leads_no_more() {
 }
 
 #[test]
-fn p17_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
+fn p17_a_stored_renewal_with_a_lost_response_keeps_the_term() {
     let mut harness = ElectionHarness::leading();
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
     harness.step(lost(), "rest until 4");
@@ -119,7 +119,7 @@ fn p17_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
 }
 
 #[test]
-fn p17_what_others_change_beside_is_no_loss_and_stays() {
+fn p17_foreign_changes_to_other_fields_keep_the_term_and_are_preserved() {
     let mut harness = ElectionHarness::leading();
     let own = stored(harness.wrote.as_ref().unwrap(), 1);
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
@@ -134,7 +134,7 @@ fn p17_what_others_change_beside_is_no_loss_and_stays() {
 }
 
 #[test]
-fn p17_what_is_another_holders_is_lost() {
+fn p17_a_lease_taken_or_deleted_by_others_ends_the_term() {
     let own = stored(ElectionHarness::leading().wrote.as_ref().unwrap(), 2);
     let deleting = with(&own, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
     let another = with(&own, "/metadata/uid", json!("v"));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p19_nonsense_in_a_lease_is_a_strangers() {
+fn p19_malformed_fields_are_treated_as_held_by_another() {
     // For how long it is held makes no sense: as long as one would hold it oneself.
     for malformed in [json!(null), json!(0), json!(-3), json!("15"), json!(1e300), json!(u64::MAX)] {
         let mut harness = ElectionHarness::new();
@@ -22,7 +22,7 @@ fn p19_nonsense_in_a_lease_is_a_strangers() {
 }
 
 #[test]
-fn p19_what_cannot_be_counted_on_is_not_taken_and_says_why() {
+fn p19_a_lease_with_uncountable_transitions_is_not_acquired_and_reported() {
     for malformed in [json!(-1), json!("6"), json!(i32::MAX), json!(u64::MAX), json!(1.5)] {
         let mut harness = ElectionHarness::new();
         harness.step(Input::Tick, "read");
@@ -38,7 +38,7 @@ fn p19_what_cannot_be_counted_on_is_not_taken_and_says_why() {
 }
 
 #[test]
-fn p19_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
+fn p19_a_lease_without_uid_or_version_or_being_deleted_is_not_acquired() {
     let free = of(1, json!({}));
     let deleting = with(&free, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
     for malformed in [
@@ -53,7 +53,7 @@ fn p19_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
 }
 
 #[test]
-fn p19_who_is_answered_with_something_else_does_not_lead() {
+fn p19_a_response_with_another_record_starts_no_term() {
     for malformed in
         [others(1, 0), of(1, json!({})), with(&others(1, 0), "/spec/holderIdentity", json!("me"))]
     {

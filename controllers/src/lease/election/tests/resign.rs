@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p18_who_leaves_releases() {
+fn p18_a_resigning_leader_releases_the_lease() {
     let mut harness = ElectionHarness::leading();
     harness.at(1.0, Input::Resign, "write over 1: nobody 0, acquired 1, renewed 1");
     harness.stored(2, "end");
@@ -20,7 +20,7 @@ fn p18_who_leaves_releases() {
 }
 
 #[test]
-fn p18_who_cannot_release_ends_all_the_same() {
+fn p18_a_failed_release_does_not_prevent_the_end() {
     let mut harness = ElectionHarness::leading();
     harness.at(1.0, Input::Resign, "write over 1: nobody 0, acquired 1, renewed 1");
     harness.at(6.0, Input::Tick, "read");
@@ -34,7 +34,7 @@ fn p18_who_cannot_release_ends_all_the_same() {
 }
 
 #[test]
-fn p18_who_leaves_before_it_leads_keeps_nothing() {
+fn p18_a_candidate_that_resigns_holds_nothing() {
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(Input::Resign, "end");
