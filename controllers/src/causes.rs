@@ -1,4 +1,4 @@
-//! Names of reasons. The queue wants them to live as long as the program.
+//! Interned names of causes: the work queue requires `'static` references.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use machinery_sync::Mutex;
 use machinery_workqueue::Cause;
 use std::sync::OnceLock;
 
-/// What happens to the objects of one source, by name.
+/// Cause names of one source, one per kind of event.
 #[derive(Clone, Copy)]
 pub(crate) struct CauseNames {
     added: &'static &'static str,
@@ -29,7 +29,7 @@ impl CauseNames {
         }
     }
 
-    /// The reason that an event is: what happened, and in which revision where versions are numbers.
+    /// Returns the cause of an event: its name, and the revision where versions are numbers.
     pub(crate) fn cause<T: Object>(&self, event: &Event<std::sync::Arc<T>>) -> Cause {
         let name = match event {
             Event::Added { .. } => self.added,
@@ -43,12 +43,12 @@ impl CauseNames {
     }
 }
 
-/// The reason that a key of a source has become complete.
+/// Returns the cause of a run that follows the completion of a key.
 pub(crate) fn completed(source: &str, number: EditNumber) -> Cause {
     Cause::new(interned(&format!("{source} complete")), number.0)
 }
 
-/// The same text for ever: there are as many as there are names of sources in a program.
+/// Leaks one text per distinct name; the number of names is bounded by the sources of the program.
 fn interned(text: &str) -> &'static &'static str {
     static KEPT: OnceLock<Mutex<BTreeMap<&'static str, &'static &'static str>>> = OnceLock::new();
     let mut all = KEPT.get_or_init(Mutex::default).lock();

@@ -1,4 +1,4 @@
-//! What was asked for and cannot be seen yet.
+//! Expectations: creations and deletions that a cache does not show yet.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -15,16 +15,18 @@ use tokio::time::Instant;
 use crate::WriteTracker;
 use crate::reconcile::WriteWait;
 
-/// What controllers have asked for and their caches do not show yet: children that are to come, and children that are to go.
+/// Creations and deletions of children that a controller has requested and its cache does not show
+/// yet, as `ControllerExpectations` of kube-controller-manager.
 ///
-/// [`Run::wrote`](crate::Run::wrote) is enough where a write was answered. This is for those of which the answer was lost, and for
-/// many children at once: whoever counts them in the cache while some are on their way makes too many.
+/// [`Run::wrote`](crate::Run::wrote) suffices where a write was answered. Expectations also cover
+/// lost responses, and batches of children: counting children in a stale cache creates too many.
 ///
-/// Expect before the write, [take back](Self::failed) what was refused, say what was [answered](Self::wrote), and show it
-/// [each event](Self::observed) of the children. A parent of whom something is expected waits: until it is seen, until the cache is past what was
-/// answered, as where a child has come and gone unseen, or until it is too old to come.
+/// Record an expectation before the write, remove it when the write was [rejected](Self::failed),
+/// add the [token](Self::wrote) of a successful write, and pass on [each event](Self::observed) of
+/// the children. An expectation ends with the event, or when the cache has passed the write (the
+/// child may have been created and deleted between two reads), or when it expires.
 ///
-/// Cheap to clone. `P` names a parent.
+/// Cheap to clone. `P` identifies a parent.
 pub struct Expectations<P>(Arc<Mutex<State<P>>>);
 
 struct State<P> {
@@ -34,82 +36,84 @@ struct State<P> {
     of: HashMap<P, ParentExpectations, FixedState>,
 }
 
-/// What is expected of one parent.
+/// Expectations of one parent.
 #[derive(Default)]
 struct ParentExpectations {
-    expect_creation: BTreeMap<ObjectKey, ExpectedChild>,
-    expect_deletion: BTreeMap<(ObjectKey, Uid), ExpectedChild>,
+    creations: BTreeMap<ObjectKey, ExpectedChild>,
+    deletions: BTreeMap<(ObjectKey, Uid), ExpectedChild>,
 }
 
-/// Since when a child is expected, and what the cache is to show of it if that is known.
+/// The time of an expectation, and the write to wait for once it was answered.
 struct ExpectedChild {
     since: Instant,
     wrote: Option<WriteWait>,
 }
 
-/// There are as many expectations as there may be.
+/// The limit of expectations is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExpectationsFull {
-    /// Of parents.
+    /// Too many parents have expectations.
     #[error("{limit} parents expect something already: let this one run again later")]
     Parents {
-        /// How many may.
+        /// The limit of parents.
         limit: usize,
     },
-    /// Of one parent's children.
+    /// One parent has too many expectations.
     #[error("{limit} children of this one are expected already: make the rest in its next run")]
     Children {
-        /// How many may be.
+        /// The limit of children of one parent.
         limit: usize,
     },
 }
 
-/// So many children of each may be expected, unless it is said otherwise.
+/// Default limit of expected children of one parent.
 const DEFAULT_CHILDREN_LIMIT: usize = 4096;
-/// As often it is looked whether the cache is past what was written: nobody is told that.
+/// Interval at which a parent checks whether the cache has passed a write; no event reports that.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl<P: Eq + Hash + Clone> Expectations<P> {
-    /// None. What does not come within `timeout` is expected no more; so many parents may expect something at once.
+    /// Creates an empty set. Expectations expire after `timeout`; at most `limit` parents have some
+    /// at once.
     #[must_use]
     pub fn new(timeout: Duration, limit: usize) -> Self {
         let of = HashMap::with_hasher(FixedState::with_seed(0));
         Self(Arc::new(Mutex::new(State { timeout, limit, children: DEFAULT_CHILDREN_LIMIT, of })))
     }
 
-    /// Expects so many children of each parent at the most. Default: 4096.
+    /// Sets the limit of expected children of one parent. Default: 4096.
     #[must_use]
     pub fn children(self, limit: usize) -> Self {
         self.0.lock().children = limit;
         self
     }
 
-    /// This child is about to be made.
+    /// Expects the creation of a child. Call it before the write.
     ///
     /// # Errors
-    /// Too many parents expect something, or this one too much.
+    /// The limit of parents, or of children of this parent, is reached.
     pub fn expect_creation(&self, parent: &P, child: &ObjectKey) -> Result<(), ExpectationsFull> {
-        self.expect(parent, |expected| &mut expected.expect_creation, child.clone())
+        self.expect(parent, |expected| &mut expected.creations, child.clone())
     }
 
-    /// This child is about to be deleted; which one of its name, its UID says.
+    /// Expects the deletion of the child with this UID. Call it before the write.
     ///
     /// # Errors
-    /// Too many parents expect something, or this one too much.
+    /// The limit of parents, or of children of this parent, is reached.
     pub fn expect_deletion(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), ExpectationsFull> {
-        self.expect(parent, |expected| &mut expected.expect_deletion, (child.clone(), uid.clone()))
+        self.expect(parent, |expected| &mut expected.deletions, (child.clone(), uid.clone()))
     }
 
-    /// What was to become of a child was done, and answered with this. It is expected until the informer shows it or is past it: so where a
-    /// child comes and goes unseen nobody waits for it. One that was only marked to go is expected as before.
+    /// Records the token of a successful write. The expectation then also ends when the informer
+    /// has passed that write, so a child that was created and deleted between two reads is not
+    /// waited for. An object that is only marked for deletion remains expected.
     pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl WriteTracker) {
         let wait = WriteWait::new(token, informer);
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         match &token.wrote {
             Wrote::Stored(_) => {
-                if let Some(child) = expected.expect_creation.get_mut(&token.key) {
+                if let Some(child) = expected.creations.get_mut(&token.key) {
                     child.wrote = Some(wait);
                 }
             }
@@ -117,7 +121,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
                 let matches = |key: &ObjectKey, uid: &Uid| {
                     *key == token.key && token.uid.as_ref().is_none_or(|removed| removed == uid)
                 };
-                for ((key, uid), child) in &mut expected.expect_deletion {
+                for ((key, uid), child) in &mut expected.deletions {
                     if matches(key, uid) {
                         child.wrote = Some(wait.clone());
                     }
@@ -126,37 +130,38 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         }
     }
 
-    /// Whatever was to become of this child was refused, and will not.
+    /// Removes the expectations of a child, because the write was rejected.
     pub fn failed(&self, parent: &P, child: &ObjectKey) {
         self.update(parent, |expected| {
-            expected.expect_creation.remove(child);
-            expected.expect_deletion.retain(|(key, _), _| key != child);
+            expected.creations.remove(child);
+            expected.deletions.retain(|(key, _), _| key != child);
         });
     }
 
-    /// A child of this parent was told of. A deletion of one that was to come has been told because it came.
+    /// Records an event of a child. A deletion event also fulfils an expected creation.
     pub fn observed<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
         let (key, uid) = (event.object().key(), event.object().uid().and_then(Uid::new));
         self.update(parent, |expected| {
-            // What is told late of one that was there before is not the one that was made: its answer says which that is.
-            let made =
-                expected.expect_creation.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
+            // A late event may belong to a predecessor of the same name; the token has the UID of
+            // the new child.
+            let made = expected.creations.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
             if made.is_none() || uid.is_none() || made == uid {
-                expected.expect_creation.remove(&key);
+                expected.creations.remove(&key);
             }
-            // Another of its name is there only after it.
-            expected.expect_deletion.retain(|(child, removed), _| {
+            // A new child of that name exists only after the deletion.
+            expected.deletions.retain(|(child, removed), _| {
                 *child != key || (event.is_present() && uid.as_ref() == Some(removed))
             });
         });
     }
 
-    /// In how long the parent should look again, if nothing is seen before; `None`: it can go on at once.
+    /// Returns the time after which the parent should check again, unless an event comes first;
+    /// `None` if nothing is expected.
     #[must_use]
     pub fn pending(&self, parent: &P) -> Option<Duration> {
         let now = Instant::now();
         let timeout = self.0.lock().timeout;
-        // Informers are not asked under the lock.
+        // Informers are not called under the lock.
         let mut visible = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
         for wait in self.answered(parent).into_iter().filter(WriteWait::is_visible) {
             visible.entry(wait.token.key.clone()).or_default().push(wait.token);
@@ -169,8 +174,8 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         };
         let (mut last, mut is_answered) = (None, false);
         self.update(parent, |expected| {
-            expected.expect_creation.retain(|_, child| is_pending(child));
-            expected.expect_deletion.retain(|_, child| is_pending(child));
+            expected.creations.retain(|_, child| is_pending(child));
+            expected.deletions.retain(|_, child| is_pending(child));
             last = expected.last();
             is_answered = expected.all().any(|child| child.wrote.is_some());
         });
@@ -178,26 +183,26 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         Some(if is_answered { left.min(CHECK_INTERVAL) } else { left })
     }
 
-    /// What the cache is to show.
+    /// Returns the writes that the cache has to reach.
     fn answered(&self, parent: &P) -> Vec<WriteWait> {
         let state = self.0.lock();
         let expected = state.of.get(parent).into_iter().flat_map(ParentExpectations::all);
         expected.filter_map(|child| child.wrote.clone()).collect()
     }
 
-    /// The parent is gone, and expects nothing.
+    /// Removes all expectations of a parent, for instance when it is deleted.
     pub fn forget(&self, parent: &P) {
         let removed = self.0.lock().of.remove(parent);
         drop(removed);
     }
 
-    /// How many parents expect something.
+    /// Returns the number of parents with expectations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.lock().of.len()
     }
 
-    /// Whether none does.
+    /// Returns whether no parent has expectations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -213,7 +218,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         let mut state = self.0.lock();
         let (limit, timeout) = (state.limit, state.timeout);
         if state.of.len() >= limit && !state.of.contains_key(parent) {
-            // Nobody asked for those that have given up since.
+            // Evicts expired expectations of parents that were not checked since.
             state.of.retain(|_, expected| {
                 expected.last().is_some_and(|last| now.saturating_duration_since(last) < timeout)
             });
@@ -226,7 +231,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
             return Err(ExpectationsFull::Children { limit });
         }
         let expected = state.of.entry(parent.clone()).or_default();
-        let count = expected.expect_creation.len() + expected.expect_deletion.len();
+        let count = expected.creations.len() + expected.deletions.len();
         let children = which(expected);
         if count >= limit && !children.contains_key(&child) {
             return Err(ExpectationsFull::Children { limit });
@@ -247,7 +252,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
 
 impl ParentExpectations {
     fn all(&self) -> impl Iterator<Item = &ExpectedChild> {
-        self.expect_creation.values().chain(self.expect_deletion.values())
+        self.creations.values().chain(self.deletions.values())
     }
 
     fn last(&self) -> Option<Instant> {

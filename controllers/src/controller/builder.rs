@@ -1,4 +1,4 @@
-//! What a controller is made of.
+//! The builder of controllers: sources, predicates, map functions and settings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
 use crate::Request;
 
-/// Makes a [`Controller`]: what it listens to, and what it may take.
+/// Builds a [`Controller`] from its sources and settings.
 #[must_use = "a builder makes nothing until it is told to build"]
 pub struct Builder<K, S> {
     name: Arc<str>,
@@ -38,14 +38,14 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<T: Object> Controller<ObjectKey, Arc<T>> {
-    /// A controller of the objects of an informer: each of them is reconciled when it is there and whenever it changes. Of one that is gone
-    /// nothing runs: what must be done then is for a finalizer.
+    /// Begins a controller of the objects of an informer: each object is reconciled initially and
+    /// after every change. Deleted objects are not reconciled; clean-up belongs into a finalizer.
     pub fn of(name: &str, objects: &Informer<T>) -> Builder<ObjectKey, Arc<T>> {
         Self::of_filtered(name, objects, |_| true)
     }
 
-    /// The same, but events of these objects for which the function says no make no run: [`changed`] makes such functions. Where it panics
-    /// there is a run.
+    /// Like [`of`](Self::of), with a predicate: events for which it returns `false` make no run.
+    /// [`changed`] creates such predicates. A panic of the predicate counts as `true`.
     pub fn of_filtered(
         name: &str,
         objects: &Informer<T>,
@@ -55,7 +55,8 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
         let mut builder = Self::builder(name, move |key| of.get(key));
         builder.parse_key = Some(|text| text.parse().ok());
         builder.watching_keys(name, objects, move |key, event, keys| {
-            // Before it is asked: if it panics the key runs, better once too often.
+            // The key is pushed first: if the predicate panics, one run too many is the safe
+            // choice.
             keys.push(key.clone());
             if !predicate(event) {
                 keys.pop();
@@ -65,14 +66,15 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
 }
 
 impl<K: Request> Controller<K, K> {
-    /// A controller of requests that are no objects: each key is a subject itself.
+    /// Begins a controller of requests without objects: each key is its own subject.
     pub fn of_requests(name: &str) -> Builder<K, K> {
         Self::builder(name, |key: &K| Some(key.clone()))
     }
 }
 
 impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
-    /// Listens to an informer too: an event of one of its objects is for these keys. The function sees what was and what is.
+    /// Adds an informer with a map function, which returns the keys to reconcile for an event of
+    /// another kind. The function sees the old and the new state.
     pub fn watching<T, W>(
         self,
         what: &str,
@@ -106,8 +108,9 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self
     }
 
-    /// Listens to keyed informers: an event under one of their keys is for these. Where interests come and go there is no beginning that
-    /// ends, so no run waits for it: [`when_complete`](Self::when_complete) tells when all of a key is there.
+    /// Adds keyed informers with a map function over key and event. Keyed informers have no initial
+    /// list that ends, so no run waits for them; use [`when_complete`](Self::when_complete) to
+    /// learn that a key is complete.
     pub fn watching_keyed<F, T, W>(
         mut self,
         what: &str,
@@ -135,8 +138,9 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self
     }
 
-    /// Runs for these keys when all that is under a key of keyed informers can be read, also if that is nothing: whoever needs all of it
-    /// looks whether an interest [is synced](machinery_informers::Interest::is_synced), does nothing if not, and is called again by this.
+    /// Reconciles the mapped keys when all objects under a key of keyed informers are cached, also
+    /// when there are none. A reconciler that needs all of them returns early unless the interest
+    /// [is synced](machinery_informers::Interest::is_synced), and is called again by this source.
     pub fn when_complete<F, T, W>(
         mut self,
         what: &str,
@@ -157,22 +161,23 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self
     }
 
-    /// May take as much, and as long.
+    /// Sets the limits and timeouts of the controller.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Makes its queue like this, each time it runs: back-off, priorities, tenants, debouncing.
+    /// Sets the configuration of the work queue, which is created at each start: back-off,
+    /// priorities, tenants, debouncing.
     pub fn queue(mut self, config: impl Fn() -> Config<K> + Send + Sync + 'static) -> Self {
         self.queue = Box::new(config);
         self
     }
 
-    /// Makes it. It does nothing until it [runs](Controller::run).
+    /// Builds the controller. It is inactive until [`run`](Controller::run).
     ///
     /// # Errors
-    /// A setting makes no sense.
+    /// A setting is invalid.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
         let Self { name, sources, subject, parse_key, settings, queue } = self;
         match settings.workers {
@@ -188,7 +193,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
 }
 
 impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
-    /// Listens to what the subjects own: an event of one of these objects is for those of this kind that look after it, or did.
+    /// Adds an informer of owned objects: their events reconcile the present and former controllers
+    /// of the given kind, by owner references.
     pub fn owning<T: Object>(self, what: &str, objects: &Informer<T>, owner: &Kind) -> Self {
         let owner = owner.clone();
         self.watching_keys(what, objects, move |key, event, keys| {
@@ -207,7 +213,7 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
     }
 }
 
-/// The owners of a kind that look after an object. A reference to a name that can be none is to nobody.
+/// Returns the controlling owners of a kind. References with an invalid name are skipped.
 fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey> {
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);
     let controllers =
@@ -216,8 +222,9 @@ fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey>
     keys.filter_map(Result::<_, NameError>::ok).collect()
 }
 
-/// Whether something of an object is another than before: for updates that are of no interest otherwise. That it is to go, and who has work to do
-/// before it may, is always of interest: else nobody would take their finalizer away. So is that it is another one of its name.
+/// Returns a predicate: an update passes if the value of `what` differs between the old and the new
+/// object. Changes of UID, deletion timestamp and finalizers always pass, because other finalizers
+/// have to be observed; so do additions and deletions.
 pub fn changed<T: Object, V: PartialEq>(
     what: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static {

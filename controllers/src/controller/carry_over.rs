@@ -1,4 +1,4 @@
-//! What a controller leaves when it ends, and takes up when it runs again.
+//! Shutdown of a controller: queued keys are reported, and requeued at the next start.
 
 use std::mem;
 
@@ -9,34 +9,34 @@ use tokio::time::Instant;
 use super::handle::Inner;
 use crate::Request;
 
-/// How a run of a controller ended.
+/// Result of a run of a controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport<K> {
-    /// Keys whose run was dropped, as it did not end in time.
+    /// Keys whose reconcile was dropped because it exceeded the drain timeout.
     pub dropped: Vec<K>,
-    /// Keys that were queued, those dropped included: the first of them, if there are many. They are queued again when the controller runs
-    /// again, each for the time it was queued for; how often it had failed is forgotten.
+    /// Keys that were queued at shutdown, including dropped ones; at most the first 1024. They are
+    /// requeued at the next start with their remaining delay; their failure counts are reset.
     pub queued: Vec<K>,
-    /// How many there were.
+    /// Number of keys that were queued at shutdown.
     pub queued_count: usize,
 }
 
-/// So many are named.
+/// Limit of reported keys.
 const MAX_NAMED: usize = 1024;
 
-/// A key that was queued when the controller ended.
+/// A key that was queued when the controller stopped.
 pub(super) struct QueuedKey<K> {
     key: K,
     due: Instant,
     priority: Priority,
 }
 
-/// The reason that is shown of its next run.
+/// The cause of a requeued key.
 const CAUSE: &&str = &"left before";
 
 impl<K: Clone> ShutdownReport<K> {
-    /// One that had not begun.
+    /// Report of a controller that was cancelled before it started.
     pub(super) const fn not_started() -> Self {
         Self { dropped: Vec::new(), queued: Vec::new(), queued_count: 0 }
     }
@@ -48,7 +48,7 @@ impl<K: Clone> ShutdownReport<K> {
 }
 
 impl<K: Request, S> Inner<K, S> {
-    /// Takes what is queued out of the way, for the run after this one. It is the only record of what was asked for by hand.
+    /// Moves the queued keys to the next start. Explicit requests are recorded nowhere else.
     pub(super) fn carry_over(&self, dropped: Vec<K>) {
         let Some(queue) = self.lifecycle.lock().queue.take() else { return };
         queue.close();
@@ -61,7 +61,7 @@ impl<K: Request, S> Inner<K, S> {
             QueuedKey { key: seen.key, due, priority: seen.priority }
         });
         let mut left: Vec<_> = left.collect();
-        // A run that was dropped may have been the last try of its key: that is no reason to forget what was asked for.
+        // A dropped run may have been the last allowed attempt of its key; the request is kept.
         let given_up = dropped.iter().filter(|key| queue.see(key).is_none()).cloned();
         left.extend(given_up.map(|key| QueuedKey { key, due: now, priority: Priority::default() }));
         left.append(&mut self.carried_over.lock());
@@ -74,14 +74,14 @@ impl<K: Request, S> Inner<K, S> {
         drop(before);
     }
 
-    /// Queues what was left. What there is no room for waits for the next time.
+    /// Requeues carried-over keys; keys beyond the queue's capacity wait for a later start.
     pub(super) fn restore_queued(&self, queue: &Queue<K>) {
         let left = mem::take(&mut *self.carried_over.lock());
         let (now, mut not_added) = (Instant::now(), Vec::new());
         for QueuedKey { key, due, priority } in left {
             let wait = due.saturating_duration_since(now);
             let add = Add::new().after(wait).priority(priority).cause(Cause::new(CAUSE, 0));
-            // Whose key it is may be asked of a function of the user's.
+            // The tenant function of the queue is user code and may panic.
             match contained(|| queue.add_with(key, add)) {
                 Ok(Err(AddError::Full { key, .. } | AddError::Closed(key))) => {
                     self.counters.queue_full_waits();

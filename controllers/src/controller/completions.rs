@@ -1,4 +1,4 @@
-//! Keys of keyed informers, when all that is under them is there.
+//! Completed keys of keyed informers as a source.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use machinery_workqueue::Add;
 use super::source::{EventSource, Feed};
 use crate::{Request, causes};
 
-/// Keyed informers as a source of what becomes complete, and whom that is for.
+/// A source that maps completed keys of keyed informers to requests.
 pub(super) struct CompletionSource<F: Text, T: Object, W> {
     pub(super) name: Arc<str>,
     pub(super) objects: KeyedInformers<F, T>,
@@ -30,7 +30,7 @@ where
         &self.name
     }
 
-    /// Interests come and go, so there is no beginning that ends.
+    /// Keys are acquired and released at any time, so no initial list is waited for.
     fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
         let _ = feed.synced.set(());
         let (mut completions, map_keys) = (self.objects.completions(), self.map_keys.clone());

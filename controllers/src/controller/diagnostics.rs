@@ -1,4 +1,4 @@
-//! A controller as metrics and diagnostics have it, whatever its types.
+//! Type-erased view of a controller, for metrics and diagnostics.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -11,11 +11,11 @@ use super::handle::{Controller, Inner};
 use super::{Counts, Explanation, Phase};
 use crate::Request;
 
-/// A controller, whatever its types: for those who look at many. It keeps none alive.
+/// A controller without type parameters, for diagnostics. It holds a weak reference.
 #[derive(Clone)]
 pub struct ControllerDiagnostics(Weak<dyn ObservedController>);
 
-/// What a controller of any type says of itself.
+/// Type-erased access to a controller.
 pub(crate) trait ObservedController: Send + Sync {
     #[cfg(feature = "prometheus")]
     fn sample(&self, queues: &machinery_workqueue::Metrics) -> ControllerSample;
@@ -24,7 +24,7 @@ pub(crate) trait ObservedController: Send + Sync {
     fn explain(self: Arc<Self>, key: &str) -> Option<Value>;
 }
 
-/// What metrics show.
+/// Sample of the values that metrics export.
 #[cfg(feature = "prometheus")]
 pub(crate) struct ControllerSample {
     pub(crate) phase: Phase,
@@ -35,7 +35,7 @@ pub(crate) struct ControllerSample {
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
-    /// The same, whatever its types.
+    /// Returns a type-erased handle for diagnostics.
     #[must_use]
     pub fn diagnostics(&self) -> ControllerDiagnostics {
         ControllerDiagnostics(self.observe())
@@ -48,19 +48,20 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl ControllerDiagnostics {
-    /// Its name, while it exists.
+    /// Returns the name of the controller, while it exists.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         Some(self.0.upgrade()?.name().to_owned())
     }
 
-    /// How it is, as JSON: its phase, its counts, what runs, its queue.
+    /// Returns the state as JSON: phase, counts, active runs, queue.
     #[must_use]
     pub fn overview(&self) -> Option<Value> {
         Some(self.0.upgrade()?.overview())
     }
 
-    /// What is known of a key by its text: its last run, why, what came of it, what it waits for, and when it runs next. `None` if nothing is.
+    /// Returns the JSON explanation of a key given as text: last run with causes and outcome,
+    /// pending writes, next run. `None` if the key is unknown.
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<Value> {
         self.0.upgrade()?.explain(key)
@@ -75,7 +76,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             (now.phase, now.queue.clone())
         };
         if let Some(queue) = queue {
-            // Names are another's only where two controllers have one, which was refused.
+            // A duplicate name was rejected when the controller was registered.
             let _ = queues.watch(&*self.spec.name, &queue);
         }
         let busy = || self.workers.iter().map(|worker| worker.lock().as_ref().map(|busy| busy.is_stuck));
@@ -161,9 +162,9 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
 }
 
 impl<K: Request, S> Inner<K, S> {
-    /// The key that is shown so, among those of which something is known.
+    /// Returns the known key with this textual form.
     fn find(&self, text: &str) -> Option<K> {
-        // How a key is shown is not asked where workers wait.
+        // Keys are formatted outside of the locks that workers take.
         let known = self.records.lock().keys();
         let held = self.held.lock().keys().cloned().collect::<Vec<_>>();
         let key = known.into_iter().chain(held).find(|key| key.to_string() == text);

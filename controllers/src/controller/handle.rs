@@ -1,4 +1,4 @@
-//! The controller as its users have it.
+//! The controller handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -20,54 +20,54 @@ use super::traces;
 use crate::Request;
 use crate::reconcile::RunWrites;
 
-/// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
+/// Runs a [`Reconcile`](crate::Reconcile) for each key that its sources request.
 ///
-/// Cheap to clone: whoever wants to know how it is has one too. It is made by [`Controller::of`], and runs as often as one likes, one
-/// run after another: each begins with everything that is there.
+/// Cheap to clone. Created by [`Controller::of`]; it can run repeatedly, once at a time, and each
+/// start reconciles all objects.
 pub struct Controller<K: Request, S>(pub(super) Arc<Inner<K, S>>);
 
-/// What it is made of.
+/// The built configuration of a controller.
 pub(super) struct ControllerSpec<K, S> {
     pub(super) name: Arc<str>,
     pub(super) sources: Vec<Box<dyn EventSource<K>>>,
     pub(super) subject: Box<SubjectLookup<K, S>>,
-    /// Which key has a text, if that can be read from it.
+    /// Parses a key from its text, for diagnostics, where the key type supports it.
     pub(super) parse_key: Option<ParseKey<K>>,
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     pub(super) seed: u64,
 }
 
-/// What a key is about, if it is there.
+/// Returns the subject of a key, if it exists.
 pub(super) type SubjectLookup<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
 
-/// Reads a key from its text.
+/// Parses a key from its text.
 pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
 
 pub(super) struct Inner<K: Request, S> {
     pub(super) spec: ControllerSpec<K, S>,
     pub(super) counters: Arc<RunCounters>,
-    /// Of the spans of its runs.
+    /// Span ids of the runs.
     pub(super) ids: SpanIds,
     pub(super) lifecycle: Mutex<Lifecycle<K>>,
     pub(super) records: Mutex<RunHistory<K>>,
-    /// Keys whose writes cannot be read yet, also where they could not when it stopped.
+    /// Keys with writes that the caches have not reached, kept across restarts.
     pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
-    /// What was queued when it ended.
+    /// Keys that were queued at the last shutdown.
     pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,
-    /// What each worker does.
+    /// The active run of each worker.
     pub(super) workers: Vec<Mutex<Option<ActiveRun<K>>>>,
 }
 
-/// How far it is.
+/// Phase and queue of the present run.
 pub(super) struct Lifecycle<K: Request> {
-    /// It runs once at a time.
+    /// A controller runs once at a time.
     pub(super) is_running: bool,
     pub(super) phase: Phase,
-    /// While it runs.
+    /// The queue, while the controller runs.
     pub(super) queue: Option<Queue<K>>,
     pub(super) waits_for: Vec<Arc<str>>,
-    /// How its last run ended.
+    /// Report of the last shutdown.
     pub(super) last_shutdown: Option<ShutdownReport<K>>,
 }
 
@@ -76,7 +76,7 @@ pub(super) struct ActiveRun<K> {
     pub(super) since: Instant,
     pub(super) causes: Causes,
     pub(super) attempts: u16,
-    /// What its run has said that it wrote.
+    /// Writes that the run has reported.
     pub(super) writes: RunWrites,
     pub(super) is_stuck: bool,
 }
@@ -94,13 +94,13 @@ impl<K: Request, S> Controller<K, S> {
         Self(Arc::new(Inner { spec, counters, ids, lifecycle, records, held, carried_over, workers }))
     }
 
-    /// By what it is known in logs and metrics.
+    /// Returns the name in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.spec.name
     }
 
-    /// How it is.
+    /// Returns a snapshot of the state.
     #[must_use]
     pub fn state(&self) -> State<K> {
         let inner = &*self.0;
@@ -127,7 +127,7 @@ impl<K: Request, S> Controller<K, S> {
         }
     }
 
-    /// What is known of a key: why it last ran, what came of it, what it waits for, when it runs next.
+    /// Explains a key: causes and outcome of its last run, pending writes, next run.
     #[must_use]
     pub fn explain(&self, key: &K) -> Explanation<K> {
         let inner = &*self.0;
@@ -142,14 +142,16 @@ impl<K: Request, S> Controller<K, S> {
         Explanation { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
     }
 
-    /// How its last run ended, also if that was an error or its future was dropped. `None` if none has.
+    /// Returns the report of the last shutdown, also after an error or a dropped future. `None`
+    /// before the first one.
     #[must_use]
     pub fn last_shutdown(&self) -> Option<ShutdownReport<K>> {
         self.0.lifecycle.lock().last_shutdown.clone()
     }
 
-    /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run. If
-    /// that ends before the key has run, it will when the controller runs again.
+    /// Requests a run of a key with a custom cause. Waits for queue capacity. Returns `false` if
+    /// the controller is not running. A key that is still queued at shutdown is requeued at the
+    /// next start.
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
         let queue = self.0.lifecycle.lock().queue.clone();
         match queue {
@@ -159,7 +161,7 @@ impl<K: Request, S> Controller<K, S> {
     }
 }
 
-/// The order of what is in there reaches nobody.
+/// Fixed: the iteration order of these maps is not observable.
 const SEED: u64 = 0x6d61_6368_696e_6572;
 
 impl<K: Request, S> Clone for Controller<K, S> {

@@ -1,4 +1,4 @@
-//! What a run wrote, and the next one of its key must see.
+//! Keys that are held until the caches have reached the writes of their last run.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::{Instant, timeout};
 use super::state::PendingWrites;
 use crate::reconcile::WriteWait;
 
-/// What a run wrote, and until when that is waited for.
+/// The writes of a run, and the deadline for waiting.
 #[derive(Clone)]
 pub(super) struct HeldKey {
     waits: Arc<[WriteWait]>,
@@ -17,11 +17,11 @@ pub(super) struct HeldKey {
 }
 
 const MAX_LENGTH: Duration = Duration::from_secs(365 * 24 * 3600);
-/// A cache that is behind in the end is held against what its source says, for so long.
+/// Grace period beyond the deadline, for the informer's check with its source.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);
 
 impl HeldKey {
-    /// `None` if nothing was written.
+    /// Returns `None` if nothing was written.
     pub(super) fn new(waits: Vec<WriteWait>, cache_timeout: Duration) -> Option<Self> {
         let since = Instant::now();
         (!waits.is_empty()).then(|| Self {
@@ -31,23 +31,23 @@ impl HeldKey {
         })
     }
 
-    /// Whether nobody waits for it any more.
+    /// Returns whether the deadline has passed.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.until <= now
     }
 
-    /// As others may know it.
+    /// Returns the pending writes, for diagnostics.
     pub(super) fn holding(&self, now: Instant) -> PendingWrites {
         let writes = self.waits.iter().map(|wait| wait.token.clone()).collect();
         PendingWrites { time: now.saturating_duration_since(self.since), writes }
     }
 
-    /// Whether all of it can be read in time.
+    /// Waits until all caches have reached the writes; returns `false` at the deadline.
     pub(super) async fn visible(&self) -> bool {
         let left = || self.until.saturating_duration_since(Instant::now());
         let all = async {
             for wait in &*self.waits {
-                // Whatever else there is: it is not all. Each that is late is asked for at the source, which may have enough to do.
+                // One late write decides; further checks would only load the source.
                 if !(wait.wait)(left()).await {
                     return false;
                 }

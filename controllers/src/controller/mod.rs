@@ -1,4 +1,4 @@
-//! The loop around a reconcile.
+//! The control loop: sources, work queue, workers and shutdown.
 
 mod builder;
 mod carry_over;

@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Outcomes and records of runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,46 +6,46 @@ use std::time::Duration;
 use machinery_workqueue::{Causes, Next};
 use tokio::time::Instant;
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing is to be done until something changes.
+    /// Done until the next event.
     Done,
-    /// It wants to run again after this time.
+    /// Requeue after this time.
     After(Duration),
-    /// The object is not there (any more), so nothing ran.
+    /// The object does not exist, so the reconciler was not called.
     Absent,
-    /// It returned this error.
+    /// The reconciler returned this error.
     Failed(Box<str>),
-    /// It panicked, and said this.
+    /// The reconciler panicked with this message.
     Panicked(Box<str>),
-    /// It took longer than it may.
+    /// The run exceeded its time limit.
     TimedOut,
-    /// The controller stopped, and did not wait for it any longer.
+    /// The run was dropped at shutdown, after the drain timeout.
     Dropped,
 }
 
-/// A run that is over.
+/// Record of a finished run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// When it began.
+    /// Start of the run.
     pub began: Instant,
-    /// How long it took.
+    /// Duration of the run.
     pub took: Duration,
-    /// How often it had failed in a row before.
+    /// Number of consecutive failures before the run.
     pub attempts: u16,
-    /// Why it ran.
+    /// Causes of the run.
     pub causes: Causes,
-    /// What came of it.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// How often this key has run, as far as that is remembered.
+    /// Number of recorded runs of this key.
     pub runs: u64,
 }
 
 impl Outcome {
-    /// Errors are kept so long.
+    /// Longer error texts are truncated.
     const MAX_LENGTH: usize = 1024;
 
     pub(super) fn of(result: Result<Next, Box<str>>) -> Self {
@@ -56,13 +56,13 @@ impl Outcome {
         }
     }
 
-    /// Whether it runs again after a back-off.
+    /// Returns whether the key is retried after a back-off.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Panicked(_) | Self::TimedOut | Self::Dropped)
     }
 
-    /// One word, for logs and metrics.
+    /// Returns a one-word name for logs and metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

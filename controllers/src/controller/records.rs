@@ -1,4 +1,4 @@
-//! The last run of each key, of as many keys as there is room for.
+//! A bounded map of the last run of each key.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -8,11 +8,11 @@ use hashbrown::HashMap;
 
 use super::RunRecord;
 
-/// The last run of each key. Who ran longest ago goes first.
+/// The last run of each key; the least recently run key is evicted first.
 pub(super) struct RunHistory<K> {
     limit: usize,
     of: HashMap<K, (u64, RunRecord), FixedState>,
-    /// Who ran when, also of those that have run since.
+    /// Keys in the order of their runs, including outdated entries.
     order: VecDeque<(u64, K)>,
     next: u64,
 }
@@ -27,7 +27,7 @@ impl<K: Eq + Hash + Clone> RunHistory<K> {
         self.of.get(key).map(|(_, record)| record)
     }
 
-    /// All keys that have run, as far as is remembered.
+    /// Returns all recorded keys.
     pub(super) fn keys(&self) -> Vec<K> {
         self.of.keys().cloned().collect()
     }

@@ -1,4 +1,4 @@
-//! A controller at work: sources first, then workers, then the end of both.
+//! A running controller: sources, then workers, then shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,62 +20,64 @@ use super::traces::Traces;
 use super::{watchdog, worker};
 use crate::{Reconcile, Request};
 
-/// Why a controller ended before it was told to.
+/// Error of a controller's run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It runs already.
+    /// The controller is running already.
     #[error("the controller runs already: wait until that run has ended, or make another one")]
     Runs,
-    /// Its queue cannot be made.
+    /// The queue cannot be created.
     #[error("the controller's queue cannot be made")]
     Queue(#[from] ConfigError),
-    /// Not all that there is was told in time.
+    /// A source did not sync in time.
     #[error(
         "{source_name} was not there after {after:?}: look at its informer's state, and whether that runs; or raise Settings::sync_time"
     )]
     NotSynced {
-        /// Which source.
+        /// Name of the source.
         source_name: String,
         /// [`Settings::sync_time`](crate::Settings::sync_time).
         after: Duration,
     },
-    /// What it listens to has stopped.
+    /// The informer of a source has stopped.
     #[error(
         "{source_name} tells nothing any more, as its informer has stopped: let informers stop after the controllers"
     )]
     SourceEnded {
-        /// Which source.
+        /// Name of the source.
         source_name: String,
     },
 }
 
-/// What all tasks of a run share.
+/// State shared by all tasks of a running controller.
 pub(super) struct RunContext<K: Request, S, R> {
     pub(super) inner: Arc<Inner<K, S>>,
     pub(super) reconcile: R,
     pub(super) queue: Queue<K>,
     pub(super) traces: Arc<Traces<K>>,
-    /// Nothing new is begun.
+    /// Cancelled at shutdown: no new run starts.
     pub(super) stopping: CancellationToken,
-    /// What runs are told of that.
+    /// The token that runs receive; a child of `stopping`.
     pub(super) run_stopping: CancellationToken,
-    /// For those who wait until writes can be read.
+    /// Tracks the tasks that wait for caches.
     pub(super) tasks: TaskTracker,
-    /// It runs until the last of its workers is gone.
+    /// Releases the controller when its last worker has ended.
     _running: RunGuard<K, S>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
-    /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
-    /// has, or after [`Settings::drain`](crate::Settings::drain); one that does not await is waited for until it returns. What is queued then is
-    /// [named](ShutdownReport::left), and queued again when it runs the next time, with everything that is there then.
+    /// Reconciles until the token is cancelled. The first run starts when all sources have synced.
+    /// Shutdown drains active runs for at most [`Settings::drain`](crate::Settings::drain); a run
+    /// that blocks its thread is waited for beyond that. Queued keys are
+    /// [reported](ShutdownReport::queued) and requeued at the next start, together with all objects
+    /// of that time.
     ///
-    /// Dropping the future drops what is under way. It can run again when that is gone: at once, unless a run is in the middle of what does not
-    /// await.
+    /// Dropping the future drops the active runs. The controller can run again once they have
+    /// ended: at once, unless one of them blocks its thread.
     ///
     /// # Errors
-    /// It runs already, its sources do not come, or have ended.
+    /// The controller is running already, or a source did not sync or has stopped.
     pub async fn run(
         &self,
         reconcile: impl Reconcile<S>,
@@ -114,7 +116,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     }
 }
 
-/// From the beginning of the sources to the end of the last run.
+/// Runs from the start of the sources to the end of the last worker.
 async fn run_until_stopped<K, S, R>(
     shared: &Arc<RunContext<K, S, R>>,
     dropped: &mut Vec<K>,
@@ -141,7 +143,7 @@ where
         () = stopping.cancelled() => None,
         name = first_source_end(&sources) => Some(name),
     };
-    // Informers that stop with it may be faster.
+    // Informers that stop together with the controller may be faster.
     let stop_requested = stopping.is_cancelled();
     inner.enter(Phase::Draining, Some(queue.clone()));
     stopping.cancel();
@@ -153,7 +155,7 @@ where
     }
 }
 
-/// A source that was begun.
+/// A started source.
 struct StartedSource {
     name: Arc<str>,
     synced: Arc<SetOnce<()>>,
@@ -190,7 +192,7 @@ fn start_sources<K: Request, S>(
     Ok(all)
 }
 
-/// Whether all of them have begun: not if it was told to stop meanwhile.
+/// Waits until all sources have synced; returns `false` when the controller is cancelled.
 async fn wait_for_sync<K: Request, S>(
     inner: &Inner<K, S>,
     sources: &[StartedSource],
@@ -224,7 +226,7 @@ async fn wait_for_sync<K: Request, S>(
     Ok(true)
 }
 
-/// The first source that tells nothing any more.
+/// Returns the name of the first source that stops.
 async fn first_source_end(sources: &[StartedSource]) -> String {
     let mut ends: FuturesUnordered<_> = sources
         .iter()
@@ -239,7 +241,7 @@ async fn first_source_end(sources: &[StartedSource]) -> String {
     }
 }
 
-/// It runs once at a time.
+/// Ensures that the controller runs once at a time.
 struct RunGuard<K: Request, S>(Arc<Inner<K, S>>);
 
 impl<K: Request, S> RunGuard<K, S> {
@@ -251,7 +253,8 @@ impl<K: Request, S> RunGuard<K, S> {
 
 impl<K: Request, S> Drop for RunGuard<K, S> {
     fn drop(&mut self) {
-        // Where the future was dropped, that is all that is known of what was under way. How keys are cloned is the user's.
+        // After a dropped future this is the only trace of the active runs. Cloning a key is user
+        // code and may panic.
         let stored = contained(|| self.0.carry_over(self.0.abandon_active_runs()));
         if let Err(panic) = stored {
             tracing::error!(controller = %self.0.spec.name, %panic, "what was queued is forgotten");

@@ -1,4 +1,4 @@
-//! Where requests come from.
+//! Event sources: informers whose events are mapped to keys.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -17,40 +17,40 @@ use super::traces::{TracedChange, Traces};
 use crate::Request;
 use crate::causes::CauseNames;
 
-/// Tells of requests until what it listens to has ended.
+/// Puts keys into the queue until its informer stops.
 pub(super) trait EventSource<K: Request>: Send + Sync {
-    /// By what its users know it.
+    /// Name of the source, in errors and causes.
     fn name(&self) -> &Arc<str>;
 
-    /// Begins: the requests go into the feed, from that of everything that is there on.
+    /// Starts the source: its keys go into the feed, beginning with those of the initial list.
     fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
 }
 
-/// Where a source puts requests.
+/// The queue side of a source.
 pub(super) struct Feed<K: Request> {
     pub(super) name: Arc<str>,
     pub(super) queue: Queue<K>,
     pub(super) counters: Arc<RunCounters>,
     pub(super) traces: Arc<Traces<K>>,
-    /// What was there at the beginning is in the queue.
+    /// Set when the keys of the initial list are in the queue.
     pub(super) synced: Arc<SetOnce<()>>,
 }
 
-/// An informer as a source: how to listen to it, whether all that was there can be read, and whom an event is for.
+/// An informer as a source: subscription, sync check and map function.
 pub(super) struct InformerSource<L, W> {
     pub(super) name: Arc<str>,
     pub(super) listen: L,
-    /// None where there is no beginning that ends.
+    /// `None` for keyed informers, which have no initial list that ends.
     pub(super) has_synced: Option<InitialSyncCheck>,
-    /// Objects say the trace of their last change, and no older one.
+    /// The source records the trace of an object's last change in the object, and no older one.
     pub(super) tells_traces: bool,
     pub(super) map_keys: Arc<W>,
 }
 
-/// Whether a cache has all that was there at the beginning.
+/// Returns whether a cache has its initial list.
 pub(super) type InitialSyncCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// So long until room in the queue is looked for again.
+/// Delay before another attempt to add to a full queue.
 const FULL_QUEUE_RETRY: Duration = Duration::from_millis(10);
 
 impl<K, N, T, L, W> EventSource<K> for InformerSource<L, W>
@@ -102,7 +102,7 @@ async fn forward_events<K, N, T>(
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
-                // The version and the trace are for the object to say, and that is the user's code.
+                // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
                 let change = contained(|| TracedChange::of(&event, tells_traces)).ok().flatten();
@@ -122,20 +122,21 @@ async fn forward_events<K, N, T>(
 }
 
 impl<K: Request> Feed<K> {
-    /// Before the key is in the queue: whoever runs it by then sees the change already.
+    /// Records the trace before the key is queued, as a worker may take the key at once.
     fn note(&self, key: &K, change: TracedChange) {
         if !contained(|| self.traces.note(key, change)).unwrap_or(true) {
             self.counters.untraced();
         }
     }
 
-    /// Keys that the function gave before are put all the same.
+    /// Reports a panic of the map function. Keys that it pushed before are added nevertheless.
     pub(super) fn panicked(&self, panic: &Panic) {
         tracing::error!(source = %self.name, %panic, "a function of the controller panics on an event");
         self.counters.source_panics();
     }
 
-    /// A beginning for which there is no room ends when all of it can be read: the rest waits for workers, as all that comes later does.
+    /// Adds a key. If the queue is full during the initial list, the source counts as synced once
+    /// its cache is complete; the remaining keys are added as workers free capacity.
     pub(super) async fn put(&self, key: K, add: Add, has_synced: &(dyn Fn() -> bool + Send + Sync)) -> bool {
         let full = || {
             if has_synced() {
@@ -146,7 +147,7 @@ impl<K: Request> Feed<K> {
     }
 }
 
-/// Adds a key at the request of whoever has a reason.
+/// Adds a key with a custom cause.
 pub(super) async fn add<K: Request>(
     queue: &Queue<K>,
     counters: &RunCounters,
@@ -156,7 +157,8 @@ pub(super) async fn add<K: Request>(
     put(queue, counters, key, Add::new().cause(Cause::new(why, 0)), || ()).await
 }
 
-/// Waits where there is no room: what a source listens to keeps the latest of each object meanwhile. Whether it is to go on.
+/// Adds a key, waiting while the queue is full; meanwhile the informer coalesces events. Returns
+/// `false` when the queue is closed.
 async fn put<K: Request>(
     queue: &Queue<K>,
     counters: &RunCounters,
@@ -165,7 +167,7 @@ async fn put<K: Request>(
     full: impl Fn(),
 ) -> bool {
     loop {
-        // Whose key it is may be asked of a function of the user's.
+        // The tenant function of the queue is user code and may panic.
         let Ok(added) = contained(|| queue.add_with(key, add)) else {
             counters.source_panics();
             return true;

@@ -1,4 +1,4 @@
-//! In which trace a run is: that of the newest change that caused it.
+//! Trace contexts of runs: a run is a child of the newest change that caused it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -13,42 +13,43 @@ use tracing::field::display;
 
 use crate::Request;
 
-/// Keys whose traces are kept.
+/// Limit of keys with a pending trace.
 const KEYS: usize = 1 << 16;
-/// Traces beside the newest.
+/// Limit of links beside the parent.
 const LINKS: usize = 3;
 
-/// The traces that wait for a run, by its key. Most keys have none.
+/// Traces that wait for the next run of their key. Most keys have none.
 pub(super) struct Traces<K> {
     of: Mutex<HashMap<K, PendingTrace, FixedState>>,
-    /// How many there are: whoever finds none takes no lock.
+    /// Number of entries: a reader that finds zero takes no lock.
     keys: AtomicUsize,
 }
 
-/// What waits for a run of one key.
+/// Pending trace of one key: parent and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PendingTrace {
     newest: TracedChange,
     links: [Option<Traceparent>; LINKS],
 }
 
-/// A change of an object, in a trace.
+/// A change of an object that was made in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct TracedChange {
-    /// In which revision; 0 where versions are no numbers.
+    /// Revision of the change; 0 where versions are not numbers.
     revision: u64,
     trace: Traceparent,
 }
 
 impl TracedChange {
-    /// What an event tells, if that was in a trace. `is_last`: an object says the trace of its last change, and no older one.
+    /// Returns the trace of an event, if it has one. `is_last`: the object records the trace of its
+    /// last change, and no older one.
     pub(super) fn of<T: Object>(event: &Event<Arc<T>>, is_last: bool) -> Option<Self> {
         let object = event.object();
         let trace = object.traceparent()?;
         let is_traced = match event {
             Event::Added { .. } => true,
             Event::Updated { old, .. } => is_last || old.traceparent() != Some(trace),
-            // Who took it away is not known, but of one that was marked before.
+            // The trace of a deletion is known only if the object was marked for deletion before.
             Event::Deleted { .. } => is_last && object.is_deleting(),
             _ => false,
         };
@@ -62,7 +63,7 @@ impl PendingTrace {
         Self { newest, links: [None; LINKS] }
     }
 
-    /// Of two that are as new the one that came later is the newest.
+    /// Adds a change; of two with equal revisions the later one counts as the newest.
     fn add(&mut self, change: TracedChange) {
         let older = if change.revision >= self.newest.revision {
             std::mem::replace(&mut self.newest, change)
@@ -72,7 +73,7 @@ impl PendingTrace {
         self.link(older.trace);
     }
 
-    /// What finds no place is left out.
+    /// Adds a link, if one is free.
     fn link(&mut self, trace: Traceparent) {
         if trace == self.newest.trace || self.links.contains(&Some(trace)) {
             return;
@@ -82,7 +83,7 @@ impl PendingTrace {
         }
     }
 
-    /// Takes up what came meanwhile.
+    /// Merges a later pending trace into this one.
     fn merged_with(mut self, later: Self) -> Self {
         self.add(later.newest);
         for link in later.links.into_iter().flatten() {
@@ -97,12 +98,12 @@ impl<K: Request> Traces<K> {
         Self { of: Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed))), keys: AtomicUsize::new(0) }
     }
 
-    /// A change makes a key run. Whether there was a place for it.
+    /// Records the trace of a change; returns `false` at the limit.
     pub(super) fn note(&self, key: &K, change: TracedChange) -> bool {
         self.put(key, PendingTrace::of(change))
     }
 
-    /// What a run of the key is to go on with.
+    /// Takes the pending trace for a run of the key.
     pub(super) fn take(&self, key: &K) -> Option<PendingTrace> {
         if self.keys.load(Ordering::Relaxed) == 0 {
             return None;
@@ -114,7 +115,7 @@ impl<K: Request> Traces<K> {
         taken.map(|(_, waiting)| waiting)
     }
 
-    /// That run failed: the next one is for the same changes, and for what came meanwhile.
+    /// Restores the trace of a failed run and merges it with later changes.
     pub(super) fn put_back(&self, key: &K, waiting: PendingTrace) {
         let later = self.take(key);
         let _ = self.put(key, later.map_or(waiting, |later| waiting.merged_with(later)));
@@ -135,12 +136,13 @@ impl<K: Request> Traces<K> {
     }
 }
 
-/// The seed of a controller's ids: two with one seed have other ones.
+/// Derives the seed of a controller's span ids from its name: controllers with one seed differ.
 pub(super) fn seed(seed: u64, controller: &str) -> u64 {
     FixedState::with_seed(seed).hash_one(controller)
 }
 
-/// In which trace a run is. Its span is one of that trace if somebody records it; else whatever caused the run goes on to cause what it writes.
+/// Records the trace fields in the span of a run and returns the trace context. With a disabled
+/// span the parent is passed on.
 pub(super) fn start_span(
     span: &Span,
     caused_by: Option<&PendingTrace>,

@@ -1,4 +1,4 @@
-//! Workers: one takes a key, has it reconciled, and answers for it.
+//! Workers: take a key, reconcile it, and finish its work item.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -34,7 +34,7 @@ where
     workers
 }
 
-/// Waits for runs that are under way, and drops what does not end in time.
+/// Waits for active runs, and drops them at the drain timeout.
 pub(super) async fn drain_workers<K: Request, S, R>(
     shared: &RunContext<K, S, R>,
     mut workers: JoinSet<()>,
@@ -48,7 +48,7 @@ pub(super) async fn drain_workers<K: Request, S, R>(
         return Vec::new();
     }
     workers.abort_all();
-    // One that does not await goes on until it returns: nobody else may be at its key before that.
+    // A blocking run continues until it returns; its key must not run concurrently.
     while workers.join_next().await.is_some() {}
     let inner = &shared.inner;
     let dropped = inner.abandon_active_runs();
@@ -63,7 +63,8 @@ where
     R: Reconcile<S>,
 {
     loop {
-        // What is contained nowhere else: how a key is cloned or shown, the drop of a subject. The work is retried, as it was dropped.
+        // Catches panics of user code outside of the reconciler: clone or display of a key, drop of
+        // a subject. The dropped work item is retried.
         match AssertUnwindSafe(work_once(number, &shared)).catch_unwind().await {
             Ok(true) => {}
             Ok(false) => return,
@@ -75,7 +76,7 @@ where
     }
 }
 
-/// Whether there is another turn after this one.
+/// Processes one work item; returns `false` at shutdown.
 async fn work_once<K, S, R>(number: usize, shared: &Arc<RunContext<K, S, R>>) -> bool
 where
     K: Request,
@@ -137,7 +138,7 @@ where
     drop(before);
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
-        // If it stops meanwhile the next run of the controller waits for it.
+        // On shutdown the next start of the controller waits for it.
         if let Some(visible) = shared.stopping.run_until_cancelled(held.visible()).await {
             shared.inner.release_hold(work.key(), visible);
         }
@@ -145,8 +146,8 @@ where
     });
 }
 
-/// Waits for what was written of a key when the controller ran before, and holds up nobody else. If it stops meanwhile that is waited for the
-/// next time, and nothing is begun.
+/// Holds a key whose writes were pending when the controller stopped, without occupying a worker.
+/// On shutdown the hold is kept for the next start and nothing runs.
 fn keep_holding<K: Request, S, R>(shared: &Arc<RunContext<K, S, R>>, work: Work<K>, held: HeldKey)
 where
     S: Send + Sync + 'static,
@@ -158,7 +159,7 @@ where
         if let Some(visible) = shared.stopping.run_until_cancelled(held.visible()).await {
             shared.inner.release_hold(work.key(), visible);
         }
-        // Why it was to run is why it will. That is no failure, and no answer.
+        // Requeues with the same causes: this is neither a failure nor a result.
         for (cause, _) in work.causes().iter() {
             let _ =
                 shared.queue.add_with(work.key().clone(), Add::new().priority(work.priority()).cause(cause));
@@ -168,13 +169,13 @@ where
 }
 
 impl<K: Request, S> Inner<K, S> {
-    /// What workers were at that are gone: of what.
+    /// Clears the active runs of dropped workers, and returns their keys.
     pub(super) fn abandon_active_runs(&self) -> Vec<K> {
         let mut keys = Vec::new();
         for worker in &self.workers {
             let Some(busy) = worker.lock().take() else { continue };
             let ActiveRun { key, since: began, causes, attempts, writes, .. } = busy;
-            // It may have written before it hung: the next run sees that, too.
+            // Writes of a dropped run hold its key, too.
             let waits = std::mem::take(&mut *writes.lock());
             if let Some(held) = HeldKey::new(waits, self.spec.settings.cache_timeout) {
                 let before = self.held.lock().insert(key.clone(), held);
@@ -188,7 +189,7 @@ impl<K: Request, S> Inner<K, S> {
         keys
     }
 
-    /// What is waited for before a key may run, if anything is.
+    /// Returns the hold of a key, unless its deadline has passed.
     fn held_key(&self, key: &K) -> Option<HeldKey> {
         let held = self.held.lock().get(key).cloned()?;
         if !held.is_over(Instant::now()) {
@@ -198,7 +199,7 @@ impl<K: Request, S> Inner<K, S> {
         None
     }
 
-    /// It waits for nothing any more, as all can be read or took too long.
+    /// Releases a key: its writes are visible, or the deadline has passed.
     fn release_hold(&self, key: &K, visible: bool) {
         if !visible {
             self.counters.cache_timeouts();
@@ -235,7 +236,7 @@ where
     );
     run.trace = traces::start_span(&span, caused_by, &inner.ids);
     let (trace, run) = (run.trace, &*run);
-    // The call itself is the user's, too: a function may panic before there is a future.
+    // The call itself may panic before there is a future.
     let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
     let outcome = match timeout(inner.spec.settings.run_time, traced(trace, call)).await {

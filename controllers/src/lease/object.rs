@@ -1,4 +1,4 @@
-//! A Lease as an object.
+//! The Lease object.
 
 use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope, Uid};
 use serde::{Deserialize, Serialize};
@@ -6,15 +6,15 @@ use serde_json::{Map, Value};
 
 use super::record::LeaseRecord;
 
-/// A Lease of Kubernetes, with all that it says: what is written back is what was read, but for the fields of the election.
+/// A Kubernetes Lease with all of its fields: a write changes only the fields of the election.
 ///
-/// It is read from anything that is a JSON object, also where fields make no sense: what does not is as if it were not there.
+/// Any JSON object can be read as a Lease; malformed fields count as absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Lease(Map<String, Value>);
 
 impl Lease {
-    /// The kind of Leases.
+    /// Returns the kind of Leases.
     ///
     /// # Panics
     /// Never.
@@ -24,25 +24,25 @@ impl Lease {
             .expect("these names are what Kubernetes allows")
     }
 
-    /// Who holds it, if anybody does.
+    /// Returns the holder's identity; `None` for a free Lease.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.record().holder().map(Into::into)
     }
 
-    /// How often it has changed hands; none if that cannot be told.
+    /// Returns the number of transitions; `None` if it is malformed.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.record().epoch()
     }
 
-    /// When it was renewed, by the clock of its holder.
+    /// Returns the renew time, by the clock of the holder.
     #[must_use]
     pub fn renew_time(&self) -> Option<String> {
         self.record().renewed_at().map(Into::into)
     }
 
-    /// One that is not there yet.
+    /// Creates a Lease that is not stored yet.
     pub(crate) fn new(key: &ObjectKey) -> Self {
         let mut metadata = Map::new();
         if let Some(namespace) = key.namespace() {
@@ -60,7 +60,7 @@ impl Lease {
         LeaseRecord::of(self.0.get("spec").and_then(Value::as_object))
     }
 
-    /// The same Lease, held otherwise.
+    /// Returns this Lease with another election record.
     pub(crate) fn with(&self, record: &LeaseRecord) -> Self {
         let mut lease = self.clone();
         let spec = lease.0.entry("spec").or_insert(Value::Null);

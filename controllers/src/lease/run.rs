@@ -1,4 +1,4 @@
-//! An election at work: what it wants is done, and it is told what came of it.
+//! The shell of an election: executes its actions and feeds back the results.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use super::election::{Action, Election, ElectionTime, Input, LeadershipChange};
 use super::elector::{Inner, LeadError};
 use super::{Lease, Term};
 
-/// What is done while it leads.
+/// The work of a term.
 struct LeaderTask<T> {
     term: Term,
     task: AbortOnDropHandle<T>,
 }
 
-/// What ends a wait.
+/// Event that ends a wait.
 enum Wakeup<T> {
     Stop,
     TaskEnded(Result<T, JoinError>),

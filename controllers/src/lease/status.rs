@@ -1,11 +1,11 @@
-//! What is known of an election between two of its steps.
+//! Status of an election, published after each step.
 
 use std::time::Instant;
 
 use super::election::{Election, ElectionProblem, Role};
 use super::{ElectionCounts, ElectionPhase, ElectionState};
 
-/// What is known of an election between two of its steps.
+/// Status of an election, published after each step.
 #[derive(Default)]
 pub(super) struct StatusCell {
     phase: ElectionPhase,
@@ -19,7 +19,8 @@ pub(super) struct StatusCell {
 }
 
 impl StatusCell {
-    /// After a step; and whether what is done while it leads is to end, if something is.
+    /// Updates the status after a step. `is_ending`: the work of a term is running, and whether its
+    /// token is cancelled.
     pub(super) fn update(&mut self, election: &Election, is_ending: Option<bool>) {
         self.phase = match is_ending {
             None => ElectionPhase::Candidate,

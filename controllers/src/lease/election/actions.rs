@@ -1,4 +1,4 @@
-//! What is to be asked next.
+//! Choice of the next action.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ impl Election {
         if self.pending.is_some() {
             return Action::AwaitResponse;
         }
-        // Who leaves waits for nothing but after a failure.
+        // A resigning candidate waits only after a failure.
         let waits = now.at < self.next && (self.leaving.is_none() || self.problem.is_some());
         if waits || self.role == Role::Lost {
             return Action::Sleep;
@@ -44,7 +44,8 @@ impl Election {
         }
     }
 
-    /// Takes what is free, or seems to be; what it tried to take before, and is stored, it takes in the same turn.
+    /// Acquires a Lease that is free or expired; continues an own acquisition whose response was
+    /// lost.
     fn take(&mut self, now: ElectionTime, lease: &Lease) -> Action {
         let record = lease.record();
         let duration = record.duration().unwrap_or(self.config.lease_duration);
@@ -91,8 +92,9 @@ impl Election {
         Action::Update(lease.with(&record))
     }
 
-    /// The time to write. Others see a renewal by it, and client-go by its whole seconds: so within a term it goes on as time does, if
-    /// the clock on the wall stands still, or is set back to where it has been.
+    /// Returns the renew time to write. Observers detect a renewal by it, client-go in whole
+    /// seconds: so within a term it advances with the monotonic clock, even if the wall clock
+    /// stands still or is set back.
     fn stamp(&mut self, now: ElectionTime) -> Timestamp {
         let least = self
             .last_stamp
@@ -102,7 +104,8 @@ impl Election {
         wall
     }
 
-    /// Over one version it always writes the same, so that it knows its own when it sees it.
+    /// Repeats the same record over one version, so that the candidate recognises its own write
+    /// after a lost response.
     fn attempt_record(&mut self, over: Option<ResourceVersion>, record: LeaseRecord) -> LeaseRecord {
         if let Some(tried) = self.tried.as_ref().filter(|tried| tried.over == over) {
             return tried.record.clone();

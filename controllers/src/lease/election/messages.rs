@@ -1,4 +1,4 @@
-//! What an election is told, and what it wants.
+//! Inputs and outputs of the election state machine.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -8,54 +8,54 @@ use machinery_objects::{ListError, Uid, WriteError};
 
 use crate::lease::Lease;
 
-/// The time, twice.
+/// Monotonic and wall-clock time of a step.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ElectionTime {
-    /// By which everything is decided. It never goes back.
+    /// Monotonic time: the only basis of decisions.
     pub(crate) at: Instant,
-    /// What is written into the Lease, for people.
+    /// Wall-clock time, written into the Lease for information.
     pub(crate) wall: Timestamp,
 }
 
-/// What an election is told.
+/// Input of a step.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// It is later: what was due is due.
+    /// Time has passed.
     Tick,
-    /// What there is.
+    /// Result of a read.
     Read(Result<Option<Arc<Lease>>, ListError>),
-    /// What came of a write.
+    /// Result of a write.
     Wrote(Result<Lease, WriteError>),
-    /// What was done while it led has ended: it may lead again.
+    /// The work of the lost term has ended: the candidate may lead again.
     Rejoin,
-    /// It is to lead no more, and nothing is done any more: others may begin at once.
+    /// Release the Lease; the work of the term has ended.
     Resign,
 }
 
-/// What an election wants.
+/// Output of a step.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Output {
-    /// What is so now, and was not.
+    /// Start or loss of a term.
     pub(crate) change: Option<LeadershipChange>,
-    /// What is to be done.
+    /// Next action.
     pub(crate) action: Action,
 }
 
-/// Who leads.
+/// Start or end of a term.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum LeadershipChange {
-    /// It does, from now on, under these.
+    /// A term starts.
     Acquired {
-        /// Of the Lease.
+        /// UID of the Lease.
         uid: Uid,
-        /// Of the Lease.
+        /// Epoch of the Lease.
         epoch: u64,
     },
-    /// It does no more.
+    /// The term is lost.
     Lost(Loss),
 }
 
-/// Why it leads no more.
+/// Reason of a lost term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Loss {
     #[error("it could not be renewed in time")]
@@ -66,24 +66,24 @@ pub(crate) enum Loss {
     Gone,
 }
 
-/// What is to be done with the Lease. Each but the first ends what was under way; what came of that is then never told.
+/// Action for the shell. Each but the first cancels the pending request; its result is ignored.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Action {
-    /// Wait for what is under way, until [`Election::due`](super::Election::due).
+    /// Wait for the pending request, until [`Election::due`](super::Election::due).
     AwaitResponse,
-    /// Nothing, until then.
+    /// Wait until then without a request.
     Sleep,
-    /// Read it.
+    /// Read the Lease.
     Read,
-    /// Make it.
+    /// Create the Lease.
     Create(Lease),
-    /// Write it, if it is still this UID and at this version, which it says itself.
+    /// Update the Lease, on condition of the UID and version that it carries.
     Update(Lease),
-    /// It is over.
+    /// The election has ended.
     Stop,
 }
 
-/// Why an election does not come on.
+/// Condition that keeps a candidate from acquiring or renewing.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ElectionProblem {
     #[error("the Lease cannot be read: {0}")]

@@ -1,4 +1,4 @@
-//! What answers mean.
+//! Handling of responses.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -32,7 +32,8 @@ impl Election {
     fn found(&mut self, now: Instant, lease: Arc<Lease>) {
         let record = lease.record();
         if let Role::Leading { uid, .. } = &self.role {
-            // What it wrote last, or what it tried to write and had no answer: whatever else of the object is another than before.
+            // The record equals the last write, or the attempted one without a response; changes of
+            // other fields do not matter.
             let written = self.observed.as_ref().is_some_and(|observed| observed.record == record);
             let tried = self.tried.as_ref().is_some_and(|tried| tried.record == record);
             if lease.is_deleting() {
@@ -73,7 +74,8 @@ impl Election {
             return self.failed(now, pending, ElectionProblem::Altered);
         };
         if now >= pending.at + self.config.renew_deadline {
-            // It is stored, and its time is over: when it is seen again it is known as its own, and taken in the same turn.
+            // The write is stored but too late for its term; the next read recognises the record
+            // and renews it in the same step.
             return self.failed(now, pending, ElectionProblem::Write(SourceError::TimedOut.into()));
         }
         if !matches!(self.role, Role::Leading { .. }) && !self.is_leaving() {
@@ -88,7 +90,8 @@ impl Election {
         self.next = now + self.config.retry_period;
     }
 
-    /// A leader whose write is refused looks at once what there is instead, but not again and again: somebody may write all the time.
+    /// Handles a rejected write. A leader re-reads at once, but only once in a row: another client
+    /// may write continuously.
     fn refused(&mut self, now: Instant, pending: PendingRequest, error: WriteError) {
         let there_is_another = matches!(
             error,

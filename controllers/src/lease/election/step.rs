@@ -1,4 +1,4 @@
-//! One step after another.
+//! The state machine and its step function.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,72 +11,74 @@ use super::messages::{ElectionProblem, ElectionTime, Input, LeadershipChange, Lo
 use crate::lease::record::LeaseRecord;
 use crate::lease::{ElectionConfig, ElectionCounts, Lease};
 
-/// One candidate: what it knows of the Lease, and what it is.
+/// State machine of one candidate.
 ///
-/// It leads only by a write of its own that was answered, and until [`ElectionConfig::renew_deadline`] after that was *sent*: others saw
-/// it later than that, and wait for longer.
+/// A term starts with an acknowledged write of its own, and lasts until
+/// [`ElectionConfig::renew_deadline`] after that write was *sent*: observers saw it later and wait
+/// longer.
 pub(crate) struct Election {
     pub(super) config: ElectionConfig,
     pub(super) role: Role,
     pub(super) observed: Option<ObservedLease>,
     pub(super) known: LeaseKnowledge,
     pub(super) tried: Option<AttemptedWrite>,
-    /// The time that was written last in this term, and when.
+    /// Renew time written last in this term, and when.
     pub(super) last_stamp: Option<(Instant, Timestamp)>,
     pub(super) pending: Option<PendingRequest>,
-    /// When something is to be asked again.
+    /// Time of the next request.
     pub(super) next: Instant,
-    /// A write that failed, and was followed by a read at once.
+    /// A failed write was followed by an immediate read.
     pub(super) reread_at_once: bool,
     pub(super) change: Option<LeadershipChange>,
     pub(super) problem: Option<ElectionProblem>,
     pub(super) counts: ElectionCounts,
-    /// It is to end, by then at the latest.
+    /// Deadline of a resignation in progress.
     pub(super) leaving: Option<Instant>,
-    /// Until when nobody else leads, after a term that was lost. `None` is that somebody may already.
+    /// Time until which no other candidate leads after an expired term. `None` if one may lead
+    /// already.
     reserved: Option<Instant>,
     jitter: Jitter,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Role {
-    /// It would lead.
+    /// Not leading.
     Candidate,
     Leading {
         uid: Uid,
         epoch: u64,
-        /// When the last renewal was sent that was answered.
+        /// Time at which the last acknowledged renewal was sent.
         renewed: Instant,
     },
-    /// It led, and what was done then has not ended.
+    /// The term is lost, and its work has not ended.
     Lost,
 }
 
-/// What was seen last.
+/// The Lease as last observed.
 pub(crate) struct ObservedLease {
     pub(crate) lease: Arc<Lease>,
     pub(crate) record: LeaseRecord,
-    /// Since when, by the own clock.
+    /// First observation of this record, on the local clock.
     pub(crate) since: Instant,
 }
 
-/// Whether what was seen is what there is.
+/// Whether the observed Lease is up to date.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeaseKnowledge {
-    /// It has to be read.
+    /// A read is required.
     Unread,
     Present,
     Absent,
 }
 
-/// What was written last, and perhaps not stored.
+/// The last attempted write, possibly not stored.
 pub(super) struct AttemptedWrite {
-    /// Over which version.
+    /// Version that it replaces.
     pub(super) over: Option<ResourceVersion>,
     pub(super) record: LeaseRecord,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy)]
 pub(super) struct PendingRequest {
     pub(super) kind: RequestKind,
@@ -92,7 +94,7 @@ pub(super) enum RequestKind {
 }
 
 impl Election {
-    /// With what was counted before.
+    /// Creates a candidate, continuing earlier counts.
     pub(crate) fn new(config: ElectionConfig, counts: ElectionCounts, now: Instant) -> Self {
         let jitter = Jitter::new(config.seed);
         Self {
@@ -114,8 +116,8 @@ impl Election {
         }
     }
 
-    /// Takes in what it is told, and says what to do. It is to be told the time when something is [due](Self::due), and as often as one
-    /// likes.
+    /// Processes an input and returns the next action. Requires a tick when something is
+    /// [due](Self::due); additional ticks are harmless.
     pub(crate) fn step(&mut self, now: ElectionTime, input: Input) -> Output {
         match input {
             Input::Tick => self.expire_request(now.at),
@@ -132,7 +134,7 @@ impl Election {
         Output { change: self.change.take(), action }
     }
 
-    /// When it is to be told the time, if nothing else comes before. Never, where it waits until something has ended.
+    /// Returns the time of the next required tick; `None` while the work of a lost term is awaited.
     pub(crate) fn due(&self) -> Option<Instant> {
         let answer = self.pending.map(|pending| pending.at + self.response_timeout());
         let next = answer.or((self.role != Role::Lost).then_some(self.next));
@@ -155,17 +157,18 @@ impl Election {
         self.counts
     }
 
-    /// Until when nobody else leads, after a term that was lost: others wait so long since they saw its last renewal.
+    /// Returns the time until which no other candidate leads after an expired term: observers wait
+    /// that long from its last renewal.
     pub(crate) const fn reserved(&self) -> Option<Instant> {
         self.reserved
     }
 
-    /// How long an answer is waited for: so that there is time for another try.
+    /// Returns the timeout of a request, which leaves time for a retry.
     fn response_timeout(&self) -> Duration {
         self.config.renew_deadline / 2
     }
 
-    /// Until when it leads, if nothing comes.
+    /// Returns the end of the term without another renewal.
     fn deadline(&self) -> Option<Instant> {
         match self.role {
             Role::Leading { renewed, .. } => Some(renewed + self.config.renew_deadline),
@@ -173,7 +176,7 @@ impl Election {
         }
     }
 
-    /// What is not answered in time has failed.
+    /// Fails the pending request at its timeout.
     fn expire_request(&mut self, now: Instant) {
         match self.pending {
             Some(PendingRequest { at, .. }) if now < at + self.response_timeout() => {}
@@ -185,7 +188,7 @@ impl Election {
         }
     }
 
-    /// What was tried for a term that is over is nobody's: if it is stored yet, that is as if a stranger had done it.
+    /// Ends the term and forgets attempted writes: one that is stored later counts as foreign.
     pub(super) fn lose(&mut self, why: Loss) {
         self.reserved = match (why, &self.role) {
             (Loss::Late, Role::Leading { renewed, .. }) => Some(*renewed + self.config.lease_duration),
@@ -201,7 +204,7 @@ impl Election {
         self.leaving.is_some()
     }
 
-    /// It looks again when others do not.
+    /// Schedules the next read with jitter.
     pub(super) fn retry_later(&mut self, now: Instant) {
         (self.known, self.next) = (LeaseKnowledge::Unread, now + self.jitter.of(self.config.retry_period));
     }

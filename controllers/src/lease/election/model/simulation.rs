@@ -1,4 +1,4 @@
-//! What happens.
+//! The simulation: faults, network and invariants.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -18,21 +18,21 @@ struct Candidate {
     rate: f64,
     offset: Duration,
     begin: Instant,
-    /// Which of those that had its name. What is for one that is no more is not for the next.
+    /// Incarnation of the process; messages for an earlier one are dropped.
     incarnation: u32,
     paused_until: u32,
-    /// Under what it writes, as long as it believes that it leads.
+    /// Fence of the term that the candidate believes to lead.
     term: Option<(Uid, u64)>,
-    /// What it led for was lost, and ends at this tick.
+    /// Tick at which the work of a lost term ends.
     ends: Option<u32>,
-    /// Which request is under way: answers to others are dropped.
+    /// Number of the pending request; responses to others are dropped.
     request: u32,
 }
 
 impl Candidate {
     fn now(&self, tick: u32) -> ElectionTime {
         let since = self.offset + Duration::from_secs_f64(f64::from(tick) * TICK * self.rate);
-        // Its clock on the wall jumps back every so often.
+        // The wall clock jumps back regularly.
         let wall = Timestamp::UNIX_EPOCH + Duration::from_secs(u64::from(tick * 7919 % 4096));
         ElectionTime { at: self.begin + since, wall }
     }
@@ -42,15 +42,16 @@ pub(super) struct Simulation {
     script: Script,
     store: Store,
     candidates: Vec<Candidate>,
-    /// When, of whom, in which life, of which request.
+    /// Arrival tick, candidate, incarnation, request, message.
     in_flight: VecDeque<(u32, usize, u32, u32, Message)>,
     sent: usize,
     tick: u32,
-    /// Each term that ever was, and whose.
+    /// All terms, with candidate and start tick.
     pub(super) terms: Vec<((Uid, u64), usize, u32)>,
-    /// Somebody was paused, or meddled with the Lease: then two may believe that they lead, and only fences tell them apart.
+    /// After a suspension or a deletion two candidates may believe that they lead; only fences
+    /// distinguish them.
     leases_may_overlap: bool,
-    /// At how many ticks somebody led, and two believed it of themselves.
+    /// Ticks with a leader, and with two believed leaders.
     pub(super) ticks_led: u32,
     pub(super) ticks_overlapping: u32,
 }
@@ -125,7 +126,7 @@ impl Simulation {
                     self.step(at, Input::Tick);
                 }
                 Fault::Leave if self.tick >= self.candidates[at].paused_until => {
-                    // What it did has ended before.
+                    // Its work has ended before.
                     self.candidates[at].term = None;
                     self.step(at, Input::Resign);
                 }
@@ -173,7 +174,7 @@ impl Simulation {
         }
     }
 
-    /// What is due is told, and what was done while it led ends.
+    /// Delivers due timers, and ends the work of a lost term.
     fn tick_candidate(&mut self, at: usize) {
         let (tick, one) = (self.tick, &mut self.candidates[at]);
         if one.paused_until > tick {
@@ -216,7 +217,7 @@ impl Simulation {
                     return;
                 }
                 Action::Stop => {
-                    // It is done, and another of its name begins.
+                    // The candidate has ended; the next incarnation starts.
                     one.election = Election::new(config(at), ElectionCounts::default(), one.now(tick).at);
                     (one.incarnation, one.ends) = (one.incarnation + 1, None);
                     return self.step(at, Input::Tick);
@@ -236,7 +237,7 @@ impl Simulation {
         self.sent += 1;
         let (is_lost, delay) = if self.tick < FAULTY_TICKS { (is_lost, delay) } else { (false, delay % 4) };
         if is_lost {
-            // Half of them with an error at once, and half without a word.
+            // Half of the lost messages return an error at once, the others nothing.
             let error = match &message {
                 Message::Read => Input::Read(Err(ListError::Source(SourceError::TimedOut))),
                 Message::Answer(Input::Read(_)) => Input::Read(Err(ListError::Source(SourceError::TimedOut))),
@@ -250,7 +251,7 @@ impl Simulation {
         self.in_flight.push_back((self.tick + 1 + delay, at, incarnation, request, message));
     }
 
-    /// What must be so at any time.
+    /// Checks the invariants of a tick.
     fn check_invariants(&mut self) {
         let leading: Vec<_> = self.candidates.iter().filter_map(|one| one.term.as_ref()).collect();
         self.ticks_led += u32::from(!leading.is_empty());

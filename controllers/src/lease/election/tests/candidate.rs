@@ -1,4 +1,4 @@
-//! Who does not lead: what it waits for.
+//! Candidates: waiting for a Lease and acquiring it.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn p15_a_held_lease_expires_relative_to_its_first_observation() {
         harness.at(at, Input::Tick, "read");
         harness.step(found(others(1, 0)), "rest until later");
     }
-    // It was renewed: from now on it counts anew. What else is written into it counts for nothing.
+    // A renewal restarts the wait. Changes of other fields do not.
     harness.at(120.0, Input::Tick, "read");
     harness.step(found(others(2, 1)), "rest until later");
     harness.at(134.9, Input::Tick, "read");

@@ -1,4 +1,4 @@
-//! Who leads: how it goes on, and how it ends.
+//! Leaders: renewal and loss of a term.
 
 use super::*;
 
@@ -31,7 +31,7 @@ fn p14_renew_time_advances_although_the_wall_clock_does_not() {
         harness.at(f64::from(at), Input::Tick, &format!("write over {}: {expected}", at / 2));
         harness.stored(at / 2 + 1, &format!("rest until {}", at + 2));
     }
-    // With the next term it is what the clock says.
+    // The next term starts with the wall-clock time.
     harness.at(60.0, Input::Tick, "lost late; rest until ever");
     let own = stored(harness.wrote.as_ref().unwrap(), 6);
     harness.step(Input::Rejoin, "read");
@@ -44,7 +44,8 @@ fn p14_an_acquisition_with_a_lost_response_is_recognised() {
     harness.step(Input::Tick, "read");
     harness.step(found(of(1, json!({}))), "write over 1: me 1, acquired 0, renewed 0");
     harness.step(lost(), "rest until later");
-    // Not stored, or not yet: the same is written again, so that it is known whichever of the two is stored.
+    // The first write may be stored or not: the retry writes the same record, so either is
+    // recognised.
     harness.reads_when_due(of(1, json!({})), "write over 1: me 1, acquired 0, renewed 0");
     harness.step(refused(), "rest until later");
     harness.at(9.0, Input::Tick, "read");
@@ -75,7 +76,7 @@ fn p17_an_unanswered_renewal_is_retried_until_the_deadline() {
     harness.at(10.0, Input::Tick, "lost late; rest until ever");
     harness.at(60.0, Input::Tick, "rest until ever");
     harness.step(Input::Rejoin, "read");
-    // Nobody took it, and it is one's own. But what was begun under the old epoch must not come under the new term.
+    // The Lease is still its own, but writes of the old epoch must not pass under the new term.
     harness.step(found(stored(harness.wrote.as_ref().unwrap(), 1)), "rest until later");
 }
 
@@ -128,7 +129,7 @@ fn p17_foreign_changes_to_other_fields_keep_the_term_and_are_preserved() {
     harness.step(found(ended), "write over 2: me 0, acquired 0, renewed 2");
     let written = serde_json::to_value(harness.wrote.as_ref().unwrap()).unwrap();
     assert_eq!(written["spec"]["preferredHolder"], json!("other"));
-    // Who writes all the time must not make it ask all the time.
+    // A client that writes continuously must not cause continuous requests.
     harness.step(refused(), "rest until 4");
     harness.at(4.0, Input::Tick, "read");
 }

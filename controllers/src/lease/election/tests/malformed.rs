@@ -1,10 +1,10 @@
-//! What makes no sense.
+//! Malformed Leases and unexpected responses.
 
 use super::*;
 
 #[test]
 fn p19_malformed_fields_are_treated_as_held_by_another() {
-    // For how long it is held makes no sense: as long as one would hold it oneself.
+    // With an invalid duration the candidate assumes its own.
     for malformed in [json!(null), json!(0), json!(-3), json!("15"), json!(1e300), json!(u64::MAX)] {
         let mut harness = ElectionHarness::new();
         harness.step(Input::Tick, "read");
@@ -15,7 +15,7 @@ fn p19_malformed_fields_are_treated_as_held_by_another() {
         harness.at(20.0, Input::Tick, "read");
         harness.step(found(lease), "write over 1: me 7, acquired 20, renewed 20");
     }
-    // A name that is none is somebody's.
+    // An identity of another type counts as held.
     let mut harness = ElectionHarness::new();
     harness.step(Input::Tick, "read");
     harness.step(found(with(&others(1, 0), "/spec/holderIdentity", json!([7]))), "rest until later");
@@ -29,7 +29,7 @@ fn p19_a_lease_with_uncountable_transitions_is_not_acquired_and_reported() {
         let lease = of(1, json!({"leaseTransitions": malformed}));
         harness.step(found(lease), "rest until later");
         assert_eq!(harness.election.problem(), Some(&ElectionProblem::Uncountable));
-        // When it is gone, the next one is another, and counts from the beginning.
+        // After a deletion the count starts again.
         harness.at(10.0, Input::Tick, "read");
         harness.step(Input::Read(Ok(None)), "create me 0, acquired 10, renewed 10");
         harness.stored(3, "leads 0; rest until 12");
@@ -69,7 +69,7 @@ fn p19_a_response_with_another_record_starts_no_term() {
     harness.step(Input::Wrote(Ok(another.clone())), "rest until 4");
     harness.at(4.0, Input::Tick, "read");
     harness.step(found(another), "lost taken; rest until ever");
-    // Answers to what was not asked say nothing.
+    // Unrequested responses are ignored.
     let mut harness = ElectionHarness::leading();
     harness.at(1.0, found(others(9, 0)), "rest until 2");
     harness.step(Input::Wrote(Ok(others(9, 0))), "rest until 2");

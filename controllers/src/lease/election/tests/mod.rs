@@ -1,4 +1,4 @@
-//! Each way in which an election can go, and what a candidate makes of it.
+//! Table-like tests of the election state machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,12 +16,12 @@ mod leader;
 mod malformed;
 mod resign;
 
-/// A candidate called `me` with the times of client-go, and the time.
+/// A candidate `me` with the default timing, and the current time.
 struct ElectionHarness {
     election: Election,
     begin: Instant,
     at: f64,
-    /// What its clock on the wall says all the time.
+    /// Value of a stopped wall clock.
     fixed_wall_clock: Option<f64>,
     wrote: Option<Lease>,
 }
@@ -39,7 +39,7 @@ impl ElectionHarness {
         }
     }
 
-    /// One that made the Lease, as version 1, and leads since 0.
+    /// A candidate that created the Lease as version 1 and leads since 0.
     fn leading() -> Self {
         let mut harness = Self::new();
         harness.step(Input::Tick, "read");
@@ -48,7 +48,7 @@ impl ElectionHarness {
         harness
     }
 
-    /// What comes of an input.
+    /// Performs a step and compares its output.
     #[track_caller]
     fn step(&mut self, input: Input, expected: &str) {
         let since = Duration::from_secs_f64(self.at);
@@ -87,21 +87,21 @@ impl ElectionHarness {
         self.step(input, expected);
     }
 
-    /// What it wrote is answered: it is at this version.
+    /// Acknowledges the last write with this version.
     #[track_caller]
     fn stored(&mut self, version: u32, expected: &str) {
         let lease = stored(self.wrote.as_ref().unwrap(), version);
         self.step(Input::Wrote(Ok(lease)), expected);
     }
 
-    /// It reads what it wrote, at this version.
+    /// Delivers a read of its own last write, at this version.
     #[track_caller]
     fn finds_own(&mut self, version: u32, expected: &str) {
         let lease = stored(self.wrote.as_ref().unwrap(), version);
         self.step(found(lease), expected);
     }
 
-    /// When its time has come it reads, and finds that.
+    /// Advances to the next due time, expects a read, and delivers this Lease.
     #[track_caller]
     fn reads_when_due(&mut self, lease: Lease, expected: &str) {
         let due = self.election.due().unwrap() - self.begin;
@@ -135,7 +135,7 @@ fn of(version: u32, spec: Value) -> Lease {
     serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
 }
 
-/// Held by `other` for the sixth time, as of one of its renewals. Its clock is wrong by years.
+/// A Lease held by `other` with six transitions; its clock is years off.
 fn others(version: u32, renewal: u32) -> Lease {
     held("other", version, renewal)
 }

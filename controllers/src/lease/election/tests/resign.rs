@@ -1,4 +1,4 @@
-//! Who is to lead no more.
+//! Resignation and release.
 
 use super::*;
 
@@ -7,7 +7,7 @@ fn p18_a_resigning_leader_releases_the_lease() {
     let mut harness = ElectionHarness::leading();
     harness.at(1.0, Input::Resign, "write over 1: nobody 0, acquired 1, renewed 1");
     harness.stored(2, "end");
-    // While a renewal is under way, its answer is waited for.
+    // A pending renewal is awaited first.
     let mut harness = ElectionHarness::leading();
     harness.at(2.0, Input::Tick, "write over 1: me 0, acquired 0, renewed 2");
     harness.at(3.0, Input::Resign, "await");
