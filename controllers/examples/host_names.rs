@@ -1,4 +1,5 @@
-//! Names that hosts have one at a time, on a server in this process: `cargo run -p machinery-controllers --example host_names`.
+//! Name locks of hosts, on a server in this process:
+//! `cargo run -p machinery-controllers --example host_names`.
 
 use std::sync::Arc;
 
@@ -18,7 +19,7 @@ struct HostSpec {
     wanted: String,
 }
 
-/// The lock of a name: all that it has to say is in its metadata.
+/// The lock of a name: it consists of its metadata.
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "HostName", namespaced, crates(kube_core = "kube_core"))]
 struct HostNameSpec {}

@@ -1,4 +1,4 @@
-//! Every interleaving of who waits for a name, who takes it and who gives it back, through the public API.
+//! Loom model of waiters, claims and releases of a name, through the public API.
 //!
 //! Three threads (main is one of them) at preemption bound 3. One claim each.
 #![cfg(machinery_loom)]
@@ -16,7 +16,7 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A name that somebody has, and who waits for it.
+/// A taken name and its waiters.
 struct ModelName {
     name: ObjectKey,
     waiters: Waiters<u8>,
@@ -29,13 +29,13 @@ impl ModelName {
         Arc::new(Self { name, waiters: Waiters::new(limit), is_taken: AtomicBool::new(true) })
     }
 
-    /// As a claim does it: whether it is taken.
+    /// The reads of a claim; returns whether the name is taken.
     fn look(&self, who: u8) -> bool {
         assert!(self.waiters.enqueue(&self.name, &who), "there is room");
         self.is_taken.load(SeqCst)
     }
 
-    /// As a release does it, and whoever is told of it.
+    /// A release; returns the notified waiters.
     fn release(&self) -> Vec<u8> {
         self.is_taken.store(false, SeqCst);
         self.waiters.notify(&self.name)

@@ -1,4 +1,4 @@
-//! Taking a name, and giving it back.
+//! Claim and release of a name.
 
 use std::sync::Arc;
 
@@ -8,20 +8,21 @@ use super::held_lock::token;
 use super::holder::LockOwner;
 use super::{Claim, HeldLock, LockError, LockHolder, LockKey, NameLocks, Released};
 
-/// So often a lock may be there when it is made, and gone when it is looked at.
+/// Limit of attempts while the lock vanishes between creation and read.
 const ATTEMPTS: usize = 4;
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// Makes a name the owner's, if it is nobody's. It is, too, if it was before: so a claim may be made again, by whoever acts for
-    /// the owner, and after whatever became of the one before.
+    /// Claims a name for an owner. Succeeds if the name is free, or held by this owner already: a
+    /// claim is idempotent, whatever became of an earlier one.
     ///
-    /// If it is another's the owner takes a place among those who wait, and [is told](Self::wake) when it is free.
+    /// If another owner holds the name, the claimant enters the wait queue and is
+    /// [notified](Self::wake) of the release.
     ///
-    /// It asks the source, and not the cache. Dropping the future leaves a lock or not: the next claim finds it, and so does
-    /// [`recover`](Self::recover).
+    /// Reads from the source, not from the cache. Dropping the future may leave a lock behind,
+    /// which the next claim or [`recover`](Self::recover) finds.
     ///
     /// # Errors
-    /// The key or the owner are nothing to make a lock of; the source or the store did not answer.
+    /// The key or the owner is invalid, or a request failed.
     pub async fn claim(&self, owner: &impl Object, key: &K) -> Result<Claim<K>, LockError> {
         let claim = self.try_claim(owner, key).await;
         self.0.counters.claimed(&claim);
@@ -46,7 +47,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         name: &ObjectKey,
         lock: &L,
     ) -> Result<Claim<K>, LockError> {
-        // What the cache shows is likely there: that spares a write, and decides nothing.
+        // A cached lock makes a create futile. Only a spared write: the live read decides.
         let mut found = match self.0.informer.get(name) {
             Some(_) => self.read_live(owner, key, name).await?,
             None => None,
@@ -57,7 +58,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             }
             match self.0.kinds.writer.create(lock, None).await {
                 Ok(written) => return Ok(Claim::Held(self.held_lock(key.clone(), name, &written.object)?)),
-                // Whoever's it is: one looks. If the lock of a lost answer comes only after that, the next try finds it.
+                // A live read decides. A create without response that is stored later is found by
+                // the next attempt.
                 Err(WriteError::AlreadyExists { .. } | WriteError::UnknownOutcome { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -66,7 +68,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         found.ok_or_else(|| LockError::Unsettled { name: name.clone() })
     }
 
-    /// Whose it is now; `None` if there is no such lock.
+    /// Returns the claim by a live read; `None` if there is no lock.
     async fn read_live(
         &self,
         owner: &LockOwner,
@@ -74,7 +76,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         name: &ObjectKey,
     ) -> Result<Option<Claim<K>>, LockError> {
         let waiters = &self.0.waiters;
-        // First the place, then the look: who sees that it is taken is told when it is not.
+        // Enqueues before the read: a waiter that saw a taken name is notified of its release.
         let is_queued = waiters.enqueue(name, &owner.key);
         let Some(lock) = self.get_live(name).await? else { return Ok(None) };
         Ok(Some(match self.claim_of(owner, key, name, &lock)? {
@@ -86,10 +88,10 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }))
     }
 
-    /// Gives a name back. Releasing it twice is as once, and what is another's by now is not touched.
+    /// Releases a name. Idempotent; a later lock of the same name is not touched.
     ///
     /// # Errors
-    /// The store did not answer, or it is not known what it did: do it again.
+    /// The request failed, or its outcome is unknown: retry.
     pub async fn release(&self, held: &HeldLock<K>) -> Result<Released, LockError> {
         let released = self.try_release(held).await?;
         if released != Released::NotHeld {
@@ -120,7 +122,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     }
 }
 
-/// Whether it is that lock, and not another of its name.
+/// Returns whether this is the same lock, by UID.
 fn is_same_lock<K, L: Object>(lock: &Arc<L>, held: &HeldLock<K>) -> bool {
     lock.uid() == Some(held.uid().as_str())
 }

@@ -1,12 +1,13 @@
-//! A name that one has, and one that another has.
+//! Results of claims and releases.
 
 use std::fmt;
 
 use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, Uid, WriteToken, Wrote};
 
-/// A name that the owner has, as far as is known.
+/// A name that the owner held at the time of the claim.
 ///
-/// Whether that is so still is known at the moment of a write, and to the server: write under its [fence](Self::fence).
+/// Only the server knows whether it still does at the time of a write: write under its
+/// [fence](Self::fence).
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeldLock<K> {
     pub(super) key: K,
@@ -15,59 +16,61 @@ pub struct HeldLock<K> {
     pub(super) token: WriteToken,
 }
 
-/// The server does not look at fences: nothing keeps somebody who has lost a name from writing.
+/// The server does not support fences: it accepts writes of a former holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this server has no fences: who has lost a name could write all the same")]
 pub struct NoFences;
 
 impl<K> HeldLock<K> {
-    /// What is had.
+    /// Returns the key.
     pub const fn key(&self) -> &K {
         &self.key
     }
 
-    /// The object that is the lock.
+    /// Returns the key of the lock object.
     pub const fn lock(&self) -> &ObjectKey {
         &self.fence.key
     }
 
-    /// Which of those that had the name.
+    /// Returns the UID of the lock, which distinguishes it from earlier and later ones of the name.
     pub const fn uid(&self) -> &Uid {
         &self.fence.uid
     }
 
-    /// For writes that are only to be made if the name is the owner's still.
+    /// Returns the fence for writes that require the lock.
     ///
     /// # Errors
-    /// The server does not look at such things. What it then takes to be safe is the caller's to know.
+    /// The server does not support fences; whether an unfenced write is acceptable is up to the
+    /// caller.
     pub fn fence(&self) -> Result<Fence, NoFences> {
         if self.has_fences { Ok(self.fence.clone()) } else { Err(NoFences) }
     }
 
-    /// What the [informer](super::NameLocks::informer) shows when it shows this lock: for [`Run::wrote`](crate::Run::wrote).
+    /// Returns the token of the lock, for [`Run::wrote`](crate::Run::wrote) with the
+    /// [informer](super::NameLocks::informer) of the locks.
     pub const fn token(&self) -> &WriteToken {
         &self.token
     }
 }
 
-/// What came of a claim.
+/// Result of a claim.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Claim<K> {
-    /// The name is the owner's.
+    /// The owner holds the name.
     Held(HeldLock<K>),
-    /// It is another's.
+    /// Another owner holds the name.
     Taken(LockHolder),
 }
 
-/// A name that another has.
+/// The present holder of a claimed name, and the state of the wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockHolder {
-    /// Whose it is. A lock that nobody looks after is nobody's, and in the way all the same.
+    /// The holder. `None`: the lock has no controlling owner, and blocks the name nevertheless.
     pub owner: Option<OwnerRef>,
-    /// The lock is about to go, and waits for its finalizers.
+    /// The lock is being deleted and waits for its finalizers.
     pub is_deleting: bool,
-    /// Whether the owner is told when the name is free. If not, there are too many who wait: ask again after some time.
+    /// Whether the claimant is in the wait queue. `false`: the queue is full, claim again later.
     pub is_queued: bool,
 }
 
@@ -80,18 +83,18 @@ impl fmt::Display for LockHolder {
     }
 }
 
-/// What came of a release.
+/// Result of a release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Released {
     /// The name is free.
     Free(WriteToken),
-    /// It will be when the finalizers of the lock have gone.
+    /// The name becomes free when the finalizers of the lock are removed.
     Deleting(WriteToken),
-    /// It was not the owner's any more. Nothing was touched.
+    /// The owner did not hold the name any more; nothing was written.
     NotHeld,
 }
 
-/// Of a lock as it was read.
+/// Returns the token of a lock that was read.
 pub(super) fn token(lock: &impl Object, key: &ObjectKey, uid: &Uid) -> Option<WriteToken> {
     Some(WriteToken { key: key.clone(), uid: Some(uid.clone()), wrote: Wrote::Stored(lock.version()?) })
 }

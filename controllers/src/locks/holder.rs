@@ -1,10 +1,10 @@
-//! Whose a lock is. Pure.
+//! Ownership of locks. Pure.
 
 use machinery_objects::{Kind, Object, ObjectKey, OwnerRef, Scope, Uid};
 
 use super::LockError;
 
-/// Who wants a name: an object that a store has.
+/// The owner of a claim: a stored object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LockOwner {
     pub(super) key: ObjectKey,
@@ -19,7 +19,8 @@ impl LockOwner {
         Ok(Self { key, uid })
     }
 
-    /// Where its locks are: with it, or where the locks of owners without a namespace are to be.
+    /// Returns the namespace of its locks: its own, or the configured one for owners without a
+    /// namespace.
     pub(super) fn namespace<'a>(
         &'a self,
         locks: &Kind,
@@ -44,12 +45,12 @@ impl LockOwner {
     }
 }
 
-/// Who has a lock: the owner that looks after it.
+/// Returns the controlling owner of a lock.
 pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
     lock.owners().into_iter().find(|owner| owner.controller)
 }
 
-/// Whether it is that object's, UID and all, and not about to go.
+/// Returns whether this owner, by UID, holds the lock, and the lock is not being deleted.
 pub(super) fn is_held_by(lock: &impl Object, owner: &LockOwner) -> bool {
     !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
 }

@@ -1,14 +1,15 @@
-//! A part of a key as a part of a name, and back.
+//! Encoding of one part of a key.
 //!
-//! Names are made of `a-z`, `0-9`, hyphens and dots, with no hyphen or dot at an end or beside a dot. One hyphen stands between two
-//! parts, two are a hyphen in a part. A part that cannot be written so is marked, and has its bytes as they are or as `--` and two digits.
+//! Names consist of `a-z`, `0-9`, hyphens and dots, with no hyphen or dot at either end or beside a
+//! dot. A single hyphen separates parts, a double hyphen encodes a hyphen within a part. Any other
+//! part is marked, with each byte literal or as `--` and two hexadecimal digits.
 
 use super::KeyError;
 
-/// What a part begins with that cannot stand as it is.
+/// Prefix of a byte-wise encoded part.
 const MARK: &str = "0x";
 
-/// Puts a part behind those that are there.
+/// Appends an encoded part.
 pub(super) fn write(name: &mut String, part: &str) {
     if !name.is_empty() {
         name.push('-');
@@ -28,7 +29,7 @@ pub(super) fn write(name: &mut String, part: &str) {
     }
 }
 
-/// The parts of a name, as they are written there.
+/// Splits a name into encoded parts.
 pub(super) fn split(name: &str) -> Result<Vec<&str>, KeyError> {
     let bytes = name.as_bytes();
     let (mut parts, mut begin, mut at) = (Vec::new(), 0, 0);
@@ -49,7 +50,7 @@ pub(super) fn split(name: &str) -> Result<Vec<&str>, KeyError> {
     Ok(parts)
 }
 
-/// What is written there.
+/// Decodes a part.
 pub(super) fn read(written: &str) -> Result<String, KeyError> {
     let Some(body) = written.strip_prefix(MARK) else { return Ok(written.replace("--", "-")) };
     let wrong = || KeyError::Escape { part: written.into() };

@@ -1,4 +1,4 @@
-//! Locks on names.
+//! Name locks: claim, release, recovery and wait queues.
 
 mod claim;
 mod counts;

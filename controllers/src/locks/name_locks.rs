@@ -1,4 +1,4 @@
-//! Locks on names, as their users have them.
+//! The handle of name locks, and its builder.
 
 use std::fmt;
 use std::future::Future;
@@ -17,25 +17,26 @@ use super::held_lock::token;
 use super::holder::{LockOwner, holder, is_held_by};
 use super::{Claim, HeldLock, LockError, LockHolder, LockKey, Waiters, name_of_key};
 
-/// Names that one owner has at a time: of hosts, of addresses, of ports.
+/// Names that one owner holds at a time: of hosts, of addresses, of ports.
 ///
-/// A lock is an object that is called after the [key](LockKey). Creating it is the claim; its owner reference says whose it is, and its UID is
-/// the fence of what is written under it. Locks of owners that are gone go with them, as all that is owned does.
+/// A lock is an object named after its [key](LockKey). Creating it is the claim; its owner
+/// reference identifies the holder, and its UID is the fence of writes under it. Garbage collection
+/// deletes locks of deleted owners.
 ///
-/// Cheap to clone. What it knows in memory is a cache, and who waits: a program that crashed has lost nothing.
+/// Cheap to clone. The state in memory is a cache and the wait queues: a crash loses nothing.
 pub struct NameLocks<K, L>(pub(super) Arc<Inner<K, L>>);
 
-/// Of which kind locks and their owners are, and how locks are written.
+/// Kinds of the locks and their owners, and the writer of locks.
 pub struct LockKinds<L> {
-    /// The kind of the locks.
+    /// Kind of the locks.
     pub kind: Kind,
-    /// The kind of those that have them.
+    /// Kind of the owners.
     pub owners: Kind,
-    /// Writes locks.
+    /// Writer of locks.
     pub writer: Arc<dyn Writer<L>>,
 }
 
-/// Makes [`NameLocks`]. Begun by [`NameLocks::builder`].
+/// Builds [`NameLocks`]. Created by [`NameLocks::builder`].
 #[must_use = "a builder makes nothing until it is told to build"]
 pub struct LocksBuilder<K, L> {
     kinds: LockKinds<L>,
@@ -61,11 +62,12 @@ pub(super) struct Inner<K, L> {
     namespace: Option<Arc<str>>,
 }
 
-/// So many may wait, unless it is said otherwise.
+/// Default limit of waiters.
 const DEFAULT_WAITERS_LIMIT: usize = 1 << 16;
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// Locks that are read from a source, and made by a function: of the key, under this name, with this owner reference.
+    /// Begins name locks over a source. `make` creates the lock of a key with the given name and
+    /// owner reference.
     pub fn builder<S>(
         kinds: LockKinds<L>,
         source: Arc<dyn ListWatch<S>>,
@@ -83,7 +85,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         LocksBuilder { kinds, informer, get_lock, make, namespace: None, waiters: DEFAULT_WAITERS_LIMIT }
     }
 
-    /// Keeps the cache of locks up to date until the token is cancelled, and warns of each that is called after no key.
+    /// Runs the informer of the locks until the token is cancelled, and logs a warning for each
+    /// misnamed lock.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<K, L> {
         let cache = self.0.informer.run(stopping.clone());
         let locks = self.clone();
@@ -92,31 +95,33 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// How many locks there are that are called after no key, while it [runs](Self::run): [`strays`](Self::strays) says which.
+    /// Returns the number of locks whose names encode no key, while [`run`](Self::run) is active;
+    /// [`strays`](Self::strays) lists them.
     #[must_use]
     pub fn misnamed(&self) -> usize {
         self.0.misnamed.load(Relaxed)
     }
 
-    /// The locks as they were not long ago: for [`Builder::owning`](crate::Builder::owning), so that owners run for their locks.
+    /// Returns the informer of the locks. With [`Builder::owning`](crate::Builder::owning), owners
+    /// run for events of their locks.
     #[must_use]
     pub fn informer(&self) -> &Informer<L> {
         &self.0.informer
     }
 
-    /// Who waits.
+    /// Returns the waiters.
     #[must_use]
     pub fn waiters(&self) -> &Waiters<ObjectKey> {
         &self.0.waiters
     }
 
-    /// What has been done with them in this process.
+    /// Returns the counts of this process.
     #[must_use]
     pub fn counts(&self) -> LockCounts {
         self.0.counters.counts()
     }
 
-    /// How they are, as long as they exist.
+    /// Returns a sample source for metrics that holds a weak reference.
     #[cfg(feature = "prometheus")]
     pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<super::LockSample> + Send + Sync + use<K, L> {
         let inner = Arc::downgrade(&self.0);
@@ -128,14 +133,14 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// The name of a lock, for an owner.
+    /// Returns the key of the lock object for an owner.
     pub(super) fn name(&self, owner: &LockOwner, key: &K) -> Result<ObjectKey, LockError> {
         let namespace = owner.namespace(&self.0.kinds.kind, self.0.namespace.as_deref())?;
         let name = name_of_key(key)?;
         ObjectKey::new(namespace, &name).map_err(|error| LockError::Key(error.into()))
     }
 
-    /// A new lock, not written yet.
+    /// Creates a lock object that is not written yet.
     pub(super) fn make(&self, owner: &LockOwner, key: &K, name: &ObjectKey) -> Result<L, LockError> {
         let lock = (self.0.make)(key, name, owner.reference(&self.0.kinds.owners));
         if lock.key() == *name && is_held_by(&lock, owner) {
@@ -145,12 +150,12 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// The lock as the source has it now.
+    /// Reads the lock from the source.
     pub(super) async fn get_live(&self, name: &ObjectKey) -> Result<Option<Arc<L>>, LockError> {
         Ok((self.0.get_lock)(name.clone()).await?)
     }
 
-    /// Whose a lock is.
+    /// Returns the claim that a lock means for an owner.
     pub(super) fn claim_of(
         &self,
         owner: &LockOwner,
@@ -179,19 +184,20 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
 }
 
 impl<K: LockKey, L: Object> LocksBuilder<K, L> {
-    /// Has the locks of owners without a namespace in this one.
+    /// Sets the namespace for locks of owners without a namespace.
     pub fn namespace(mut self, namespace: &str) -> Self {
         self.namespace = Some(namespace.into());
         self
     }
 
-    /// Lets so many wait for names. Whoever comes after them is told that it is not one of them. Default: 65 536.
+    /// Sets the limit of waiters; claims beyond it report that they are not queued. Default: 65
+    /// 536.
     pub fn waiters(mut self, limit: usize) -> Self {
         self.waiters = limit;
         self
     }
 
-    /// Makes them. They are to be [run](NameLocks::run).
+    /// Builds the locks. They require [`run`](NameLocks::run).
     #[must_use]
     pub fn build(self) -> NameLocks<K, L> {
         let Self { kinds, mut informer, get_lock, make, namespace, waiters } = self;

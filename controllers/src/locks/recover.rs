@@ -1,4 +1,4 @@
-//! What an owner has, and what is nobody's.
+//! Recovery of held locks, and detection of stray ones.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -11,36 +11,37 @@ use tokio_util::sync::CancellationToken;
 use super::holder::{LockOwner, holder, is_held_by};
 use super::{HeldLock, KeyError, LockError, LockKey, NameLocks, key_of_name};
 
-/// A lock that is not as locks are. It is in the way of its name, and of nothing else.
+/// A lock without a valid name or owner. It blocks its own name only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StrayLock {
-    /// Which.
+    /// Key of the lock.
     pub lock: ObjectKey,
-    /// What is wrong with it.
+    /// The defect.
     pub reason: StrayReason,
 }
 
-/// What is wrong with a lock.
+/// Defect of a stray lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrayReason {
-    /// It is called as no lock of these keys is: somebody else made it, or another version of the program.
+    /// Its name encodes no key: another client created it, or another version of the program.
     #[error("it is called after no key: {0}")]
     Misnamed(KeyError),
-    /// Nobody looks after it, so it never goes by itself: find out who made it, and delete it.
+    /// It has no controlling owner, so garbage collection never deletes it: find its creator and
+    /// delete it.
     #[error("nobody looks after it")]
     Unowned,
-    /// Its owner is not there. The server deletes it soon; if not, its garbage collection does not run.
+    /// Its owner does not exist. Garbage collection deletes it soon, if it runs.
     #[error("its owner {} {} is not there", .0.kind, .0.name)]
     OwnerGone(OwnerRef),
 }
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// The names that an owner has, as the [informer](Self::informer) shows them.
+    /// Returns the names that an owner holds, from the cache.
     ///
     /// # Errors
-    /// The owner is nothing that can have one.
+    /// The object cannot own locks.
     pub fn held(&self, owner: &impl Object) -> Result<Vec<HeldLock<K>>, LockError> {
         let owner = LockOwner::of(owner)?;
         let locks = self.0.informer.read();
@@ -52,13 +53,14 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok(held.collect())
     }
 
-    /// Gives back what an owner has and does not want, and says what it has besides: as a claim left it that was not heard of again.
+    /// Releases the names that an owner holds but does not want, and returns the others. Finds
+    /// locks of claims that were never completed.
     ///
-    /// The cache may not show all of that yet. It is enough to do this whenever the owner is looked at, and to have it looked at when one of
-    /// its locks changes: that is what [`Builder::owning`](crate::Builder::owning) does.
+    /// The cache may lag behind. It suffices to call this in each run of the owner, and to run it
+    /// for events of its locks by [`Builder::owning`](crate::Builder::owning).
     ///
     /// # Errors
-    /// The owner is nothing that can have names, or not all could be given back.
+    /// The object cannot own locks, or a release failed.
     pub async fn recover(
         &self,
         owner: &impl Object,
@@ -72,7 +74,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok(wanted)
     }
 
-    /// Warns of each lock that comes and is called after no key, and counts those that there are. It costs nobody else anything.
+    /// Logs and counts misnamed locks. Other locks are not affected.
     pub(super) async fn warn_of_misnamed(self, stopping: CancellationToken) {
         let Ok(mut events) = self.0.informer.events() else { return };
         let misnamed = &self.0.misnamed;
@@ -91,8 +93,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// The locks that are not as locks are, beside the owners that there are. Both caches are of a moment: of an owner, or a lock, that
-    /// has just come or gone it may say what is no longer so.
+    /// Returns the stray locks, given the existing owners. Both caches may lag, so a recent
+    /// creation or deletion may not be reflected.
     #[must_use]
     pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<StrayLock> {
         let locks = self.0.informer.read();

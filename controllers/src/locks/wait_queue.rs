@@ -1,17 +1,17 @@
-//! Who waits for which name, in the order in which they came. Pure.
+//! Wait queues of names, in order of arrival. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinery_objects::{ObjectKey, ResourceVersion};
 
-/// Who waits for which names.
+/// Wait queues by name.
 ///
-/// Whoever is told that a name is free keeps the place until it is free again: if another was faster, it is its turn before those that came
-/// after it. Who does not come again by then has lost it.
+/// A notified waiter keeps its position until the next release: if another claimant was faster, it
+/// precedes later waiters. It loses the position if it has not claimed again by then.
 pub(super) struct WaitQueues<W> {
     limit: usize,
     queues: BTreeMap<ObjectKey, WaitQueue<W>>,
-    /// In which lines each has a place.
+    /// Names that each waiter waits for.
     of: BTreeMap<W, BTreeSet<ObjectKey>>,
     entries: usize,
     next: u64,
@@ -19,13 +19,13 @@ pub(super) struct WaitQueues<W> {
 
 struct WaitQueue<W> {
     entries: BTreeMap<W, QueuedWaiter>,
-    /// The lock that was in the way was seen in this version.
+    /// Version at which the blocking lock was seen.
     seen: Option<ResourceVersion>,
 }
 
 struct QueuedWaiter {
     number: u64,
-    /// It has not been told since it came.
+    /// Not notified since its last claim.
     is_waiting: bool,
 }
 
@@ -34,7 +34,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
         Self { limit, queues: BTreeMap::new(), of: BTreeMap::new(), entries: 0, next: 0 }
     }
 
-    /// Takes a place, or the one that it has. Whether there was one.
+    /// Enqueues a waiter, or keeps its position; returns `false` at the limit.
     pub(super) fn enqueue(&mut self, name: &ObjectKey, waiter: &W) -> bool {
         if let Some(entry) = self.queues.get_mut(name).and_then(|queue| queue.entries.get_mut(waiter)) {
             entry.is_waiting = true;
@@ -57,14 +57,15 @@ impl<W: Ord + Clone> WaitQueues<W> {
         true
     }
 
-    /// Says in which version the lock was that is in the way.
+    /// Records the version at which the blocking lock was seen.
     pub(super) fn set_lock_version(&mut self, name: &ObjectKey, version: Option<ResourceVersion>) {
         if let Some(queue) = self.queues.get_mut(name) {
             queue.seen = version;
         }
     }
 
-    /// The name is free: who is to be told, the longest waiting first.
+    /// Returns the waiters to notify of a release, in order, and drops those that did not claim
+    /// again since the last one.
     pub(super) fn notify(&mut self, name: &ObjectKey) -> Vec<W> {
         let Some(queue) = self.queues.get_mut(name) else { return Vec::new() };
         queue.seen = None;
@@ -87,7 +88,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
         notified.into_iter().map(|(_, waiter)| waiter).collect()
     }
 
-    /// It has the name, or wants it no more.
+    /// Removes a waiter from one queue.
     pub(super) fn remove(&mut self, name: &ObjectKey, waiter: &W) {
         let Some(queue) = self.queues.get_mut(name) else { return };
         if queue.entries.remove(waiter).is_some() {
@@ -97,14 +98,14 @@ impl<W: Ord + Clone> WaitQueues<W> {
         }
     }
 
-    /// It wants nothing any more.
+    /// Removes a waiter from all queues.
     pub(super) fn remove_all(&mut self, waiter: &W) {
         for name in self.of.get(waiter).cloned().unwrap_or_default() {
             self.remove(&name, waiter);
         }
     }
 
-    /// The names that somebody is still to be told of, each with the version in which its lock was seen.
+    /// Returns the names with waiters to notify, and the version at which each lock was seen.
     pub(super) fn awaited_names(&self) -> impl Iterator<Item = (&ObjectKey, Option<&ResourceVersion>)> {
         let waited = |queue: &WaitQueue<W>| queue.entries.values().any(|entry| entry.is_waiting);
         self.queues
@@ -113,7 +114,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
             .map(|(name, queue)| (name, queue.seen.as_ref()))
     }
 
-    /// Everybody who has a place.
+    /// Returns all waiters.
     pub(super) fn waiters(&self) -> impl Iterator<Item = &W> {
         self.of.keys()
     }
@@ -122,7 +123,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
         self.entries
     }
 
-    /// Those who were told, and may come again or not, make room for others.
+    /// Evicts waiters that were already notified.
     fn evict_notified(&mut self) {
         let notified = self.queues.iter().flat_map(|(name, queue)| {
             queue

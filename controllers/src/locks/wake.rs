@@ -1,4 +1,4 @@
-//! Telling who waits.
+//! Hand-over of released names to waiters.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tokio_util::sync::CancellationToken;
 use super::{LockKey, NameLocks};
 use crate::Controller;
 
-/// As often it is looked for names that came free without a word: of a lock that is made and deleted before one was told, one is told
-/// nothing.
+/// Interval of checks for names released without an event: a lock created and deleted between two
+/// deliveries makes none.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The reason that is shown of a run.
+/// The cause of such a run.
 const CAUSE: &&str = &"a name is free";
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// Has a controller run for those who waited for a name when it is free, the longest waiting first; until the token is cancelled or the
-    /// [informer](Self::informer) stops.
+    /// Requests a run of the controller for each waiter of a released name, in order, until the
+    /// token is cancelled or the [informer](Self::informer) stops.
     ///
-    /// `owners` has all that the controller claims names for: who is not there, or no more, waits for nothing. There is one call of this for
-    /// these locks, as each who waits is told by one.
+    /// `owners` contains all objects that the controller claims for; waiters without an object are
+    /// removed. Call it once per set of locks, as a waiter is notified by one call only.
     pub async fn wake<O: Object, S>(
         &self,
         controller: &Controller<ObjectKey, S>,
@@ -59,7 +59,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// The names that are waited for, and that the cache says are nobody's.
+    /// Returns the awaited names that are free according to the cache.
     fn free(&self) -> Vec<ObjectKey> {
         let informer = &self.0.informer;
         let version = informer.state().version;
@@ -70,7 +70,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     }
 }
 
-/// Whether a cache says that there is no lock any more that was seen in a version. One that has not come so far does not know.
+/// Returns whether a lock seen at a version is gone from the cache. A cache before that version
+/// does not know.
 fn is_free(is_there: bool, seen: Option<&ResourceVersion>, cache: Option<&ResourceVersion>) -> bool {
     let is_behind = seen.is_some_and(|seen| cache.is_none_or(|cache| cache < seen));
     !is_there && !is_behind

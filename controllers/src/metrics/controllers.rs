@@ -1,4 +1,4 @@
-//! The numbers of controllers.
+//! Metrics of controllers.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The numbers of elections.
+//! Metrics of elections.
 
 use std::fmt;
 

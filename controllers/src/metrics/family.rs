@@ -1,14 +1,14 @@
-//! Families of numbers.
+//! Encoding of metric families.
 
 use std::fmt;
 
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// A number of each: its name, what it says, and where it is.
+/// A metric: name, help text and accessor.
 pub(super) struct Family<S>(pub(super) &'static str, pub(super) &'static str, pub(super) fn(&S) -> u64);
 
-/// One of the results by which things are counted, and where its number is.
+/// A value of the label `result`, and its accessor.
 pub(super) struct ResultCounter<S>(pub(super) &'static str, pub(super) fn(&S) -> u64);
 
 pub(super) fn counters<S>(
@@ -43,7 +43,7 @@ pub(super) fn gauges<S>(
     Ok(())
 }
 
-/// One family with a label `result` besides: there are zeros from the beginning.
+/// Encodes a counter family with the label `result`, including zeros.
 pub(super) fn by_result<S>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),

@@ -1,4 +1,4 @@
-//! The numbers of name locks.
+//! Metrics of name locks.
 
 use std::fmt;
 

@@ -19,10 +19,11 @@ use crate::controller::{Controller, ObservedController};
 use crate::locks::LockSample;
 use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
 
-/// The controllers of a process, for one registry, and their queues under the names of client-go; its elections, name locks and recorders. Each
-/// metric is one family with the label `name`.
+/// A collector of a process's controllers, their queues (under the names of client-go), elections,
+/// name locks and recorders. Each metric is one family with the label `name`.
 ///
-/// Whether an election is led is `leader_election_master_status`, as with client-go; all else begins with `machinery_`.
+/// Leadership is `leader_election_master_status`, as in client-go; all other names begin with
+/// `machinery_`.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,7 +52,7 @@ struct MetricSources {
     recorders: Watched<RecorderCounts>,
 }
 
-/// Another one has the name.
+/// The name is in use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another one is watched as {name:?}; give each its own name, or drop that one first")]
 pub struct NameTaken {
@@ -60,16 +61,16 @@ pub struct NameTaken {
 }
 
 impl Metrics {
-    /// Nothing yet.
+    /// Creates an empty collector.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows a controller under its name, as long as it exists.
+    /// Exports a controller under its name, while it exists.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing controller has the name.
     pub fn watch<K: Request, S: Send + Sync + 'static>(
         &self,
         controller: &Controller<K, S>,
@@ -78,18 +79,18 @@ impl Metrics {
         self.0.controllers.add(controller.name(), move || observed.upgrade())
     }
 
-    /// Shows an election under a name, which is best that of its Lease, as long as its candidate exists.
+    /// Exports an election, while its elector exists. The name is preferably that of the Lease.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing election has the name.
     pub fn watch_election(&self, name: &str, elector: &Elector) -> Result<(), NameTaken> {
         self.0.elections.add(name, elector.metrics_source())
     }
 
-    /// Shows name locks under a name, as long as they exist.
+    /// Exports name locks, while they exist.
     ///
     /// # Errors
-    /// Others that still exist have the name.
+    /// Other existing locks have the name.
     pub fn watch_locks<K: LockKey, L: Object>(
         &self,
         name: &str,
@@ -98,10 +99,10 @@ impl Metrics {
         self.0.locks.add(name, locks.metrics_source())
     }
 
-    /// Shows a recorder under a name, which is best that of its component, as long as it exists.
+    /// Exports a recorder, while it exists. The name is preferably that of its component.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing recorder has the name.
     pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
         self.0.recorders.add(name, recorder.metrics_source())
     }

@@ -1,4 +1,4 @@
-//! The numbers of recorders.
+//! Metrics of event recorders.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What is shown, as long as it exists.
+//! Named sample sources, while they exist.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use machinery_sync::Mutex;
 
 use super::NameTaken;
 
-/// What is shown under which name; each says how it is, until it is gone.
+/// Sample functions by name; one that returns `None` is removed.
 pub(super) struct Watched<S>(Mutex<BTreeMap<String, Box<SampleFn<S>>>>);
 
 type SampleFn<S> = dyn Fn() -> Option<S> + Send + Sync;
@@ -26,7 +26,7 @@ impl<S> Watched<S> {
         Ok(())
     }
 
-    /// What each says. Those that are gone are forgotten.
+    /// Samples all sources, and removes those that no longer exist.
     pub(super) fn sample(&self) -> Vec<(String, S)> {
         let mut live = Vec::new();
         self.0.lock().retain(|name, sample| {

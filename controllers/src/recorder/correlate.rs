@@ -1,4 +1,4 @@
-//! Many notes become few events. Pure.
+//! Event correlation: rate limit, aggregation and counting. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use machinery_objects::{ObjectKey, ObjectRef};
@@ -7,18 +7,19 @@ use super::event::EventObject;
 use super::note::{Note, NoteKind};
 use super::recent::RecentMap;
 
-/// How many events there may be of what. Each has the default of client-go.
+/// Limits of event correlation, with the defaults of client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EventLimits {
-    /// Notes about one object before others are spared. Default: 25.
+    /// Burst of notes about one object before the rate limit applies. Default: 25.
     pub burst: u32,
-    /// How long until one more is not. Default: 5 min.
+    /// Time to regain one note of the burst. Default: 5 min.
     pub refill: SignedDuration,
-    /// Notes that differ in their text only before they become one event. Default: 10.
+    /// Number of similar notes, which differ only in their text, that are combined into one event.
+    /// Default: 10.
     pub similar: u32,
-    /// Within how long. Default: 10 min.
+    /// Interval in which similar notes are counted. Default: 10 min.
     pub interval: SignedDuration,
-    /// Of how many objects, and of how many events, this is known. Default: 4096.
+    /// Number of objects, and of events, that correlation remembers. Default: 4096.
     pub cache_size: usize,
 }
 
@@ -34,14 +35,14 @@ impl Default for EventLimits {
     }
 }
 
-/// What there is to write of a note.
+/// The write that a note results in.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum EventAction {
-    /// An event that has not been.
+    /// Create an event.
     Create(Box<EventObject>),
-    /// The event of this key is so once more.
+    /// Increment the count of an existing event.
     Increment { key: ObjectKey, count: u32, text: String },
-    /// Nothing: there are too many of this object.
+    /// Nothing: the rate limit of the object is exceeded.
     Discard,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct Correlator {
     named: u64,
 }
 
-/// What notes have in common that differ in their text.
+/// Key of notes that differ only in their text.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct SimilarKey {
     about: ObjectRef,
@@ -92,7 +93,7 @@ impl Correlator {
         }
     }
 
-    /// What is to be written of a note that came now. A clock that goes back only makes what is known last longer.
+    /// Returns the write for a note. A clock set back only extends the intervals.
     pub(super) fn record(&mut self, now: Timestamp, note: &Note) -> EventAction {
         if !self.take_token(now, &note.about) {
             return EventAction::Discard;
@@ -118,7 +119,7 @@ impl Correlator {
         }
     }
 
-    /// What was written of this note is not there any more: the next one is a new one.
+    /// Forgets the event of a note that no longer exists: the next note creates one.
     pub(super) fn forget(&mut self, note: &Note) {
         let similar = SimilarKey { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
         self.written.remove(&(similar.clone(), note.text.clone()));
@@ -140,7 +141,7 @@ impl Correlator {
         may
     }
 
-    /// Whether so many different texts came of late that this is one with them.
+    /// Returns whether the note is combined with earlier similar ones.
     fn exceeds_similar_limit(&mut self, now: Timestamp, similar: &SimilarKey, text: &str) -> bool {
         use std::hash::BuildHasher;
         let EventLimits { similar: most, interval, .. } = self.limits;
@@ -161,7 +162,7 @@ impl Correlator {
     }
 }
 
-/// Where an event of an object is: beside it, or among the default ones; and called so that it is alone.
+/// Returns a unique event name in the namespace of the object, or in `default`.
 fn name(about: &ObjectRef, now: Timestamp, number: u64) -> ObjectKey {
     let namespace = about.key.namespace().unwrap_or("default");
     let stamp = now.as_nanosecond().wrapping_add(i128::from(number));

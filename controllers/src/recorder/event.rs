@@ -1,4 +1,4 @@
-//! An event as Kubernetes has it.
+//! The Event object of Kubernetes.
 
 use jiff::Timestamp;
 use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Note;
 
-/// An event as Kubernetes has it (`v1`): as much of it as is written here.
+/// An Event of Kubernetes (`v1`), limited to the fields that the recorder writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventObject {
@@ -55,15 +55,15 @@ struct EventSourceRef {
     component: String,
 }
 
-/// Longer ones are refused.
+/// Servers reject longer ones.
 pub(super) const MAX_MESSAGE_LENGTH: usize = 1024;
 pub(super) const MAX_REASON_LENGTH: usize = 128;
 
 impl EventObject {
-    /// The kind that they are of.
+    /// Returns the kind of Events.
     ///
     /// # Panics
-    /// Never: the names are right.
+    /// Never: the names are valid.
     #[must_use]
     pub fn kind() -> Kind {
         Kind::new("v1", "Event", "events", Scope::Namespaced).expect("these names can be a kind's")
@@ -100,26 +100,26 @@ impl EventObject {
         }
     }
 
-    /// How often it was so.
+    /// Returns the number of occurrences.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// What it says.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Why, in one word.
+    /// Returns the reason, one word.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
-/// In whole seconds, as these fields are.
+/// Formats a time in whole seconds, as these fields require.
 pub(super) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

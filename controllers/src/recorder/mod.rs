@@ -1,4 +1,4 @@
-//! Events of Kubernetes: what people read in `kubectl describe`.
+//! The event recorder: Kubernetes Events, as shown by `kubectl describe`.
 
 mod correlate;
 mod event;

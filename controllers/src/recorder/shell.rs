@@ -1,4 +1,4 @@
-//! The shell: notes in, events out.
+//! The recorder handle and its write loop.
 
 use std::fmt;
 use std::future::Future;
@@ -18,10 +18,11 @@ use super::correlate::{Correlator, EventAction, EventLimits};
 use super::event::{EventObject, MAX_MESSAGE_LENGTH, cut, time};
 use super::note::Note;
 
-/// Writes events for people, beside whatever else there is to do: it holds up nobody, and what there is no room for is counted and dropped.
+/// The event recorder: writes Events for users in the background. It never blocks; notes beyond the
+/// queue's capacity are counted and dropped.
 ///
-/// Notes that say the same become one event that counts; many that differ in their text become one, too; and of an object of which too
-/// much is said the rest is spared. Cheap to clone.
+/// Equal notes increment the count of one event, similar ones are combined into one, and notes
+/// beyond the rate limit of their object are dropped. Cheap to clone.
 #[derive(Clone)]
 pub struct Recorder(Arc<RecorderInner>);
 
@@ -44,32 +45,33 @@ struct RecorderCounters {
     failed: AtomicU64,
 }
 
-/// What became of notes.
+/// Counts of notes by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecorderCounts {
-    /// Written: as an event, or as one more time of one.
+    /// Written as an event, new or incremented.
     pub written: u64,
-    /// Of these, written as one more time of an event.
+    /// Of these, written as an increment of an existing event.
     pub aggregated: u64,
-    /// Spared, as too much was said of their object.
+    /// Dropped by the rate limit of their object.
     pub rate_limited: u64,
-    /// Dropped, as there was no room.
+    /// Dropped because the queue was full.
     pub queue_full: u64,
-    /// Dropped, as the server did not take them.
+    /// Dropped because the write failed.
     pub failed: u64,
 }
 
-/// So many notes wait.
+/// Capacity of the queue of notes.
 const QUEUE_CAPACITY: usize = 1024;
-/// So often a write is tried, with so much in between, and more each time.
+/// Attempts of a write, and the delay between them, which grows linearly.
 const ATTEMPTS: u32 = 5;
 const RETRY_DELAY: Duration = Duration::from_millis(200);
-/// A write may take so long, and so may all that is left when it stops.
+/// Timeout of a write, and of the flush at shutdown.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Recorder {
-    /// A recorder of a program of this name. The wall clock is for what is written into events. It writes nothing until it [runs](Self::run).
+    /// Creates a recorder for a component. The wall clock provides the timestamps of events.
+    /// Nothing is written before [`run`](Self::run).
     #[must_use]
     pub fn new(
         component: &str,
@@ -91,7 +93,7 @@ impl Recorder {
         }))
     }
 
-    /// Says something of an object. It returns at once.
+    /// Queues a note. Returns at once.
     pub fn note(&self, mut note: Note) {
         note.cut();
         if self.0.sender.try_send(note).is_err() {
@@ -99,21 +101,21 @@ impl Recorder {
         }
     }
 
-    /// What became of notes.
+    /// Returns the counts.
     #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.0.counts()
     }
 
-    /// What became of notes, as long as it exists.
+    /// Returns a count source for metrics that holds a weak reference.
     #[cfg(feature = "prometheus")]
     pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<RecorderCounts> + Send + Sync + use<> {
         let shared = Arc::downgrade(&self.0);
         move || Some(shared.upgrade()?.counts())
     }
 
-    /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. It runs again as often as one likes, but
-    /// once at a time: a second one beside it ends at once.
+    /// Writes events until the token is cancelled, then flushes the queue for at most ten seconds.
+    /// It can run repeatedly, once at a time: a concurrent call returns at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
         let shared = self.0.clone();
         async move {
@@ -132,11 +134,12 @@ impl Recorder {
     }
 }
 
-/// The notes, while they are written. They are given back however that ends; what was left then is lost.
+/// The receiver of notes while the recorder runs; returned on drop, with the remaining notes
+/// counted as failed.
 struct NoteReceiver<'s> {
     shared: &'s RecorderInner,
     notes: Option<Receiver<Note>>,
-    /// One is out of the queue, and not written yet.
+    /// A note has left the queue and is not written yet.
     in_flight: bool,
 }
 
@@ -215,7 +218,7 @@ impl RecorderInner {
                     self.counts.aggregated.fetch_add(is_again.into(), Relaxed);
                     return Ok(true);
                 }
-                // Events do not live for ever; and one whose answer was lost may be there.
+                // Events expire. And an event whose response was lost may exist.
                 Err(WriteError::NotFound)
                     if attempt < ATTEMPTS && matches!(action, EventAction::Increment { .. }) =>
                 {

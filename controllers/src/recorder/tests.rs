@@ -1,4 +1,4 @@
-//! Many notes, and the events that they become.
+//! Tests of event correlation.
 
 use super::correlate::{Correlator, EventAction, EventLimits};
 use super::recent::RecentMap;
@@ -104,7 +104,7 @@ fn the_rate_limit_is_per_object() {
     assert_eq!(correlator.record(at(299), &note("x")), EventAction::Discard);
     assert_ne!(correlator.record(at(300), &note("x")), EventAction::Discard);
     assert_eq!(correlator.record(at(301), &note("x")), EventAction::Discard);
-    // The clock jumps back, and on again.
+    // The clock jumps back, then forward.
     assert_eq!(correlator.record(at(-100_000), &note("x")), EventAction::Discard);
     let later =
         (0..100).filter(|_| correlator.record(at(1_000_000), &note("x")) != EventAction::Discard).count();
