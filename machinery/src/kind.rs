@@ -1,10 +1,10 @@
-//! Kinds of structs.
+//! The macro that derives kinds from structs.
 
-/// Makes kinds of structs: what kube's `CustomResource` derives, with all that it stands on taken from this crate, so that a manifest names
-/// no other.
+/// Derives kinds from structs, like kube's `CustomResource`, with all dependencies taken from this
+/// crate, so that a manifest names no other.
 ///
-/// A struct with `#[kube(…)]` is the spec of a kind; structs and enums without are parts of one. Fields are in camel case, as
-/// Kubernetes has them.
+/// A struct with `#[kube(…)]` is the spec of a kind; other structs and enums are nested types.
+/// Fields are in camel case, as in Kubernetes.
 ///
 /// ```
 /// machinery::kinds! {

@@ -1,4 +1,4 @@
-//! What each part of a plane says of itself, as JSON. Names of fields are API.
+//! Diagnostics of each component as JSON. Field names are API.
 
 use std::time::Duration;
 

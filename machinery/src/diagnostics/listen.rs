@@ -1,4 +1,4 @@
-//! The pages on a socket.
+//! The HTTP server of the diagnostics pages.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -20,22 +20,22 @@ use super::DiagnosticsRegistry;
 use super::page::{Page, page};
 use crate::plane::TaskGroup;
 
-/// There is nowhere to listen.
+/// The address cannot be bound.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: end what listens there, or choose another address")]
 pub struct DiagnosticsError {
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
-    /// Why not.
+    /// The error of the system.
     #[source]
     pub why: std::io::Error,
 }
 
-/// So many who ask at once, and so long for each.
+/// Limits of concurrent connections, and of the time of each.
 const MAX_CONNECTIONS: usize = 64;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Listens, and says where.
+/// Binds the address, serves the pages, and returns the bound address.
 pub(crate) async fn listen(
     diagnostics: Arc<DiagnosticsRegistry>,
     address: SocketAddr,
@@ -77,7 +77,7 @@ async fn serve(diagnostics: Arc<DiagnosticsRegistry>, stream: TcpStream) {
     });
     let mut connection = http1::Builder::new();
     connection.timer(TokioTimer::new()).header_read_timeout(CONNECTION_TIMEOUT).keep_alive(false);
-    // Whoever asked has gone: there is nobody to tell.
+    // The client has disconnected.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }
 

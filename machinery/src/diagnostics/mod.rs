@@ -1,4 +1,4 @@
-//! What a plane says of itself: pages for Prometheus, for those who look whether it lives, and for whoever asks why something did not run.
+//! Diagnostics of a plane: metrics, health checks, and explanations of runs.
 
 mod components;
 mod explain;

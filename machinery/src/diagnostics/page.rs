@@ -1,10 +1,10 @@
-//! Which page says what. Pure, but for what is shown.
+//! The diagnostics pages. Pure, except for reading the components.
 
 use serde_json::json;
 
 use super::DiagnosticsRegistry;
 
-/// A page: its status, what it is, and its text.
+/// A page: status, content type and body.
 pub(super) struct Page {
     pub(super) status: u16,
     pub(super) kind: &'static str,
@@ -15,7 +15,7 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The page at a path.
+/// Returns the page at a path.
 pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -> Page {
     match path {
         "/healthz" | "/livez" => health(&diagnostics.stuck()),
@@ -46,7 +46,7 @@ fn json_page(value: &serde_json::Value) -> Page {
     Page { status: 200, kind: JSON, text: format!("{value:#}\n") }
 }
 
-/// An argument of a query. What is no text is none.
+/// Returns a percent-decoded query argument; `None` if it is not UTF-8.
 fn argument(query: &str, name: &str) -> Option<String> {
     let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
     let mut bytes = Vec::with_capacity(value.len());

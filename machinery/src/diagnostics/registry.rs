@@ -1,4 +1,4 @@
-//! What there is to show.
+//! The components of a plane, by name, for diagnostics and metrics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::components;
 use crate::ObjectType;
 
-/// What a plane shows, each part under its name, and their metrics.
+/// The components of a plane, by name, and their metrics.
 #[derive(Default)]
 pub(crate) struct DiagnosticsRegistry {
     informers: Components,
@@ -23,31 +23,31 @@ pub(crate) struct DiagnosticsRegistry {
     locks: Components,
     recorders: Components,
     electors: Mutex<BTreeMap<String, Elector>>,
-    /// Of which objects each is, if of any.
+    /// Controllers, with the kind of their objects.
     controllers: Mutex<Vec<(Option<Kind>, ControllerDiagnostics)>>,
     informer_metrics: machinery_informers::Metrics,
     controller_metrics: machinery_controllers::Metrics,
-    /// Whoever runs on the plane counts things of its own.
+    /// Metrics that the program registers.
     others: Mutex<Registry>,
 }
 
 type Components = Mutex<BTreeMap<String, ComponentFn>>;
 type ComponentFn = Arc<dyn Fn() -> Value + Send + Sync>;
 
-/// Who leads and has not renewed so long after others may is blocked as a whole.
+/// Tolerance beyond the lease duration, after which an unrenewed leader counts as blocked.
 const RENEWAL_TOLERANCE: Duration = Duration::from_secs(10);
 
 impl DiagnosticsRegistry {
-    /// The informer of all objects of a kind.
+    /// Registers the shared informer of a kind.
     pub(crate) fn informer<K: ObjectType>(&self, kind: &Kind, informer: &Informer<K>) {
         let name = kind.to_string();
-        // Another type may show the same kind.
+        // Another type may have the same kind.
         if self.own_informer(&name, informer).is_err() {
             let _ = self.own_informer(&format!("{name} as {}", std::any::type_name::<K>()), informer);
         }
     }
 
-    /// An informer of somebody's own.
+    /// Registers an informer of the program.
     pub(crate) fn own_informer<T: Object>(
         &self,
         name: &str,
@@ -79,7 +79,7 @@ impl DiagnosticsRegistry {
         }
         electors.insert(name.clone(), elector.clone());
         drop(electors);
-        // One that was replaced is shown as long as it is used elsewhere.
+        // A replaced elector remains in the metrics while it is used elsewhere.
         let _ = self.controller_metrics.watch_election(&name, elector);
     }
 
@@ -106,7 +106,7 @@ impl DiagnosticsRegistry {
         &self.controller_metrics
     }
 
-    /// Everything, but for single objects.
+    /// Returns the state of all components.
     pub(super) fn overview(&self) -> Value {
         let electors = self.electors.lock().clone();
         let leases: BTreeMap<_, _> =
@@ -134,20 +134,21 @@ impl DiagnosticsRegistry {
         metrics(&mut self.others.lock());
     }
 
-    /// All numbers, as OpenMetrics has them.
+    /// Returns all metrics in the OpenMetrics format.
     pub(crate) fn metrics(&self) -> String {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(self.informer_metrics.clone()));
         registry.register_collector(Box::new(self.controller_metrics.clone()));
         let mut page = String::new();
-        // Nothing that is written into a text can fail; what one's own collector refuses is where the page ends.
+        // Writing to a string cannot fail; an error of a registered collector ends the page early.
         let _ = text::encode_registry(&mut page, &registry);
         let _ = text::encode_registry(&mut page, &self.others.lock());
         let _ = text::encode_eof(&mut page);
         page
     }
 
-    /// What each controller of a kind knows of an object. The kind is called as kubectl takes it, or as the controller is.
+    /// Returns what each matching controller knows about an object. `kind` is any name that kubectl
+    /// accepts, or the name of the controller.
     pub(super) fn explain(&self, kind: &str, object: &str) -> Vec<Value> {
         let matches = |of: Option<&Kind>, name: &str| {
             let of_kind = |of: &Kind| {
@@ -166,7 +167,7 @@ impl DiagnosticsRegistry {
         found
     }
 
-    /// What keeps it from being ready, in words.
+    /// Returns the reasons for not being ready.
     pub(super) fn unready(&self) -> Vec<String> {
         let overview = self.overview();
         let mut why = Vec::new();
@@ -181,7 +182,7 @@ impl DiagnosticsRegistry {
             }
         }
         for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
-            // One that does not run may wait for its turn to lead.
+            // An idle controller may be waiting to lead.
             if !["working", "idle"].contains(&controller["phase"].as_str().unwrap_or_default()) {
                 why.push(format!(
                     "the controller {name} is {}",
@@ -192,8 +193,8 @@ impl DiagnosticsRegistry {
         why
     }
 
-    /// What does nothing any more, in words: controllers all of whose workers are stuck, and who leads and does not renew. One worker that is
-    /// stuck is its object's matter.
+    /// Returns the reasons for being unhealthy: controllers with all workers stuck, and leaders
+    /// that do not renew. A single stuck worker affects only its object.
     pub(super) fn stuck(&self) -> Vec<String> {
         let overview = self.overview();
         let mut why = Vec::new();
@@ -221,7 +222,7 @@ impl DiagnosticsRegistry {
     }
 }
 
-/// What a controller is of.
+/// Returns the text for a controller's kind.
 fn kind_name(kind: Option<&Kind>) -> String {
     kind.map_or_else(|| "requests".into(), ToString::to_string)
 }
@@ -231,7 +232,7 @@ fn describe_all(components: &Components) -> BTreeMap<String, Value> {
     components.into_iter().map(|(name, describe)| (name, describe())).collect()
 }
 
-/// Under this name, or the first free one behind it.
+/// Inserts under this name, or the first free one with a number appended.
 fn insert_unique(
     components: &Components,
     name: String,

@@ -1,4 +1,4 @@
-//! The exporter: where spans go, and its end.
+//! The span exporter and its builder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::layer::OtlpLayer;
 
-/// Says where spans go to.
+/// Builds an [`Otlp`] exporter.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is sent before it is started"]
 pub struct OtlpStart {
@@ -24,7 +24,7 @@ pub struct OtlpStart {
     seed: Option<u64>,
 }
 
-/// Sends spans, in batches, from a thread of its own. Cheap to clone.
+/// Exports spans in batches from a thread of its own. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Otlp(Arc<SpanSink>);
 
@@ -34,57 +34,57 @@ pub(super) struct SpanSink {
     pub(super) ids: SpanIds,
 }
 
-/// Spans are not sent.
+/// Error of the exporter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtlpError {
-    /// There is no way to there.
+    /// The endpoint is invalid.
     #[error("spans cannot be sent to {url}: name a collector as http://HOST:PORT, without TLS; {reason}")]
     Endpoint {
-        /// To where.
+        /// The URL.
         url: String,
-        /// Why not.
+        /// Reason, for users.
         reason: String,
     },
-    /// What was left was not taken in time.
+    /// The remaining spans were not accepted in time.
     #[error("the last spans were not sent: {reason}; look whether the collector takes OTLP over HTTP")]
     Unsent {
-        /// Why not.
+        /// Reason, for users.
         reason: String,
     },
 }
 
-/// What is left must be taken by then.
+/// Timeout of the final flush.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
-/// Where a collector takes traces.
+/// Path of the traces endpoint.
 const PATH: &str = "/v1/traces";
 
 impl Otlp {
-    /// To the collector at a URL, as `http://127.0.0.1:4318`.
+    /// Begins an exporter to a collector, such as `http://127.0.0.1:4318`.
     pub fn to(url: impl Into<String>) -> OtlpStart {
         OtlpStart { url: url.into(), service: None, seed: None }
     }
 
-    /// To where `OTEL_EXPORTER_OTLP_ENDPOINT` says, if it says anything.
+    /// Begins an exporter to `OTEL_EXPORTER_OTLP_ENDPOINT`, if set.
     pub fn from_env() -> Option<OtlpStart> {
         let url = std::env::var(opentelemetry_otlp::OTEL_EXPORTER_OTLP_ENDPOINT).ok();
         url.filter(|url| !url.is_empty()).map(Self::to)
     }
 
-    /// What tells it of spans: a layer of the program's subscriber, for spans of the level info and above.
+    /// Returns the subscriber layer that exports spans of level info and above.
     #[must_use]
     pub fn layer<S>(&self) -> Filtered<OtlpLayer, LevelFilter, S>
     where
         S: Subscriber + for<'l> LookupSpan<'l>,
     {
-        // By a filter of its own: else what libraries trace of every frame would be made, to be thrown away.
+        // A per-layer filter, so that the verbose spans of libraries are not even created.
         OtlpLayer::new(self.0.clone()).with_filter(LevelFilter::INFO)
     }
 
-    /// Sends what is left, and then nothing any more.
+    /// Flushes the remaining spans and stops.
     ///
     /// # Errors
-    /// It was not taken within five seconds.
+    /// They were not accepted within five seconds.
     pub async fn finish(self) -> Result<(), OtlpError> {
         let finishing = move || self.0.processor.shutdown_with_timeout(FLUSH_TIMEOUT);
         let finished = tokio::task::spawn_blocking(finishing).await.map_err(|error| error.to_string());
@@ -94,22 +94,23 @@ impl Otlp {
 }
 
 impl OtlpStart {
-    /// What the spans are of, unless `OTEL_SERVICE_NAME` says it.
+    /// Sets the service name, unless `OTEL_SERVICE_NAME` is set.
     pub fn service(mut self, name: &str) -> Self {
         self.service = Some(name.into());
         self
     }
 
-    /// Draws the ids of spans that have none from a seed, instead of the operating system's chance.
+    /// Sets the seed of generated span ids, instead of system entropy.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Begins to send. Whether somebody takes it is seen later, and in the logs of OpenTelemetry.
+    /// Starts the exporter. An unreachable collector is reported later, in the logs of
+    /// OpenTelemetry.
     ///
     /// # Errors
-    /// The URL is none by which spans can be sent.
+    /// The URL is not a valid endpoint.
     pub fn start(self) -> Result<Otlp, OtlpError> {
         let Self { url, service, seed } = self;
         let refused = |reason: &str| OtlpError::Endpoint { url: url.clone(), reason: reason.into() };

@@ -1,4 +1,4 @@
-//! What hears of spans.
+//! The subscriber layer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 use super::export::SpanSink;
 use super::span::SpanBuilder;
 
-/// A layer of a subscriber that sends its spans. It is made by [`Otlp::layer`](super::Otlp::layer).
+/// A subscriber layer that exports its spans. Created by [`Otlp::layer`](super::Otlp::layer).
 pub struct OtlpLayer(Arc<SpanSink>);
 
 impl OtlpLayer {
@@ -27,7 +27,7 @@ impl OtlpLayer {
 impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // What is between is not sent: so the parent of whatever is, is what is sent above it.
+        // Filtered spans are skipped: the parent is the nearest exported ancestor.
         let above = span.scope().skip(1).find(|above| above.extensions().get::<SpanBuilder>().is_some());
         let mut building = match above {
             Some(above) => SpanBuilder::child_of(above.extensions().get(), &self.0.ids, now()),

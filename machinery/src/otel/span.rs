@@ -1,4 +1,4 @@
-//! A span that is under way, as it will be exported.
+//! A span before its export.
 
 use std::fmt;
 use std::time::SystemTime;
@@ -9,27 +9,27 @@ use opentelemetry::{InstrumentationScope, KeyValue, Value};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
 use tracing::field::{Field, Visit};
 
-/// Fields of a span.
+/// Limit of attributes of a span.
 const MAX_ATTRIBUTES: usize = 32;
-/// Characters of a text.
+/// Limit of characters of a text.
 const MAX_TEXT: usize = 256;
 
-/// What is known of a span.
+/// A span that has not ended.
 pub(super) struct SpanBuilder {
     own: Traceparent,
     parent: Option<SpanId>,
-    /// The parent is somebody else's, or not below this span's own parent.
+    /// The parent belongs to another process or trace.
     is_remote: bool,
     links: Vec<Traceparent>,
     attributes: Vec<KeyValue>,
     dropped: u32,
-    /// Whether whoever began the trace has it recorded.
+    /// Whether the trace is sampled.
     is_sampled: bool,
     began: SystemTime,
 }
 
 impl SpanBuilder {
-    /// A span below another one, or by itself. Its fields may say otherwise.
+    /// Creates a span below a parent, or a root span. Its fields may override the ids.
     pub(super) fn child_of(parent: Option<&Self>, ids: &SpanIds, began: SystemTime) -> Self {
         let is_sampled = parent.is_none_or(|parent| parent.is_sampled);
         let own = parent.map_or_else(|| ids.root(), |parent| parent.own.child(ids.span()));
@@ -46,7 +46,7 @@ impl SpanBuilder {
         }
     }
 
-    /// It is over. Nothing is to be sent of a trace that nobody has recorded.
+    /// Ends the span. Returns `None` if the trace is not sampled.
     pub(super) fn finish(self, name: &'static str, ended: SystemTime) -> Option<SpanData> {
         if !self.is_sampled {
             return None;
@@ -71,7 +71,8 @@ impl SpanBuilder {
         })
     }
 
-    /// Whether that says which span it is. A span that says its trace has no parent but whom it says after that.
+    /// Applies a field with an id; returns `false` for other fields. After `trace_id` the parent is
+    /// the one of `parent_id`, or none.
     fn is_identity(&mut self, field: &str, text: &str) -> bool {
         match field {
             "trace_id" => {
@@ -100,7 +101,7 @@ impl SpanBuilder {
     }
 
     fn attribute(&mut self, field: &Field, value: impl Into<Value>) {
-        // What is recorded anew is as it was recorded last.
+        // A field recorded again replaces its value.
         self.attributes.retain(|attribute| attribute.key.as_str() != field.name());
         if self.attributes.len() < MAX_ATTRIBUTES {
             self.attributes.push(KeyValue::new(field.name(), value));

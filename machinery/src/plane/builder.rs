@@ -1,4 +1,4 @@
-//! How a plane begins.
+//! The builder of planes.
 
 use std::future::Future;
 use std::path::PathBuf;
@@ -19,7 +19,7 @@ use super::kinds::{Kinds, ObjectType};
 use super::shutdown::SHUTDOWN_TIMEOUT;
 use super::transport::Transport;
 
-/// Says where a plane's objects are, and which kinds it brings.
+/// Builds a [`Plane`] from the location of its objects and its kinds.
 #[must_use = "nothing begins before it is started"]
 pub struct PlaneBuilder {
     location: ObjectLocation,
@@ -40,46 +40,47 @@ enum ObjectLocation {
     Kubeconfig(PathBuf),
     #[cfg(feature = "kube")]
     Client(Client),
-    /// An argument, and what it wants.
+    /// An argument without its value.
     #[cfg(all(feature = "kube", feature = "embedded"))]
     MissingValue(&'static str, &'static str),
 }
 
-/// Adds a kind to the server of one's own.
+/// Adds a kind to the embedded server.
 #[cfg(feature = "embedded")]
 type AddKind = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
-/// Writes a definition where it is not, and waits until its kind is served.
+/// Creates a missing definition and waits until its kind is served.
 type EnsureDefinition = Box<
     dyn for<'p> FnOnce(&'p Plane) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
 >;
 
-/// A plane with a server of its own, in this process, whose objects are in memory unless it is told where.
+/// Begins a plane with an embedded server, in memory unless [`data`](PlaneBuilder::data) is set.
 #[cfg(feature = "embedded")]
 pub fn embedded() -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Memory)
 }
 
-/// A plane on a cluster.
+/// Begins a plane on a cluster.
 #[cfg(feature = "kube")]
 pub fn kube_config(config: Config) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Config(Box::new(config)))
 }
 
-/// A plane on the cluster of a kubeconfig's current context.
+/// Begins a plane on the cluster of a kubeconfig's current context.
 #[cfg(feature = "kube")]
 pub fn kubeconfig(path: impl Into<PathBuf>) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Kubeconfig(path.into()))
 }
 
-/// A plane on whatever a client of kube reaches.
+/// Begins a plane on the cluster of a kube client.
 #[cfg(feature = "kube")]
 pub fn kube_client(client: Client) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Client(client))
 }
 
-/// A plane as the program's arguments say: `--kubeconfig FILE` for a cluster, or a server of Machinery; `--data DIR` for a server of its own
-/// that keeps its objects there; else one of its own in memory. Other arguments are the program's.
+/// Begins a plane from the program's arguments: `--kubeconfig FILE` for a cluster or a Machinery
+/// server, `--data DIR` for an embedded server on disk, otherwise an embedded server in memory.
+/// Other arguments are ignored.
 #[cfg(all(feature = "kube", feature = "embedded"))]
 pub fn from_args() -> PlaneBuilder {
     let mut arguments = std::env::args().skip(1);
@@ -115,20 +116,20 @@ impl PlaneBuilder {
         }
     }
 
-    /// Keeps the objects in a directory, which is made if it is not there.
+    /// Keeps the objects of the embedded server in a directory, which is created if missing.
     #[cfg(feature = "embedded")]
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
         self.location = ObjectLocation::Disk(directory.into());
         self
     }
 
-    /// Brings kinds: `.kinds::<(Host, HostName)>()`. A server of its own has them; on a cluster their definitions are written if they are not
-    /// there.
+    /// Adds kinds: `.kinds::<(Host, HostName)>()`. An embedded server serves them; on a cluster
+    /// missing definitions are created.
     pub fn kinds<K: Kinds>(self) -> Self {
         K::add(self)
     }
 
-    /// Brings a kind.
+    /// Adds a kind.
     pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
         #[cfg(feature = "embedded")]
         self.server_kinds.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
@@ -136,7 +137,7 @@ impl PlaneBuilder {
         self
     }
 
-    /// Brings a kind with what it asks of its objects: defaults, validation, guards. Only a server of its own can hold these.
+    /// Adds a kind with defaults, validation and guards, which only an embedded server enforces.
     #[cfg(feature = "embedded")]
     pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
         self.server_kinds.push(Box::new(|builder| builder.kind(kind)));
@@ -144,17 +145,18 @@ impl PlaneBuilder {
         self
     }
 
-    /// Waits for so long for each step when it is stopped: for controllers, for what they listen to, for the server. Default: a minute. A
-    /// controller whose [`Settings::drain`](crate::Settings::drain) is longer needs more.
+    /// Sets the timeout of each step of the shutdown: controllers, informers, server. Default: one
+    /// minute. It should exceed the [`Settings::drain`](crate::Settings::drain) of every
+    /// controller.
     pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Begins. The kinds are served then.
+    /// Starts the plane. Its kinds are then served.
     ///
     /// # Errors
-    /// The server does not start, or the cluster cannot be reached or does not take a definition.
+    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
     pub async fn start(self) -> Result<Plane, PlaneError> {
         match self.location {
             #[cfg(feature = "embedded")]

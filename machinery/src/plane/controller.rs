@@ -1,4 +1,4 @@
-//! A controller of a plane.
+//! Controllers of a plane.
 
 use std::fmt;
 use std::future::Future;
@@ -21,17 +21,19 @@ use super::predicates::{deliver_finalizer_events, evaluate, owners};
 use super::tasks::TaskGuard;
 use crate::Error;
 
-/// Makes a controller of a plane: which types it listens to is all it is told. It runs until the plane is stopped.
+/// Builds a controller of a plane from types: their informers are shared. It runs until the plane
+/// is stopped.
 ///
-/// It is of objects (`Q` is their key, `S` an `Arc` of them), or of requests that are none (`Q` and `S` are the same).
+/// Its subjects are objects (`Q` is their key, `S` an `Arc` of them) or requests (`Q` and `S` are
+/// the same type).
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
     name: String,
-    /// Of which objects it is, if of any.
+    /// Kind of its objects; `None` for requests.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
-    /// Tell the controller what it does not hear.
+    /// Background tasks that request runs.
     background: Vec<Box<Wake<Q, S>>>,
 }
 
@@ -49,18 +51,19 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
     }
 
-    /// Runs for what the objects own, too.
+    /// Adds a type of owned objects: their events reconcile the owner.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
         let (owned, owner) = (self.plane.objects::<O>()?, Kind::of::<K>()?);
         self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &owner);
         Ok(self)
     }
 
-    /// The same, but events of what they own for which the function says no make no run: [`changed`](crate::changed) makes such functions.
-    /// That one goes, is to go, or has another owner always makes one.
+    /// Like [`owning`](Self::owning), with a predicate on events of the owned objects; see
+    /// [`changed`](crate::changed). Deletions, deletion timestamps and changes of the owner always
+    /// pass.
     ///
     /// # Errors
     /// As [`owning`](Self::owning).
@@ -72,8 +75,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         self.watching(owners(owner, predicate))
     }
 
-    /// Claims names: runs for what becomes of an object's locks, and for who waits when a name is free. One controller claims of these
-    /// locks.
+    /// Adds name locks: events of an object's locks reconcile it, and a waiter runs when its name
+    /// is released. A set of locks belongs to one controller.
     ///
     /// # Errors
     /// The plane has stopped.
@@ -98,10 +101,11 @@ impl<Q: Request> PlaneController<Q, Q> {
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
-    /// Runs for these keys when something becomes of an object of another type. The function sees what was and what is.
+    /// Adds another type with a map function, which returns the keys to reconcile for an event. The
+    /// function sees the old and the new state.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn watching<O: ObjectType, W: IntoIterator<Item = Q>>(
         mut self,
         map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
@@ -111,7 +115,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         Ok(self)
     }
 
-    /// The same, but events for which the first function says no make no run. That an object goes or is to go always makes one.
+    /// Like [`watching`](Self::watching), with a predicate before the map function. Deletions and
+    /// deletion timestamps always pass.
     ///
     /// # Errors
     /// As [`watching`](Self::watching).
@@ -126,7 +131,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         })
     }
 
-    /// Runs for these keys when an event of an [informer of one's own](Plane::informer) says so. Whoever made it runs it.
+    /// Adds a separate [informer](Plane::informer) with a map function. The caller runs the
+    /// informer.
     pub fn watching_informer<O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
@@ -137,7 +143,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
-    /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.
+    /// Adds [keyed informers](Plane::keyed_informers) with a map function over key and event. The
+    /// caller runs them.
     pub fn watching_keyed<F: Text, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
@@ -148,7 +155,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
-    /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
+    /// Reconciles the mapped keys when all objects under a key of [keyed
+    /// informers](Plane::keyed_informers) are cached, also when there are none.
     pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
@@ -159,8 +167,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
-    /// Runs something beside it, until the token is cancelled, that may ask for runs: by [`Controller::request`]. It hears of what the
-    /// controller does not listen to, or wakes those who wait. It goes on between the terms of one that is [led](Self::led).
+    /// Adds a background task that may request runs by [`Controller::request`], until its token is
+    /// cancelled; for external event sources. It continues between the terms of a [led](Self::led)
+    /// controller.
     pub fn beside<R: Future<Output = ()> + Send + 'static>(
         mut self,
         run: impl FnOnce(Controller<Q, S>, CancellationToken) -> R + Send + Sync + 'static,
@@ -173,22 +182,23 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         &self.name
     }
 
-    /// May take as much, and as long.
+    /// Sets limits and timeouts.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.builder = self.builder.settings(settings);
         self
     }
 
-    /// Makes its queue like this.
+    /// Sets the configuration of the work queue.
     pub fn queue(mut self, config: impl Fn() -> Config<Q> + Send + Sync + 'static) -> Self {
         self.builder = self.builder.queue(config);
         self
     }
 
-    /// The controller, to look at it while it runs. What runs [beside](Self::beside) it, and who waits for names, is told only where the plane [runs](Self::run) it.
+    /// Builds the controller without running it, for instance to inspect it. Tasks from
+    /// [`beside`](Self::beside) and the notification of waiters run only with [`run`](Self::run).
     ///
     /// # Errors
-    /// A setting makes no sense, or another controller of the plane has the name.
+    /// A setting is invalid, or another controller of the plane has the name.
     pub fn build(self) -> Result<Controller<Q, S>, Error> {
         let controller = self.builder.build()?;
         let registry = self.plane.registry();
@@ -197,7 +207,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         Ok(controller)
     }
 
-    /// The controller, and what is to run beside it.
+    /// Builds the controller and starts its background tasks.
     pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
         let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
         let name = format!("the controller {}", self.name);
@@ -209,10 +219,10 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
     }
 
-    /// Reconciles until the plane is stopped. Dropping the future drops what is under way.
+    /// Reconciles until the plane is stopped. Dropping the future drops active runs.
     ///
     /// # Errors
-    /// A setting makes no sense, or what it listens to does not come, or has ended.
+    /// A setting is invalid, or a source did not sync or has stopped.
     pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<ShutdownReport<Q>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
@@ -220,7 +230,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     }
 }
 
-/// What runs beside a controller, as long as that does. Whoever stops the plane waits for both.
+/// Background tasks of a controller, cancelled on drop. The shutdown of the plane waits for them.
 pub(super) struct BackgroundTasks {
     _ends: DropGuard,
     _runs: TaskGuard,

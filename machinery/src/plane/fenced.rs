@@ -1,4 +1,4 @@
-//! Writes under a fence, whatever else is said of them.
+//! A writer that adds a fence to every write.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use machinery_objects::{
     Written,
 };
 
-/// A writer all of whose writes rest on a fence, besides those that they are told.
+/// A writer that adds a fence to the conditions of every write.
 pub(super) struct FencedWriter<K> {
     pub(super) writer: Arc<dyn Writer<K>>,
     pub(super) fence: Fence,

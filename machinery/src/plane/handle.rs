@@ -1,4 +1,4 @@
-//! The plane itself: what reads its objects, and what runs on it.
+//! The plane handle.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -25,21 +25,22 @@ use super::transport::Transport;
 use crate::Error;
 use crate::diagnostics::DiagnosticsRegistry;
 
-/// A control plane: its objects, one informer for each type of them that somebody reads, and what runs on top.
+/// A control plane: objects, one shared informer per type, and controllers.
 ///
-/// Cheap to clone. What runs on it ends when it is [stopped](Self::stop), or when its last clone is dropped.
+/// Cheap to clone. Its tasks end when it is [stopped](Self::stop), or when the last clone is
+/// dropped.
 #[derive(Clone)]
 pub struct Plane(pub(super) Arc<Handle>);
 
 pub(super) struct Inner {
     pub(super) transport: Transport,
     objects: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    /// Controllers first, then what they listen to.
+    /// Stopped before the informers that they read.
     pub(super) controllers: TaskGroup,
     pub(super) informers: TaskGroup,
-    /// How long each step of its end may take.
+    /// Timeout of each step of the shutdown.
     pub(super) timeout: Duration,
-    /// Why it stopped by itself.
+    /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
     registry: Arc<DiagnosticsRegistry>,
 }
@@ -57,10 +58,11 @@ impl Plane {
         }))))
     }
 
-    /// The objects of a type: an informer of all of them, which all who ask share and which runs from the first time on, and a writer.
+    /// Returns the objects of a type: a writer, and the informer that all callers share, which the
+    /// first call starts.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
         match self.existing() {
             Some(objects) => Ok(objects),
@@ -68,8 +70,8 @@ impl Plane {
         }
     }
 
-    /// The same, and says before that what their informer has: indexes, limits, an audit, a filter. It has them for all who read the type, so this is
-    /// done before anybody does.
+    /// Like [`objects`](Self::objects), and configures the shared informer first: indexes, limits,
+    /// drift check, filter. It has to be the first use of the type.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
@@ -85,7 +87,7 @@ impl Plane {
     /// ```
     ///
     /// # Errors
-    /// As [`objects`](Self::objects), or somebody reads the type already.
+    /// As [`objects`](Self::objects), or the informer of the type is running already.
     pub fn objects_with<K: ObjectType, X>(
         &self,
         configure: impl FnOnce(&mut informers::Builder<K>) -> X,
@@ -107,7 +109,7 @@ impl Plane {
         Some((*existing.downcast::<Objects<K>>().ok()?).clone())
     }
 
-    /// Runs an informer as the one of its type, unless there is one by now; and whether it does.
+    /// Starts the shared informer of a type, unless it exists; returns whether it was started.
     fn share<K: ObjectType>(
         &self,
         informer: informers::Builder<K>,
@@ -130,27 +132,29 @@ impl Plane {
         Ok((objects, true))
     }
 
-    /// Where the objects of a type are written, for whoever reads only some of them, or none: nothing is listened to for it.
+    /// Returns a writer for the objects of a type, without an informer.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
         Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
     }
 
-    /// An informer of one's own, with a filter or indexes. Who makes it runs it: [`Plane::run_informer`] does.
+    /// Begins a separate informer, for instance with a filter or indexes. Run it with
+    /// [`Plane::run_informer`].
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
         self.partial_informer::<K, K>()
     }
 
-    /// Keyed informers: of the objects that are under a key in which somebody has an interest. By one stream from a server of Machinery, and
-    /// by one for each key from any other. Who makes them runs them: [`Plane::run_keyed`] does.
+    /// Begins keyed informers, which cache the objects under acquired keys only. A Machinery server
+    /// sends them in one stream, other servers in one stream per key. Run them with
+    /// [`Plane::run_keyed`].
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn keyed_informers<K: ObjectType, F: Text>(
         &self,
         by: InterestBy,
@@ -159,20 +163,20 @@ impl Plane {
         self.keyed_partial_informers::<K, K, F>(by, key_of)
     }
 
-    /// An informer of a part of each object: a type that has some of the fields, and is all that is kept.
+    /// Begins an informer of partial objects: a type with some of the fields, the only ones cached.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn partial_informer<K: ObjectType, P: PartialObject>(
         &self,
     ) -> Result<informers::Builder<P>, PlaneError> {
         Ok(self.0.transport.informer(Kind::of::<K>()?))
     }
 
-    /// Keyed informers of a part of each object.
+    /// Begins keyed informers of partial objects.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: Text>(
         &self,
         by: InterestBy,
@@ -181,21 +185,22 @@ impl Plane {
         Ok(self.0.transport.keyed_informers(Kind::of::<K>()?, by, key_of))
     }
 
-    /// Runs an informer for as long as the plane runs, and shows it under a name: in metrics, on pages, and in whether the plane is ready.
+    /// Runs an informer until the shutdown, and registers it under a name for metrics, diagnostics
+    /// and readiness.
     ///
     /// # Errors
-    /// Another one has the name.
+    /// Another informer has the name.
     pub fn run_informer<T: Object>(&self, name: &str, informer: &Informer<T>) -> Result<(), PlaneError> {
         self.0.registry.own_informer(name, informer)?;
         self.run_as(&informer_of(name), |stopping| informer.run(stopping));
         Ok(())
     }
 
-    /// Runs keyed informers for as long as the plane runs, and shows them under a name, in metrics and on pages. Whether the plane is ready they do
-    /// not say, as keys come and go.
+    /// Runs keyed informers until the shutdown, and registers them under a name for metrics and
+    /// diagnostics. They do not affect readiness, as keys are acquired and released at any time.
     ///
     /// # Errors
-    /// Another one has the name.
+    /// Another informer has the name.
     pub fn run_keyed<F: Text, T: Object>(
         &self,
         name: &str,
@@ -206,7 +211,7 @@ impl Plane {
         Ok(())
     }
 
-    /// Runs something for as long as the plane does. It ends after the controllers.
+    /// Runs a task that is cancelled after the controllers.
     #[track_caller]
     pub fn run<R: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(CancellationToken) -> R) {
         self.run_as(&format!("what runs at {}", Location::caller()), run);
@@ -221,10 +226,10 @@ impl Plane {
         informers.spawn(name, run(informers.stopping().clone()));
     }
 
-    /// A controller of the objects of a type, under this name.
+    /// Begins a controller of the objects of a type.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn controller<K: ObjectType>(
         &self,
         name: &str,
@@ -232,8 +237,9 @@ impl Plane {
         self.controller_filtered(name, |_| true)
     }
 
-    /// The same, but events of these objects for which the function says no make no run: [`changed`](crate::changed) makes such functions.
-    /// That one goes, is to go, or has other finalizers always makes one.
+    /// Like [`controller`](Self::controller), with a predicate on events of the objects; see
+    /// [`changed`](crate::changed). Deletions, deletion timestamps and changes of finalizers always
+    /// pass.
     ///
     /// # Errors
     /// As [`controller`](Self::controller).
@@ -245,13 +251,14 @@ impl Plane {
         PlaneController::of_filtered(self, name, predicate)
     }
 
-    /// A controller of requests that are no objects: of racks, of networks, of whatever several objects have in common. Each key is a subject
-    /// itself, and what it [watches](PlaneController::watching) says which are to run.
+    /// Begins a controller of requests without objects, such as racks or networks that several
+    /// objects share. Each key is its own subject; the map functions of its
+    /// [sources](PlaneController::watching) return the keys.
     pub fn controller_of_requests<Q: Request>(&self, name: &str) -> PlaneController<Q, Q> {
         PlaneController::of_requests(self, name)
     }
 
-    /// The server in this process, if that is where the objects are.
+    /// Returns the embedded server, if there is one.
     #[cfg(feature = "embedded")]
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
@@ -262,10 +269,12 @@ impl Plane {
         }
     }
 
-    /// Runs something beside the rest, as a controller: it must end when [`Plane::stopping`] is cancelled. If it ends with an error, or panics,
-    /// the plane stops, and whoever waits in [`Plane::shutdown_on_signal`] has that error.
+    /// Spawns a task that is stopped together with the controllers: it must end when
+    /// [`Plane::stopping`] is cancelled. If it returns an error or panics, the plane stops, and
+    /// [`Plane::shutdown_on_signal`] returns the error.
     ///
-    /// It should hold no clone of the plane: with one the plane does not end by being dropped.
+    /// The task should not hold a clone of the plane, which would keep the plane from ending on
+    /// drop.
     #[track_caller]
     pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
         let name = format!("what was spawned at {}", Location::caller());
@@ -282,11 +291,13 @@ impl Plane {
         });
     }
 
-    /// Shows pages on a socket until the plane stops, and says where: `/metrics` for Prometheus, `/healthz` (a run is stuck) and `/readyz` (not
-    /// all is synced and works), and `/debug/machinery.json`, which `machinery explain` reads. Whoever reaches the address may read them.
+    /// Serves diagnostics until the shutdown, and returns the bound address: `/metrics` for
+    /// Prometheus, `/healthz` (fails if workers are stuck), `/readyz` (fails until all is synced
+    /// and working), and `/debug/machinery.json`, which `machinery explain` reads. There is no
+    /// authentication.
     ///
     /// # Errors
-    /// There is nowhere to listen.
+    /// The address cannot be bound.
     #[cfg(feature = "diagnostics")]
     pub async fn diagnostics(
         &self,
@@ -295,18 +306,18 @@ impl Plane {
         crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
     }
 
-    /// Adds numbers of one's own to the page `/metrics`.
+    /// Registers additional metrics on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
         self.0.registry.register(metrics);
     }
 
-    /// The page `/metrics`, for whoever shows it on a socket of one's own: all there is to count, as OpenMetrics has it.
+    /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.
     #[must_use]
     pub fn metrics(&self) -> String {
         self.0.registry.metrics()
     }
 
-    /// Cancelled when the plane stops.
+    /// Returns the token that is cancelled when the plane stops.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.0.controllers.stopping()

@@ -1,4 +1,4 @@
-//! Types that are kinds.
+//! Traits of types that a plane handles.
 
 use kube_core::{CustomResourceExt, Resource};
 use machinery_objects::{KnownScope, Object};
@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::builder::PlaneBuilder;
 
-/// A type whose objects a plane has: every type of kube is one.
+/// A type with a kind: every kube type.
 pub trait ObjectType:
     Resource<DynamicType = (), Scope: KnownScope> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static
 {
@@ -24,13 +24,14 @@ impl<K> ObjectType for K where
 {
 }
 
-/// A type that objects of some kind are read as: they themselves, or a part of them, whose other fields are skipped and take no memory.
-/// [`Meta`](crate::kube::Meta) and [`Identity`](crate::kube::Identity) are metadata for such types.
+/// A type that objects of a kind are decoded as: the full object or a projection of it, whose other
+/// fields are skipped while decoding. [`Meta`](crate::kube::Meta) and
+/// [`Identity`](crate::kube::Identity) are metadata for such types.
 pub trait PartialObject: Object + DeserializeOwned {}
 
 impl<P: Object + DeserializeOwned> PartialObject for P {}
 
-/// Types that bring their definition, several at once: `(Host, HostName)`.
+/// A tuple of types with definitions: `(Host, HostName)`.
 pub trait Kinds {
     #[doc(hidden)]
     fn add(builder: PlaneBuilder) -> PlaneBuilder;

@@ -1,4 +1,4 @@
-//! Controllers that run where one leads, each by itself or several together.
+//! Leader election of controllers, single or in groups.
 
 use std::fmt;
 use std::future::Future;
@@ -22,10 +22,11 @@ use super::transport::Transport;
 use crate::Error;
 
 impl Plane {
-    /// A candidate for a Lease of this plane. Controllers that are [led](Self::lead) by it run while it leads.
+    /// Creates a candidate for a Lease of this plane. Controllers [led](Self::lead) by it run while
+    /// it leads.
     ///
     /// # Errors
-    /// The first thing that makes no sense in what it is told.
+    /// The configuration is invalid.
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
         let elector = match self.transport() {
             #[cfg(feature = "embedded")]
@@ -46,10 +47,12 @@ impl Plane {
         Ok(elector)
     }
 
-    /// Runs controllers while a candidate leads, all together: term after term, until the plane is stopped; the Lease is given back when all of
-    /// them have ended. If one ends with an error the others end, too, and that is the error. What they read stays warm between terms.
+    /// Runs controllers together while a candidate leads, in every term, until the plane is
+    /// stopped; the Lease is released when all of them have ended. If one fails, the others stop,
+    /// and the error is returned. Their caches stay synced between terms.
     ///
-    /// `None` is that it did not lead when the plane stopped. Dropping the future drops what is under way, and gives nothing back.
+    /// `None`: the candidate did not lead at the shutdown. Dropping the future drops active runs,
+    /// and does not release the Lease.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
@@ -70,7 +73,8 @@ impl Plane {
     /// ```
     ///
     /// # Errors
-    /// A setting makes no sense, two have one name, the candidate stands already, or what a controller listens to does not come, or has ended.
+    /// A setting is invalid, two controllers have one name, the elector is running already, or a
+    /// source did not sync or has stopped.
     pub fn lead<I: IntoIterator<Item = LedController>>(
         &self,
         elector: &Elector,
@@ -88,20 +92,21 @@ impl Plane {
     }
 }
 
-/// A controller that runs while a candidate leads, made by [`PlaneController::led`] for [`Plane::lead`].
+/// A controller that runs while a candidate leads, from [`PlaneController::led`] for
+/// [`Plane::lead`].
 #[must_use = "it does nothing before it is led"]
 pub struct LedController {
     name: String,
     start: Box<dyn FnOnce() -> Result<StartedController, Error> + Send>,
 }
 
-/// How a controller that was led ended.
+/// Report of a led controller's last term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LedShutdownReport {
-    /// Which.
+    /// Name of the controller.
     pub name: String,
-    /// Keys whose run was dropped, as it did not end in time.
+    /// Keys whose run was dropped at the drain timeout.
     pub dropped: Vec<String>,
 }
 
@@ -110,11 +115,11 @@ struct StartedController {
     _beside: BackgroundTasks,
 }
 
-/// One term of a controller, until the token is cancelled.
+/// Runs one term of a controller, until the token is cancelled.
 type RunTerm =
     dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedShutdownReport, RunError>> + Send + Sync;
 
-/// Who ends ends all.
+/// Runs all controllers of a term; the end of one stops the others.
 async fn run_together(
     started: Arc<Vec<StartedController>>,
     term: Term,
@@ -132,7 +137,8 @@ async fn run_together(
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
-    /// For [`Plane::lead`]. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
+    /// Prepares the controller for [`Plane::lead`]. The function creates the reconciler of a term,
+    /// which should write under its [fence](Term::fence).
     pub fn led<R: Reconcile<S>>(
         self,
         reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
@@ -155,14 +161,16 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         LedController { name, start: Box::new(start) }
     }
 
-    /// Reconciles while it leads, term after term, until the plane is stopped; the Lease is given back then. What it reads stays warm between
-    /// terms. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
+    /// Reconciles while a candidate leads, in every term, until the plane is stopped; then releases
+    /// the Lease. Its caches stay synced between terms. The function creates the reconciler of a
+    /// term, which should write under its [fence](Term::fence).
     ///
-    /// `None` is that it did not lead when the plane stopped. One elector is for one controller: several that lead together are run by
-    /// [`Plane::lead`].
+    /// `None`: the candidate did not lead at the shutdown. An elector runs for one controller; use
+    /// [`Plane::lead`] for several.
     ///
     /// # Errors
-    /// A setting makes no sense, the candidate stands already, or what the controller listens to does not come, or has ended.
+    /// A setting is invalid, the elector is running already, or a source did not sync or has
+    /// stopped.
     pub async fn run_leading<R: Reconcile<S>>(
         self,
         elector: &Elector,
@@ -179,10 +187,10 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     }
 }
 
-/// So long until it is looked again whether a run of the last term has returned, that could not be dropped.
+/// Delay before another attempt to start, while a blocking run of the last term has not returned.
 const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// One term of a controller. `None` is that it was dropped, as another may lead.
+/// Runs one term of a controller. `None`: it was dropped, as another candidate may lead.
 async fn run_term<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     controller: &Controller<Q, S>,
     term: &Term,
@@ -192,7 +200,7 @@ async fn run_term<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     let runs = async {
         loop {
             match controller.run(reconcile(term), stopping.clone()).await {
-                // Stopped meanwhile, it ends well the next time round.
+                // If stopped meanwhile, the next attempt returns at once.
                 Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(RETRY_DELAY)).await),
                 ended => return ended,
             }

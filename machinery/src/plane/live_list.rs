@@ -1,4 +1,4 @@
-//! Objects as they are now, which no informer can know.
+//! Live lists, bypassing the cache.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinery_objects::{Filter, ListError, ListRequest, ListWatch, Page};
 
-/// Asks for a page.
+/// Requests one page.
 pub(super) type ListPage<K> =
     dyn Fn(ListRequest) -> BoxFuture<'static, Result<Page<Arc<K>>, ListError>> + Send + Sync;
 
@@ -26,7 +26,7 @@ where
     })
 }
 
-/// All pages of one moment.
+/// Collects all pages of a list at one resourceVersion.
 pub(super) async fn list_all<K>(list_page: &ListPage<K>, filter: &Filter) -> Result<Vec<Arc<K>>, ListError> {
     let (mut items, mut rest) = (Vec::new(), None);
     loop {

@@ -1,4 +1,4 @@
-//! Names that objects of a plane have one at a time.
+//! Name locks of a plane.
 
 use std::sync::Arc;
 
@@ -11,13 +11,14 @@ use super::kinds::ObjectType;
 use super::transport::Transport;
 
 impl Plane {
-    /// Names that owners of type `O` have one at a time; the locks are objects of type `L`. The function makes one of a key: under which name,
-    /// where, and whose it is, is filled in. What they know runs as long as the plane does.
+    /// Creates name locks for owners of type `O`; the locks are objects of type `L`. `make` creates
+    /// the lock of a key; its name, namespace and owner reference are filled in. Their informer
+    /// runs until the shutdown.
     ///
-    /// Give them to one controller: [`claiming`](super::PlaneController::claiming).
+    /// Pass them to one controller by [`claiming`](super::PlaneController::claiming).
     ///
     /// # Errors
-    /// A type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// A type's kind is invalid, or the plane has stopped.
     pub fn name_locks<O: ObjectType, N: LockKey, L: ObjectType>(
         &self,
         make: impl Fn(&N) -> L + Send + Sync + 'static,

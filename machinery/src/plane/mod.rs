@@ -1,4 +1,4 @@
-//! A control plane as one thing: who has the objects, informers of them, and what runs on top.
+//! The control plane: transport, shared informers, controllers and shutdown.
 
 mod builder;
 mod controller;

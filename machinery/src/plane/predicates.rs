@@ -1,12 +1,12 @@
-//! Which events make a run, where a function of the user's chooses. Pure.
+//! Predicates of users, and the events that pass them regardless. Pure.
 
 use std::sync::Arc;
 
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_sync::contained;
 
-/// The function's choice, but for what nobody may overlook: that an object has gone, is to go, is another of the same name, or that others
-/// have work to do before it may go. Else nobody would take a finalizer away.
+/// Wraps a predicate so that deletions, deletion timestamps, changes of UID and of finalizers
+/// always pass; otherwise a finalizer might never be removed.
 pub(super) fn deliver_finalizer_events<O: Object>(
     predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
 ) -> impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static {
@@ -25,7 +25,7 @@ fn must_deliver<O: Object>(event: &Event<Arc<O>>) -> bool {
     }
 }
 
-/// What the function says; if it panics it is news: better once too often.
+/// Evaluates a predicate; a panic counts as `true`.
 pub(super) fn evaluate<E>(predicate: &impl Fn(&E) -> bool, event: &E) -> bool {
     contained(|| predicate(event)).unwrap_or_else(|panic| {
         tracing::error!(%panic, "a function that chooses events panics on one: it is taken for news");
@@ -33,7 +33,8 @@ pub(super) fn evaluate<E>(predicate: &impl Fn(&E) -> bool, event: &E) -> bool {
     })
 }
 
-/// Whom an event of an owned object is for: the owners of that kind, those that were and those that are. Where these differ it is always news.
+/// Returns a map function to the present and former owners of a kind. A change of owners always
+/// passes the predicate.
 pub(super) fn owners<O: Object>(
     owner: Kind,
     predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
@@ -55,7 +56,7 @@ pub(super) fn owners<O: Object>(
     }
 }
 
-/// The owners that look after an object. A reference to a name that can be none is to nobody.
+/// Returns the controlling owners of an object. References with an invalid name are skipped.
 fn owned_by(owner: &Kind, object: &impl Object) -> Vec<ObjectKey> {
     let key = object.key();
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);

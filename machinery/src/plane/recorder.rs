@@ -1,4 +1,4 @@
-//! Events for people.
+//! The event recorder of a plane.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::handle::Plane;
 use super::transport::Transport;
 
 impl Plane {
-    /// Writes events for people, in the name of a component, as long as the plane runs; it holds up nobody. One is enough for a program.
+    /// Creates an event recorder for a component, which runs until the shutdown and never blocks.
+    /// One per program suffices.
     #[must_use]
     pub fn recorder(&self, component: &str) -> Recorder {
         let writer: Arc<dyn Writer<EventObject>> = match self.transport() {

@@ -1,4 +1,4 @@
-//! How a plane ends.
+//! Shutdown of a plane: controllers, then informers, then the server.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -12,36 +12,41 @@ use super::handle::{Inner, Plane};
 use super::signals::ShutdownSignals;
 use crate::Error;
 
-/// How long each step of the end may take, unless it is said otherwise: longer than a controller drains.
+/// Default timeout of each step, longer than a controller drains.
 pub(super) const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// How a plane ended.
+/// Result of a shutdown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PlaneShutdownReport {
-    /// What had not ended when its time was over, by name. It may be running still, without a server.
-    pub left: Vec<String>,
+    /// Names of tasks that had not ended at the timeout. They may still be running, without a
+    /// server.
+    pub unfinished: Vec<String>,
 }
 
-/// What clones of a plane share. What runs on it has the rest, and not this: so it ends with the last of them.
+/// Shared by the clones of a plane, but not by its tasks: the last clone's drop shuts the plane
+/// down.
 pub(super) struct Handle(pub(super) Arc<Inner>);
 
 impl Plane {
-    /// Ends controllers, then what they listen to, then the server of one's own and its store, and waits for each: for a minute, or as it was said
-    /// at the [beginning](super::PlaneBuilder::shutdown_timeout). What has not ended by then is named, and also logged.
+    /// Stops controllers, then informers, then the embedded server and its store. Waits for each
+    /// step up to [`shutdown_timeout`](super::PlaneBuilder::shutdown_timeout), one minute by
+    /// default. Tasks that have not ended by then are returned and logged.
     pub async fn stop(&self) -> PlaneShutdownReport {
         self.stop_within(self.0.timeout).await
     }
 
-    /// The same, waiting for each of the three for so long.
+    /// Like [`stop`](Self::stop), with this timeout for each step.
     pub async fn stop_within(&self, timeout: Duration) -> PlaneShutdownReport {
         self.0.shutdown(timeout).await
     }
 
-    /// Waits for SIGTERM, an interrupt, or the end of the plane, and [stops](Self::stop) it. A second signal ends the program at once.
+    /// Waits for SIGTERM, SIGINT or the end of the plane, then [stops](Self::stop) it. A second
+    /// signal exits the process at once.
     ///
     /// # Errors
-    /// What was [spawned](Self::spawn) ended with this, or not all that runs ended in time, or the system does not tell of signals.
+    /// The error of a [spawned](Self::spawn) task, a shutdown timeout, or signals that cannot be
+    /// handled.
     pub async fn shutdown_on_signal(&self) -> Result<(), Error> {
         let mut signals = ShutdownSignals::new()?;
         tokio::select! {
@@ -56,23 +61,27 @@ impl Plane {
         };
         match self.0.failed.lock().take() {
             Some(error) => Err(error),
-            None if stopped.left.is_empty() => Ok(()),
-            None => Err(PlaneError::NotEnded { what: stopped.left, after: self.0.timeout }.into()),
+            None if stopped.unfinished.is_empty() => Ok(()),
+            None => Err(PlaneError::NotEnded { what: stopped.unfinished, after: self.0.timeout }.into()),
         }
     }
 }
 
 impl Inner {
     async fn shutdown(&self, timeout: Duration) -> PlaneShutdownReport {
-        let mut left = self.controllers.shutdown(timeout).await;
-        left.extend(self.informers.shutdown(timeout).await);
+        let mut unfinished = self.controllers.shutdown(timeout).await;
+        unfinished.extend(self.informers.shutdown(timeout).await);
         if time::timeout(timeout, self.transport.shutdown()).await.is_err() {
-            left.push("the server in this process".into());
+            unfinished.push("the server in this process".into());
         }
-        if !left.is_empty() {
-            tracing::warn!(?left, ?timeout, "the plane has stopped, and not all that ran on it has ended");
+        if !unfinished.is_empty() {
+            tracing::warn!(
+                ?unfinished,
+                ?timeout,
+                "the plane has stopped, and not all that ran on it has ended"
+            );
         }
-        PlaneShutdownReport { left }
+        PlaneShutdownReport { unfinished }
     }
 }
 
@@ -90,7 +99,7 @@ impl Deref for Handle {
     }
 }
 
-/// Nobody can stop it any more: it ends as if somebody had, on a task that has the same deadline.
+/// Shuts down in a task, with the same timeouts, as no handle is left to do so.
 impl Drop for Handle {
     fn drop(&mut self) {
         let inner = self.inner();

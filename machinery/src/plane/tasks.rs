@@ -1,4 +1,4 @@
-//! What runs on a plane, by name.
+//! Named tasks of a plane.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
 
-/// What runs, until it is told to end. Cheap to clone.
+/// Named tasks with a common cancellation. Cheap to clone.
 #[derive(Clone, Default)]
 pub(crate) struct TaskGroup {
     tasks: TaskTracker,
@@ -26,7 +26,7 @@ struct TaskNames {
     all: BTreeMap<u64, String>,
 }
 
-/// Something that runs as long as this is there. Whoever stops the plane waits for it.
+/// Registration of a running task; the shutdown waits until it is dropped.
 pub(crate) struct TaskGuard {
     names: Arc<Mutex<TaskNames>>,
     number: u64,
@@ -57,13 +57,13 @@ impl TaskGroup {
         &self.stopping
     }
 
-    /// Tells all to end, waits for so long, and says what has not ended by then.
+    /// Cancels all tasks, waits up to `timeout`, and returns the names of those still running.
     pub(super) async fn shutdown(&self, timeout: Duration) -> Vec<String> {
         self.stopping.cancel();
         self.tasks.close();
         match time::timeout(timeout, self.tasks.wait()).await {
             Ok(()) => Vec::new(),
-            // What waits for another task has its name, too.
+            // A spawned task and its watcher share a name.
             Err(_) => self.names.lock().all.values().collect::<BTreeSet<_>>().into_iter().cloned().collect(),
         }
     }

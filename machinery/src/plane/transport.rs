@@ -1,4 +1,4 @@
-//! The road to the objects of a plane: a server in this process, or a cluster.
+//! Access to the objects of a plane: an embedded server or a cluster.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::live_list::{ListPage, list_page};
 
-/// Who has the objects.
+/// The server that stores the objects.
 pub(super) enum Transport {
     #[cfg(feature = "embedded")]
     Embedded { server: machinery_apiserver::ApiServer, disk: Option<machinery_store::Disk> },
@@ -42,7 +42,7 @@ impl Transport {
         }
     }
 
-    /// Of the objects of a kind, read as a type.
+    /// Begins an informer of a kind, decoded as `P`.
     pub(super) fn informer<P: PartialObject>(&self, kind: Kind) -> informers::Builder<P> {
         match self {
             #[cfg(feature = "embedded")]
@@ -67,7 +67,7 @@ impl Transport {
         })
     }
 
-    /// Of the objects of a kind, read as a type.
+    /// Begins keyed informers of a kind, decoded as `P`.
     pub(super) fn keyed_informers<P: PartialObject, F: informers::Text>(
         &self,
         kind: Kind,
@@ -87,7 +87,7 @@ impl Transport {
         }
     }
 
-    /// Writes the definition of a kind where it is not, and waits until it is served.
+    /// Creates a missing definition and waits until its kind is served.
     #[cfg_attr(
         not(feature = "kube"),
         allow(clippy::extra_unused_type_parameters, reason = "one of our own has it")
@@ -101,14 +101,14 @@ impl Transport {
         }
     }
 
-    /// Ends the server of one's own and its store.
+    /// Stops the embedded server and closes its store.
     pub(super) async fn shutdown(&self) {
         match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { server, disk } => {
                 server.stop().await;
                 if let Some(disk) = disk {
-                    // An error is that the end of the log is not marked, and nothing is lost by that.
+                    // A failed close only leaves the log without an end mark; no data is lost.
                     let _ = disk.close().await;
                 }
             }

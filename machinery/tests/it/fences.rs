@@ -83,7 +83,7 @@ async fn fenced(plane: &Plane) {
 }
 
 #[tokio::test]
-async fn writes_under_a_stale_fence_are_rejected_on_both_transports() {
+async fn p06_writes_under_a_stale_fence_are_rejected_on_both_transports() {
     fenced(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -113,7 +113,7 @@ pub(crate) fn kubernetes(server: &ApiServer) -> Client {
 }
 
 #[tokio::test]
-async fn a_server_without_fences_receives_no_fenced_write() {
+async fn p06_a_server_without_fences_receives_no_fenced_write() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let plane = machinery::kube_client(kubernetes(&server)).kinds::<(Host, Rack)>().start().await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();

@@ -57,7 +57,7 @@ async fn claim(names: RackContext, host: Arc<Host>, run: Run) -> machinery::Resu
 }
 
 #[tokio::test(start_paused = true)]
-async fn two_planes_hand_over_all_controllers_of_a_lease() {
+async fn p06_two_planes_hand_over_all_controllers_of_a_lease() {
     let (server, client) = served().await;
     let hosts = server.handle::<Host>(Identity::admin());
     let mut epochs = Vec::new();
@@ -138,7 +138,7 @@ async fn steal(server: &ApiServer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_with_the_next_term() {
+async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_with_the_next_term() {
     let (server, client) = served().await;
     let plane = plane(&client).await;
     let (hosts, racks) = (plane.objects::<Host>().unwrap(), plane.objects::<Rack>().unwrap());

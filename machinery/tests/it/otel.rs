@@ -136,7 +136,7 @@ async fn make_page(maps: Objects<ConfigMap>, site: Arc<ConfigMap>, _: Run) -> ma
 }
 
 #[tokio::test]
-async fn exported_spans_form_the_tree_of_the_annotations() {
+async fn p09_exported_spans_form_the_tree_of_the_annotations() {
     let tasks = TaskTracker::new();
     let (url, mut told) = collector(&tasks).await;
     let otlp = Otlp::to(url).service("sites").seed(7).start().unwrap();

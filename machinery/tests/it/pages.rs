@@ -26,7 +26,7 @@ async fn shows(at: SocketAddr, what: impl Fn(&Value) -> bool) -> Value {
 }
 
 #[tokio::test]
-async fn diagnostics_include_leases_locks_recorders_and_informers() {
+async fn p04_diagnostics_include_leases_locks_recorders_and_informers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();
@@ -116,7 +116,7 @@ async fn diagnostics_include_leases_locks_recorders_and_informers() {
 }
 
 #[tokio::test]
-async fn a_configured_informer_is_shared_by_all_readers() {
+async fn p02_a_configured_informer_is_shared_by_all_readers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let (hosts, by_rack) =
         plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack])).unwrap();
@@ -135,7 +135,7 @@ async fn a_configured_informer_is_shared_by_all_readers() {
 }
 
 #[tokio::test]
-async fn registered_metrics_are_on_the_page() {
+async fn p04_registered_metrics_are_on_the_page() {
     use machinery::prometheus_client::metrics::counter::Counter;
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();

@@ -53,7 +53,7 @@ async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machine
 }
 
 #[tokio::test]
-async fn the_same_controller_runs_on_both_transports() {
+async fn p01_the_same_controller_runs_on_both_transports() {
     addresses(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
 
     // A cluster that does not know hosts yet: the definition is written, and served before the plane begins.
@@ -87,7 +87,7 @@ async fn a_plane_on_disk_keeps_its_objects() {
 }
 
 #[tokio::test]
-async fn readers_of_a_type_share_one_informer() {
+async fn p02_readers_of_a_type_share_one_informer() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let (one, other) = (plane.objects::<Host>().unwrap(), plane.objects::<Host>().unwrap());
     one.create(&host("a", 1)).await.unwrap();
@@ -100,7 +100,7 @@ async fn readers_of_a_type_share_one_informer() {
 }
 
 #[tokio::test]
-async fn a_plane_shuts_down_in_order() {
+async fn p03_a_plane_shuts_down_in_order() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let controller = plane.controller::<Host>("hosts").unwrap();
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
@@ -139,7 +139,7 @@ async fn a_plane_shuts_down_in_order() {
 }
 
 #[tokio::test]
-async fn a_plane_exposes_metrics_health_and_explanations() {
+async fn p04_a_plane_exposes_metrics_health_and_explanations() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -245,7 +245,7 @@ async fn racks(plane: &Plane) {
 }
 
 #[tokio::test]
-async fn names_are_claimed_on_both_transports() {
+async fn p05_names_are_claimed_on_both_transports() {
     racks(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -255,7 +255,7 @@ async fn names_are_claimed_on_both_transports() {
 }
 
 #[tokio::test]
-async fn a_led_controller_writes_under_the_fence_of_its_term() {
+async fn p06_a_led_controller_writes_under_the_fence_of_its_term() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     let epoch = |hosts: &Objects<Host>| {
@@ -309,7 +309,7 @@ async fn set_epoch(
 }
 
 #[tokio::test]
-async fn a_note_becomes_an_event() {
+async fn p07_a_note_becomes_an_event() {
     use machinery::k8s_openapi::api::core::v1::Event;
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let (hosts, events) = (plane.objects::<Host>().unwrap(), plane.objects::<Event>().unwrap());
@@ -368,7 +368,7 @@ async fn parts(plane: &machinery::Plane) {
 }
 
 #[tokio::test]
-async fn partial_objects_are_cached_on_both_transports() {
+async fn p02_partial_objects_are_cached_on_both_transports() {
     parts(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();

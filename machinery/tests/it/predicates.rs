@@ -12,7 +12,7 @@ async fn begin() -> Plane {
 }
 
 #[tokio::test]
-async fn a_predicate_filters_events_but_no_deletion() {
+async fn p08_a_predicate_filters_events_but_no_deletion() {
     let plane = begin().await;
     let hosts = plane.objects::<Host>().unwrap();
     let (runs, goes) = (Arc::new(AtomicU32::new(0)), Arc::new(AtomicU32::new(0)));
@@ -91,7 +91,7 @@ async fn an_owner_runs_for_filtered_events_of_owned_objects() {
 }
 
 #[tokio::test]
-async fn a_controller_of_requests_runs_for_keys_without_object() {
+async fn p08_a_controller_of_requests_runs_for_keys_without_object() {
     let plane = begin().await;
     let hosts = plane.objects::<Host>().unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();

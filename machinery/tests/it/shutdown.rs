@@ -18,7 +18,7 @@ async fn begin() -> Plane {
 }
 
 #[tokio::test(start_paused = true)]
-async fn tasks_exceeding_the_shutdown_timeout_are_named() {
+async fn p03_tasks_exceeding_the_shutdown_timeout_are_named() {
     let plane = begin().await;
     let ends = Arc::new(Notify::new());
     let (one, other, third) = (ends.clone(), ends.clone(), ends.clone());
@@ -46,7 +46,7 @@ async fn tasks_exceeding_the_shutdown_timeout_are_named() {
     }
     assert!(!error.contains("informer"), "{error}");
     ends.notify_waiters();
-    let left = plane.stop_within(Duration::from_secs(3600)).await.left;
+    let left = plane.stop_within(Duration::from_secs(3600)).await.unfinished;
     assert!(left.is_empty(), "it can be waited for again: {left:?}");
     running.await.unwrap().unwrap();
 }
@@ -58,7 +58,7 @@ async fn plane_ends(plane: &Plane) -> String {
 }
 
 #[tokio::test]
-async fn a_dropped_plane_leaves_no_task() {
+async fn p03_a_dropped_plane_leaves_no_task() {
     let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
     assert_eq!(tasks(), 0);
     let plane = begin().await;
