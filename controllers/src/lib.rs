@@ -3,7 +3,8 @@
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no
-//! server: objects come from informers, and are written through a [`Writer`](machinery_objects::Writer).
+//! server: objects come from informers, and are written through a
+//! [`Writer`](machinery_objects::Writer).
 //!
 //! # Promises
 //!
@@ -141,8 +142,8 @@
 //! | `result` | `done`, `after`, `failed`, `panicked` or `timed_out` |
 //!
 //! Log events of a reconcile are inside its span. The trace of an object's last change is in its
-//! annotation [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION); on other servers than ours
-//! it is the trace of the creation, if one of our clients created the object. Design:
+//! annotation [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION); on other servers than
+//! ours it is the trace of the creation, if one of our clients created the object. Design:
 //! `docs/designs/014-traces.md`.
 //!
 //! # Features

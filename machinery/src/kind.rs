@@ -9,7 +9,10 @@
 /// ```
 /// machinery::kinds! {
 ///     /// A host in a rack.
-///     #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+///     #[kube(
+///         group = "example.com", version = "v1", kind = "Host", namespaced,
+///         status = "HostStatus"
+///     )]
 ///     pub struct HostSpec {
 ///         pub rack: u32,
 ///         pub nics: Vec<Nic>,
@@ -31,8 +34,10 @@
 ///     }
 /// }
 ///
-/// let host = Host::new("db-0", HostSpec { rack: 17, nics: vec![Nic { mac_address: "02::1".into() }] });
-/// assert_eq!(machinery::serde_json::to_value(&host).unwrap()["spec"]["nics"][0]["macAddress"], "02::1");
+/// let nics = vec![Nic { mac_address: "02::1".into() }];
+/// let host = Host::new("db-0", HostSpec { rack: 17, nics });
+/// let json = machinery::serde_json::to_value(&host).unwrap();
+/// assert_eq!(json["spec"]["nics"][0]["macAddress"], "02::1");
 /// ```
 #[macro_export]
 macro_rules! kinds {

@@ -33,13 +33,14 @@ use super::{ElectionConfig, ElectionConfigError, ElectionState, Lease, Term};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
-/// let leases = server.handle_of::<Lease>(Lease::kind(), Identity::admin());     // or a machinery_kube::Remote
+/// // or a machinery_kube::Remote
+/// let leases = server.handle_of::<Lease>(Lease::kind(), Identity::admin());
 /// let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
 ///
 /// let config = ElectionConfig::new("kube-system/hosts".parse()?, "host-7-8a2c", 0x8a2c);
 /// let elector = Elector::new(config, reads, Arc::new(leases), Timestamp::now)?;
 /// let work = |term: Term| async move {
-///     // Here controllers run until `term.token()` is cancelled, and write under `term.fence()`.
+///     // run controllers until `term.token()` is cancelled, writing under `term.fence()`
 ///     term.epoch()
 /// };
 /// assert_eq!(elector.lead(work, CancellationToken::new()).await?, Some(0));

@@ -26,7 +26,8 @@ use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts
 /// `machinery_`.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use machinery_controllers::{Controller, Metrics};
 /// use prometheus_client::{encoding::text, registry::Registry};
 ///

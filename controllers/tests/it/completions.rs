@@ -1,4 +1,4 @@
-//! Promise 4, of keyed informers: a controller knows when all of a key is there.
+//! Promise 4, keyed informers: completion of a key makes a run.
 
 use crate::fixture::{Fixture, controlled, next, silence};
 use machinery_controllers::Controller;
@@ -19,7 +19,7 @@ fn acquired(racks: &KeyedInformers<String, Thing>, rack: &str) -> Interest<Strin
     racks.acquire(rack.to_owned()).unwrap()
 }
 
-/// The mark that says so was dropped: of a rack without things nobody was ever told anything.
+/// Regression: the mark was dropped, so a rack without objects never completed.
 #[tokio::test(start_paused = true)]
 async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     let stage = Fixture::new();

@@ -1,4 +1,4 @@
-//! Promises 6 and 9: what is known of runs.
+//! Promises 6 and 9: stuck runs, explanations, diagnostics and metrics.
 
 use crate::fixture::{Fixture, Part, controlled, next, of, part, plane, settings};
 use machinery_controllers::{Next, Outcome, Run, Settings};
@@ -35,7 +35,7 @@ async fn p06_a_stuck_run_is_reported_once_with_its_key() {
     assert!(state.running.is_empty() && state.counts.stuck == 1, "{state:?}");
 }
 
-/// It never awaits, so nothing in its own task could tell of it.
+/// A run that never awaits cannot report itself.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn p06_a_blocking_run_is_reported_and_other_keys_run() {
     let stage = Fixture::new();

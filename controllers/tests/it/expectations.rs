@@ -1,4 +1,4 @@
-//! Promise 11: what was asked for and cannot be seen yet.
+//! Promise 11: expected creations and deletions.
 
 use crate::fixture::{Fixture, Part, part, plane};
 use machinery_controllers::{Expectations, ExpectationsFull};
@@ -37,12 +37,13 @@ async fn p11_a_parent_waits_for_each_expected_creation() {
     expects.observed(&"a", &added(with_uid("n/x", "1")));
     expects.failed(&"a", &key("n/y"));
     assert_eq!((expects.pending(&"a"), expects.pending(&"b")), (Some(PATIENCE), None));
-    // It came and went in between.
+    // It was created and deleted between two reads.
     expects.observed(&"a", &deleted(with_uid("n/z", "3")));
     assert!(expects.pending(&"a").is_none() && expects.is_empty());
 }
 
-/// The cache is ahead of what is told: what went before made room for what is to come, and is told of after it.
+/// The cache is ahead of event delivery: the deletion of the predecessor is delivered after the new
+/// child is expected.
 #[tokio::test(start_paused = true)]
 async fn p11_a_late_event_of_a_predecessor_does_not_fulfil_the_expectation() {
     let stage = Fixture::new();
@@ -113,7 +114,8 @@ async fn p11_the_number_of_parents_is_bounded_and_expired_ones_are_evicted() {
     assert_eq!(expects.len(), 1);
 }
 
-/// It was made and deleted before the cache showed it: no event told of it, and its parent waited for minutes.
+/// Regression: created and deleted before the cache saw it, so no event came and the parent waited
+/// for minutes.
 #[tokio::test(start_paused = true)]
 async fn p11_a_child_deleted_before_its_event_is_expected_until_the_cache_caught_up() {
     let stage = Fixture::new();

@@ -1,4 +1,4 @@
-//! Promise 3: what goes wrong is its subject's alone.
+//! Promise 3: a failure affects its own key only.
 
 use crate::fixture::{Fixture, Part, PendingRun, controlled, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Outcome, Run, Settings};
@@ -118,7 +118,7 @@ async fn p03_a_panicking_map_function_loses_only_its_event() {
     assert_eq!(controller.state().counts.source_panics, 1);
 }
 
-/// Whether an event is of interest is asked of a function: one that panics says nothing, and the event was lost.
+/// Regression: a panic of the predicate lost the event.
 #[tokio::test(start_paused = true)]
 async fn p03_a_panicking_predicate_lets_the_event_through() {
     let stage = Fixture::new();

@@ -1,4 +1,4 @@
-//! Promise 12: what an object stands for goes before the object.
+//! Promise 12: external state is cleaned up before its object is deleted.
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use machinery_apiserver::{ApiServer, Handle, Identity};
@@ -38,7 +38,7 @@ impl FinalizerFixture {
         self.maps.get(&key(), Freshness::Newest).await.unwrap().map(|map: Arc<ConfigMap>| (*map).clone())
     }
 
-    /// One run, which must do nothing or this.
+    /// Performs one run, and checks that `act` receives this event, or is not called.
     async fn run(
         &self,
         map: &ConfigMap,
@@ -101,7 +101,7 @@ async fn p12_a_deleted_object_is_not_applied_and_vanishes_with_its_last_finalize
     let map = bench.create(&[NAME]).await;
     bench.maps.delete(&key(), &Deletion::default()).await.unwrap();
     let marked = bench.now().await.unwrap();
-    // What was done for it wrote of the object itself.
+    // The clean-up wrote the object itself.
     let mut written = marked.clone();
     written.data = Some([("state".to_owned(), "going".to_owned())].into());
     bench.maps.update(&written, &Preconditions::default()).await.unwrap();
@@ -151,7 +151,8 @@ fn p12_a_deletion_timestamp_passes_every_predicate() {
     assert!(news(&|map| map.metadata.deletion_timestamp = Some(now())));
 }
 
-/// A boxed error is no error by itself, so for a long time no `?` took what a finalizer said of one.
+/// Regression: a boxed error does not implement `Error`, so `?` did not convert the finalizer's
+/// error.
 #[tokio::test]
 async fn p12_finalizer_errors_convert_to_boxed_errors() {
     type Boxed = Box<dyn std::error::Error + Send + Sync>;

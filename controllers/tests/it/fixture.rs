@@ -1,4 +1,4 @@
-//! A plane of parts, an informer of them, and a controller whose runs a test decides on.
+//! A source of test objects, an informer of it, and a controller whose runs the test decides.
 
 use machinery_controllers::{Builder, Controller, Next, Reconcile, Run, RunError, Settings, ShutdownReport};
 use machinery_informers::Informer;
@@ -16,7 +16,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// An object that may have an owner.
+/// A test object with an optional owner.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Part {
     pub(crate) key: ObjectKey,
@@ -79,7 +79,7 @@ impl Object for Part {
     }
 }
 
-/// The kind that owns parts.
+/// The kind of owners.
 pub(crate) fn whole() -> Kind {
     Kind::new("example.com/v1", "Whole", "wholes", Scope::Namespaced).expect("a kind")
 }
@@ -95,7 +95,7 @@ pub(crate) fn plane_that(can: Capabilities) -> Plane<Part> {
     })
 }
 
-/// What runs beside a test, and ends with it.
+/// Tasks of a test, cancelled on drop.
 pub(crate) struct Fixture {
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
@@ -131,7 +131,7 @@ impl Drop for Fixture {
     }
 }
 
-/// A run that a test decides on.
+/// A run whose result the test decides.
 pub(crate) struct PendingRun<S> {
     pub(crate) subject: S,
     pub(crate) run: Run,
@@ -148,7 +148,7 @@ impl<S> PendingRun<S> {
     }
 }
 
-/// A reconcile that asks.
+/// A reconciler that sends each run to the test.
 pub(crate) struct ControlledReconcile<S>(UnboundedSender<PendingRun<S>>);
 
 pub(crate) fn controlled<S>() -> (ControlledReconcile<S>, UnboundedReceiver<PendingRun<S>>) {
@@ -177,13 +177,13 @@ pub(crate) fn settings() -> Settings {
     Settings::default()
 }
 
-/// The next run, which must come.
+/// Returns the next run; panics if there is none within an hour.
 pub(crate) async fn next<S>(asked: &mut UnboundedReceiver<PendingRun<S>>) -> PendingRun<S> {
     let next = tokio::time::timeout(Duration::from_secs(3600), asked.recv()).await;
     next.expect("a run comes").expect("the controller runs")
 }
 
-/// Nothing runs, for an hour.
+/// Asserts that nothing runs for an hour.
 pub(crate) async fn silence<S>(asked: &mut UnboundedReceiver<PendingRun<S>>) {
     let next = tokio::time::timeout(Duration::from_secs(3600), asked.recv()).await;
     assert!(next.is_err(), "nothing runs");

@@ -1,4 +1,4 @@
-//! Promise 5: the next run sees what the last one wrote.
+//! Promise 5: the next run of a key sees the writes of the last one.
 
 use crate::fixture::{Fixture, controlled, next, of, part, plane, settings};
 use machinery_controllers::Settings;
@@ -21,7 +21,7 @@ async fn p05_the_next_run_sees_the_last_write_and_other_keys_do_not_wait() {
     let (a, b) = if first.subject.key.name() == "a" { (first, second) } else { (second, first) };
     b.done();
 
-    // The source tells of nothing, so the cache is behind.
+    // The source delivers nothing, so the cache is stale.
     plane.always(Fault::Event(OnEvent::Silent));
     a.run.wrote(&plane.put(part("n/a").says("written")), &parts);
     a.done();
@@ -64,7 +64,7 @@ async fn p05_a_key_is_held_no_longer_than_cache_timeout() {
     assert_eq!(controller.state().counts.cache_timeouts, 1);
 }
 
-/// It looked as if it were with a worker, and its work as if it took as long as the cache was behind.
+/// Regression: a held key looked like an active run, and its work as slow as the cache.
 #[tokio::test(start_paused = true)]
 async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
     let stage = Fixture::new();
@@ -125,7 +125,8 @@ async fn p05_a_key_stays_held_across_a_restart() {
     assert_eq!(next(&mut asked).await.subject.text, "written");
 }
 
-/// It is told to stop while it waits for what was written before: nothing runs on what is not there yet, then or the time after that.
+/// A second stop while the key is held: nothing runs on a stale cache, then or after the next
+/// start.
 #[tokio::test(start_paused = true)]
 async fn p05_a_second_restart_keeps_the_key_held_and_runs_nothing() {
     let stage = Fixture::new();
@@ -167,7 +168,7 @@ async fn p05_the_longest_cache_timeout_does_not_overflow() {
     assert_eq!((second.subject.text.as_str(), second.run.attempts), ("written", 0));
 }
 
-/// One worker waited for what could not be read yet, and all others with it.
+/// Regression: a held key occupied a worker, and finally all of them.
 #[tokio::test(start_paused = true)]
 async fn p05_keys_held_across_a_restart_do_not_block_workers() {
     let stage = Fixture::new();
@@ -202,7 +203,7 @@ async fn p05_keys_held_across_a_restart_do_not_block_workers() {
     assert!(format!("{:?}", again.run.causes).contains("parts"), "{:?}", again.run.causes);
 }
 
-/// A run that wrote and then hung was dropped, and what it wrote was forgotten with it.
+/// Regression: writes of a run that hung and was dropped were forgotten.
 #[tokio::test(start_paused = true)]
 async fn p05_writes_of_a_dropped_run_hold_its_key() {
     let stage = Fixture::new();

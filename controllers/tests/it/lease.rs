@@ -1,4 +1,4 @@
-//! Promises 21 and 24: who leads, for how long, and what comes of those who do not know that they no longer do.
+//! Promises 14 and 17: terms, and holders that outlive their Lease.
 
 use crate::lease_fixture::{
     ElectionFixture, LEASE, Link, RunningCandidate, brief, elector, note, until, within, work,
@@ -19,13 +19,13 @@ fn fenced(term: &Term) -> Preconditions {
     Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() }
 }
 
-/// As somebody writes it by hand.
+/// The fence as a literal header.
 fn header(term: &Term) -> String {
     let fence = term.fence();
     format!("coordination.k8s.io/v1/leases/{LEASE}; uid={}; epoch={}", fence.uid, term.epoch())
 }
 
-/// A change of a note, by hand.
+/// Updates a ConfigMap by a raw request.
 async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_client::Error> {
     let request = http::Request::patch("/api/v1/namespaces/default/configmaps/a")
         .header("content-type", "application/merge-patch+json")
@@ -40,7 +40,7 @@ async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
     let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
 
-    // Who is not asked for its turn does nothing: it is stopped.
+    // A future that is not polled is a suspended process.
     let (tells, mut terms) = unbounded_channel();
     let first = elector("first", &world.leases());
     let mut leading = Box::pin(first.lead(work(tells), CancellationToken::new()));
@@ -59,7 +59,7 @@ async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
     assert_eq!(first.state().phase, ElectionPhase::Leading);
     assert!(first.check(Duration::ZERO).is_err() && first.check(Duration::from_secs(3600)).is_ok());
 
-    // It goes on where it was, before it has looked at anything.
+    // It resumes its write before the elector is polled.
     let refused = WriteError::Conflict(Conflict::Fence(Box::new(stale.fence().clone())));
     let only_if = fenced(&stale);
     assert_eq!(notes.update(&note("a", "late"), &only_if).await.unwrap_err(), refused);
@@ -76,7 +76,7 @@ async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
         (409, "FenceStale", "its epoch is 1")
     );
 
-    // And when it looks, it leads no more.
+    // The elector notices the lost term.
     let _still = within(futures::future::select(leading, Box::pin(stale.token().cancelled()))).await;
     assert!(stale.token().is_cancelled());
     assert!(first.check(Duration::ZERO).is_ok());
@@ -136,7 +136,7 @@ async fn p17_a_leader_stops_before_the_next_term_and_rejoins_when_its_work_ended
     assert_eq!(next.epoch(), term.epoch() + 1);
     assert_eq!(second.elector.state().holder.as_deref(), Some("second"));
 
-    // The first one is there again, and learns who leads.
+    // The first candidate resumes and observes the new holder.
     first.leases.is(Link::Open);
     until(|| first.elector.state().holder.as_deref() == Some("second")).await;
     assert_eq!(first.elector.state().phase, ElectionPhase::Candidate);

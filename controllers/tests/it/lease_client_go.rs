@@ -1,5 +1,5 @@
-//! client-go and ours take turns at one Lease, over a socket, in the time on the wall: on a server of ours, and on Kubernetes where
-//! `cargo xtask kubernetes` says that there is one.
+//! Candidates of client-go and of this crate alternate on one Lease, over a socket in real time: on
+//! our server, and on Kubernetes where `cargo xtask kubernetes` provides one.
 
 use crate::lease_fixture::{LEASE, work};
 use jiff::Timestamp;
@@ -25,12 +25,12 @@ use tokio_util::task::TaskTracker;
 const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/go");
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The program, if there is a Go to build it. In CI there is.
+/// Builds the Go program, if Go is installed, as in CI.
 fn build() -> Option<PathBuf> {
     let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
     if !Command::new(go).arg("version").output().is_ok_and(|done| done.status.success()) {
         assert!(std::env::var_os("CI").is_none(), "go is needed for this test");
-        // Past the harness, which keeps what tests that pass have printed.
+        // Bypasses the capture of the test harness, which hides the output of passing tests.
         use std::io::Write as _;
         let _ =
             writeln!(std::io::stderr().lock(), "SKIPPED: go is not here, and what needs it was not tried");
@@ -65,7 +65,7 @@ impl GoCandidate {
         self.tell.write_all(format!("{what}\n").as_bytes()).await.unwrap();
     }
 
-    /// Waits until it says so.
+    /// Waits for this line.
     async fn says(&mut self, what: &str) {
         let heard = async {
             while let Some(line) = self.says.next_line().await.unwrap() {
@@ -80,7 +80,7 @@ impl GoCandidate {
     }
 }
 
-/// What a Lease looks like: every digit of its times is none.
+/// Returns a spec with the digits of its times masked.
 fn shape(spec: &Value) -> Value {
     let mut spec = spec.clone();
     for field in ["acquireTime", "renewTime"] {
@@ -150,7 +150,7 @@ async fn take_turns(program: &Path, kubeconfig: &Path) {
         assert_eq!(elector.state().phase, ElectionPhase::Candidate);
     };
 
-    // It leads, and ours waits; it leaves, and ours leads.
+    // client-go leads while ours waits; it resigns, and ours leads.
     let mut gopher = GoCandidate::new(program, kubeconfig);
     gopher.is_to("stand").await;
     gopher.says("leads").await;
@@ -164,7 +164,7 @@ async fn take_turns(program: &Path, kubeconfig: &Path) {
     assert_eq!(shape(&ours), shape(&theirs), "each writes what the other writes");
     assert_eq!((ours["holderIdentity"].as_str(), ours["leaseTransitions"].as_u64()), (Some("crab"), Some(1)));
 
-    // It sees that ours leads, and waits as long as it renews; when ours leaves, it leads.
+    // It observes our renewals and waits; ours resigns, and it leads.
     gopher.is_to("stand").await;
     gopher.says("sees crab").await;
     for _ in 0..24 {
@@ -176,13 +176,13 @@ async fn take_turns(program: &Path, kubeconfig: &Path) {
     gopher.says("leads").await;
     assert_eq!(spec().await["leaseTransitions"].as_u64(), Some(2));
 
-    // It is killed: ours takes what has run out.
+    // It is killed: ours acquires the expired Lease.
     let (_stopping, mut terms, leading) = stand();
     is_behind("gopher").await;
     gopher.child.kill().await.unwrap();
     assert_eq!(leads(&mut terms).await.epoch(), 3);
 
-    // Ours goes without a word, and it takes what has run out.
+    // Ours is dropped: it acquires the expired Lease.
     let mut gopher = GoCandidate::new(program, kubeconfig);
     gopher.is_to("stand").await;
     gopher.says("sees crab").await;

@@ -1,4 +1,4 @@
-//! A server, the Lease on it, and a way to it that can be cut.
+//! A server with a Lease, and a faulty link to it.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -23,7 +23,7 @@ use tokio_util::task::TaskTracker;
 
 pub(crate) const LEASE: &str = "kube-system/hosts";
 
-/// A ConfigMap, as JSON.
+/// A ConfigMap as JSON.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct ConfigMapNote(pub(crate) Value);
@@ -55,19 +55,19 @@ impl Object for ConfigMapNote {
     }
 }
 
-/// How a way to the server is.
+/// State of the link to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Link {
     Open,
-    /// Errors come back.
+    /// Requests fail.
     Fails,
-    /// Nothing comes back, and nothing gets there.
+    /// Requests are lost, without a response.
     Silent,
-    /// Writes get there, and no answer comes back.
+    /// Writes arrive, and their responses are lost.
     LosesAnswers,
 }
 
-/// The Leases of a server, by a way that can be cut.
+/// The Leases of a server, over a faulty link.
 #[derive(Clone)]
 pub(crate) struct Leases {
     handle: Handle<Lease>,
@@ -194,12 +194,12 @@ pub(crate) fn config(identity: &str) -> ElectionConfig {
     ElectionConfig::new(LEASE.parse().unwrap(), identity, identity.len() as u64)
 }
 
-/// A candidate whose clock on the wall stands still.
+/// A candidate with a stopped wall clock.
 pub(crate) fn elector(identity: &str, leases: &Leases) -> Elector {
     Elector::new(config(identity), reads(leases), Arc::new(leases.clone()), || Timestamp::UNIX_EPOCH).unwrap()
 }
 
-/// One for tests in the time on the wall.
+/// A candidate with short timing, for tests in real time.
 pub(crate) fn brief(identity: &str, leases: &Leases) -> Elector {
     let config = ElectionConfig {
         lease_duration: Duration::from_secs(1),
@@ -216,7 +216,7 @@ pub(crate) fn reads(leases: &Leases) -> Arc<dyn ListWatch<Arc<Lease>>> {
 
 pub(crate) type LeadTask = JoinHandle<Result<Option<u64>, LeadError>>;
 
-/// Work that tells of each term, and ends with it.
+/// Work that reports each term, and ends with its token.
 pub(crate) fn work(
     terms: UnboundedSender<Term>,
 ) -> impl Fn(Term) -> futures::future::BoxFuture<'static, u64> + Send + Sync {
@@ -230,7 +230,7 @@ pub(crate) fn work(
     }
 }
 
-/// One that stands, and its terms.
+/// A running candidate and its terms.
 pub(crate) struct RunningCandidate {
     pub(crate) elector: Elector,
     pub(crate) leases: Leases,
@@ -258,7 +258,7 @@ impl RunningCandidate {
     }
 }
 
-/// Waits until it is so, within an hour.
+/// Waits up to an hour for a condition.
 pub(crate) async fn until(is_so: impl Fn() -> bool) {
     let end = tokio::time::Instant::now() + Duration::from_secs(3600);
     while !is_so() {
@@ -267,7 +267,7 @@ pub(crate) async fn until(is_so: impl Fn() -> bool) {
     }
 }
 
-/// What comes within an hour.
+/// Awaits a future for up to an hour.
 pub(crate) async fn within<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(3600), what).await.expect("it comes within an hour")
 }

@@ -1,4 +1,4 @@
-//! Promises 15, 16 and 19: what others wrote, and what makes no sense.
+//! Promises 15, 16 and 19: foreign and malformed contents, and invalid configurations.
 
 use crate::lease_fixture::{ElectionFixture, Link, RunningCandidate, config, reads, within, work};
 use jiff::Timestamp;
@@ -60,7 +60,7 @@ async fn p19_foreign_fields_of_the_lease_are_preserved() {
     assert_eq!(there["spec"], expected);
 }
 
-/// What the times in a Lease say is for people: somebody sets a clock by years, forward and back, and nothing comes of it.
+/// Times in a Lease are informative: clocks set by years in either direction change nothing.
 #[tokio::test(start_paused = true)]
 async fn p15_wall_clock_jumps_decide_nothing() {
     let world = ElectionFixture::new().await;

@@ -1,4 +1,4 @@
-//! Promises 25 and 27: how a term ends, and that another one begins in the same process.
+//! Promises 18 and 20: end of a term, and the next one in the same process.
 
 use crate::lease_fixture::{
     ConfigMapNote, ElectionFixture, Link, RunningCandidate, elector, note, until, within, work,
@@ -135,7 +135,7 @@ async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_c
     assert!(leading.await.unwrap().unwrap().unwrap().unwrap().dropped.is_empty());
 }
 
-/// A drain of 30 s went on for 25 s beside the next leader.
+/// Regression: a drain of 30 s continued for 25 s beside the next leader.
 #[tokio::test(start_paused = true)]
 async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
     for has_fences in [false, true] {
@@ -179,7 +179,7 @@ async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
             !has_fences,
             "dropped where nothing refuses it"
         );
-        // Another one may come when the term is another.
+        // Another run starts only with another term.
         second.stopping.cancel();
         leases.is(Link::Open);
         drop(within(begun.recv()).await.unwrap());

@@ -1,4 +1,4 @@
-//! Promises 32 to 35: names are claimed, adopted, given back, found again, and what is written under them is fenced.
+//! Promises 22 to 25: claim, fencing, release and recovery.
 
 use crate::locks_fixture::{
     Doc, FaultPoint, FaultyWriter, LocksFixture, PATIENCE, doc, held, key, kind, taken,
@@ -78,7 +78,7 @@ async fn p22_an_invalid_owner_or_lock_writes_nothing() {
     assert_eq!(plane.lock("a").await, None);
 }
 
-/// A writer to whom these happen, one after the other.
+/// Returns a writer with these faults in sequence.
 fn unlucky(
     plane: &LocksFixture,
     happens: impl IntoIterator<Item = (FaultPoint, WriteError)>,
@@ -150,7 +150,7 @@ async fn p23_the_server_rejects_writes_under_a_lost_lock() {
     }
 }
 
-/// As somebody does it who has never heard of our client.
+/// A write by a raw request.
 async fn put_by_hand(plane: &LocksFixture, fence: &Fence) -> (StatusCode, Value) {
     let header = format!("example.com/v1/hostnames/default/a; uid={}", fence.uid);
     let there: Arc<Doc> = plane.records.get(&key("r"), Freshness::Newest).await.unwrap().unwrap();
@@ -190,7 +190,7 @@ async fn p24_release_is_idempotent_and_spares_later_locks() {
     assert_eq!(plane.lock("a").await.unwrap().uid(), Some(second.uid().as_str()));
 }
 
-/// As plain Kubernetes says it.
+/// The conflict as plain Kubernetes reports it.
 fn conflict() -> WriteError {
     WriteError::Conflict(Conflict::Unspecified { reason: "it is another".into() })
 }
@@ -254,7 +254,7 @@ async fn p25_locks_left_by_a_crash_are_recovered() {
     assert!(matches!(refused, LockError::Owner { .. }), "{refused}");
 }
 
-/// Makes a lock that no claim has made.
+/// Creates a lock without a claim.
 async fn put(plane: &LocksFixture, lock: &str, owner: Option<&OwnerRef>) -> Doc {
     let lock = doc(&key(lock));
     let lock = owner.map_or(lock.clone(), |owner| lock.owned_by(owner));
@@ -296,7 +296,7 @@ async fn p25_a_stray_lock_is_reported_and_blocks_only_its_own_name() {
     held(locks.claim(&host, &"unowned".to_owned()).await.unwrap());
 }
 
-/// Nothing said that there was one: who looked at the names of an owner left it out without a word.
+/// Regression: a misnamed lock was silently omitted.
 #[tokio::test]
 async fn p25_misnamed_locks_are_counted() {
     let plane = LocksFixture::new().await;

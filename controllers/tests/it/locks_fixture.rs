@@ -1,4 +1,4 @@
-//! A server with hosts, names of hosts, and records; locks on the names; and writers to whom things happen.
+//! A server with hosts, host names and records; name locks; and faulty writers.
 
 use async_trait::async_trait;
 use futures::future::BoxFuture;
@@ -101,7 +101,7 @@ pub(crate) type Locks = NameLocks<String, Doc>;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// What runs for a test, and ends with it.
+/// Server and tasks of a test, cancelled on drop.
 pub(crate) struct LocksFixture {
     pub(crate) server: ApiServer,
     pub(crate) hosts: Handle<Doc>,
@@ -124,7 +124,7 @@ impl LocksFixture {
         Self { server, hosts, names, records, tasks, stopping }
     }
 
-    /// Locks that are written straight away.
+    /// Running locks with a working writer.
     pub(crate) fn locks(&self) -> Locks {
         self.locks_by(Arc::new(self.names.clone()))
     }
@@ -146,7 +146,7 @@ impl LocksFixture {
         self.hosts.create(&doc(&key(name)), None).await.unwrap().object
     }
 
-    /// The lock of a name, as it is now.
+    /// Reads the lock of a name from the server.
     pub(crate) async fn lock(&self, name: &str) -> Option<Arc<Doc>> {
         self.names.get(&key(name), Freshness::Newest).await.unwrap()
     }
@@ -158,7 +158,7 @@ impl Drop for LocksFixture {
     }
 }
 
-/// Locks that nobody runs yet.
+/// Builds locks without running them.
 pub(crate) fn locks(
     names: &Handle<Doc>,
     writer: Arc<dyn Writer<Doc>>,
@@ -187,7 +187,7 @@ pub(crate) fn taken(claim: Claim<String>) -> LockHolder {
     }
 }
 
-/// When something happens to a write.
+/// Point of a fault relative to a write.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum FaultPoint {
     Before,
@@ -196,7 +196,7 @@ pub(crate) enum FaultPoint {
 
 type FaultHook = dyn Fn(FaultPoint) -> BoxFuture<'static, Result<(), WriteError>> + Send + Sync;
 
-/// A writer to whose creates and deletes things happen.
+/// A writer with a fault hook in creates, updates and deletes.
 pub(crate) struct FaultyWriter {
     pub(crate) inner: Handle<Doc>,
     pub(crate) fences: bool,

@@ -1,4 +1,4 @@
-//! Promise 21: two keys never share a name.
+//! Promise 21: names encode keys uniquely.
 
 use machinery_controllers::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 use machinery_objects::NameRule;
@@ -52,7 +52,7 @@ fn p21_a_name_without_key_reports_the_reason() {
     assert!(matches!(wrong, KeyError::Name(_)), "{wrong}");
 }
 
-/// A key whose type forgets half of it.
+/// A key type that drops half of its value.
 #[derive(Clone, Debug, PartialEq)]
 struct Half(u8, u8);
 
@@ -83,7 +83,7 @@ fn p21_a_lossy_key_type_is_detected() {
     assert_eq!(name_of_key(&Nothing), Err(KeyError::Empty));
 }
 
-/// A key whose type expects no other names than its own.
+/// A key type that panics on unexpected names.
 #[derive(Clone, Debug, PartialEq)]
 struct Strict(String);
 
@@ -107,7 +107,7 @@ fn p21_a_panicking_key_type_is_an_error_of_that_name() {
     assert!(matches!(name_of_key(&Strict(String::new())), Err(KeyError::Panicked { .. })));
 }
 
-/// Texts in which what has a meaning is likely.
+/// Texts rich in characters with a meaning in the encoding.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![r"[-.0xa]{0,6}", r"[a-z0-9]([-.]?[a-z0-9]){0,8}", r"\PC{0,6}", any::<String>()]
 }
@@ -122,7 +122,7 @@ fn key() -> impl Strategy<Value = Key> {
     (text(), any::<u64>(), any::<i32>(), ip, text())
 }
 
-/// A key of any number of texts: whatever can be told apart by parts.
+/// A key of any number of text parts.
 #[derive(Clone, Debug, PartialEq)]
 struct Texts(Vec<String>);
 

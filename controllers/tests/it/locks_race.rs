@@ -1,8 +1,9 @@
-//! Promise 37: claimers race and crash, and of two holders of a name never both write.
+//! Promise 27: claimants race and crash; no two holders of a name write.
 //!
-//! Eight processes claim names for their hosts, write records under them, and give them back. Any write may be the last of its process,
-//! with or without being done; the next one goes on with the same hosts. Now and then somebody wakes up who had a name long ago, and
-//! writes under that. What happened is read from the server afterwards.
+//! Eight processes claim names for their hosts, write records under them, and release them. Any
+//! write may be the last of its process, applied or not; its successor continues with the same
+//! hosts. Occasionally a former holder resumes and writes under its old lock. The history is
+//! verified from the server's watch afterwards.
 
 use crate::locks_fixture::{Doc, FaultyWriter, Locks, LocksFixture, PATIENCE, doc, key, locks};
 use futures::StreamExt;
@@ -20,11 +21,11 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio_util::sync::CancellationToken;
 
 const CLAIMERS: usize = 8;
-/// Names, and how much each claimer does, crashes aside. Where it is not optimized a part of it.
+/// Number of names, and steps per process. Reduced in debug builds.
 const NAMES: usize = if cfg!(debug_assertions) { 200 } else { 1000 };
 const STEPS: usize = if cfg!(debug_assertions) { 400 } else { 4000 };
 
-/// Numbers as if by chance, the same each time for one seed. Who gets which is chance.
+/// Pseudo-random numbers by seed; their assignment to threads is not deterministic.
 struct Dice(AtomicU64);
 
 impl Dice {
@@ -53,17 +54,17 @@ struct RaceCounts {
     taken: AtomicUsize,
 }
 
-/// What all share.
+/// State shared by the processes.
 struct RaceState {
     names: Handle<Doc>,
     records: Handle<Doc>,
     dice: Dice,
     counts: RaceCounts,
-    /// What somebody once had.
+    /// Locks of former holders.
     long_ago: Mutex<Vec<HeldLock<String>>>,
 }
 
-/// A process: it ends in the middle of a write, or when there is nothing left to do.
+/// A process: ends within a write, or when its work is done.
 struct Process {
     world: Arc<RaceState>,
     locks: Locks,
@@ -136,7 +137,7 @@ impl Process {
     }
 }
 
-/// Lets processes of the same hosts live, one after the other, until the work is done.
+/// Runs successive processes for the same hosts until the work is done.
 async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) {
     let left = Arc::new(AtomicUsize::new(STEPS));
     loop {
@@ -175,7 +176,7 @@ async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) 
     }
 }
 
-/// What became of the objects of a kind, in order, until one of this name is made.
+/// Collects the watch events of a kind, until an object of this name is created.
 async fn history(plane: &LocksFixture, of: &Handle<Doc>) -> JoinHandle<Vec<WatchEvent<Arc<Doc>>>> {
     let version = of.list(ListRequest::default()).await.unwrap().version;
     let from = WatchFrom::After(version);
@@ -201,7 +202,7 @@ fn revision(doc: &Doc) -> Revision {
     doc.version().unwrap().revision().unwrap()
 }
 
-/// From when to when there was each lock, and under which of them each record was written when.
+/// Verifies that each record was written while its lock existed; returns the number of records.
 fn judge(locks: &[WatchEvent<Arc<Doc>>], records: &[WatchEvent<Arc<Doc>>]) -> usize {
     let mut lives = BTreeMap::new();
     for event in locks {
@@ -272,12 +273,13 @@ async fn p27_no_two_holders_write_and_no_lock_is_leaked() {
     );
 }
 
-/// The key in which the text has hyphens doubled.
+/// Returns the name of the lock, with doubled hyphens.
 fn record_of(number: usize) -> String {
     format!("name--{number}")
 }
 
-/// Every lock has an owner that is there. Of owners that go the locks go with them, and all others are found and given back.
+/// Verifies that every lock has an existing owner, that locks are deleted with their owners, and
+/// that the others are recovered and released.
 async fn nothing_is_left(plane: &LocksFixture, goes: &[Doc], stays: &[Doc]) {
     let locks = plane.locks();
     locks.informer().synced().await.unwrap();

@@ -1,4 +1,4 @@
-//! Promise 36: who waits for a name, in which order.
+//! Promise 26: order of waiters.
 
 use machinery_controllers::Waiters;
 use machinery_objects::ObjectKey;
@@ -70,7 +70,7 @@ fn step() -> impl Strategy<Value = WaiterStep> {
     ]
 }
 
-/// The same, naively: a list for each name, in order, of who has a place and whether it waits.
+/// Reference model: a list per name, of waiter and whether it is waiting.
 #[derive(Default)]
 struct ReferenceQueues(BTreeMap<u8, Vec<(u8, bool)>>);
 

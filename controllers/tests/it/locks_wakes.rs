@@ -1,4 +1,4 @@
-//! Promise 36: whoever waits for a name is told when it is free, in order.
+//! Promise 26: waiters are notified of a release, in order.
 
 use crate::locks_fixture::{Doc, Locks, LocksFixture, PATIENCE, held, key, locks, taken};
 use machinery_controllers::{Claim, Controller, LockError, Next, Run, Settings};
@@ -10,7 +10,7 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
-/// A run: of whom, what came of the claim of the name that all want, and why it was.
+/// A run: host, result of its claim, causes.
 type Ran = (String, Claim<String>, String);
 
 struct HostController {
@@ -18,7 +18,7 @@ struct HostController {
     ran: UnboundedReceiver<Ran>,
 }
 
-/// A controller of hosts that all want the same name, one after the other.
+/// A controller of hosts that all claim the same name.
 fn hosts(plane: &LocksFixture, locks: &Locks) -> HostController {
     let informer = plane.informer(&plane.hosts);
     let settings = Settings { workers: 1, ..Settings::default() };
@@ -50,7 +50,7 @@ impl HostController {
     }
 }
 
-/// The clock stands as long as there is something to do: at once is at once.
+/// Paused time advances only when idle, so no elapsed time means at once.
 #[tokio::test(start_paused = true)]
 async fn p26_waiters_are_requeued_at_once_in_order() {
     let plane = LocksFixture::new().await;
@@ -87,7 +87,7 @@ async fn p26_a_name_freed_without_an_event_is_noticed() {
     let mut hosts = hosts(&plane, &locks);
     plane.host("one").await;
     held(hosts.next().await.1);
-    // Of the lock of "b", in whose way somebody was, nothing was ever told.
+    // No event was ever delivered for the lock "b", which blocked a waiter.
     assert!(locks.waiters().enqueue(&key("b"), &key("one")));
     let (who, _, why) = hosts.next().await;
     assert_eq!(who, "one");

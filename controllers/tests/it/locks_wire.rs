@@ -1,4 +1,4 @@
-//! Promises 32 to 34 over the wire: on our server, and on one that is said to be any Kubernetes.
+//! Promises 22 to 24 over the wire: on our server, and with the capabilities of plain Kubernetes.
 
 use crate::locks_fixture::{Doc, Locks, LocksFixture, PATIENCE, doc, held, key, kind, taken};
 use machinery_apiserver::Identity;
@@ -13,7 +13,7 @@ fn remote(plane: &LocksFixture, name: &str, is_ours: bool) -> Remote<Doc> {
     Remote::new(client, kind(name), Server { machinery: is_ours, ..Server::kubernetes() })
 }
 
-/// Locks that are reached over the wire, and what is written under them.
+/// Remote locks and records.
 fn reached(plane: &LocksFixture, is_ours: bool) -> (Locks, Remote<Doc>) {
     let names = remote(plane, "HostName", is_ours);
     let locking = LockKinds { kind: kind("HostName"), owners: kind("Host"), writer: Arc::new(names.clone()) };

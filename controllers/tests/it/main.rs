@@ -1,4 +1,4 @@
-//! The promises of `src/lib.rs`, one file for each matter.
+//! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
 mod completions;

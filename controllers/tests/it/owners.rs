@@ -1,4 +1,4 @@
-//! Promise 4: owners run for what they own.
+//! Promise 4: owners run for events of owned objects.
 
 use crate::fixture::{Fixture, controlled, next, of, part, plane, silence, whole};
 use machinery_objects::{Kind, Scope};
@@ -58,7 +58,7 @@ async fn p04_a_missing_owner_makes_no_run_and_counts_as_absent() {
     assert_eq!((counts.absent, counts.panicked, counts.source_panics), (1, 0, 0));
 }
 
-/// An update has two states of an object, and mostly one owner: it was given as a reason twice.
+/// Regression: both states of an update name the same owner, which was requested twice.
 #[tokio::test(start_paused = true)]
 async fn p04_an_update_is_one_cause_for_an_unchanged_owner() {
     let stage = Fixture::new();
@@ -77,7 +77,7 @@ async fn p04_an_update_is_one_cause_for_an_unchanged_owner() {
     run.done();
 }
 
-/// As a reference may be: to a kind that nobody knows, to an object of a name that another has by now, to what is no name.
+/// References to an unknown kind, to a successor of the owner, and with an invalid name.
 #[tokio::test(start_paused = true)]
 async fn p04_dangling_owner_references_are_harmless() {
     let stage = Fixture::new();
@@ -96,7 +96,7 @@ async fn p04_dangling_owner_references_are_harmless() {
         parts.put(part(name).of(owner));
     }
     silence(&mut asked).await;
-    // The reference has the UID of one that was called so before: whoever is called so now is looked at, and that is all.
+    // The reference has the UID of a predecessor: the present object of the name runs, harmlessly.
     parts.put(part("n/y").of("a"));
     let run = next(&mut asked).await;
     assert_ne!(run.subject.uid, "1", "{:?}", run.subject);

@@ -1,4 +1,4 @@
-//! Promise 13: events for people.
+//! Promise 13: the event recorder.
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
@@ -73,7 +73,7 @@ async fn p13_notes_become_kubernetes_events() {
         "events do not live for ever"
     );
 
-    // What is left is written at the end; what no server takes is counted.
+    // The queue is flushed at the end; rejected events are counted.
     scene.recorder.note(Note::normal(about("default/db-1"), "Ready", "it is"));
     scene.recorder.note(Note::normal(about("nowhere/db-1"), "Ready", "its namespace is not there"));
     stopping.cancel();
@@ -83,7 +83,7 @@ async fn p13_notes_become_kubernetes_events() {
     assert_eq!((counts.written, counts.failed), (5, 1), "{counts:?}");
     assert_eq!(scene.all().await.len(), 2);
 
-    // As where one leads again.
+    // As after regaining leadership.
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(scene.recorder.run(stopping.clone()));
     scene.recorder.note(Note::normal(about("default/db-2"), &"R".repeat(500), "x".repeat(5000)));
@@ -108,7 +108,7 @@ async fn p13_a_full_queue_drops_and_counts_notes_without_blocking() {
     scene.server.stop().await;
 }
 
-/// A server that answers nothing.
+/// A writer that never responds.
 struct UnresponsiveWriter;
 
 #[async_trait::async_trait]

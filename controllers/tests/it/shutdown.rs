@@ -1,4 +1,4 @@
-//! Promise 7: how it ends.
+//! Promise 7: shutdown.
 
 use crate::fixture::{Fixture, controlled, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Outcome, Phase, Run, RunError, Settings, ShutdownReport};
@@ -79,7 +79,7 @@ async fn p07_a_held_key_does_not_delay_shutdown() {
     assert!(began.elapsed() < Duration::from_secs(1));
 }
 
-/// A run that never awaits cannot be dropped. Whoever runs the controller again would have two at one key.
+/// A run that never awaits cannot be dropped; a restart must not run its key concurrently.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
     let stage = Fixture::new();
@@ -120,7 +120,7 @@ async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
     next(&mut asked).await.done();
 }
 
-/// What was asked for by hand is told by no informer again: it was forgotten, and nobody heard of it.
+/// Regression: no informer repeats an explicit request, which was lost.
 #[tokio::test(start_paused = true)]
 async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     let stage = Fixture::new();
@@ -147,7 +147,7 @@ async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     assert_eq!((last.outcome, last.attempts), (Outcome::Dropped, 0));
     assert_eq!(format!("{:?}", last.causes), r#"["asked for 0 (×1)"]"#);
 
-    // A future that is dropped loses nothing, either.
+    // Dropping the future loses nothing either.
     let (reconcile, mut asked) = controlled::<u32>();
     let ran = runs(&stage, &controller, reconcile, &stage.stopping);
     let run = next(&mut asked).await;
@@ -174,7 +174,7 @@ async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     silence(&mut asked).await;
 }
 
-/// To be stopped was its last failure, and it was asked for in vain.
+/// Regression: the drop at shutdown was the last allowed failure, and the request was lost.
 #[tokio::test(start_paused = true)]
 async fn p07_a_key_dropped_in_its_last_attempt_is_reported_and_requeued() {
     let stage = Fixture::new();
@@ -195,7 +195,7 @@ async fn p07_a_key_dropped_in_its_last_attempt_is_reported_and_requeued() {
     assert_eq!(next(&mut asked).await.subject, 7);
 }
 
-/// Where a source ends before the controller, too.
+/// Also if a source stops before the controller.
 #[tokio::test(start_paused = true)]
 async fn p07_dropped_keys_are_reported_also_when_a_source_stops() {
     let stage = Fixture::new();
@@ -235,7 +235,7 @@ async fn p07_a_controller_cancelled_before_its_start_returns_ok() {
     assert!(controller.run(reconcile, stopping).await.unwrap().dropped.is_empty());
     assert_eq!(controller.state().phase, Phase::Idle);
 
-    // Also beside a run that has not returned yet: that is nothing which whoever stops could mend.
+    // Also beside a run that has not returned: the caller could not remedy an error.
     let (reconcile, mut asked) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     while controller.state().phase == Phase::Idle {

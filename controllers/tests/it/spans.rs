@@ -1,4 +1,4 @@
-//! Promise 9, in traces: one span a run.
+//! Promise 9, spans: one per run.
 
 use crate::fixture::{Fixture, controlled, next, of, part, plane};
 use machinery_controllers::{Controller, Next, Run};
@@ -13,11 +13,11 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// Writes down the fields of each span, in the order in which they came. It is everybody's, so each thread has notes of its own: whether a span is
-/// of interest is remembered for all threads.
+/// Records the fields of each span in order. The subscriber is global and its interest is cached
+/// for all threads, so records are per thread.
 struct FieldLayer;
 
-/// What was noted on this thread.
+/// Fields recorded on this thread.
 pub(crate) fn noted() -> Vec<String> {
     NOTES.take()
 }
@@ -87,7 +87,7 @@ async fn p09_a_run_is_one_span() {
     assert_eq!(NOTES.take(), expected);
 }
 
-/// A key that cannot be shown.
+/// A key whose `Display` panics.
 #[derive(Clone, PartialEq, Eq, Hash)]
 struct UndisplayableKey(u32);
 

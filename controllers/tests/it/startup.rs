@@ -1,4 +1,4 @@
-//! Promises 1, 2, 8 and 10: how it begins, and that each has its turn.
+//! Promises 1, 2, 8 and 10: start, concurrency, restart and back-pressure.
 
 use crate::fixture::{Fixture, Part, controlled, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Phase, Run, RunError, Settings, changed};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
-/// It answers nothing.
+/// The source never responds.
 fn never(plane: &Plane<Part>) {
     plane.always(Fault::List(OnList::NoAnswer));
     plane.always(Fault::Watch(OnWatch::NoAnswer));
@@ -62,7 +62,8 @@ async fn p01_a_source_that_does_not_sync_is_a_named_error() {
     assert_eq!(controller.state().phase, Phase::Idle);
 }
 
-/// A queue with less room than there are objects ended the beginning of its source, whatever could be read by then.
+/// Regression: a queue smaller than the initial list ended the sync before the caches were
+/// complete.
 #[tokio::test(start_paused = true)]
 async fn p01_with_a_full_queue_all_caches_are_complete_before_the_first_run() {
     let stage = Fixture::new();

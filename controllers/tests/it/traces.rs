@@ -1,4 +1,4 @@
-//! Promise 28: a run is in the trace of what caused it.
+//! Promise 28: trace contexts of runs.
 
 use crate::fixture::{Fixture, controlled, next, of, part, plane, plane_that};
 use crate::spans::{noted, noting};
@@ -27,7 +27,7 @@ async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
     assert_eq!(own.trace(), first.trace());
     assert_ne!(own.span(), first.span());
     noted();
-    // Both come while it runs.
+    // Both changes occur during the run.
     plane.put(part("n/b").of("a").in_trace(owned));
     next(&mut asked).await.done(); // of b
     plane.put(part("n/a").says("more").in_trace(second));
@@ -80,7 +80,7 @@ async fn p28_an_outdated_traceparent_causes_nothing() {
         let run = next(&mut asked).await;
         assert_eq!(of_run(&run.run).trace(), cause.trace());
         run.done();
-        // Whoever wrote this left the annotation as it was.
+        // A foreign writer kept the old annotation.
         plane.put(part("n/a").says("more").in_trace(cause));
         let run = next(&mut asked).await;
         assert_eq!(of_run(&run.run).trace() == cause.trace(), is_last);

@@ -1,4 +1,5 @@
-//! Promise 28 on a server: in the process, over the wire, and on one that is said to be any Kubernetes.
+//! Promise 28 on a server: in-process, over the wire, and with the capabilities of plain
+//! Kubernetes.
 
 use crate::fixture::{Fixture, controlled, next};
 use crate::spans::{noted, noting};
@@ -58,7 +59,7 @@ impl TraceFixture {
         Self { stage, server, maps, writer }
     }
 
-    /// A client that knows nothing of us, but the header.
+    /// Creates an object by a raw request with a traceparent header.
     async fn post(&self, name: &str, trace: Traceparent) {
         let body = format!(
             r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "{name}"}}, "data": {{"x": "0"}}}}"#
@@ -134,7 +135,7 @@ async fn p28_converged_controllers_stop_writing() {
         let mut settled = None;
         for round in 0..5 {
             for (controller, asked) in &mut all {
-                // Each writes what it wants, whether it is there or not, and each time in another trace.
+                // Each controller always writes its desired state, each time in another trace.
                 let run = next(asked).await;
                 let wanted = ConfigMap { data: Some([("x".into(), "1".into())].into()), ..map("a") };
                 let only_if = Preconditions::default();

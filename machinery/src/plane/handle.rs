@@ -83,7 +83,12 @@ impl Plane {
     /// # assert_eq!(on_n1, 0);
     /// # Ok(()) }
     /// # #[cfg(feature = "embedded")]
-    /// # machinery::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
     /// ```
     ///
     /// # Errors

@@ -60,16 +60,26 @@ impl Plane {
     /// # use machinery::k8s_openapi::api::core::v1::{ConfigMap, Secret};
     /// # use std::sync::Arc;
     /// # let plane = machinery::embedded().start().await?;
-    /// let elector = plane.elector(ElectionConfig::new("default/all".parse()?, "host-7-8a2c", 0x8a2c))?;
-    /// let maps = |_term: &Term| |_: Arc<ConfigMap>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
-    /// let secrets = |_term: &Term| |_: Arc<Secret>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    /// let config = ElectionConfig::new("default/all".parse()?, "host-7-8a2c", 0x8a2c);
+    /// let elector = plane.elector(config)?;
+    /// let maps = |_term: &Term| {
+    ///     |_: Arc<ConfigMap>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) }
+    /// };
+    /// let secrets = |_term: &Term| {
+    ///     |_: Arc<Secret>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) }
+    /// };
     /// let led = [plane.controller("maps")?.led(maps), plane.controller("secrets")?.led(secrets)];
     /// let leading = plane.lead(&elector, led);
     /// plane.spawn(async { leading.await.map(drop) });
     /// # plane.stop().await;
     /// # Ok(()) }
     /// # #[cfg(feature = "embedded")]
-    /// # machinery::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
     /// ```
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! A controller is stopped before and after each thing that it does, all of them, and started again: it comes to the same state, and then
-//! it is silent.
+//! A controller is crashed before and after each of its effects and restarted: it converges to the
+//! same state, and then stops writing.
 
 use crate::samples::apps::{Adopts, App, AppName};
 use crate::samples::gate::CrashPoint;
@@ -46,7 +46,7 @@ async fn a_crash_at_any_effect_converges_to_the_same_state() {
     }
 }
 
-/// The proof finds who takes for its own what is not.
+/// Checks the test itself: it detects a controller that adopts foreign objects.
 #[tokio::test]
 async fn the_scenario_detects_adoption_by_name() {
     let by_its_name: Adopts = |app, map| map.key().name().starts_with(&format!("{}-", app.key().name()));

@@ -1,5 +1,5 @@
-//! One reconcile, once on a controller of kube-runtime and once on ours, beside each other on one server: whatever happens to both, they
-//! come to the same state.
+//! The same reconciler under kube-runtime and under this crate, side by side on one server: both
+//! converge to the same state.
 
 use crate::samples::apps::App;
 use crate::samples::servers::TestServer;

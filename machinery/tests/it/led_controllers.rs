@@ -1,4 +1,4 @@
-//! Controllers that are led together, by one Lease.
+//! Groups of controllers led by one Lease.
 
 use crate::hosts::{Host, HostStatus, Rack, RackSpec, host, until};
 use machinery::apiserver::{ApiServer, Identity};
@@ -42,7 +42,7 @@ struct RackContext {
     term: Term,
 }
 
-/// Says in whose term the host has its rack.
+/// Writes the epoch of the term into the host's status.
 async fn claim(names: RackContext, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
     let RackContext { hosts, locks, term } = names;
     let says = match locks.claim(&*host, &host.spec.rack).await? {
@@ -105,7 +105,7 @@ async fn p06_two_planes_hand_over_all_controllers_of_a_lease() {
             ended.iter().map(|LedShutdownReport { name, .. }| name.as_str()).collect::<Vec<_>>(),
             expected
         );
-        // Who waits for a name runs when it is free, by whoever leads.
+        // A waiter runs at the release of its name, under any leader.
         let there = other.objects::<Host>().unwrap();
         let epoch = elector.state().epoch.map_or(epochs[epochs.len() - 1] + 1, |epoch| epoch + 1);
         let says = format!("has it in term {epoch}");
@@ -124,7 +124,7 @@ fn names_key(name: &str) -> ObjectKey {
     ObjectKey::new(Some("default"), name).unwrap()
 }
 
-/// Somebody takes the Lease, whoever has it, and is never heard of again.
+/// Takes the Lease unconditionally and never renews it.
 async fn steal(server: &ApiServer) {
     let leases = server.handle::<Lease>(Identity::admin());
     let lease = leases.get(&LEASE.parse().unwrap(), Freshness::Newest).await.unwrap().unwrap();
@@ -196,7 +196,8 @@ async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_wi
     assert!(matches!(refused, Err(WriteError::Conflict(Conflict::Fence(_)))), "{refused:?}");
     assert_eq!(status(&hosts, "a"), None);
 
-    // The thief is not heard of again: so it leads anew, in the same process, and all that it ran runs.
+    // The thief does not renew: the candidate leads again in the same process, and all controllers
+    // run.
     assert_eq!((begun.recv().await, counted.recv().await), (Some(2), Some(2)));
     goes.notify_one();
     told.recv().await.unwrap().unwrap();

@@ -1,4 +1,4 @@
-//! Planes, on both roads, and controllers that crash, or run beside one of kube-runtime.
+//! Tests of planes on both transports, of crashing controllers, and of parity with kube-runtime.
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 

@@ -1,4 +1,4 @@
-//! What a plane shows of its parts.
+//! Diagnostics pages of the components of a plane.
 
 use crate::hosts::{Host, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::controllers::{Claim, ElectionConfig, Note};
@@ -40,7 +40,7 @@ async fn p04_diagnostics_include_leases_locks_recorders_and_informers() {
     plane.run_keyed("by rack", &keyed).unwrap();
     let interest = keyed.acquire(7).unwrap();
 
-    // One leads, and one stands: both are ready.
+    // A leader and a candidate are both ready.
     let config = |identity: &str| ElectionConfig::new("default/all".parse().unwrap(), identity, 7);
     let (leads, stands) = (plane.elector(config("one")).unwrap(), plane.elector(config("two")).unwrap());
     let claims = locks.clone();

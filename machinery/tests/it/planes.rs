@@ -1,4 +1,4 @@
-//! The promises of `src/lib.rs`.
+//! Tests of the promises of `src/lib.rs`.
 
 use crate::hosts::{Host, HostSpec, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
@@ -12,7 +12,7 @@ use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
 
-/// Gives each host an address, and counts its runs.
+/// Assigns an address to each host, and counts runs.
 async fn addresses(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
     let reconcile = machinery::with(hosts.clone(), set_address);
@@ -56,7 +56,7 @@ async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machine
 async fn p01_the_same_controller_runs_on_both_transports() {
     addresses(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
 
-    // A cluster that does not know hosts yet: the definition is written, and served before the plane begins.
+    // The cluster has no hosts yet: the definition is created and served before the start returns.
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     for round in 0..2 {
@@ -203,7 +203,7 @@ fn lock_of(_: &u32) -> Rack {
     Rack::new("", RackSpec {})
 }
 
-/// A host has its rack for itself. Who waits for one has it when the other has gone.
+/// Each rack has one host; a waiting host gets it after the deletion of the holder.
 async fn racks(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
     let locks = plane.name_locks::<Host, _, _>(lock_of).unwrap();
@@ -324,7 +324,7 @@ async fn p07_a_note_becomes_an_event() {
     plane.stop().await;
 }
 
-/// What is kept of a host.
+/// Projection of a host.
 #[derive(machinery::serde::Deserialize)]
 #[serde(crate = "machinery::serde")]
 struct HostRack {

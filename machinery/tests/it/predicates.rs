@@ -1,4 +1,4 @@
-//! Which events make a run of which key.
+//! Predicates and map functions: the keys that run for an event.
 
 use crate::hosts::{Host, HostStatus, Rack, RackSpec, host, until};
 use machinery::objects::{Event, Kind, Object};
@@ -102,7 +102,7 @@ async fn p08_a_controller_of_requests_runs_for_keys_without_object() {
         sees.lock().insert(rack, there);
         async { Ok::<_, machinery::Error>(Next::Done) }
     };
-    // The rack that it was in, and the one that it is in.
+    // The former and the present rack.
     let racks = |event: &Event<Arc<Host>>| {
         let old = if let Event::Updated { old, .. } = event { Some(old.spec.rack) } else { None };
         [Some(event.object().spec.rack), old].into_iter().flatten()

@@ -1,4 +1,4 @@
-//! How planes end.
+//! Shutdown of planes.
 
 use crate::hosts::{Host, Rack, RackSpec, host, until};
 use machinery::controllers::{ElectionConfig, Term};
@@ -51,7 +51,7 @@ async fn p03_tasks_exceeding_the_shutdown_timeout_are_named() {
     running.await.unwrap().unwrap();
 }
 
-/// As a program that is told to end.
+/// Sends SIGTERM, as to a real program, and returns the result.
 async fn plane_ends(plane: &Plane) -> String {
     plane.stopping().cancel();
     plane.shutdown_on_signal().await.unwrap_err().to_string()

@@ -1,4 +1,4 @@
-//! The same controllers on Kubernetes itself: `cargo xtask kubernetes` starts one, and runs these on it.
+//! The same controllers on Kubernetes, which `cargo xtask kubernetes` starts.
 #![cfg(all(feature = "diagnostics", feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
@@ -16,7 +16,7 @@ use samples::scenario::play;
 use samples::servers::TestServer;
 use samples::side_by_side::same_under;
 
-/// Its garbage is collected in the time on the wall, so of all effects some are tried.
+/// Garbage collection runs in real time, so only a sample of the effects is tested.
 const EVERY: usize = 5;
 
 #[tokio::test]

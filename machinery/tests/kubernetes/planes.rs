@@ -1,4 +1,4 @@
-//! A plane on Kubernetes: a controller that runs where one leads, claims names, notes what it did, and can be looked at.
+//! A plane on Kubernetes: leader election, name locks, events and diagnostics.
 
 use crate::cluster::{client, namespace};
 use machinery::controllers::{Claim, ElectionConfig, NameLocks, NoFences, Note, Recorder, Term};
@@ -98,7 +98,7 @@ async fn a_controller_leads_claims_records_events_and_is_observable() {
             until("the first has the name", async || says("p0", &has_it)).await;
             let made = ports.create(&port(&space, "p1", "a")).await.unwrap().object;
             until("the second waits", async || says("p1", "waits for Port p0")).await;
-            // What became of the first is for the server's garbage collection, which takes its lock along.
+            // Deletion of the first port's lock is up to the server's garbage collector.
             ports.delete(&ObjectKey::new(Some(&space), "p0").unwrap()).await.unwrap();
             until("who waits has it", async || says("p1", &has_it)).await;
             until("what is noted is an event", async || {
@@ -144,7 +144,7 @@ fn fence(elector: &machinery::controllers::Elector, space: &str) -> machinery::o
     }
 }
 
-/// By one stream for each key, as Kubernetes has no interests.
+/// One stream per key, as Kubernetes has no interests.
 async fn keyed(plane: &machinery::Plane, space: &str) {
     let by = InterestBy::Label("wants".into());
     let wants = |port: &Port| port.metadata.labels.as_ref().and_then(|all| all.get("wants").cloned());

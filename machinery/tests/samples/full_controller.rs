@@ -1,4 +1,5 @@
-//! A controller that has everything: it claims a name, acts outside behind a finalizer, owns children, and writes a status.
+//! A controller with all features: name lock, external effect behind a finalizer, owned children,
+//! status.
 
 use super::apps::{Adopts, App, AppName, AppStatus, in_whose_way, lock, plan};
 use super::gate::{Gate, GatedWriter, Outside};
@@ -13,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 const FINALIZER: &str = "example.com/outside";
 
-/// What there is in memory while a program runs, and no longer.
+/// In-memory state of a program, lost in a crash.
 #[derive(Clone)]
 pub(crate) struct Sample {
     pub(crate) gate: Arc<Gate>,
@@ -31,7 +32,7 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    /// One for a namespace, as others may be beside it.
+    /// Starts a program for one namespace, as others may run beside it.
     pub(crate) fn new(
         (place, namespace): (&TestServer, &str),
         adopts: Adopts,
@@ -52,7 +53,7 @@ impl Sample {
                 in_whose_way(event.object())
             })
             .owning("names", locks.informer(), &owners)
-            // One at a time: so the nth effect is the same one each time.
+            // One worker, so that the nth effect is always the same.
             .settings(Settings { workers: 1, ..Settings::default() });
         let write_apps = writer::<App>(place, &gate);
         Self {
@@ -143,7 +144,7 @@ impl Sample {
             run.wrote(&self.write_maps.update(map, &only_if).await?.token, &self.maps);
         }
         for map in &plan.delete {
-            // And no other that has its name by now.
+            // And no successor of its name.
             let only_if = Preconditions { uid: map.uid().and_then(Uid::new), ..Preconditions::default() };
             let deletion = Deletion { only_if, ..Deletion::default() };
             let deleted = self.write_maps.delete(&map.key(), &deletion).await?;

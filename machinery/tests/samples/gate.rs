@@ -1,4 +1,4 @@
-//! Where all that a controller does goes through, and where it can be stopped.
+//! The gate that all effects of a controller pass, and that crashes it.
 
 use async_trait::async_trait;
 use machinery::objects::{
@@ -18,7 +18,7 @@ pub(crate) enum CrashPoint {
     After,
 }
 
-/// Counts effects, and lets nothing through from the moment of the crash on.
+/// Counts effects, and blocks all from the crash on.
 #[derive(Default)]
 pub(crate) struct Gate {
     effects: AtomicUsize,
@@ -56,7 +56,7 @@ impl Gate {
     }
 }
 
-/// The effect outside: which host has which name, as a switch would know it.
+/// The external effect: names of hosts, as a switch would know them.
 #[derive(Default)]
 pub(crate) struct Outside(Mutex<BTreeMap<String, String>>);
 
@@ -69,7 +69,7 @@ impl Outside {
         self.0.lock().clone()
     }
 
-    /// Sets it, or takes it away; what is so already is no effect.
+    /// Sets or removes a name; an unchanged one is no effect.
     pub(crate) async fn set(&self, gate: &Gate, who: &str, what: Option<&str>) {
         if self.get(who).as_deref() == what {
             return;

@@ -1,4 +1,4 @@
-//! Sample controllers, what is done to them, and what must come of it: on a server of ours, and on any other.
+//! Sample controllers, scenarios and expected states, for our server and any other.
 
 pub(crate) mod apps;
 pub(crate) mod full_controller;

@@ -1,4 +1,4 @@
-//! What is done to a controller that may crash, and what must come of it.
+//! Scenarios for a controller that may crash, with expected states.
 
 use super::apps::{Adopts, App, AppName, app, by_uid, merge, owner_uid, strangers};
 use super::full_controller::Sample;
@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
-/// What happens, and what must come of it.
+/// Actions of a step, and the state expected after it.
 pub(crate) type Step = (&'static [ScenarioAction], &'static str);
 
 #[derive(Clone, Copy, Debug)]
@@ -22,11 +22,11 @@ pub(crate) enum ScenarioAction {
     Create(&'static str, &'static str, u32),
     Change(&'static str, &'static str, u32),
     Delete(&'static str),
-    /// A stranger makes something that is called like a child.
+    /// Another client creates an object with a child's name.
     Take(&'static str),
-    /// Somebody has work to do before a child may go.
+    /// Another client adds a finalizer to a child.
     Hold(&'static str),
-    /// What was taken or held goes.
+    /// Removes such an object or finalizer.
     Free(&'static str),
 }
 
@@ -50,24 +50,25 @@ pub(crate) const STEPS: [Step; 12] = [
     ),
     (&[Create("a", "x", 1), Delete("b")], "a is x with 1; a-0 of a is x; outside a is x; x of a"),
     (&[Take("a-1")], "a is x with 1; a-0 of a is x; a-1 of a stranger is theirs; outside a is x; x of a"),
-    // It is in the way, and stays as it is.
+    // The foreign object blocks the child and is not changed.
     (
         &[Change("a", "x", 2)],
         "a is x with 1; a-0 of a is x; a-1 of a stranger is theirs; outside a is x; x of a",
     ),
     (&[Free("a-1")], "a is x with 2; a-0 of a is x; a-1 of a is x; outside a is x; x of a"),
-    // An owner is made again under its name, while what the one before owned is still there.
+    // An owner is recreated while dependents of its predecessor still exist.
     (&[Hold("a-0"), Delete("a")], "a-0 of a stranger is x"),
     (&[Create("a", "y", 2)], "a is y with 1; a-0 of a stranger is x; a-1 of a is y; outside a is y; y of a"),
     (&[Free("a-0")], "a is y with 2; a-0 of a is y; a-1 of a is y; outside a is y; y of a"),
 ];
 
-/// How often all is asked for again at the end, and nothing comes of it.
+/// Number of repeated requests at the end, which must have no effect.
 const ROUNDS: usize = 10;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Plays all steps in a namespace, with a crash or without; how many effects there were until the crash, or in all.
+/// Plays all steps in a namespace, with or without a crash; returns the number of effects before
+/// the crash, or in total.
 pub(crate) async fn play(on: (&TestServer, &str), crash: Option<(usize, CrashPoint)>) -> usize {
     let gate = crash.map_or_else(Arc::default, Gate::crashing);
     let mut world = ScenarioRun::new(on, by_uid, gate.clone()).await;
@@ -78,7 +79,7 @@ pub(crate) async fn play(on: (&TestServer, &str), crash: Option<(usize, CrashPoi
     world.is_silent(&format!("crash at {crash:?}")).await;
     let effects = gate.effects();
     world.stop().await;
-    // Of one that did not crash, one more than any that did.
+    // Without a crash: one more than with any crash.
     if crash.is_some() && world.crashes == 0 { usize::MAX } else { effects }
 }
 
@@ -136,7 +137,7 @@ impl ScenarioRun {
         }
     }
 
-    /// A program that crashed has left nothing in memory: all is made anew.
+    /// A crash loses all memory: the program is rebuilt.
     async fn restart_if_crashed(&mut self) {
         if self.sample.gate.crashed.get().is_none() {
             return;
@@ -177,7 +178,7 @@ impl ScenarioRun {
         assert_eq!(self.sample.controller.state().counts.cache_timeouts, 0, "{context}");
     }
 
-    /// Nothing runs or is to run, and all that is there was told.
+    /// Returns whether nothing runs, is queued, or is undelivered.
     async fn is_idle(&self) -> bool {
         let queue = self.sample.controller.state().queue;
         self.is_shown(&self.sample.apps).await
@@ -193,7 +194,7 @@ impl ScenarioRun {
         all
     }
 
-    /// As it is now, in the namespace that it is about.
+    /// Lists live objects of the namespace.
     async fn list<K: ObjectType>(&self) -> Vec<Arc<K>> {
         self.place.list(&self.namespace).await
     }
@@ -208,7 +209,8 @@ impl ScenarioRun {
         one == other
     }
 
-    /// All that there is, without what differs from run to run: an owner that is not there any more is a stranger.
+    /// Returns the state of the namespace, without values that differ between runs; a deleted owner
+    /// counts as foreign.
     async fn state(&self) -> String {
         let apps = self.list::<App>().await;
         let by_uid: BTreeMap<_, _> =

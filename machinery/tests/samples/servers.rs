@@ -1,4 +1,4 @@
-//! Where the objects of the sample controllers are: on a server in this process, or wherever a client of kube reaches.
+//! Servers for the sample controllers: embedded, or reached by a kube client.
 
 use super::apps::AppName;
 use machinery::ObjectType;
@@ -19,7 +19,7 @@ pub(crate) enum TestServer {
 }
 
 impl TestServer {
-    /// Whether a write under a fence that is stale is refused there.
+    /// Whether the server rejects writes under a stale fence.
     pub(crate) fn has_fences(&self) -> bool {
         match self {
             Self::Here(_) => true,
@@ -54,7 +54,7 @@ impl TestServer {
         }
     }
 
-    /// What there is in a namespace, as it is now.
+    /// Lists live objects of a namespace.
     pub(crate) async fn list<K: ObjectType>(&self, namespace: &str) -> Vec<Arc<K>> {
         let all = ListRequest { at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
         let objects = match self {

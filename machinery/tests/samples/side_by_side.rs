@@ -1,4 +1,4 @@
-//! A controller of kube-runtime and one of ours, beside each other, and what happens to both.
+//! A controller of kube-runtime and one of this crate, side by side, under the same random events.
 
 use super::apps::{App, AppStatus, app, by_uid, in_whose_way, merge, owner_uid, plan, strangers};
 use super::servers::TestServer;
@@ -20,14 +20,14 @@ use tokio_util::task::TaskTracker;
 
 const STEPS: usize = 60;
 
-/// As the two are called in which they are.
+/// The two namespaces.
 #[derive(Clone)]
 struct Namespaces {
     theirs: String,
     ours: String,
 }
 
-/// In two namespaces that are called after the seed.
+/// Creates two namespaces named after the seed.
 pub(crate) async fn same_under(seed: u64, client: Client, place: &TestServer) {
     let sides = Namespaces { theirs: format!("theirs-{seed}"), ours: format!("ours-{seed}") };
     let namespaces = place.writer::<Namespace>();
@@ -62,7 +62,7 @@ pub(crate) async fn same_under(seed: u64, client: Client, place: &TestServer) {
     tasks.wait().await;
 }
 
-/// The children are what their API says at this moment, as kube-runtime has no way to wait for a cache.
+/// Reads children from the API, as kube-runtime cannot wait for a cache.
 async fn theirs(client: Client, namespace: String) {
     let apps: Api<App> = Api::namespaced(client.clone(), &namespace);
     let maps: Api<ConfigMap> = Api::namespaced(client, &namespace);
@@ -101,7 +101,7 @@ async fn theirs(client: Client, namespace: String) {
     controller.run(reconcile, again, both).for_each(|_| std::future::ready(())).await;
 }
 
-/// The children are what the informer shows.
+/// Reads children from the informer.
 fn ours(plane: &Plane, namespace: String) -> impl Future<Output = machinery::Result> + use<> {
     #[derive(Clone)]
     struct AppContext {
@@ -155,15 +155,16 @@ struct SideBySide {
     place: TestServer,
     apps: Arc<dyn Writer<App>>,
     maps: Arc<dyn Writer<ConfigMap>>,
-    /// What each app is to be: its name and its children.
+    /// Desired apps: name and number of children.
     wanted: BTreeMap<u64, (String, u32)>,
-    /// What is called like a child, and is a stranger's: what it says.
+    /// Foreign objects with a child's name, and their text.
     strangers: BTreeMap<(u64, u64), &'static str>,
     random: u64,
 }
 
 impl SideBySide {
-    /// One thing happens, in both namespaces: to an app, or behind its back to a child that may be there, or a stranger takes the name of one.
+    /// Performs a random event in both namespaces: changes an app, changes or deletes a child, or
+    /// creates a foreign object with a child's name.
     async fn step(&mut self) {
         let (which, text) = (self.below(4), format!("t{}", self.below(3)));
         let (children, nth) = (u32::try_from(self.below(4)).unwrap(), self.below(3));
@@ -199,13 +200,13 @@ impl SideBySide {
             (8..=9, _) => {}
             _ => drop(self.strangers.entry((which, nth)).or_insert("theirs")),
         }
-        // Sometimes they may come to an end of it, and mostly not.
+        // Lets the controllers converge now and then.
         if self.below(4) == 0 {
             sleep(Duration::from_millis(self.below(8))).await;
         }
     }
 
-    /// A stranger has the name, as soon as it is free.
+    /// Creates a foreign object, as soon as the name is free.
     async fn take(&self, child: &ObjectKey) {
         while let Err(error) = self.maps.create(&strangers(child), None).await {
             assert!(matches!(error, WriteError::AlreadyExists { .. }), "{error}");
@@ -247,7 +248,8 @@ impl SideBySide {
         apps.chain(strangers).collect()
     }
 
-    /// All that is in a namespace, without what differs: an owner that is not there any more is a stranger.
+    /// Returns the state of a namespace, without values that differ; a deleted owner counts as
+    /// foreign.
     async fn state(&self, namespace: &str) -> BTreeSet<String> {
         let apps = self.place.list::<App>(namespace).await;
         let maps = self.place.list::<ConfigMap>(namespace).await;
