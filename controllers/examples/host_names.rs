@@ -59,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (locks, tells) = (claims.clone(), tells.clone());
         async move {
             let (me, wanted) = (host.key(), &host.spec.wanted);
-            locks.recover(&*host, |name| name == wanted).await?; // what it wanted before is given back
+            locks.recover(&*host, |name| name == wanted).await?; // release former names
             let claim = locks.claim(&*host, wanted).await?;
             match &claim {
                 Claim::Held(held) => {

@@ -54,13 +54,13 @@ struct ExpectedChild {
 #[non_exhaustive]
 pub enum ExpectationsFull {
     /// Too many parents have expectations.
-    #[error("{limit} parents expect something already: let this one run again later")]
+    #[error("{limit} parents have expectations already: requeue this one")]
     Parents {
         /// The limit of parents.
         limit: usize,
     },
     /// One parent has too many expectations.
-    #[error("{limit} children of this one are expected already: make the rest in its next run")]
+    #[error("{limit} children of this parent are expected already: create the rest in its next run")]
     Children {
         /// The limit of children of one parent.
         limit: usize,

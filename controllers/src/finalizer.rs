@@ -163,10 +163,10 @@ impl<O: Object> Finalizer<O> {
 impl<E: fmt::Display> fmt::Display for FinalizerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Add(error) => write!(f, "the finalizer was not written, so nothing was made: {error}"),
+            Self::Add(error) => write!(f, "the finalizer was not added, so nothing was created: {error}"),
             Self::Act(error) => error.fmt(f),
             Self::Remove(error) => {
-                write!(f, "what the object stands for is gone, but its finalizer was not taken away: {error}")
+                write!(f, "the clean-up is complete, but the finalizer was not removed: {error}")
             }
         }
     }

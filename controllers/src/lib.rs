@@ -150,6 +150,7 @@
 //!
 //! `prometheus` (default): [`Metrics`].
 
+mod causes;
 mod controller;
 mod expectations;
 mod finalizer;

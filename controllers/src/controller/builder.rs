@@ -14,7 +14,7 @@ use super::source::{EventSource, InformerSource};
 use crate::Request;
 
 /// Builds a [`Controller`] from its sources and settings.
-#[must_use = "a builder makes nothing until it is told to build"]
+#[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<K, S> {
     name: Arc<str>,
     sources: Vec<Box<dyn EventSource<K>>>,

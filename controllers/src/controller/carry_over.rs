@@ -13,7 +13,7 @@ use crate::Request;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ShutdownReport<K> {
-    /// Keys whose reconcile was dropped because it exceeded the drain timeout.
+    /// Keys of runs that were dropped at the drain timeout.
     pub dropped: Vec<K>,
     /// Keys that were queued at shutdown, including dropped ones; at most the first 1024. They are
     /// requeued at the next start with their remaining delay; their failure counts are reset.
@@ -67,7 +67,7 @@ impl<K: Request, S> Inner<K, S> {
         left.append(&mut self.carried_over.lock());
         let report = contained(|| ShutdownReport::new(dropped, &left)).ok();
         if !left.is_empty() {
-            tracing::info!(controller = %self.spec.name, keys = left.len(), "what was queued waits until the controller runs again");
+            tracing::info!(controller = %self.spec.name, keys = left.len(), "queued keys are carried over to the next start");
         }
         *self.carried_over.lock() = left;
         let before = mem::replace(&mut self.lifecycle.lock().last_shutdown, report);

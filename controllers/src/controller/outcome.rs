@@ -88,12 +88,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done => f.write_str("done"),
-            Self::After(delay) => write!(f, "again after {delay:?}"),
-            Self::Absent => f.write_str("it is not there"),
+            Self::After(delay) => write!(f, "requeue after {delay:?}"),
+            Self::Absent => f.write_str("the object does not exist"),
             Self::Failed(error) => f.write_str(error),
             Self::Panicked(message) => write!(f, "panicked: {message}"),
-            Self::TimedOut => f.write_str("took longer than Settings::run_time, and was dropped"),
-            Self::Dropped => f.write_str("dropped, as the controller stopped"),
+            Self::TimedOut => f.write_str("exceeded Settings::run_time, and was dropped"),
+            Self::Dropped => f.write_str("dropped at shutdown"),
         }
     }
 }

@@ -25,14 +25,14 @@ use crate::{Reconcile, Request};
 #[non_exhaustive]
 pub enum RunError {
     /// The controller is running already.
-    #[error("the controller runs already: wait until that run has ended, or make another one")]
+    #[error("the controller is running already: wait until it has stopped, or build another one")]
     Runs,
     /// The queue cannot be created.
-    #[error("the controller's queue cannot be made")]
+    #[error("the controller's queue cannot be created")]
     Queue(#[from] ConfigError),
     /// A source did not sync in time.
     #[error(
-        "{source_name} was not there after {after:?}: look at its informer's state, and whether that runs; or raise Settings::sync_time"
+        "{source_name} did not sync within {after:?}: check that its informer runs, and its state; or raise Settings::sync_time"
     )]
     NotSynced {
         /// Name of the source.
@@ -41,9 +41,7 @@ pub enum RunError {
         after: Duration,
     },
     /// The informer of a source has stopped.
-    #[error(
-        "{source_name} tells nothing any more, as its informer has stopped: let informers stop after the controllers"
-    )]
+    #[error("the informer of {source_name} has stopped: stop informers after the controllers")]
     SourceEnded {
         /// Name of the source.
         source_name: String,
@@ -135,7 +133,7 @@ where
         return Ok(());
     }
     inner.enter(Phase::Working, Some(queue.clone()));
-    tracing::info!(controller = %inner.spec.name, workers = inner.spec.settings.workers, "the controller works");
+    tracing::info!(controller = %inner.spec.name, workers = inner.spec.settings.workers, "the controller has started");
     tasks.spawn(watchdog::watch(inner.clone(), stopping.clone()));
     let workers = worker::spawn_workers(shared);
     let ended = tokio::select! {
@@ -257,7 +255,7 @@ impl<K: Request, S> Drop for RunGuard<K, S> {
         // code and may panic.
         let stored = contained(|| self.0.carry_over(self.0.abandon_active_runs()));
         if let Err(panic) = stored {
-            tracing::error!(controller = %self.0.spec.name, %panic, "what was queued is forgotten");
+            tracing::error!(controller = %self.0.spec.name, %panic, "the queued keys are lost");
         }
         self.0.enter(Phase::Idle, None);
     }

@@ -18,7 +18,7 @@ pub struct Settings {
     pub cache_timeout: Duration,
     /// Drain timeout: time for active runs to finish at shutdown. Default: 30 s.
     pub drain: Duration,
-    /// Number of keys whose last run is recorded. Default: 65 536.
+    /// Number of keys with a record of their last run. Default: 65 536.
     pub records: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Event sources: informers whose events are mapped to keys.
+//! Event sources: informers with their map functions.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -131,7 +131,7 @@ impl<K: Request> Feed<K> {
 
     /// Reports a panic of the map function. Keys that it pushed before are added nevertheless.
     pub(super) fn panicked(&self, panic: &Panic) {
-        tracing::error!(source = %self.name, %panic, "a function of the controller panics on an event");
+        tracing::error!(source = %self.name, %panic, "a map function or predicate panicked on an event");
         self.counters.source_panics();
     }
 

@@ -14,7 +14,7 @@ use super::{Outcome, RunRecord};
 pub struct State<K> {
     /// Phase of the controller.
     pub phase: Phase,
-    /// Sources whose initial list is not in the queue yet.
+    /// Sources that have not synced yet.
     pub waits_for: Vec<String>,
     /// Active runs.
     pub running: Vec<Running<K>>,
@@ -77,7 +77,7 @@ pub struct Counts {
     pub source_panics: u64,
     /// Attempts to add a key to a full queue.
     pub queue_full_waits: u64,
-    /// Changes whose trace was dropped because too many keys have one pending.
+    /// Changes without a recorded trace, because too many keys have one pending.
     pub untraced: u64,
 }
 

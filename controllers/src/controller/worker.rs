@@ -52,7 +52,7 @@ pub(super) async fn drain_workers<K: Request, S, R>(
     while workers.join_next().await.is_some() {}
     let inner = &shared.inner;
     let dropped = inner.abandon_active_runs();
-    tracing::warn!(controller = %inner.spec.name, runs = dropped.len(), "runs that did not end in time are dropped");
+    tracing::warn!(controller = %inner.spec.name, runs = dropped.len(), "runs exceeding the drain timeout are dropped");
     dropped
 }
 
@@ -246,7 +246,7 @@ where
     };
     span.record("result", outcome.name());
     if outcome.is_failure() {
-        tracing::warn!(parent: &span, %outcome, "a run failed; it is repeated after a back-off");
+        tracing::warn!(parent: &span, %outcome, "a run failed; it is retried after a back-off");
     }
     outcome
 }

@@ -31,13 +31,13 @@ pub struct ElectionConfig {
 #[non_exhaustive]
 pub enum ElectionConfigError {
     /// The Lease has no namespace.
-    #[error("the Lease {0} has no namespace: say in which it is")]
+    #[error("the Lease {0} has no namespace: add one")]
     NoNamespace(ObjectKey),
     /// The identity is empty, which marks a free Lease.
-    #[error("the identity is empty, which in a Lease says that it is free")]
+    #[error("the identity is empty, which marks a free Lease")]
     NoIdentity,
     /// The duration is not a whole number of seconds from 1 to 2³¹ − 1.
-    #[error("a Lease cannot say {0:?}: take whole seconds, from 1 to 2147483647")]
+    #[error("a Lease cannot hold {0:?}: use whole seconds, from 1 to 2147483647")]
     LeaseDuration(Duration),
     /// A leader has to stop before others may take the Lease.
     #[error("lease_duration {lease_duration:?} must be longer than renew_deadline {renew_deadline:?}")]
@@ -56,7 +56,7 @@ pub enum ElectionConfigError {
         retry_period: Duration,
     },
     /// The retry period is zero.
-    #[error("retry_period must be longer than nothing")]
+    #[error("retry_period must not be zero")]
     NoRetryPeriod,
 }
 

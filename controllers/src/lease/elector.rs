@@ -67,17 +67,17 @@ pub(super) type LeaseRead = BoxFuture<'static, Result<Option<Arc<Lease>>, ListEr
 pub enum LeadError {
     /// The elector is running already.
     #[error(
-        "this candidate stands already: wait until that has ended, or make another one, with a name of its own"
+        "this elector is running already: wait until it has stopped, or create another one with its own identity"
     )]
     AlreadyRunning,
     /// The work of a term panicked. The Lease was released.
-    #[error("what was done while it led panicked: {0}")]
+    #[error("the work of the term panicked: {0}")]
     Panicked(String),
 }
 
 /// A leader has not renewed its Lease and has not noticed: its runtime is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the Lease was last renewed {renewed:?} ago, and who leads does not know: its runtime is blocked")]
+#[error("the Lease was last renewed {renewed:?} ago, and its leader has not noticed: its runtime is blocked")]
 pub struct NotRenewed {
     /// Time since the last renewal.
     pub renewed: Duration,

@@ -114,7 +114,7 @@ fn panicked(error: JoinError) -> LeadError {
         let text = panic.downcast_ref::<&str>().copied();
         text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
     });
-    LeadError::Panicked(text.unwrap_or("it said nothing").into())
+    LeadError::Panicked(text.unwrap_or("no message").into())
 }
 
 fn read(inner: &Inner) -> BoxFuture<'_, Input> {

@@ -66,7 +66,7 @@ impl Term {
             done = work => Some(done),
             () = self.another_may_lead() => {
                 let lease = &self.fence.key;
-                tracing::warn!(%lease, epoch = self.epoch, "another may lead by now, and no fence keeps what is under way from writing: it is dropped");
+                tracing::warn!(%lease, epoch = self.epoch, "another candidate may lead now, and no fence rejects the writes of this term: its work is dropped");
                 None
             }
         }

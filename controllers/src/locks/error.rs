@@ -20,25 +20,25 @@ pub enum LockError {
         reason: &'static str,
     },
     /// The `make` function returned a lock with another name or owner than requested.
-    #[error("the lock that was made for {name} says otherwise: it was not written")]
+    #[error("the lock made for {name} has another name or owner: it was not written")]
     Made {
         /// The requested name.
         name: ObjectKey,
     },
     /// The source returned a lock without UID or version.
-    #[error("{name} was read without UID or version, and can be nobody's lock")]
+    #[error("{name} was read without UID or version, and cannot be a lock")]
     Unstamped {
         /// Name of the lock.
         name: ObjectKey,
     },
     /// The lock was created and deleted by others during every attempt: retry later.
-    #[error("{name} is there when it is made, and gone when it is looked at: try again later")]
+    #[error("{name} was created and deleted by others in each attempt: try again later")]
     Unsettled {
         /// Name of the lock.
         name: ObjectKey,
     },
     /// The lock cannot be read.
-    #[error("it is not known who has the name: {0}")]
+    #[error("the lock was not read: {0}")]
     Read(#[from] ListError),
     /// The lock cannot be written.
     #[error("the lock was not written: {0}")]

@@ -18,7 +18,7 @@ pub struct HeldLock<K> {
 
 /// The server does not support fences: it accepts writes of a former holder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("this server has no fences: who has lost a name could write all the same")]
+#[error("this server does not support fences: a former holder could still write")]
 pub struct NoFences;
 
 impl<K> HeldLock<K> {

@@ -29,13 +29,15 @@ impl LockOwner {
         let refused = |reason| Err(LockError::Owner { key: self.key.clone(), reason });
         match (locks.scope(), self.key.namespace(), apart) {
             (Scope::Cluster, None, _) => Ok(None),
-            (Scope::Cluster, Some(_), _) => refused("it is in a namespace, and cannot own what is in none"),
+            (Scope::Cluster, Some(_), _) => {
+                refused("it is in a namespace, and cannot own cluster-scoped locks")
+            }
             (Scope::Namespaced, Some(namespace), None) => Ok(Some(namespace)),
             (Scope::Namespaced, Some(namespace), Some(apart)) if namespace == apart => Ok(Some(namespace)),
             (Scope::Namespaced, Some(_), Some(_)) => refused("it is in another namespace than its locks"),
             (Scope::Namespaced, None, Some(apart)) => Ok(Some(apart)),
             (Scope::Namespaced, None, None) => {
-                refused("it is in no namespace, and none was said for its locks")
+                refused("it is in no namespace, and none is configured for its locks")
             }
         }
     }
@@ -74,11 +76,11 @@ mod tests {
         let (apart, in_none) = (Some("apart"), Scope::Cluster);
         check(in_none, "a", None, Ok(None));
         check(in_none, "a", apart, Ok(None));
-        check(in_none, "n/a", None, Err("cannot own what is in none"));
+        check(in_none, "n/a", None, Err("cannot own cluster-scoped locks"));
         check(Scope::Namespaced, "n/a", None, Ok(Some("n")));
         check(Scope::Namespaced, "apart/a", apart, Ok(apart));
         check(Scope::Namespaced, "n/a", apart, Err("in another namespace than its locks"));
         check(Scope::Namespaced, "a", apart, Ok(apart));
-        check(Scope::Namespaced, "a", None, Err("none was said"));
+        check(Scope::Namespaced, "a", None, Err("none is configured"));
     }
 }

@@ -178,13 +178,13 @@ pub enum KeyError {
         limit: usize,
     },
     /// The encoding decodes to another key: a bug of the key type.
-    #[error("`{name}`, which was written for this key, is read as another one")]
+    #[error("`{name}`, the encoding of this key, decodes to another key")]
     Lossy {
         /// The encoding.
         name: String,
     },
     /// The key type panicked: a bug of the key type, which has to decode any name.
-    #[error("the type of the keys panicked: {message}")]
+    #[error("the key type panicked: {message}")]
     Panicked {
         /// The panic message.
         message: String,
@@ -199,7 +199,7 @@ pub enum KeyError {
         at: usize,
     },
     /// A part has the prefix of the byte-wise encoding, and is invalid.
-    #[error("`{part}` begins with 0x, and is no text that is written so")]
+    #[error("`{part}` begins with 0x, and is no valid encoding")]
     Escape {
         /// The encoded part.
         part: String,

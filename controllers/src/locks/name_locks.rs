@@ -37,7 +37,7 @@ pub struct LockKinds<L> {
 }
 
 /// Builds [`NameLocks`]. Created by [`NameLocks::builder`].
-#[must_use = "a builder makes nothing until it is told to build"]
+#[must_use = "a builder does nothing until `build` is called"]
 pub struct LocksBuilder<K, L> {
     kinds: LockKinds<L>,
     informer: machinery_informers::Builder<L>,
@@ -95,7 +95,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// Returns the number of locks whose names encode no key, while [`run`](Self::run) is active;
+    /// Returns the number of locks with names that encode no key, while [`run`](Self::run) is active;
     /// [`strays`](Self::strays) lists them.
     #[must_use]
     pub fn misnamed(&self) -> usize {

@@ -26,14 +26,14 @@ pub struct StrayLock {
 #[non_exhaustive]
 pub enum StrayReason {
     /// Its name encodes no key: another client created it, or another version of the program.
-    #[error("it is called after no key: {0}")]
+    #[error("its name encodes no key: {0}")]
     Misnamed(KeyError),
     /// It has no controlling owner, so garbage collection never deletes it: find its creator and
     /// delete it.
-    #[error("nobody looks after it")]
+    #[error("it has no controlling owner")]
     Unowned,
     /// Its owner does not exist. Garbage collection deletes it soon, if it runs.
-    #[error("its owner {} {} is not there", .0.kind, .0.name)]
+    #[error("its owner {} {} does not exist", .0.kind, .0.name)]
     OwnerGone(OwnerRef),
 }
 
@@ -47,7 +47,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let locks = self.0.informer.read();
         let of_it = locks.by(&self.0.by_owner, &owner.uid);
         let held = of_it.filter(|(_, lock)| is_held_by(&***lock, &owner)).filter_map(|(name, lock)| {
-            let key = key_of_name(name.name()).ok()?; // else it is a stray
+            let key = key_of_name(name.name()).ok()?; // else it is a stray lock
             self.held_lock(key, name, lock).ok()
         });
         Ok(held.collect())
@@ -85,7 +85,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             match event {
                 Event::Added { .. } => {
                     misnamed.fetch_add(1, Relaxed);
-                    tracing::warn!(lock = %name, %error, "a lock is called after no key: find out who made it, and delete it");
+                    tracing::warn!(lock = %name, %error, "the name of a lock encodes no key: find its creator, and delete it");
                 }
                 Event::Updated { .. } => {}
                 _ => drop(misnamed.fetch_sub(1, Relaxed)),
@@ -119,7 +119,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let Some(owner) = holder(lock) else { return Some(StrayReason::Unowned) };
         let kind = &self.0.kinds.owners;
         if !owner.is_a(kind) {
-            return None; // who looks after locks besides is not known here
+            return None; // owners of other kinds are unknown here
         }
         let namespace = name.namespace().filter(|_| kind.scope() == Scope::Namespaced);
         let there = ObjectKey::new(namespace, &owner.name).ok().and_then(|key| owners.get(&key));

@@ -8,7 +8,7 @@ use super::family::{Family, ResultCounter, by_result, counters, gauges};
 use crate::locks::LockSample;
 
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, seen: &[(String, LockSample)]) -> fmt::Result {
-    by_result(encoder, ("machinery_locks_claims", "Claims, and what came of them"), &RESULTS, seen)?;
+    by_result(encoder, ("machinery_locks_claims", "Claims by result"), &RESULTS, seen)?;
     counters(encoder, &COUNTERS, seen)?;
     gauges(encoder, &GAUGES, seen)
 }
@@ -20,14 +20,12 @@ const RESULTS: [ResultCounter<LockSample>; 3] = [
 ];
 
 const COUNTERS: [Family<LockSample>; 2] = [
-    Family("machinery_locks_released", "Names that were given back", |seen| seen.counts.released),
-    Family("machinery_locks_wakes", "Times that one who waits was told that a name is free", |seen| {
-        seen.counts.wakes
-    }),
+    Family("machinery_locks_released", "Released names", |seen| seen.counts.released),
+    Family("machinery_locks_wakes", "Notifications of waiters", |seen| seen.counts.wakes),
 ];
 
 const GAUGES: [Family<LockSample>; 3] = [
-    Family("machinery_locks_held", "Locks that there are, whoever has them", |seen| seen.locks as u64),
-    Family("machinery_locks_waiters", "Places that are taken by those who wait", |seen| seen.waiters as u64),
-    Family("machinery_locks_misnamed", "Locks that are called after no key", |seen| seen.misnamed as u64),
+    Family("machinery_locks_held", "Existing locks", |seen| seen.locks as u64),
+    Family("machinery_locks_waiters", "Queued waiters", |seen| seen.waiters as u64),
+    Family("machinery_locks_misnamed", "Locks with a name that encodes no key", |seen| seen.misnamed as u64),
 ];

@@ -8,7 +8,7 @@ use super::family::{ResultCounter, by_result};
 use crate::RecorderCounts;
 
 pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, seen: &[(String, RecorderCounts)]) -> fmt::Result {
-    by_result(encoder, ("machinery_recorder_notes", "Notes, and what became of them"), &RESULTS, seen)
+    by_result(encoder, ("machinery_recorder_notes", "Notes by result"), &RESULTS, seen)
 }
 
 const RESULTS: [ResultCounter<RecorderCounts>; 5] = [

@@ -42,7 +42,7 @@ async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     let (runs, stopping) = (controller.clone(), stage.stopping.clone());
     stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
     let run = next(&mut asked).await;
-    assert_eq!(run.subject, "before", "who comes late is told of what is complete");
+    assert_eq!(run.subject, "before", "a late subscriber receives completed keys");
     run.done();
 
     plane.always(Fault::Edit(OnEdit::Fails(WatchError::Source(SourceError::TimedOut))));

@@ -1,4 +1,4 @@
-//! A source of test objects, an informer of it, and a controller whose runs the test decides.
+//! A source of test objects, an informer of it, and a controller that the test drives.
 
 use machinery_controllers::{Builder, Controller, Next, Reconcile, Run, RunError, Settings, ShutdownReport};
 use machinery_informers::Informer;
@@ -131,7 +131,7 @@ impl Drop for Fixture {
     }
 }
 
-/// A run whose result the test decides.
+/// A run with a result that the test provides.
 pub(crate) struct PendingRun<S> {
     pub(crate) subject: S,
     pub(crate) run: Run,
@@ -163,7 +163,7 @@ impl<S: Clone + Send + Sync + 'static> Reconcile<S> for ControlledReconcile<S> {
         let (answer, answered) = oneshot::channel();
         let sent = self.0.send(PendingRun { subject: subject.clone(), run: run.clone(), answer });
         async move {
-            sent.map_err(|_| "nobody is asked any more")?;
+            sent.map_err(|_| "the test has ended")?;
             answered.await.unwrap_or_else(|_| Err("no answer".into()))
         }
     }

@@ -126,11 +126,7 @@ async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_c
     }
     assert_eq!(within(seen.recv()).await.unwrap(), (3, "3".to_owned()));
     let counts = informer.state().counts;
-    assert_eq!(
-        (counts.lists, counts.watches),
-        (0, 1),
-        "it was asked for once, as a watch that begins with the state"
-    );
+    assert_eq!((counts.lists, counts.watches), (0, 1), "one list or watch: the cache stays synced");
     stopping.cancel();
     assert!(leading.await.unwrap().unwrap().unwrap().unwrap().dropped.is_empty());
 }
@@ -156,7 +152,7 @@ async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
                     async move {
                         let (alive, dropped) = oneshot::channel::<()>();
                         let _ = begins.send(dropped);
-                        sleep(Duration::from_secs(29)).await; // it does not look whether it is to stop
+                        sleep(Duration::from_secs(29)).await; // ignores the cancellation
                         drop(alive);
                         Ok::<_, Infallible>(Next::After(Duration::from_secs(3600)))
                     }
@@ -185,6 +181,6 @@ async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
         drop(within(begun.recv()).await.unwrap());
         stopping.cancel();
         let ended = within(leading).await.unwrap();
-        assert_eq!(ended, Ok(Some(true)), "who is told to stop drains as it likes: its Lease is renewed");
+        assert_eq!(ended, Ok(Some(true)), "a requested stop may drain longer, as the Lease is renewed");
     }
 }

@@ -356,12 +356,12 @@ async fn p25_deleting_an_unowned_lock_frees_its_name() {
 #[tokio::test]
 async fn p25_a_missing_owner_is_reported() {
     let plane = LocksFixture::new().await;
-    let hosts = plane.informer(&plane.records); // of another kind, so nobody is there
+    let hosts = plane.informer(&plane.records); // another kind, so no owner exists
     let locks = plane.locks();
     let host = plane.host("one").await;
     let held = held(locks.claim(&host, &a()).await.unwrap());
     locks.informer().reached(held.token(), PATIENCE).await.unwrap();
     let strays = locks.strays(&hosts);
     assert_eq!(strays.len(), 1);
-    assert_eq!(strays[0].reason.to_string(), "its owner Host one is not there");
+    assert_eq!(strays[0].reason.to_string(), "its owner Host one does not exist");
 }

@@ -23,7 +23,7 @@ fn p26_waiters_are_notified_in_order_and_keep_their_position() {
         waiters.enqueue(&a, &who);
     }
     assert_eq!(waiters.notify(&a), [3, 1, 2]);
-    waiters.remove(&a, &3); // it has the name now
+    waiters.remove(&a, &3); // it holds the name
     for who in [7, 2, 1] {
         waiters.enqueue(&a, &who);
     }
@@ -39,7 +39,7 @@ fn p26_the_number_of_waiters_is_bounded_and_notified_ones_are_evicted() {
     assert!(!waiters.enqueue(&a, &2), "it is full");
     assert_eq!(waiters.len(), 2);
     assert_eq!(waiters.notify(&a), [1]);
-    assert!(waiters.enqueue(&a, &2), "in the place of one that was told");
+    assert!(waiters.enqueue(&a, &2), "in the position of a notified one");
     assert_eq!((waiters.notify(&b), waiters.notify(&a)), (vec![1], vec![2]));
 }
 

@@ -92,7 +92,7 @@ async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
     let waits = std::sync::Arc::new(machinery_sync::Mutex::new(waits));
     let reconcile = move |_: std::sync::Arc<crate::fixture::Part>, _: Run| {
         let _ = begun.send(());
-        let _ = waits.lock().recv(); // it computes
+        let _ = waits.lock().recv(); // blocks the thread
         async { Ok::<_, std::convert::Infallible>(Next::Done) }
     };
     let stopping = CancellationToken::new();

@@ -56,7 +56,7 @@ async fn p01_a_source_that_does_not_sync_is_a_named_error() {
     let after = settings().sync_time;
     assert_eq!(error, RunError::NotSynced { source_name: "parts".into(), after });
     assert!(
-        error.to_string().starts_with("parts was not there after 120s: look at its informer's state"),
+        error.to_string().starts_with("parts did not sync within 120s: check that its informer runs"),
         "{error}"
     );
     assert_eq!(controller.state().phase, Phase::Idle);

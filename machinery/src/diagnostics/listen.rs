@@ -22,7 +22,7 @@ use crate::plane::TaskGroup;
 
 /// The address cannot be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: end what listens there, or choose another address")]
+#[error("cannot listen on {address}: stop the program that uses it, or choose another address")]
 pub struct DiagnosticsError {
     /// The address.
     pub address: SocketAddr,
@@ -57,7 +57,7 @@ async fn accept(diagnostics: Arc<DiagnosticsRegistry>, socket: TcpListener, runn
             accepted = socket.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            sleep(Duration::from_millis(50)).await; // no descriptor is left, perhaps
+            sleep(Duration::from_millis(50)).await; // possibly out of descriptors
             continue;
         };
         let Ok(permit) = permits.clone().try_acquire_owned() else { continue };

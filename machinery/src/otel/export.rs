@@ -47,7 +47,7 @@ pub enum OtlpError {
         reason: String,
     },
     /// The remaining spans were not accepted in time.
-    #[error("the last spans were not sent: {reason}; look whether the collector takes OTLP over HTTP")]
+    #[error("the last spans were not sent: {reason}; check that the collector accepts OTLP over HTTP")]
     Unsent {
         /// Reason, for users.
         reason: String,
@@ -115,10 +115,10 @@ impl OtlpStart {
         let Self { url, service, seed } = self;
         let refused = |reason: &str| OtlpError::Endpoint { url: url.clone(), reason: reason.into() };
         let Some(host) = url.strip_prefix("http://") else {
-            return Err(refused("its scheme is another"));
+            return Err(refused("its scheme is not http"));
         };
         if host.is_empty() || host.starts_with('/') {
-            return Err(refused("there is no host in it"));
+            return Err(refused("it has no host"));
         }
         let base = url.trim_end_matches('/');
         let endpoint = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };

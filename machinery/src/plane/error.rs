@@ -14,7 +14,7 @@ pub enum PlaneError {
     Store(#[from] machinery_store::OpenError),
     /// The client cannot be created.
     #[cfg(feature = "kube")]
-    #[error("the client cannot be made")]
+    #[error("the client cannot be created")]
     Connect(#[from] machinery_kube::ConnectError),
     /// The kubeconfig is invalid.
     #[cfg(feature = "kube")]
@@ -31,7 +31,7 @@ pub enum PlaneError {
         reason: String,
     },
     /// An argument of the program has no value.
-    #[error("{argument} wants a {wants} behind it")]
+    #[error("{argument} requires a {wants}")]
     Arguments {
         /// The argument.
         argument: &'static str,
@@ -39,7 +39,7 @@ pub enum PlaneError {
         wants: &'static str,
     },
     /// The kind is invalid.
-    #[error("this cannot be a kind")]
+    #[error("invalid kind")]
     Kind(#[from] machinery_objects::KindError),
     /// The cluster rejected the definition of a kind.
     #[error("the definition of {kind} cannot be written: {why}")]
@@ -64,14 +64,14 @@ pub enum PlaneError {
     Name(#[from] machinery_informers::NameTaken),
     /// The shared informer of a type is running already and cannot be configured.
     #[error(
-        "the informer of {kind} runs already: say what it has before anybody asks for its objects, or make one with Plane::informer"
+        "the informer of {kind} is running already: configure it before its first use, or create another one with Plane::informer"
     )]
     Runs {
         /// The kind.
         kind: String,
     },
     /// Tasks did not end within the shutdown timeout.
-    #[error("these did not end within {after:?} after they were told to: {}", .what.join(", "))]
+    #[error("these tasks did not end within {after:?} of the shutdown: {}", .what.join(", "))]
     NotEnded {
         /// Names of the tasks.
         what: Vec<String>,

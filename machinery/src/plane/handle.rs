@@ -219,7 +219,7 @@ impl Plane {
     /// Runs a task that is cancelled after the controllers.
     #[track_caller]
     pub fn run<R: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(CancellationToken) -> R) {
-        self.run_as(&format!("what runs at {}", Location::caller()), run);
+        self.run_as(&format!("the task run at {}", Location::caller()), run);
     }
 
     pub(super) fn run_as<R: Future<Output = ()> + Send + 'static>(
@@ -282,7 +282,7 @@ impl Plane {
     /// drop.
     #[track_caller]
     pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
-        let name = format!("what was spawned at {}", Location::caller());
+        let name = format!("the task spawned at {}", Location::caller());
         let (inner, controllers) = (self.0.inner(), &self.0.controllers);
         let running = controllers.spawn(&name, run);
         controllers.spawn(&name, async move {

@@ -116,7 +116,7 @@ pub struct LedController {
 pub struct LedShutdownReport {
     /// Name of the controller.
     pub name: String,
-    /// Keys whose run was dropped at the drain timeout.
+    /// Keys of runs that were dropped at the drain timeout.
     pub dropped: Vec<String>,
 }
 

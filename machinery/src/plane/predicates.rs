@@ -28,7 +28,7 @@ fn must_deliver<O: Object>(event: &Event<Arc<O>>) -> bool {
 /// Evaluates a predicate; a panic counts as `true`.
 pub(super) fn evaluate<E>(predicate: &impl Fn(&E) -> bool, event: &E) -> bool {
     contained(|| predicate(event)).unwrap_or_else(|panic| {
-        tracing::error!(%panic, "a function that chooses events panics on one: it is taken for news");
+        tracing::error!(%panic, "a predicate panicked on an event, which passes");
         true
     })
 }

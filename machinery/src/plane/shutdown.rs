@@ -75,11 +75,7 @@ impl Inner {
             unfinished.push("the server in this process".into());
         }
         if !unfinished.is_empty() {
-            tracing::warn!(
-                ?unfinished,
-                ?timeout,
-                "the plane has stopped, and not all that ran on it has ended"
-            );
+            tracing::warn!(?unfinished, ?timeout, "the plane has stopped, and some tasks have not ended");
         }
         PlaneShutdownReport { unfinished }
     }

@@ -62,7 +62,7 @@ async fn p06_two_planes_hand_over_all_controllers_of_a_lease() {
     let hosts = server.handle::<Host>(Identity::admin());
     let mut epochs = Vec::new();
     for turn in 0..3_u64 {
-        let other = plane(&client).await; // one that stands while the first one leads
+        let other = plane(&client).await; // a candidate beside the leader
         let plane = plane(&client).await;
         let here = plane.objects::<Host>().unwrap();
         let (tells, mut counted) = unbounded_channel();
@@ -229,7 +229,7 @@ async fn an_error_in_one_controller_stops_all_of_its_lease() {
     stops.cancel();
     let ended = timeout(Duration::from_secs(60), leading).await.expect("all end");
     let error = ended.unwrap().unwrap_err().to_string();
-    assert!(error.contains("keyed tells nothing any more"), "{error}");
+    assert!(error.contains("the informer of keyed has stopped"), "{error}");
     let lease = server.handle::<Lease>(Identity::admin());
     let lease = lease.get(&LEASE.parse().unwrap(), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!(lease.spec.as_ref().unwrap().holder_identity.as_deref(), Some(""), "it is given back");

@@ -60,7 +60,7 @@ async fn p04_diagnostics_include_leases_locks_recorders_and_informers() {
     plane.spawn(async { standing.await.map(drop) });
 
     let a = hosts.create(&host("a", 7)).await.unwrap().object;
-    until(|| locks.counts().held > 0).await; // and once more, as it runs for its lock
+    until(|| locks.counts().held > 0).await; // the event of the lock makes another run
     hosts.create(&host("b", 7)).await.unwrap();
     for text in ["x", "x", "y"] {
         recorder.note(Note::normal(hosts.about(&a), "Ready", text));
@@ -127,7 +127,7 @@ async fn p02_a_configured_informer_is_shared_by_all_readers() {
     assert_eq!(same.read().by(&by_rack, &7).count(), 1);
     let late = plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack]));
     let error = late.unwrap_err().to_string();
-    assert!(error.contains("hosts runs already") && error.contains("before anybody asks"), "{error}");
+    assert!(error.contains("hosts is running already") && error.contains("before its first use"), "{error}");
     let status = Some(HostStatus { address: "x".into() });
     hosts.update_status(&Host { status, ..written.object }).await.unwrap();
     plane.stop().await;

@@ -64,7 +64,7 @@ async fn p01_the_same_controller_runs_on_both_transports() {
         if round == 0 {
             addresses(&plane).await;
         } else {
-            plane.stop().await; // it was there already
+            plane.stop().await; // the definition exists already
         }
     }
     server.stop().await;
@@ -95,7 +95,7 @@ async fn p02_readers_of_a_type_share_one_informer() {
     until(|| one.get(&key).is_some()).await;
     assert!(Arc::ptr_eq(&one.get(&key).unwrap(), &other.get(&key).unwrap()));
     let counts = one.informer().state().counts;
-    assert_eq!(counts.lists + counts.watches, 1, "it was asked once: {counts:?}");
+    assert_eq!(counts.lists + counts.watches, 1, "one request: {counts:?}");
     plane.stop().await;
 }
 

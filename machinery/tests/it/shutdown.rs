@@ -40,7 +40,8 @@ async fn p03_tasks_exceeding_the_shutdown_timeout_are_named() {
     plane.run(|_| async move { third.notified().await });
     sleep(Duration::from_secs(1)).await;
     let error = plane_ends(&plane).await;
-    for name in ["the controller stubborn", "what was spawned at ", "what runs at ", "ends.rs:", "within 2s"]
+    for name in
+        ["the controller stubborn", "the task spawned at ", "the task run at ", "shutdown.rs:", "within 2s"]
     {
         assert!(error.contains(name), "{name} in {error}");
     }

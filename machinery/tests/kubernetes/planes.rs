@@ -152,8 +152,7 @@ async fn keyed(plane: &machinery::Plane, space: &str) {
     plane.run(|stopping| informers.run(stopping));
     let interest = informers.acquire("a".to_owned()).unwrap();
     let key = ObjectKey::new(Some(space), "p1").unwrap();
-    until("it is told of whom it asked for", async || matches!(informers.lookup(&key), Lookup::Unique(..)))
-        .await;
+    until("the acquired key is cached", async || matches!(informers.lookup(&key), Lookup::Unique(..))).await;
     drop(interest);
 }
 

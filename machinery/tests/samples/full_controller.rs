@@ -107,7 +107,7 @@ impl Sample {
         let (me, name) = (app.key(), &app.spec.name);
         let before = self.outside.get(me.name());
         if before.is_some_and(|before| before != *name) {
-            self.outside.set(&self.gate, me.name(), None).await; // before another may have it
+            self.outside.set(&self.gate, me.name(), None).await; // before the name is released
         }
         self.locks.recover(app, |held| held == name).await?;
         let Claim::Held(held) = self.locks.claim(app, name).await? else {

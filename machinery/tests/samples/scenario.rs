@@ -167,7 +167,7 @@ impl ScenarioRun {
         let before = (self.sample.gate.effects(), self.versions().await);
         for round in 0..ROUNDS {
             for app in self.list::<App>().await {
-                assert!(self.sample.controller.request(app.key(), &"it is asked for again").await);
+                assert!(self.sample.controller.request(app.key(), &"repeated request").await);
             }
             while !self.is_idle().await {
                 sleep(Duration::from_millis(1)).await;

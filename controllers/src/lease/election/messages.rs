@@ -60,9 +60,9 @@ pub(crate) enum LeadershipChange {
 pub(crate) enum Loss {
     #[error("it could not be renewed in time")]
     Late,
-    #[error("somebody else wrote it")]
+    #[error("another client wrote it")]
     Taken,
-    #[error("it is gone, or to go")]
+    #[error("it was deleted, or is being deleted")]
     Gone,
 }
 
@@ -90,10 +90,10 @@ pub(crate) enum ElectionProblem {
     Read(ListError),
     #[error("the Lease cannot be written: {0}")]
     Write(WriteError),
-    #[error("the Lease has no version or no UID, so nothing can be written on condition of it")]
+    #[error("the Lease has no resourceVersion or UID to condition a write on")]
     Nameless,
-    #[error("spec.leaseTransitions cannot be counted on from what it is: delete the Lease")]
+    #[error("spec.leaseTransitions is invalid or at its maximum: delete the Lease")]
     Uncountable,
-    #[error("the server did not store what was written, but something else")]
+    #[error("the server stored another record than was written")]
     Altered,
 }
