@@ -1,10 +1,11 @@
-//! Names that hosts have one at a time, on a server in this process: `cargo run -p machinery-controllers --example host_names`.
+//! Name locks of hosts, on a server in this process:
+//! `cargo run -p machinery-controllers --example host_names`.
 
 use std::sync::Arc;
 
 use kube_derive::CustomResource;
 use machinery_apiserver::{ApiServer, Identity, KindOf};
-use machinery_controllers::{Claim, Controller, LockError, Locking, NameLocks, Next, Run, Settings};
+use machinery_controllers::{Claim, Controller, LockError, LockKinds, NameLocks, Next, Run, Settings};
 use machinery_informers::Informer;
 use machinery_objects::{Deletion, Kind, ListWatch, Object, ObjectKey, OwnerRef, Writer};
 use machinery_store::{Memory, Options};
@@ -18,7 +19,7 @@ struct HostSpec {
     wanted: String,
 }
 
-/// The lock of a name: all that it has to say is in its metadata.
+/// The lock of a name: it consists of its metadata.
 #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "HostName", namespaced, crates(kube_core = "kube_core"))]
 struct HostNameSpec {}
@@ -41,7 +42,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let source: Arc<dyn ListWatch<Arc<Host>>> = Arc::new(hosts.clone());
     let informer = Informer::builder(source).build();
     let (kind, owners) = (Kind::of::<HostName>()?, Kind::of::<Host>()?);
-    let locking = Locking { kind, owners, writer: Arc::new(names.clone()) };
+    let locking = LockKinds { kind, owners, writer: Arc::new(names.clone()) };
     let source: Arc<dyn ListWatch<Arc<HostName>>> = Arc::new(names.clone());
     let locks =
         NameLocks::<String, HostName>::builder(locking, source, |_, key, owner| lock(key, &owner)).build();
@@ -58,7 +59,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let (locks, tells) = (claims.clone(), tells.clone());
         async move {
             let (me, wanted) = (host.key(), &host.spec.wanted);
-            locks.recover(&*host, |name| name == wanted).await?; // what it wanted before is given back
+            locks.recover(&*host, |name| name == wanted).await?; // release former names
             let claim = locks.claim(&*host, wanted).await?;
             match &claim {
                 Claim::Held(held) => {

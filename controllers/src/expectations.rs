@@ -1,4 +1,4 @@
-//! What was asked for and cannot be seen yet.
+//! Expectations: creations and deletions that a cache does not show yet.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,113 +12,117 @@ use machinery_objects::{Event, Object, ObjectKey, Uid, WriteToken, Wrote};
 use machinery_sync::Mutex;
 use tokio::time::Instant;
 
-use crate::Shows;
-use crate::reconcile::Wait;
+use crate::WriteTracker;
+use crate::reconcile::WriteWait;
 
-/// What controllers have asked for and their caches do not show yet: children that are to come, and children that are to go.
+/// Creations and deletions of children that a controller has requested and its cache does not show
+/// yet, as `ControllerExpectations` of kube-controller-manager.
 ///
-/// [`Run::wrote`](crate::Run::wrote) is enough where a write was answered. This is for those of which the answer was lost, and for
-/// many children at once: whoever counts them in the cache while some are on their way makes too many.
+/// [`Run::wrote`](crate::Run::wrote) suffices where a write was answered. Expectations also cover
+/// lost responses, and batches of children: counting children in a stale cache creates too many.
 ///
-/// Expect before the write, [take back](Self::failed) what was refused, say what was [answered](Self::wrote), and show it
-/// [each event](Self::saw) of the children. A parent of whom something is expected waits: until it is seen, until the cache is past what was
-/// answered, as where a child has come and gone unseen, or until it is too old to come.
+/// Record an expectation before the write, remove it when the write was [rejected](Self::failed),
+/// add the [token](Self::wrote) of a successful write, and pass on [each event](Self::observed) of
+/// the children. An expectation ends with the event, or when the cache has passed the write (the
+/// child may have been created and deleted between two reads), or when it expires.
 ///
-/// Cheap to clone. `P` names a parent.
+/// Cheap to clone. `P` identifies a parent.
 pub struct Expectations<P>(Arc<Mutex<State<P>>>);
 
 struct State<P> {
-    patience: Duration,
+    timeout: Duration,
     limit: usize,
     children: usize,
-    of: HashMap<P, Expected, FixedState>,
+    of: HashMap<P, ParentExpectations, FixedState>,
 }
 
-/// What is expected of one parent.
+/// Expectations of one parent.
 #[derive(Default)]
-struct Expected {
-    to_come: BTreeMap<ObjectKey, Child>,
-    to_go: BTreeMap<(ObjectKey, Uid), Child>,
+struct ParentExpectations {
+    creations: BTreeMap<ObjectKey, ExpectedChild>,
+    deletions: BTreeMap<(ObjectKey, Uid), ExpectedChild>,
 }
 
-/// Since when a child is expected, and what the cache is to show of it if that is known.
-struct Child {
+/// The time of an expectation, and the write to wait for once it was answered.
+struct ExpectedChild {
     since: Instant,
-    wrote: Option<Wait>,
+    wrote: Option<WriteWait>,
 }
 
-/// There are as many expectations as there may be.
+/// The limit of expectations is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum TooManyExpect {
-    /// Of parents.
-    #[error("{limit} parents expect something already: let this one run again later")]
+pub enum ExpectationsFull {
+    /// Too many parents have expectations.
+    #[error("{limit} parents have expectations already: requeue this one")]
     Parents {
-        /// How many may.
+        /// The limit of parents.
         limit: usize,
     },
-    /// Of one parent's children.
-    #[error("{limit} children of this one are expected already: make the rest in its next run")]
+    /// One parent has too many expectations.
+    #[error("{limit} children of this parent are expected already: create the rest in its next run")]
     Children {
-        /// How many may be.
+        /// The limit of children of one parent.
         limit: usize,
     },
 }
 
-/// So many children of each may be expected, unless it is said otherwise.
-const CHILDREN: usize = 4096;
-/// As often it is looked whether the cache is past what was written: nobody is told that.
-const LOOK: Duration = Duration::from_secs(1);
+/// Default limit of expected children of one parent.
+const DEFAULT_CHILDREN_LIMIT: usize = 4096;
+/// Interval at which a parent checks whether the cache has passed a write; no event reports that.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl<P: Eq + Hash + Clone> Expectations<P> {
-    /// None. What does not come within `patience` is expected no more; so many parents may expect something at once.
+    /// Creates an empty set. Expectations expire after `timeout`; at most `limit` parents have some
+    /// at once.
     #[must_use]
-    pub fn new(patience: Duration, limit: usize) -> Self {
+    pub fn new(timeout: Duration, limit: usize) -> Self {
         let of = HashMap::with_hasher(FixedState::with_seed(0));
-        Self(Arc::new(Mutex::new(State { patience, limit, children: CHILDREN, of })))
+        Self(Arc::new(Mutex::new(State { timeout, limit, children: DEFAULT_CHILDREN_LIMIT, of })))
     }
 
-    /// Expects so many children of each parent at the most. Default: 4096.
+    /// Sets the limit of expected children of one parent. Default: 4096.
     #[must_use]
     pub fn children(self, limit: usize) -> Self {
         self.0.lock().children = limit;
         self
     }
 
-    /// This child is about to be made.
+    /// Expects the creation of a child. Call it before the write.
     ///
     /// # Errors
-    /// Too many parents expect something, or this one too much.
-    pub fn to_come(&self, parent: &P, child: &ObjectKey) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected| &mut expected.to_come, child.clone())
+    /// The limit of parents, or of children of this parent, is reached.
+    pub fn expect_creation(&self, parent: &P, child: &ObjectKey) -> Result<(), ExpectationsFull> {
+        self.expect(parent, |expected| &mut expected.creations, child.clone())
     }
 
-    /// This child is about to be deleted; which one of its name, its UID says.
+    /// Expects the deletion of the child with this UID. Call it before the write.
     ///
     /// # Errors
-    /// Too many parents expect something, or this one too much.
-    pub fn to_go(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected| &mut expected.to_go, (child.clone(), uid.clone()))
+    /// The limit of parents, or of children of this parent, is reached.
+    pub fn expect_deletion(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), ExpectationsFull> {
+        self.expect(parent, |expected| &mut expected.deletions, (child.clone(), uid.clone()))
     }
 
-    /// What was to become of a child was done, and answered with this. It is expected until the informer shows it or is past it: so where a
-    /// child comes and goes unseen nobody waits for it. One that was only marked to go is expected as before.
-    pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl Shows) {
-        let wait = Wait::new(token, informer);
+    /// Records the token of a successful write. The expectation then also ends when the informer
+    /// has passed that write, so a child that was created and deleted between two reads is not
+    /// waited for. An object that is only marked for deletion remains expected.
+    pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl WriteTracker) {
+        let wait = WriteWait::new(token, informer);
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         match &token.wrote {
             Wrote::Stored(_) => {
-                if let Some(child) = expected.to_come.get_mut(&token.key) {
+                if let Some(child) = expected.creations.get_mut(&token.key) {
                     child.wrote = Some(wait);
                 }
             }
             Wrote::Removed(_) => {
-                let is_it = |key: &ObjectKey, uid: &Uid| {
-                    *key == token.key && token.uid.as_ref().is_none_or(|gone| gone == uid)
+                let matches = |key: &ObjectKey, uid: &Uid| {
+                    *key == token.key && token.uid.as_ref().is_none_or(|removed| removed == uid)
                 };
-                for ((key, uid), child) in &mut expected.to_go {
-                    if is_it(key, uid) {
+                for ((key, uid), child) in &mut expected.deletions {
+                    if matches(key, uid) {
                         child.wrote = Some(wait.clone());
                     }
                 }
@@ -126,76 +130,79 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         }
     }
 
-    /// Whatever was to become of this child was refused, and will not.
+    /// Removes the expectations of a child, because the write was rejected.
     pub fn failed(&self, parent: &P, child: &ObjectKey) {
-        self.forget(parent, |expected| {
-            expected.to_come.remove(child);
-            expected.to_go.retain(|(key, _), _| key != child);
+        self.update(parent, |expected| {
+            expected.creations.remove(child);
+            expected.deletions.retain(|(key, _), _| key != child);
         });
     }
 
-    /// A child of this parent was told of. A deletion of one that was to come has been told because it came.
-    pub fn saw<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
+    /// Records an event of a child. A deletion event also fulfils an expected creation.
+    pub fn observed<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
         let (key, uid) = (event.object().key(), event.object().uid().and_then(Uid::new));
-        self.forget(parent, |expected| {
-            // What is told late of one that was there before is not the one that was made: its answer says which that is.
-            let made = expected.to_come.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
+        self.update(parent, |expected| {
+            // A late event may belong to a predecessor of the same name; the token has the UID of
+            // the new child.
+            let made = expected.creations.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
             if made.is_none() || uid.is_none() || made == uid {
-                expected.to_come.remove(&key);
+                expected.creations.remove(&key);
             }
-            // Another of its name is there only after it.
-            expected.to_go.retain(|(child, gone), _| {
-                *child != key || (event.is_present() && uid.as_ref() == Some(gone))
+            // A new child of that name exists only after the deletion.
+            expected.deletions.retain(|(child, removed), _| {
+                *child != key || (event.is_present() && uid.as_ref() == Some(removed))
             });
         });
     }
 
-    /// In how long the parent should look again, if nothing is seen before; `None`: it can go on at once.
+    /// Returns the time after which the parent should check again, unless an event comes first;
+    /// `None` if nothing is expected.
     #[must_use]
     pub fn pending(&self, parent: &P) -> Option<Duration> {
         let now = Instant::now();
-        let patience = self.0.lock().patience;
-        // Informers are not asked under the lock.
-        let mut shown = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
-        for wait in self.answered(parent).into_iter().filter(Wait::is_shown) {
-            shown.entry(wait.token.key.clone()).or_default().push(wait.token);
+        let timeout = self.0.lock().timeout;
+        // Informers are not called under the lock.
+        let mut visible = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
+        for wait in self.answered(parent).into_iter().filter(WriteWait::is_visible) {
+            visible.entry(wait.token.key.clone()).or_default().push(wait.token);
         }
-        let waits = |child: &Child| {
-            let of_it = |wait: &Wait| shown.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
-            let is_shown = child.wrote.as_ref().is_some_and(of_it);
-            !is_shown && now.saturating_duration_since(child.since) < patience
+        let is_pending = |child: &ExpectedChild| {
+            let of_it =
+                |wait: &WriteWait| visible.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
+            let is_visible = child.wrote.as_ref().is_some_and(of_it);
+            !is_visible && now.saturating_duration_since(child.since) < timeout
         };
         let (mut last, mut is_answered) = (None, false);
-        self.forget(parent, |expected| {
-            expected.to_come.retain(|_, child| waits(child));
-            expected.to_go.retain(|_, child| waits(child));
+        self.update(parent, |expected| {
+            expected.creations.retain(|_, child| is_pending(child));
+            expected.deletions.retain(|_, child| is_pending(child));
             last = expected.last();
             is_answered = expected.all().any(|child| child.wrote.is_some());
         });
-        let left = patience.saturating_sub(now.saturating_duration_since(last?));
-        Some(if is_answered { left.min(LOOK) } else { left })
+        let left = timeout.saturating_sub(now.saturating_duration_since(last?));
+        Some(if is_answered { left.min(CHECK_INTERVAL) } else { left })
     }
 
-    /// What the cache is to show.
-    fn answered(&self, parent: &P) -> Vec<Wait> {
+    /// Returns the writes that the cache has to reach.
+    fn answered(&self, parent: &P) -> Vec<WriteWait> {
         let state = self.0.lock();
-        let expected = state.of.get(parent).into_iter().flat_map(Expected::all);
+        let expected = state.of.get(parent).into_iter().flat_map(ParentExpectations::all);
         expected.filter_map(|child| child.wrote.clone()).collect()
     }
 
-    /// The parent is gone, and expects nothing.
-    pub fn forget_all(&self, parent: &P) {
-        let gone = self.0.lock().of.remove(parent);
-        drop(gone);
+    /// Removes all expectations of a parent, for instance when it is deleted.
+    pub fn forget(&self, parent: &P) {
+        let removed = self.0.lock().of.remove(parent);
+        drop(removed);
     }
 
-    /// How many parents expect something.
+    /// Returns the number of parents with expectations.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.lock().of.len()
     }
 
-    /// Whether none does.
+    /// Returns whether no parent has expectations.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -204,36 +211,36 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     fn expect<C: Ord>(
         &self,
         parent: &P,
-        which: impl FnOnce(&mut Expected) -> &mut BTreeMap<C, Child>,
+        which: impl FnOnce(&mut ParentExpectations) -> &mut BTreeMap<C, ExpectedChild>,
         child: C,
-    ) -> Result<(), TooManyExpect> {
+    ) -> Result<(), ExpectationsFull> {
         let now = Instant::now();
         let mut state = self.0.lock();
-        let (limit, patience) = (state.limit, state.patience);
+        let (limit, timeout) = (state.limit, state.timeout);
         if state.of.len() >= limit && !state.of.contains_key(parent) {
-            // Nobody asked for those that have given up since.
+            // Evicts expired expectations of parents that were not checked since.
             state.of.retain(|_, expected| {
-                expected.last().is_some_and(|last| now.saturating_duration_since(last) < patience)
+                expected.last().is_some_and(|last| now.saturating_duration_since(last) < timeout)
             });
             if state.of.len() >= limit {
-                return Err(TooManyExpect::Parents { limit });
+                return Err(ExpectationsFull::Parents { limit });
             }
         }
         let limit = state.children;
         if limit == 0 {
-            return Err(TooManyExpect::Children { limit });
+            return Err(ExpectationsFull::Children { limit });
         }
         let expected = state.of.entry(parent.clone()).or_default();
-        let count = expected.to_come.len() + expected.to_go.len();
+        let count = expected.creations.len() + expected.deletions.len();
         let children = which(expected);
         if count >= limit && !children.contains_key(&child) {
-            return Err(TooManyExpect::Children { limit });
+            return Err(ExpectationsFull::Children { limit });
         }
-        children.insert(child, Child { since: now, wrote: None });
+        children.insert(child, ExpectedChild { since: now, wrote: None });
         Ok(())
     }
 
-    fn forget(&self, parent: &P, which: impl FnOnce(&mut Expected)) {
+    fn update(&self, parent: &P, which: impl FnOnce(&mut ParentExpectations)) {
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         which(expected);
@@ -243,9 +250,9 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     }
 }
 
-impl Expected {
-    fn all(&self) -> impl Iterator<Item = &Child> {
-        self.to_come.values().chain(self.to_go.values())
+impl ParentExpectations {
+    fn all(&self) -> impl Iterator<Item = &ExpectedChild> {
+        self.creations.values().chain(self.deletions.values())
     }
 
     fn last(&self) -> Option<Instant> {

@@ -1,4 +1,4 @@
-//! Objects that do not go before what they stand for has.
+//! Finalizers: clean-up of external state before an object is deleted.
 
 use std::any::Any;
 use std::fmt;
@@ -12,122 +12,129 @@ use machinery_objects::{
 use machinery_workqueue::Next;
 use serde_json::json;
 
-/// Keeps objects from going before what they stand for has gone: a port of a switch, an address, a machine.
+/// Keeps an object until the external state that it stands for is cleaned up: a switch port, an
+/// address, a machine. The counterpart of kube-rs' `finalizer()`.
 ///
-/// The finalizer is written first, and what it is for is made after that: so nothing is ever made for an object that could go without
-/// a word. It is taken away when what it is for is gone.
+/// The finalizer is added before anything is created, so an object cannot vanish without clean-up.
+/// It is removed when the clean-up is done.
 pub struct Finalizer<O> {
     name: Arc<str>,
     writer: Arc<dyn Writer<O>>,
 }
 
-/// What there is to do for an object.
+/// Work to do for an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Life {
-    /// It is there: make what it stands for.
-    There,
-    /// It is to go: take that away, however often. [`Next::Done`] says that it is gone.
-    Going,
+pub enum FinalizerEvent {
+    /// The object exists: create or update its external state.
+    Apply,
+    /// The object is being deleted: clean up, possibly repeatedly. [`Next::Done`] reports
+    /// completion.
+    Cleanup,
 }
 
-/// What came of it.
+/// Result of [`Finalizer::run`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Finalized {
-    /// What the reconcile may return.
+pub struct FinalizerOutcome {
+    /// Return value for the reconciler.
     pub next: Next,
-    /// What was written of the finalizer, if something was: for [`Run::wrote`](crate::Run::wrote).
+    /// Token of the write that added or removed the finalizer, for
+    /// [`Run::wrote`](crate::Run::wrote).
     pub token: Option<WriteToken>,
 }
 
-/// Why it did not come to that.
+/// Error of [`Finalizer::run`].
 ///
-/// It is an error whatever `E` is that can be shown: so `?` makes a boxed error of it, also where `E` is one, which is none by itself.
+/// It implements `Error` for every displayable `E`, so that `?` converts it to a boxed error also
+/// where `E` is a boxed error, which does not implement `Error` itself.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FinalizerError<E> {
-    /// The finalizer cannot be written. Nothing was made.
+    /// The finalizer cannot be added. Nothing was created.
     Add(WriteError),
-    /// What it is for cannot be made, or taken away: this says why.
+    /// The application or the clean-up failed with this error.
     Act(E),
-    /// The finalizer cannot be taken away. What it was for is gone.
+    /// The finalizer cannot be removed. The clean-up is complete.
     Remove(WriteError),
 }
 
-/// What to do next. Pure.
+/// Next step, from the state of the object. Pure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
+enum FinalizerStep {
     Add,
-    Act(Life),
-    /// It goes without us.
+    Act(FinalizerEvent),
+    /// The object is being deleted without this finalizer.
     Nothing,
 }
 
-const fn step(is_deleting: bool, has: bool) -> Step {
-    match (is_deleting, has) {
-        (false, false) => Step::Add,
-        (false, true) => Step::Act(Life::There),
-        (true, true) => Step::Act(Life::Going),
-        (true, false) => Step::Nothing,
+const fn step(is_deleting: bool, is_present: bool) -> FinalizerStep {
+    match (is_deleting, is_present) {
+        (false, false) => FinalizerStep::Add,
+        (false, true) => FinalizerStep::Act(FinalizerEvent::Apply),
+        (true, true) => FinalizerStep::Act(FinalizerEvent::Cleanup),
+        (true, false) => FinalizerStep::Nothing,
     }
 }
 
 impl<O: Object> Finalizer<O> {
-    /// The finalizer of this name, which has a prefix as in `example.com/port`.
+    /// Creates a finalizer of this name, which has a prefix as in `example.com/port`.
     ///
     /// # Errors
-    /// It is no name for one.
+    /// The name is not a valid finalizer name.
     pub fn new(name: &str, writer: Arc<dyn Writer<O>>) -> Result<Self, NameError> {
         NameRule::LabelKey.check(name)?;
         Ok(Self { name: name.into(), writer })
     }
 
-    /// One step of an object's life. A finalizer that is not there is written, and nothing else is done: the event of that brings the object back.
-    /// What is to be done is called when it is there, and when the object is to go; after that the finalizer is taken away.
+    /// Performs one step for an object. Adds the finalizer if it is missing, and does nothing else:
+    /// the event of that write requeues the object. Calls `act` with the finalizer present, and
+    /// removes the finalizer after a completed clean-up.
     ///
     /// # Errors
-    /// What was to be written was not, or what was to be done returned an error.
+    /// The finalizer was not written, or `act` returned an error.
     pub async fn run<A, E>(
         &self,
         object: &O,
         fence: Option<&Fence>,
-        act: impl FnOnce(Life) -> A + Send,
-    ) -> Result<Finalized, FinalizerError<E>>
+        act: impl FnOnce(FinalizerEvent) -> A + Send,
+    ) -> Result<FinalizerOutcome, FinalizerError<E>>
     where
         A: Future<Output = Result<Next, E>> + Send,
     {
-        let has = object.finalizers().iter().any(|finalizer| **finalizer == *self.name);
-        match step(object.is_deleting(), has) {
-            Step::Nothing => Ok(Finalized { next: Next::Done, token: None }),
-            Step::Add => {
+        let is_present = object.finalizers().iter().any(|finalizer| **finalizer == *self.name);
+        match step(object.is_deleting(), is_present) {
+            FinalizerStep::Nothing => Ok(FinalizerOutcome { next: Next::Done, token: None }),
+            FinalizerStep::Add => {
                 let token = self.add(object, fence).await.map_err(FinalizerError::Add)?;
-                Ok(Finalized { next: Next::Done, token: Some(token) })
+                Ok(FinalizerOutcome { next: Next::Done, token: Some(token) })
             }
-            Step::Act(life) => match (life, act(life).await.map_err(FinalizerError::Act)?) {
-                (Life::Going, Next::Done) => {
+            FinalizerStep::Act(event) => match (event, act(event).await.map_err(FinalizerError::Act)?) {
+                (FinalizerEvent::Cleanup, Next::Done) => {
                     match self.remove(object, fence).await {
-                        Ok(token) => Ok(Finalized { next: Next::Done, token: Some(token) }),
-                        // It has gone, as somebody else took the finalizer away.
-                        Err(WriteError::NotFound) => Ok(Finalized { next: Next::Done, token: None }),
+                        Ok(token) => Ok(FinalizerOutcome { next: Next::Done, token: Some(token) }),
+                        // The object is deleted: another client removed the finalizer.
+                        Err(WriteError::NotFound) => Ok(FinalizerOutcome { next: Next::Done, token: None }),
                         Err(error) => Err(FinalizerError::Remove(error)),
                     }
                 }
-                (_, next) => Ok(Finalized { next, token: None }),
+                (_, next) => Ok(FinalizerOutcome { next, token: None }),
             },
         }
     }
 
-    /// Writes it behind those of others, if the object is as it was read.
+    /// Appends the finalizer, on the condition that the object is unchanged.
     async fn add(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
-        let all: Vec<&str> = object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
-        let body = json!({ "metadata": { "finalizers": all } });
+        let finalizers: Vec<&str> =
+            object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
+        let body = json!({ "metadata": { "finalizers": finalizers } });
         self.write(object, PatchFormat::Merge, &body, object.version(), fence).await
     }
 
-    /// Takes it away, whatever else was written of the object meanwhile, as by what was done.
+    /// Removes the finalizer without a condition on the version: `act` may have written the object
+    /// itself.
     async fn remove(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
-        let place = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
-        let path = format!("/metadata/finalizers/{}", place.unwrap_or_default());
+        let index = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
+        let path = format!("/metadata/finalizers/{}", index.unwrap_or_default());
         let body = json!([
             { "op": "test", "path": path, "value": &*self.name },
             { "op": "remove", "path": path },
@@ -156,10 +163,10 @@ impl<O: Object> Finalizer<O> {
 impl<E: fmt::Display> fmt::Display for FinalizerError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Add(error) => write!(f, "the finalizer was not written, so nothing was made: {error}"),
+            Self::Add(error) => write!(f, "the finalizer was not added, so nothing was created: {error}"),
             Self::Act(error) => error.fmt(f),
             Self::Remove(error) => {
-                write!(f, "what the object stands for is gone, but its finalizer was not taken away: {error}")
+                write!(f, "the clean-up is complete, but the finalizer was not removed: {error}")
             }
         }
     }

@@ -1,4 +1,4 @@
-//! What a controller does, and what it is told of each run.
+//! The reconciler, and the context of a run.
 
 use std::fmt;
 use std::future::Future;
@@ -14,18 +14,20 @@ use tokio_util::sync::CancellationToken;
 
 pub use machinery_workqueue::Next;
 
-/// Brings the world to what one subject says: an `Arc` of an object, or a key of yours.
+/// Brings one subject to its desired state: an `Arc` of an object, or a key of any type.
 ///
-/// It is called with the subject as it is now, never twice at once for one, and again whenever something changed that a source of the
-/// controller told of. So it looks at what is, and needs to know nothing of what happened. An error or a panic is a run again
-/// after a back-off of that subject alone.
+/// It is called with the current state of the subject, for one subject never concurrently, and
+/// again after every event that a source of the controller maps to it. It is level-triggered: it
+/// reads the present state and needs no history. An error or a panic is retried with the back-off
+/// of that subject alone.
 ///
-/// Functions of owned arguments are one, too: `|host: Arc<Host>, run: Run| async move { … }`.
+/// Functions of owned arguments implement it: `|host: Arc<Host>, run: Run| async move { … }`.
 pub trait Reconcile<S>: Send + Sync + 'static {
-    /// What goes wrong: it is logged, and shown with the subject.
+    /// Error of a run: logged, and shown in the diagnostics of the subject.
     type Error: fmt::Display + Send;
 
-    /// One run. Where it is dropped (it took too long, or the controller stops) it may have done a part of it.
+    /// Performs one run. The future may be dropped half-way, when it exceeds its time limit or the
+    /// controller stops.
     fn reconcile(&self, subject: &S, run: &Run) -> impl Future<Output = Result<Next, Self::Error>> + Send;
 }
 
@@ -43,8 +45,9 @@ where
     }
 }
 
-/// A reconcile of a function and what it works with, of which each run has a clone: `with(hosts, set_address)`, where
-/// `async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> …`.
+/// Returns a reconciler that passes a clone of `context` to each call of a function: `with(hosts,
+/// set_address)`, where `async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) ->
+/// …`.
 pub fn with<C, S, F, A, E>(context: C, reconcile: F) -> impl Reconcile<S, Error = E>
 where
     C: Clone + Send + Sync + 'static,
@@ -56,106 +59,110 @@ where
     move |subject: S, run: Run| reconcile(context.clone(), subject, run)
 }
 
-/// What a controller can be asked for: the key of an object, or a text, a number, whatever names a subject in logs.
+/// A key that a controller can be requested to reconcile: an object key, or any other displayable
+/// key.
 pub trait Request: Key + Sync + fmt::Display {}
 
 impl<K: Key + Sync + fmt::Display> Request for K {}
 
-/// One run: why it is, and what the next one of the same key must be able to see.
+/// Context of one run: its causes, and the writes that the next run of the key has to see.
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct Run {
-    /// How often it has failed in a row before this one.
+    /// Number of consecutive failures before this run.
     pub attempts: u16,
-    /// Why it is.
+    /// Causes of the run.
     pub causes: Causes,
-    /// How urgent.
+    /// Priority of the work item.
     pub priority: Priority,
-    /// How long its key was ready.
+    /// Time that the key was ready before the run.
     pub waited: Duration,
     pub(crate) trace: Option<Traceparent>,
     stopping: CancellationToken,
-    held: WroteSoFar,
+    writes: RunWrites,
 }
 
-/// What a run says that it wrote, while it runs.
-pub(crate) type WroteSoFar = Arc<Mutex<Vec<Wait>>>;
+/// Writes that a run has reported so far.
+pub(crate) type RunWrites = Arc<Mutex<Vec<WriteWait>>>;
 
-/// A write that is to be read before the next run.
+/// A write that a cache has to reach before the next run.
 #[derive(Clone)]
-pub(crate) struct Wait {
+pub(crate) struct WriteWait {
     pub(crate) token: WriteToken,
-    /// Waits for so long until it can be read, and says whether it can.
-    pub(crate) shown: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
+    /// Waits up to a timeout until the cache has reached the write; returns whether it did.
+    pub(crate) wait: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
-impl Wait {
-    pub(crate) fn new(token: &WriteToken, informer: &impl Shows) -> Self {
+impl WriteWait {
+    pub(crate) fn new(token: &WriteToken, informer: &impl WriteTracker) -> Self {
         let (informer, of) = (informer.clone(), token.clone());
-        let shown = Arc::new(move |patience| -> BoxFuture<'static, bool> {
+        let wait = Arc::new(move |timeout| -> BoxFuture<'static, bool> {
             let (token, informer) = (of.clone(), informer.clone());
-            Box::pin(async move { informer.shows(&token, patience).await })
+            Box::pin(async move { informer.wait_for_write(&token, timeout).await })
         });
-        Self { token: token.clone(), shown }
+        Self { token: token.clone(), wait }
     }
 
-    /// Whether it can be read now, without waiting or asking anybody.
-    pub(crate) fn is_shown(&self) -> bool {
-        (self.shown)(Duration::MAX).now_or_never() == Some(true)
+    /// Returns whether the cache has reached the write already, without waiting or a request to the
+    /// source.
+    pub(crate) fn is_visible(&self) -> bool {
+        (self.wait)(Duration::MAX).now_or_never() == Some(true)
     }
 }
 
-/// What shows writes: an informer.
-pub trait Shows: Clone + Send + Sync + 'static {
-    /// Waits until it shows a write or is past it; whether it does in time.
-    fn shows(&self, token: &WriteToken, patience: Duration) -> impl Future<Output = bool> + Send;
+/// A cache that can be waited for until it has reached a write, such as an informer.
+pub trait WriteTracker: Clone + Send + Sync + 'static {
+    /// Waits until the cache has reached a write or passed it; returns `false` on a timeout.
+    fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> impl Future<Output = bool> + Send;
 }
 
 impl Run {
     pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
         let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
-        Self { attempts, causes, priority, waited, trace: None, stopping, held: Arc::default() }
+        Self { attempts, causes, priority, waited, trace: None, stopping, writes: Arc::default() }
     }
 
-    /// The next run of this key comes when the informer shows this write or is past it, or after
-    /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
-    pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
-        self.held.lock().push(Wait::new(token, informer));
+    /// Delays the next run of this key until the informer has reached this write or passed it, at
+    /// most [`Settings::cache_timeout`](crate::Settings::cache_timeout). The delay survives a
+    /// restart of the controller. Other keys are not delayed.
+    pub fn wrote(&self, token: &WriteToken, informer: &impl WriteTracker) {
+        self.writes.lock().push(WriteWait::new(token, informer));
     }
 
-    /// In which trace it is, and with which span: all that it writes says so, but for tasks that it spawns. Those are to be
-    /// [`traced`](machinery_objects::traced) with this.
+    /// Returns the trace context of this run. Writes within the run carry it; tasks that it spawns
+    /// need to be [`traced`](machinery_objects::traced) with it.
     #[must_use]
     pub const fn traceparent(&self) -> Option<Traceparent> {
         self.trace
     }
 
-    /// Cancelled when the controller stops: whoever waits for long should end with it.
+    /// Returns the token that is cancelled when the controller stops: long waits should end with
+    /// it.
     #[must_use]
     pub const fn stopping(&self) -> &CancellationToken {
         &self.stopping
     }
 
-    /// What is written by and by, also if the run is dropped.
-    pub(crate) fn wrote_so_far(&self) -> WroteSoFar {
-        self.held.clone()
+    /// Returns the shared list of reported writes, which outlives a dropped run.
+    pub(crate) fn writes(&self) -> RunWrites {
+        self.writes.clone()
     }
 
-    /// What was written, and is to be waited for.
-    pub(crate) fn held(&self) -> Vec<Wait> {
-        std::mem::take(&mut self.held.lock())
-    }
-}
-
-impl<T: Object> Shows for Informer<T> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.reached(token, patience).await.is_ok()
+    /// Takes the reported writes.
+    pub(crate) fn take_writes(&self) -> Vec<WriteWait> {
+        std::mem::take(&mut self.writes.lock())
     }
 }
 
-impl<F: Text, T: Object> Shows for KeyedInformers<F, T> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.reached(token, patience).await.is_ok()
+impl<T: Object> WriteTracker for Informer<T> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.reached(token, timeout).await.is_ok()
+    }
+}
+
+impl<F: Text, T: Object> WriteTracker for KeyedInformers<F, T> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.reached(token, timeout).await.is_ok()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Every interleaving of who waits for a name, who takes it and who gives it back, through the public API.
+//! Loom model of waiters, claims and releases of a name, through the public API.
 //!
 //! Three threads (main is one of them) at preemption bound 3. One claim each.
 #![cfg(machinery_loom)]
@@ -16,36 +16,36 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A name that somebody has, and who waits for it.
-struct Name {
+/// A taken name and its waiters.
+struct ModelName {
     name: ObjectKey,
     waiters: Waiters<u8>,
     is_taken: AtomicBool,
 }
 
-impl Name {
+impl ModelName {
     fn new(limit: usize) -> Arc<Self> {
         let name = "default/a".parse().expect("it is a key");
         Arc::new(Self { name, waiters: Waiters::new(limit), is_taken: AtomicBool::new(true) })
     }
 
-    /// As a claim does it: whether it is taken.
+    /// The reads of a claim; returns whether the name is taken.
     fn look(&self, who: u8) -> bool {
-        assert!(self.waiters.wait(&self.name, &who), "there is room");
+        assert!(self.waiters.enqueue(&self.name, &who), "there is room");
         self.is_taken.load(SeqCst)
     }
 
-    /// As a release does it, and whoever is told of it.
+    /// A release; returns the notified waiters.
     fn release(&self) -> Vec<u8> {
         self.is_taken.store(false, SeqCst);
-        self.waiters.freed(&self.name)
+        self.waiters.notify(&self.name)
     }
 }
 
 #[test]
-fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
+fn a_waiter_that_saw_a_taken_name_is_notified_of_its_release() {
     model(|| {
-        let name = Name::new(9);
+        let name = ModelName::new(9);
         let look = |who| {
             let name = name.clone();
             thread::spawn(move || name.look(who))
@@ -57,26 +57,26 @@ fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
             assert!(!saw || told.contains(&who), "{who} waits for ever");
         }
         assert!(
-            told.len() <= 2 && name.waiters.freed(&name.name).iter().all(|who| !told.contains(who)),
+            told.len() <= 2 && name.waiters.notify(&name.name).iter().all(|who| !told.contains(who)),
             "once"
         );
     });
 }
 
 #[test]
-fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
+fn a_claim_racing_a_release_leaves_no_waiter() {
     model(|| {
-        let name = Name::new(9);
+        let name = ModelName::new(9);
         name.look(1);
         let taking = {
             let name = name.clone();
-            thread::spawn(move || name.waiters.leave(&name.name, &1))
+            thread::spawn(move || name.waiters.remove(&name.name, &1))
         };
         let forgotten = {
             let name = name.clone();
             thread::spawn(move || {
                 name.look(2);
-                name.waiters.forget(&2);
+                name.waiters.remove_all(&2);
             })
         };
         name.release();
@@ -87,16 +87,16 @@ fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
 }
 
 #[test]
-fn of_two_who_come_for_the_last_place_one_gets_it() {
+fn the_last_wait_queue_position_is_given_once() {
     model(|| {
-        let name = Name::new(1);
+        let name = ModelName::new(1);
         let other = {
             let name = name.clone();
-            thread::spawn(move || name.waiters.wait(&name.name, &1))
+            thread::spawn(move || name.waiters.enqueue(&name.name, &1))
         };
-        let mine = name.waiters.wait(&name.name, &2);
+        let mine = name.waiters.enqueue(&name.name, &2);
         let theirs = other.join().expect("it does not panic");
         assert!(mine != theirs);
-        assert_eq!(name.waiters.freed(&name.name), [if mine { 2 } else { 1 }]);
+        assert_eq!(name.waiters.notify(&name.name), [if mine { 2 } else { 1 }]);
     });
 }

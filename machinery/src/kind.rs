@@ -1,15 +1,18 @@
-//! Kinds of structs.
+//! The macro that derives kinds from structs.
 
-/// Makes kinds of structs: what kube's `CustomResource` derives, with all that it stands on taken from this crate, so that a manifest names
-/// no other.
+/// Derives kinds from structs, like kube's `CustomResource`, with all dependencies taken from this
+/// crate, so that a manifest names no other.
 ///
-/// A struct with `#[kube(…)]` is the spec of a kind; structs and enums without are parts of one. Fields are in camel case, as
-/// Kubernetes has them.
+/// A struct with `#[kube(…)]` is the spec of a kind; other structs and enums are nested types.
+/// Fields are in camel case, as in Kubernetes.
 ///
 /// ```
 /// machinery::kinds! {
 ///     /// A host in a rack.
-///     #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+///     #[kube(
+///         group = "example.com", version = "v1", kind = "Host", namespaced,
+///         status = "HostStatus"
+///     )]
 ///     pub struct HostSpec {
 ///         pub rack: u32,
 ///         pub nics: Vec<Nic>,
@@ -31,8 +34,10 @@
 ///     }
 /// }
 ///
-/// let host = Host::new("db-0", HostSpec { rack: 17, nics: vec![Nic { mac_address: "02::1".into() }] });
-/// assert_eq!(machinery::serde_json::to_value(&host).unwrap()["spec"]["nics"][0]["macAddress"], "02::1");
+/// let nics = vec![Nic { mac_address: "02::1".into() }];
+/// let host = Host::new("db-0", HostSpec { rack: 17, nics });
+/// let json = machinery::serde_json::to_value(&host).unwrap();
+/// assert_eq!(json["spec"]["nics"][0]["macAddress"], "02::1");
 /// ```
 #[macro_export]
 macro_rules! kinds {

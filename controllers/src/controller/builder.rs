@@ -1,4 +1,4 @@
-//! What a controller is made of.
+//! The builder of controllers: sources, predicates, map functions and settings.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,19 +7,19 @@ use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue, entropy};
 
-use super::completing::Completing;
-use super::handle::{Controller, Find, Made, Reads};
+use super::completions::CompletionSource;
+use super::handle::{Controller, ControllerSpec, ParseKey, SubjectLookup};
 use super::settings::Settings;
-use super::source::{Listening, Source};
+use super::source::{EventSource, InformerSource};
 use crate::Request;
 
-/// Makes a [`Controller`]: what it listens to, and what it may take.
-#[must_use = "a builder makes nothing until it is told to build"]
+/// Builds a [`Controller`] from its sources and settings.
+#[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<K, S> {
     name: Arc<str>,
-    sources: Vec<Box<dyn Source<K>>>,
-    subject: Box<Find<K, S>>,
-    reads: Option<Reads<K>>,
+    sources: Vec<Box<dyn EventSource<K>>>,
+    subject: Box<SubjectLookup<K, S>>,
+    parse_key: Option<ParseKey<K>>,
     settings: Settings,
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
 }
@@ -30,7 +30,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             name: name.into(),
             sources: Vec::new(),
             subject: Box::new(subject),
-            reads: None,
+            parse_key: None,
             settings: Settings::default(),
             queue: Box::new(Config::default),
         }
@@ -38,26 +38,27 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<T: Object> Controller<ObjectKey, Arc<T>> {
-    /// A controller of the objects of an informer: each of them is reconciled when it is there and whenever it changes. Of one that is gone
-    /// nothing runs: what must be done then is for a finalizer.
+    /// Begins a controller of the objects of an informer: each object is reconciled initially and
+    /// after every change. Deleted objects are not reconciled; clean-up belongs into a finalizer.
     pub fn of(name: &str, objects: &Informer<T>) -> Builder<ObjectKey, Arc<T>> {
-        Self::of_some(name, objects, |_| true)
+        Self::of_filtered(name, objects, |_| true)
     }
 
-    /// The same, but events of these objects for which the function says no make no run: [`changed`] makes such functions. Where it panics
-    /// there is a run.
-    pub fn of_some(
+    /// Like [`of`](Self::of), with a predicate: events for which it returns `false` make no run.
+    /// [`changed`] creates such predicates. A panic of the predicate counts as `true`.
+    pub fn of_filtered(
         name: &str,
         objects: &Informer<T>,
-        is_news: impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static,
     ) -> Builder<ObjectKey, Arc<T>> {
         let of = objects.clone();
         let mut builder = Self::builder(name, move |key| of.get(key));
-        builder.reads = Some(|text| text.parse().ok());
+        builder.parse_key = Some(|text| text.parse().ok());
         builder.watching_keys(name, objects, move |key, event, keys| {
-            // Before it is asked: if it panics the key runs, better once too often.
+            // The key is pushed first: if the predicate panics, one run too many is the safe
+            // choice.
             keys.push(key.clone());
-            if !is_news(event) {
+            if !predicate(event) {
                 keys.pop();
             }
         })
@@ -65,54 +66,56 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
 }
 
 impl<K: Request> Controller<K, K> {
-    /// A controller of requests that are no objects: each key is a subject itself.
+    /// Begins a controller of requests without objects: each key is its own subject.
     pub fn of_requests(name: &str) -> Builder<K, K> {
         Self::builder(name, |key: &K| Some(key.clone()))
     }
 }
 
 impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
-    /// Listens to an informer too: an event of one of its objects is for these keys. The function sees what was and what is.
+    /// Adds an informer with a map function, which returns the keys to reconcile for an event of
+    /// another kind. The function sees the old and the new state.
     pub fn watching<T, W>(
         self,
         what: &str,
         objects: &Informer<T>,
-        whom: impl Fn(&Event<Arc<T>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<T>>) -> W + Send + Sync + 'static,
     ) -> Self
     where
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        self.watching_keys(what, objects, move |_, event, keys| keys.extend(whom(event)))
+        self.watching_keys(what, objects, move |_, event, keys| keys.extend(map_keys(event)))
     }
 
     fn watching_keys<T: Object>(
         mut self,
         what: &str,
         objects: &Informer<T>,
-        whom: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
+        map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = objects.clone();
         let of = objects.clone();
         let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
-        self.sources.push(Box::new(Listening {
+        self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
-            is_whole: Some(Arc::new(move || of.is_synced())),
+            has_synced: Some(Arc::new(move || of.is_synced())),
             tells_traces,
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
 
-    /// Listens to keyed informers: an event under one of their keys is for these. Where interests come and go there is no beginning that
-    /// ends, so no run waits for it: [`when_complete`](Self::when_complete) tells when all of a key is there.
+    /// Adds keyed informers with a map function over key and event. Keyed informers have no initial
+    /// list that ends, so no run waits for them; use [`when_complete`](Self::when_complete) to
+    /// learn that a key is complete.
     pub fn watching_keyed<F, T, W>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, T>,
-        whom: impl Fn(&F, &Event<Arc<T>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F, &Event<Arc<T>>) -> W + Send + Sync + 'static,
     ) -> Self
     where
         F: Text,
@@ -122,59 +125,61 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         let objects = objects.clone();
         let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
-        let whom = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
-            keys.extend(whom(key, event));
+        let map_keys = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
+            keys.extend(map_keys(key, event));
         };
-        self.sources.push(Box::new(Listening {
+        self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
-            is_whole: None,
+            has_synced: None,
             tells_traces,
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
 
-    /// Runs for these keys when all that is under a key of keyed informers can be read, also if that is nothing: whoever needs all of it
-    /// looks whether an interest [is synced](machinery_informers::Interest::is_synced), does nothing if not, and is called again by this.
+    /// Reconciles the mapped keys when all objects under a key of keyed informers are cached, also
+    /// when there are none. A reconciler that needs all of them returns early unless the interest
+    /// [is synced](machinery_informers::Interest::is_synced), and is called again by this source.
     pub fn when_complete<F, T, W>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, T>,
-        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F) -> W + Send + Sync + 'static,
     ) -> Self
     where
         F: Text,
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        let whom = move |key: &F, keys: &mut Vec<K>| keys.extend(whom(key));
-        self.sources.push(Box::new(Completing {
+        let map_keys = move |key: &F, keys: &mut Vec<K>| keys.extend(map_keys(key));
+        self.sources.push(Box::new(CompletionSource {
             name: what.into(),
             objects: objects.clone(),
-            whom: Arc::new(whom),
+            map_keys: Arc::new(map_keys),
         }));
         self
     }
 
-    /// May take as much, and as long.
+    /// Sets the limits and timeouts of the controller.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Makes its queue like this, each time it runs: back-off, priorities, tenants, debouncing.
+    /// Sets the configuration of the work queue, which is created at each start: back-off,
+    /// priorities, tenants, debouncing.
     pub fn queue(mut self, config: impl Fn() -> Config<K> + Send + Sync + 'static) -> Self {
         self.queue = Box::new(config);
         self
     }
 
-    /// Makes it. It does nothing until it [runs](Controller::run).
+    /// Builds the controller. It is inactive until [`run`](Controller::run).
     ///
     /// # Errors
-    /// A setting makes no sense.
+    /// A setting is invalid.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, reads, settings, queue } = self;
+        let Self { name, sources, subject, parse_key, settings, queue } = self;
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
@@ -183,12 +188,13 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         let config = queue();
         let seed = config.seed.unwrap_or_else(entropy);
         drop(Queue::manual(config)?);
-        Ok(Controller::new(Made { name, sources, subject, reads, settings, queue, seed }))
+        Ok(Controller::new(ControllerSpec { name, sources, subject, parse_key, settings, queue, seed }))
     }
 }
 
 impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
-    /// Listens to what the subjects own: an event of one of these objects is for those of this kind that look after it, or did.
+    /// Adds an informer of owned objects: their events reconcile the present and former controllers
+    /// of the given kind, by owner references.
     pub fn owning<T: Object>(self, what: &str, objects: &Informer<T>, owner: &Kind) -> Self {
         let owner = owner.clone();
         self.watching_keys(what, objects, move |key, event, keys| {
@@ -207,17 +213,18 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
     }
 }
 
-/// The owners of a kind that look after an object. A reference to a name that can be none is to nobody.
+/// Returns the controlling owners of a kind. References with an invalid name are skipped.
 fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey> {
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);
-    let looking_after =
+    let controllers =
         object.owners().into_iter().filter(|reference| reference.controller && reference.is_a(owner));
-    let keys = looking_after.map(|reference| ObjectKey::new(namespace, &reference.name));
+    let keys = controllers.map(|reference| ObjectKey::new(namespace, &reference.name));
     keys.filter_map(Result::<_, NameError>::ok).collect()
 }
 
-/// Whether something of an object is another than before: for updates that are of no interest otherwise. That it is to go, and who has work to do
-/// before it may, is always of interest: else nobody would take their finalizer away. So is that it is another one of its name.
+/// Returns a predicate: an update passes if the value of `what` differs between the old and the new
+/// object. Changes of UID, deletion timestamp and finalizers always pass, because other finalizers
+/// have to be observed; so do additions and deletions.
 pub fn changed<T: Object, V: PartialEq>(
     what: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static {

@@ -1,4 +1,4 @@
-//! The controller as its users have it.
+//! The controller handle.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,107 +10,108 @@ use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Config, Queue};
 use tokio::time::Instant;
 
-use super::held::Held;
-use super::left::{Ended, Left};
-use super::records::Records;
+use super::carry_over::{QueuedKey, ShutdownReport};
+use super::held_key::HeldKey;
+use super::records::RunHistory;
 use super::settings::Settings;
-use super::source::Source;
-use super::state::{Explained, Phase, Running, State, Tally};
+use super::source::EventSource;
+use super::state::{Explanation, Phase, RunCounters, Running, State};
 use super::traces;
 use crate::Request;
-use crate::reconcile::WroteSoFar;
+use crate::reconcile::RunWrites;
 
-/// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
+/// Runs a [`Reconcile`](crate::Reconcile) for each key that its sources request.
 ///
-/// Cheap to clone: whoever wants to know how it is has one too. It is made by [`Controller::of`], and runs as often as one likes, one
-/// run after another: each begins with everything that is there.
+/// Cheap to clone. Created by [`Controller::of`]; it can run repeatedly, once at a time, and each
+/// start reconciles all objects.
 pub struct Controller<K: Request, S>(pub(super) Arc<Inner<K, S>>);
 
-/// What it is made of.
-pub(super) struct Made<K, S> {
+/// The built configuration of a controller.
+pub(super) struct ControllerSpec<K, S> {
     pub(super) name: Arc<str>,
-    pub(super) sources: Vec<Box<dyn Source<K>>>,
-    pub(super) subject: Box<Find<K, S>>,
-    /// Which key has a text, if that can be read from it.
-    pub(super) reads: Option<Reads<K>>,
+    pub(super) sources: Vec<Box<dyn EventSource<K>>>,
+    pub(super) subject: Box<SubjectLookup<K, S>>,
+    /// Parses a key from its text, for diagnostics, where the key type supports it.
+    pub(super) parse_key: Option<ParseKey<K>>,
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     pub(super) seed: u64,
 }
 
-/// What a key is about, if it is there.
-pub(super) type Find<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
+/// Returns the subject of a key, if it exists.
+pub(super) type SubjectLookup<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
 
-/// Reads a key from its text.
-pub(super) type Reads<K> = fn(&str) -> Option<K>;
+/// Parses a key from its text.
+pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
 
 pub(super) struct Inner<K: Request, S> {
-    pub(super) made: Made<K, S>,
-    pub(super) tally: Arc<Tally>,
-    /// Of the spans of its runs.
+    pub(super) spec: ControllerSpec<K, S>,
+    pub(super) counters: Arc<RunCounters>,
+    /// Span ids of the runs.
     pub(super) ids: SpanIds,
-    pub(super) now: Mutex<Now<K>>,
-    pub(super) records: Mutex<Records<K>>,
-    /// Keys whose writes cannot be read yet, also where they could not when it stopped.
-    pub(super) held: Mutex<HashMap<K, Held, FixedState>>,
-    /// What was queued when it ended.
-    pub(super) left: Mutex<Vec<Left<K>>>,
-    /// What each worker does.
-    pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
+    pub(super) lifecycle: Mutex<Lifecycle<K>>,
+    pub(super) records: Mutex<RunHistory<K>>,
+    /// Keys with writes that the caches have not reached, kept across restarts.
+    pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
+    /// Keys that were queued at the last shutdown.
+    pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,
+    /// The active run of each worker.
+    pub(super) workers: Vec<Mutex<Option<ActiveRun<K>>>>,
 }
 
-/// How far it is.
-pub(super) struct Now<K: Request> {
-    /// It runs once at a time.
-    pub(super) runs: bool,
+/// Phase and queue of the present run.
+pub(super) struct Lifecycle<K: Request> {
+    /// A controller runs once at a time.
+    pub(super) is_running: bool,
     pub(super) phase: Phase,
-    /// While it runs.
+    /// The queue, while the controller runs.
     pub(super) queue: Option<Queue<K>>,
     pub(super) waits_for: Vec<Arc<str>>,
-    /// How its last run ended.
-    pub(super) ended: Option<Ended<K>>,
+    /// Report of the last shutdown.
+    pub(super) last_shutdown: Option<ShutdownReport<K>>,
 }
 
-pub(super) struct Busy<K> {
+pub(super) struct ActiveRun<K> {
     pub(super) key: K,
     pub(super) since: Instant,
     pub(super) causes: Causes,
     pub(super) attempts: u16,
-    /// What its run has said that it wrote.
-    pub(super) wrote: WroteSoFar,
+    /// Writes that the run has reported.
+    pub(super) writes: RunWrites,
     pub(super) is_stuck: bool,
 }
 
 impl<K: Request, S> Controller<K, S> {
-    pub(super) fn new(made: Made<K, S>) -> Self {
-        let workers = (0..made.settings.workers).map(|_| Mutex::new(None)).collect();
-        let records = Mutex::new(Records::new(made.settings.records, SEED));
+    pub(super) fn new(spec: ControllerSpec<K, S>) -> Self {
+        let workers = (0..spec.settings.workers).map(|_| Mutex::new(None)).collect();
+        let records = Mutex::new(RunHistory::new(spec.settings.records, SEED));
         let (phase, waits_for) = (Phase::Idle, Vec::new());
-        let now = Mutex::new(Now { runs: false, phase, queue: None, waits_for, ended: None });
+        let lifecycle =
+            Mutex::new(Lifecycle { is_running: false, phase, queue: None, waits_for, last_shutdown: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
-        let ids = SpanIds::seeded(traces::seed(made.seed, &made.name));
-        let (tally, left) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Inner { made, tally, ids, now, records, held, left, workers }))
+        let ids = SpanIds::seeded(traces::seed(spec.seed, &spec.name));
+        let (counters, carried_over) = (Arc::default(), Mutex::default());
+        Self(Arc::new(Inner { spec, counters, ids, lifecycle, records, held, carried_over, workers }))
     }
 
-    /// By what it is known in logs and metrics.
+    /// Returns the name in logs and metrics.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.made.name
+        &self.0.spec.name
     }
 
-    /// How it is.
+    /// Returns a snapshot of the state.
     #[must_use]
     pub fn state(&self) -> State<K> {
         let inner = &*self.0;
         let (phase, queue, waits_for) = {
-            let now = inner.now.lock();
+            let now = inner.lifecycle.lock();
             (now.phase, now.queue.clone(), now.waits_for.iter().map(ToString::to_string).collect())
         };
         let at = Instant::now();
         let busy = inner.workers.iter().filter_map(|worker| {
             let busy = worker.lock();
-            let Busy { key, since, is_stuck, .. } = busy.as_ref()?;
+            let ActiveRun { key, since, is_stuck, .. } = busy.as_ref()?;
             Some(Running {
                 key: key.clone(),
                 time: at.saturating_duration_since(*since),
@@ -121,16 +122,16 @@ impl<K: Request, S> Controller<K, S> {
             phase,
             waits_for,
             running: busy.collect(),
-            counts: inner.tally.counts(),
+            counts: inner.counters.counts(),
             queue: queue.map(|queue| queue.stats()),
         }
     }
 
-    /// What is known of a key: why it last ran, what came of it, what it waits for, when it runs next.
+    /// Explains a key: causes and outcome of its last run, pending writes, next run.
     #[must_use]
-    pub fn explain(&self, key: &K) -> Explained<K> {
+    pub fn explain(&self, key: &K) -> Explanation<K> {
         let inner = &*self.0;
-        let queue = inner.now.lock().queue.clone();
+        let queue = inner.lifecycle.lock().queue.clone();
         let last = inner.records.lock().get(key).cloned();
         let at = Instant::now();
         let running = inner.workers.iter().find_map(|worker| {
@@ -138,27 +139,29 @@ impl<K: Request, S> Controller<K, S> {
             busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
-        Explained { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
+        Explanation { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
     }
 
-    /// How its last run ended, also if that was an error or its future was dropped. `None` if none has.
+    /// Returns the report of the last shutdown, also after an error or a dropped future. `None`
+    /// before the first one.
     #[must_use]
-    pub fn ended(&self) -> Option<Ended<K>> {
-        self.0.now.lock().ended.clone()
+    pub fn last_shutdown(&self) -> Option<ShutdownReport<K>> {
+        self.0.lifecycle.lock().last_shutdown.clone()
     }
 
-    /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run. If
-    /// that ends before the key has run, it will when the controller runs again.
+    /// Requests a run of a key with a custom cause. Waits for queue capacity. Returns `false` if
+    /// the controller is not running. A key that is still queued at shutdown is requeued at the
+    /// next start.
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
-        let queue = self.0.now.lock().queue.clone();
+        let queue = self.0.lifecycle.lock().queue.clone();
         match queue {
-            Some(queue) => super::source::add(&queue, &self.0.tally, key, why).await,
+            Some(queue) => super::source::add(&queue, &self.0.counters, key, why).await,
             None => false,
         }
     }
 }
 
-/// The order of what is in there reaches nobody.
+/// Fixed: the iteration order of these maps is not observable.
 const SEED: u64 = 0x6d61_6368_696e_6572;
 
 impl<K: Request, S> Clone for Controller<K, S> {
@@ -169,6 +172,6 @@ impl<K: Request, S> Clone for Controller<K, S> {
 
 impl<K: Request, S> fmt::Debug for Controller<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Controller").field("name", &self.0.made.name).finish_non_exhaustive()
+        f.debug_struct("Controller").field("name", &self.0.spec.name).finish_non_exhaustive()
     }
 }

@@ -1,11 +1,11 @@
-//! The loop around a reconcile.
+//! The control loop: sources, work queue, workers and shutdown.
 
 mod builder;
-mod completing;
+mod carry_over;
+mod completions;
+mod diagnostics;
 mod handle;
-mod held;
-mod left;
-mod observed;
+mod held_key;
 mod outcome;
 mod records;
 mod run;
@@ -17,12 +17,12 @@ mod watchdog;
 mod worker;
 
 pub use builder::{Builder, changed};
-pub use handle::Controller;
-pub use left::Ended;
-pub use observed::Diagnosed;
+pub use carry_over::ShutdownReport;
+pub use diagnostics::ControllerDiagnostics;
 #[cfg(feature = "prometheus")]
-pub(crate) use observed::{Observed, Seen};
-pub use outcome::{Outcome, Record};
+pub(crate) use diagnostics::{ControllerSample, ObservedController};
+pub use handle::Controller;
+pub use outcome::{Outcome, RunRecord};
 pub use run::RunError;
 pub use settings::Settings;
-pub use state::{Counts, Explained, Holding, Phase, Running, State};
+pub use state::{Counts, Explanation, PendingWrites, Phase, Running, State};

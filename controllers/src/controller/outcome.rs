@@ -1,4 +1,4 @@
-//! What came of a run.
+//! Outcomes and records of runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -6,47 +6,47 @@ use std::time::Duration;
 use machinery_workqueue::{Causes, Next};
 use tokio::time::Instant;
 
-/// What came of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Outcome {
-    /// Nothing is to be done until something changes.
+    /// Done until the next event.
     Done,
-    /// It wants to run again after this time.
+    /// Requeue after this time.
     After(Duration),
-    /// The object is not there (any more), so nothing ran.
+    /// The object does not exist, so the reconciler was not called.
     Absent,
-    /// It returned this error.
+    /// The reconciler returned this error.
     Failed(Box<str>),
-    /// It panicked, and said this.
+    /// The reconciler panicked with this message.
     Panicked(Box<str>),
-    /// It took longer than it may.
+    /// The run exceeded its time limit.
     TimedOut,
-    /// The controller stopped, and did not wait for it any longer.
+    /// The run was dropped at shutdown, after the drain timeout.
     Dropped,
 }
 
-/// A run that is over.
+/// Record of a finished run.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Record {
-    /// When it began.
+pub struct RunRecord {
+    /// Start of the run.
     pub began: Instant,
-    /// How long it took.
+    /// Duration of the run.
     pub took: Duration,
-    /// How often it had failed in a row before.
+    /// Number of consecutive failures before the run.
     pub attempts: u16,
-    /// Why it ran.
+    /// Causes of the run.
     pub causes: Causes,
-    /// What came of it.
+    /// Outcome of the run.
     pub outcome: Outcome,
-    /// How often this key has run, as far as that is remembered.
+    /// Number of recorded runs of this key.
     pub runs: u64,
 }
 
 impl Outcome {
-    /// Errors are kept so long.
-    const LONGEST: usize = 1024;
+    /// Longer error texts are truncated.
+    const MAX_LENGTH: usize = 1024;
 
     pub(super) fn of(result: Result<Next, Box<str>>) -> Self {
         match result {
@@ -56,13 +56,13 @@ impl Outcome {
         }
     }
 
-    /// Whether it runs again after a back-off.
+    /// Returns whether the key is retried after a back-off.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Panicked(_) | Self::TimedOut | Self::Dropped)
     }
 
-    /// One word, for logs and metrics.
+    /// Returns a one-word name for logs and metrics.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Outcome {
 }
 
 fn short(error: Box<str>) -> Box<str> {
-    match error.char_indices().nth(Outcome::LONGEST) {
+    match error.char_indices().nth(Outcome::MAX_LENGTH) {
         None => error,
         Some((end, _)) => format!("{}…", &error[..end]).into(),
     }
@@ -88,12 +88,12 @@ impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Done => f.write_str("done"),
-            Self::After(delay) => write!(f, "again after {delay:?}"),
-            Self::Absent => f.write_str("it is not there"),
+            Self::After(delay) => write!(f, "requeue after {delay:?}"),
+            Self::Absent => f.write_str("the object does not exist"),
             Self::Failed(error) => f.write_str(error),
-            Self::Panicked(said) => write!(f, "panicked: {said}"),
-            Self::TimedOut => f.write_str("took longer than Settings::run_time, and was dropped"),
-            Self::Dropped => f.write_str("dropped, as the controller stopped"),
+            Self::Panicked(message) => write!(f, "panicked: {message}"),
+            Self::TimedOut => f.write_str("exceeded Settings::run_time, and was dropped"),
+            Self::Dropped => f.write_str("dropped at shutdown"),
         }
     }
 }
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn errors_are_kept_short() {
+    fn error_texts_are_truncated() {
         let Outcome::Failed(error) = Outcome::of(Err("é".repeat(5000).into())) else { panic!() };
-        assert_eq!(error.chars().count(), Outcome::LONGEST + 1);
+        assert_eq!(error.chars().count(), Outcome::MAX_LENGTH + 1);
         assert_eq!(Outcome::of(Err("no".into())), Outcome::Failed("no".into()));
     }
 }

@@ -1,4 +1,4 @@
-//! The last run of each key, of as many keys as there is room for.
+//! A bounded map of the last run of each key.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
@@ -6,33 +6,33 @@ use std::hash::Hash;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use super::Record;
+use super::RunRecord;
 
-/// The last run of each key. Who ran longest ago goes first.
-pub(super) struct Records<K> {
+/// The last run of each key; the least recently run key is evicted first.
+pub(super) struct RunHistory<K> {
     limit: usize,
-    of: HashMap<K, (u64, Record), FixedState>,
-    /// Who ran when, also of those that have run since.
+    of: HashMap<K, (u64, RunRecord), FixedState>,
+    /// Keys in the order of their runs, including outdated entries.
     order: VecDeque<(u64, K)>,
     next: u64,
 }
 
-impl<K: Eq + Hash + Clone> Records<K> {
+impl<K: Eq + Hash + Clone> RunHistory<K> {
     pub(super) fn new(limit: usize, seed: u64) -> Self {
         let of = HashMap::with_hasher(FixedState::with_seed(seed));
         Self { limit, of, order: VecDeque::new(), next: 0 }
     }
 
-    pub(super) fn get(&self, key: &K) -> Option<&Record> {
+    pub(super) fn get(&self, key: &K) -> Option<&RunRecord> {
         self.of.get(key).map(|(_, record)| record)
     }
 
-    /// All keys that have run, as far as is remembered.
+    /// Returns all recorded keys.
     pub(super) fn keys(&self) -> Vec<K> {
         self.of.keys().cloned().collect()
     }
 
-    pub(super) fn put(&mut self, key: &K, mut record: Record) {
+    pub(super) fn put(&mut self, key: &K, mut record: RunRecord) {
         if self.limit == 0 {
             return;
         }
@@ -69,14 +69,14 @@ mod tests {
     use std::time::Duration;
     use tokio::time::Instant;
 
-    fn record() -> Record {
+    fn record() -> RunRecord {
         let (began, took) = (Instant::now(), Duration::ZERO);
-        Record { began, took, attempts: 0, causes: Causes::default(), outcome: Outcome::Done, runs: 0 }
+        RunRecord { began, took, attempts: 0, causes: Causes::default(), outcome: Outcome::Done, runs: 0 }
     }
 
     #[test]
-    fn who_ran_longest_ago_goes_first() {
-        let mut records = Records::new(3, 7);
+    fn the_least_recently_run_key_is_evicted_first() {
+        let mut records = RunHistory::new(3, 7);
         for key in [1, 2, 3, 1, 4] {
             records.put(&key, record());
         }
@@ -88,8 +88,8 @@ mod tests {
     }
 
     #[test]
-    fn one_that_runs_again_and_again_takes_the_room_of_one() {
-        let mut records = Records::new(4, 7);
+    fn repeated_runs_of_a_key_occupy_one_entry() {
+        let mut records = RunHistory::new(4, 7);
         records.put(&0, record());
         for _ in 0..1000 {
             records.put(&1, record());

@@ -1,4 +1,4 @@
-//! A controller at work: sources first, then workers, then the end of both.
+//! A running controller: sources, then workers, then shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,196 +12,199 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::carry_over::ShutdownReport;
 use super::handle::{Controller, Inner};
-use super::left::Ended;
 use super::source::Feed;
 use super::state::Phase;
 use super::traces::Traces;
 use super::{watchdog, worker};
 use crate::{Reconcile, Request};
 
-/// Why a controller ended before it was told to.
+/// Error of a controller's run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// It runs already.
-    #[error("the controller runs already: wait until that run has ended, or make another one")]
+    /// The controller is running already.
+    #[error("the controller is running already: wait until it has stopped, or build another one")]
     Runs,
-    /// Its queue cannot be made.
-    #[error("the controller's queue cannot be made")]
+    /// The queue cannot be created.
+    #[error("the controller's queue cannot be created")]
     Queue(#[from] ConfigError),
-    /// Not all that there is was told in time.
+    /// A source did not sync in time.
     #[error(
-        "{source_name} was not there after {after:?}: look at its informer's state, and whether that runs; or raise Settings::sync_time"
+        "{source_name} did not sync within {after:?}: check that its informer runs, and its state; or raise Settings::sync_time"
     )]
     NotSynced {
-        /// Which source.
+        /// Name of the source.
         source_name: String,
         /// [`Settings::sync_time`](crate::Settings::sync_time).
         after: Duration,
     },
-    /// What it listens to has stopped.
-    #[error(
-        "{source_name} tells nothing any more, as its informer has stopped: let informers stop after the controllers"
-    )]
+    /// The informer of a source has stopped.
+    #[error("the informer of {source_name} has stopped: stop informers after the controllers")]
     SourceEnded {
-        /// Which source.
+        /// Name of the source.
         source_name: String,
     },
 }
 
-/// What all tasks of a run share.
-pub(super) struct Shared<K: Request, S, R> {
+/// State shared by all tasks of a running controller.
+pub(super) struct RunContext<K: Request, S, R> {
     pub(super) inner: Arc<Inner<K, S>>,
     pub(super) reconcile: R,
     pub(super) queue: Queue<K>,
     pub(super) traces: Arc<Traces<K>>,
-    /// Nothing new is begun.
+    /// Cancelled at shutdown: no new run starts.
     pub(super) stopping: CancellationToken,
-    /// What runs are told of that.
-    pub(super) told: CancellationToken,
-    /// For those who wait until writes can be read.
+    /// The token that runs receive; a child of `stopping`.
+    pub(super) run_stopping: CancellationToken,
+    /// Tracks the tasks that wait for caches.
     pub(super) tasks: TaskTracker,
-    /// It runs until the last of its workers is gone.
-    _running: Running<K, S>,
+    /// Releases the controller when its last worker has ended.
+    _running: RunGuard<K, S>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
-    /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
-    /// has, or after [`Settings::drain`](crate::Settings::drain); one that does not await is waited for until it returns. What is queued then is
-    /// [named](Ended::left), and queued again when it runs the next time, with everything that is there then.
+    /// Reconciles until the token is cancelled. The first run starts when all sources have synced.
+    /// Shutdown drains active runs for at most [`Settings::drain`](crate::Settings::drain); a run
+    /// that blocks its thread is waited for beyond that. Queued keys are
+    /// [reported](ShutdownReport::queued) and requeued at the next start, together with all objects
+    /// of that time.
     ///
-    /// Dropping the future drops what is under way. It can run again when that is gone: at once, unless a run is in the middle of what does not
-    /// await.
+    /// Dropping the future drops the active runs. The controller can run again once they have
+    /// ended: at once, unless one of them blocks its thread.
     ///
     /// # Errors
-    /// It runs already, its sources do not come, or have ended.
+    /// The controller is running already, or a source did not sync or has stopped.
     pub async fn run(
         &self,
         reconcile: impl Reconcile<S>,
         stopping: CancellationToken,
-    ) -> Result<Ended<K>, RunError> {
+    ) -> Result<ShutdownReport<K>, RunError> {
         let inner = &self.0;
         if stopping.is_cancelled() {
-            return Ok(Ended::before_it_began());
+            return Ok(ShutdownReport::not_started());
         }
-        let running = Running::begin(inner)?;
-        let queue = Queue::new((inner.made.queue)())?;
+        let running = RunGuard::acquire(inner)?;
+        let queue = Queue::new((inner.spec.queue)())?;
         inner.held.lock().retain(|_, held| !held.is_over(Instant::now()));
         let stop = stopping.child_token();
         let _ends = stop.clone().drop_guard();
         let tasks = TaskTracker::new();
-        inner.take_up(&queue);
+        inner.restore_queued(&queue);
         inner.enter(Phase::Syncing, Some(queue.clone()));
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RunContext {
             inner: inner.clone(),
             reconcile,
             queue,
-            traces: Arc::new(Traces::new(inner.made.seed)),
+            traces: Arc::new(Traces::new(inner.spec.seed)),
             stopping: stop.clone(),
-            told: stop.child_token(),
+            run_stopping: stop.child_token(),
             tasks: tasks.clone(),
             _running: running,
         });
         let mut dropped = Vec::new();
-        let ran = work(&shared, &mut dropped).await;
+        let ran = run_until_stopped(&shared, &mut dropped).await;
         stop.cancel();
         shared.queue.close();
         tasks.close();
         tasks.wait().await;
-        inner.leave(dropped);
-        ran.map(|()| self.ended().unwrap_or_else(Ended::before_it_began))
+        inner.carry_over(dropped);
+        ran.map(|()| self.last_shutdown().unwrap_or_else(ShutdownReport::not_started))
     }
 }
 
-/// From the beginning of the sources to the end of the last run.
-async fn work<K, S, R>(shared: &Arc<Shared<K, S, R>>, dropped: &mut Vec<K>) -> Result<(), RunError>
+/// Runs from the start of the sources to the end of the last worker.
+async fn run_until_stopped<K, S, R>(
+    shared: &Arc<RunContext<K, S, R>>,
+    dropped: &mut Vec<K>,
+) -> Result<(), RunError>
 where
     K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
-    let Shared { inner, queue, traces, stopping, tasks, .. } = &**shared;
-    let sources = match begin(inner, queue, traces, stopping, tasks) {
+    let RunContext { inner, queue, traces, stopping, tasks, .. } = &**shared;
+    let sources = match start_sources(inner, queue, traces, stopping, tasks) {
         Err(_) if stopping.is_cancelled() => return Ok(()),
         sources => sources?,
     };
-    if !synced(inner, &sources, stopping).await? {
+    if !wait_for_sync(inner, &sources, stopping).await? {
         return Ok(());
     }
     inner.enter(Phase::Working, Some(queue.clone()));
-    tracing::info!(controller = %inner.made.name, workers = inner.made.settings.workers, "the controller works");
+    tracing::info!(controller = %inner.spec.name, workers = inner.spec.settings.workers, "the controller has started");
     tasks.spawn(watchdog::watch(inner.clone(), stopping.clone()));
-    let workers = worker::begin(shared);
+    let workers = worker::spawn_workers(shared);
     let ended = tokio::select! {
         biased;
         () = stopping.cancelled() => None,
-        name = first_end(&sources) => Some(name),
+        name = first_source_end(&sources) => Some(name),
     };
-    // Informers that stop with it may be faster.
-    let was_told = stopping.is_cancelled();
+    // Informers that stop together with the controller may be faster.
+    let stop_requested = stopping.is_cancelled();
     inner.enter(Phase::Draining, Some(queue.clone()));
     stopping.cancel();
     queue.close();
-    *dropped = worker::end(shared, workers).await;
+    *dropped = worker::drain_workers(shared, workers).await;
     match ended {
-        Some(source_name) if !was_told => Err(RunError::SourceEnded { source_name }),
+        Some(source_name) if !stop_requested => Err(RunError::SourceEnded { source_name }),
         _ => Ok(()),
     }
 }
 
-/// A source that was begun.
-struct Begun {
+/// A started source.
+struct StartedSource {
     name: Arc<str>,
-    begun: Arc<SetOnce<()>>,
+    synced: Arc<SetOnce<()>>,
     ended: CancellationToken,
 }
 
-fn begin<K: Request, S>(
+fn start_sources<K: Request, S>(
     inner: &Inner<K, S>,
     queue: &Queue<K>,
     traces: &Arc<Traces<K>>,
     stop: &CancellationToken,
     tasks: &TaskTracker,
-) -> Result<Vec<Begun>, RunError> {
+) -> Result<Vec<StartedSource>, RunError> {
     let mut all = Vec::new();
-    for source in &inner.made.sources {
-        let (name, begun) = (source.name().clone(), Arc::new(SetOnce::new()));
+    for source in &inner.spec.sources {
+        let (name, synced) = (source.name().clone(), Arc::new(SetOnce::new()));
         let feed = Feed {
             name: name.clone(),
             queue: queue.clone(),
-            tally: inner.tally.clone(),
+            counters: inner.counters.clone(),
             traces: traces.clone(),
-            begun: begun.clone(),
+            synced: synced.clone(),
         };
         let feeding =
-            source.begin(feed).map_err(|_| RunError::SourceEnded { source_name: name.to_string() })?;
+            source.start(feed).map_err(|_| RunError::SourceEnded { source_name: name.to_string() })?;
         let ended = CancellationToken::new();
         let (stop, over) = (stop.clone(), ended.clone().drop_guard());
         tasks.spawn(async move {
             stop.run_until_cancelled(feeding).await;
             drop(over);
         });
-        all.push(Begun { name, begun, ended });
+        all.push(StartedSource { name, synced, ended });
     }
     Ok(all)
 }
 
-/// Whether all of them have begun: not if it was told to stop meanwhile.
-async fn synced<K: Request, S>(
+/// Waits until all sources have synced; returns `false` when the controller is cancelled.
+async fn wait_for_sync<K: Request, S>(
     inner: &Inner<K, S>,
-    sources: &[Begun],
+    sources: &[StartedSource],
     stop: &CancellationToken,
 ) -> Result<bool, RunError> {
-    let after = inner.made.settings.sync_time;
+    let after = inner.spec.settings.sync_time;
     let until = Instant::now().checked_add(after);
-    for (at, Begun { name, begun, ended }) in sources.iter().enumerate() {
-        inner.now.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
+    for (at, StartedSource { name, synced, ended }) in sources.iter().enumerate() {
+        inner.lifecycle.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
         let waited = async {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => Ok(false),
-                _ = begun.wait() => Ok(true),
+                _ = synced.wait() => Ok(true),
                 () = ended.cancelled() => Err(RunError::SourceEnded { source_name: name.to_string() }),
             }
         };
@@ -217,12 +220,12 @@ async fn synced<K: Request, S>(
             Err(_) => return Err(RunError::NotSynced { source_name: name.to_string(), after }),
         }
     }
-    inner.now.lock().waits_for.clear();
+    inner.lifecycle.lock().waits_for.clear();
     Ok(true)
 }
 
-/// The first source that tells nothing any more.
-async fn first_end(sources: &[Begun]) -> String {
+/// Returns the name of the first source that stops.
+async fn first_source_end(sources: &[StartedSource]) -> String {
     let mut ends: FuturesUnordered<_> = sources
         .iter()
         .map(|source| async {
@@ -236,22 +239,23 @@ async fn first_end(sources: &[Begun]) -> String {
     }
 }
 
-/// It runs once at a time.
-struct Running<K: Request, S>(Arc<Inner<K, S>>);
+/// Ensures that the controller runs once at a time.
+struct RunGuard<K: Request, S>(Arc<Inner<K, S>>);
 
-impl<K: Request, S> Running<K, S> {
-    fn begin(inner: &Arc<Inner<K, S>>) -> Result<Self, RunError> {
-        let ran = std::mem::replace(&mut inner.now.lock().runs, true);
+impl<K: Request, S> RunGuard<K, S> {
+    fn acquire(inner: &Arc<Inner<K, S>>) -> Result<Self, RunError> {
+        let ran = std::mem::replace(&mut inner.lifecycle.lock().is_running, true);
         if ran { Err(RunError::Runs) } else { Ok(Self(inner.clone())) }
     }
 }
 
-impl<K: Request, S> Drop for Running<K, S> {
+impl<K: Request, S> Drop for RunGuard<K, S> {
     fn drop(&mut self) {
-        // Where the future was dropped, that is all that is known of what was under way. How keys are cloned is the user's.
-        let left = contained(|| self.0.leave(self.0.drop_all()));
-        if let Err(panic) = left {
-            tracing::error!(controller = %self.0.made.name, %panic, "what was queued is forgotten");
+        // After a dropped future this is the only trace of the active runs. Cloning a key is user
+        // code and may panic.
+        let stored = contained(|| self.0.carry_over(self.0.abandon_active_runs()));
+        if let Err(panic) = stored {
+            tracing::error!(controller = %self.0.spec.name, %panic, "the queued keys are lost");
         }
         self.0.enter(Phase::Idle, None);
     }
@@ -259,12 +263,12 @@ impl<K: Request, S> Drop for Running<K, S> {
 
 impl<K: Request, S> Inner<K, S> {
     fn enter(&self, phase: Phase, queue: Option<Queue<K>>) {
-        let mut now = self.now.lock();
+        let mut now = self.lifecycle.lock();
         now.phase = phase;
         let before = std::mem::replace(&mut now.queue, queue);
         if phase == Phase::Idle {
             now.waits_for.clear();
-            now.runs = false;
+            now.is_running = false;
         }
         drop(now);
         drop(before);

@@ -1,23 +1,24 @@
-//! What can be said of a controller in numbers.
+//! Limits and timeouts of a controller.
 
 use std::time::Duration;
 
-/// What can be said of a controller in numbers. Each has a default that most can live with.
+/// Limits and timeouts of a controller. The defaults suit most controllers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// How many runs there may be at once, each of another key. Default: 8.
+    /// Number of workers, and so of concurrent runs. Default: 8.
     pub workers: usize,
-    /// How long all that is there may take to be in the queue, before it is an error. Default: 2 min.
+    /// Timeout for the initial sync of all sources. Default: 2 min.
     pub sync_time: Duration,
-    /// How long a run may take, before it is dropped and counts as failed. Default: 5 min.
+    /// Time limit of a run; a longer one is dropped and counts as failed. Default: 5 min.
     pub run_time: Duration,
-    /// After how long a run is reported as stuck, whatever it does. Default: 1 min.
+    /// Duration after which an active run is reported as stuck. Default: 1 min.
     pub stuck_after: Duration,
-    /// How long a key is held until the informers show what its run wrote. Default: 10 s.
-    pub patience: Duration,
-    /// How long runs that are under way may go on when the controller stops. Default: 30 s.
+    /// Time that a key is held until the informers have reached the writes of its run. Default: 10
+    /// s.
+    pub cache_timeout: Duration,
+    /// Drain timeout: time for active runs to finish at shutdown. Default: 30 s.
     pub drain: Duration,
-    /// Of how many keys it is known what came of the last run. Default: 65 536.
+    /// Number of keys with a record of their last run. Default: 65 536.
     pub records: usize,
 }
 
@@ -28,7 +29,7 @@ impl Default for Settings {
             sync_time: Duration::from_secs(120),
             run_time: Duration::from_secs(300),
             stuck_after: Duration::from_secs(60),
-            patience: Duration::from_secs(10),
+            cache_timeout: Duration::from_secs(10),
             drain: Duration::from_secs(30),
             records: 1 << 16,
         }

@@ -1,4 +1,4 @@
-//! Where requests come from.
+//! Event sources: informers with their map functions.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -12,48 +12,48 @@ use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
 
-use super::state::Tally;
-use super::traces::{Change, Traces};
+use super::state::RunCounters;
+use super::traces::{TracedChange, Traces};
 use crate::Request;
-use crate::why::Names;
+use crate::causes::CauseNames;
 
-/// Tells of requests until what it listens to has ended.
-pub(super) trait Source<K: Request>: Send + Sync {
-    /// By what its users know it.
+/// Puts keys into the queue until its informer stops.
+pub(super) trait EventSource<K: Request>: Send + Sync {
+    /// Name of the source, in errors and causes.
     fn name(&self) -> &Arc<str>;
 
-    /// Begins: the requests go into the feed, from that of everything that is there on.
-    fn begin(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
+    /// Starts the source: its keys go into the feed, beginning with those of the initial list.
+    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
 }
 
-/// Where a source puts requests.
+/// The queue side of a source.
 pub(super) struct Feed<K: Request> {
     pub(super) name: Arc<str>,
     pub(super) queue: Queue<K>,
-    pub(super) tally: Arc<Tally>,
+    pub(super) counters: Arc<RunCounters>,
     pub(super) traces: Arc<Traces<K>>,
-    /// What was there at the beginning is in the queue.
-    pub(super) begun: Arc<SetOnce<()>>,
+    /// Set when the keys of the initial list are in the queue.
+    pub(super) synced: Arc<SetOnce<()>>,
 }
 
-/// An informer as a source: how to listen to it, whether all that was there can be read, and whom an event is for.
-pub(super) struct Listening<L, W> {
+/// An informer as a source: subscription, sync check and map function.
+pub(super) struct InformerSource<L, W> {
     pub(super) name: Arc<str>,
     pub(super) listen: L,
-    /// None where there is no beginning that ends.
-    pub(super) is_whole: Option<IsWhole>,
-    /// Objects say the trace of their last change, and no older one.
+    /// `None` for keyed informers, which have no initial list that ends.
+    pub(super) has_synced: Option<InitialSyncCheck>,
+    /// The source records the trace of an object's last change in the object, and no older one.
     pub(super) tells_traces: bool,
-    pub(super) whom: Arc<W>,
+    pub(super) map_keys: Arc<W>,
 }
 
-/// Whether a cache has all that was there at the beginning.
-pub(super) type IsWhole = Arc<dyn Fn() -> bool + Send + Sync>;
+/// Returns whether a cache has its initial list.
+pub(super) type InitialSyncCheck = Arc<dyn Fn() -> bool + Send + Sync>;
 
-/// So long until room in the queue is looked for again.
-const FULL: Duration = Duration::from_millis(10);
+/// Delay before another attempt to add to a full queue.
+const FULL_QUEUE_RETRY: Duration = Duration::from_millis(10);
 
-impl<K, N, T, L, W> Source<K> for Listening<L, W>
+impl<K, N, T, L, W> EventSource<K> for InformerSource<L, W>
 where
     K: Request,
     N: Hash + Eq + Clone + Send + Sync + 'static,
@@ -65,110 +65,120 @@ where
         &self.name
     }
 
-    fn begin(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
+    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
         let events = (self.listen)()?;
-        let (whom, is_whole) = (self.whom.clone(), self.is_whole.clone());
-        let is_whole = is_whole.unwrap_or_else(|| {
-            let _ = feed.begun.set(());
+        let (map_keys, has_synced) = (self.map_keys.clone(), self.has_synced.clone());
+        let has_synced = has_synced.unwrap_or_else(|| {
+            let _ = feed.synced.set(());
             Arc::new(|| true)
         });
         let tells_traces = self.tells_traces;
         Ok(Box::pin(async move {
-            listen(events, feed, is_whole, tells_traces, move |name, event, keys| whom(name, event, keys))
-                .await;
+            forward_events(events, feed, has_synced, tells_traces, move |name, event, keys| {
+                map_keys(name, event, keys)
+            })
+            .await;
         }))
     }
 }
 
-async fn listen<K, N, T>(
+async fn forward_events<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
-    is_whole: IsWhole,
+    has_synced: InitialSyncCheck,
     tells_traces: bool,
-    whom: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
+    map_keys: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
     N: Hash + Eq + Clone + Send + Sync + 'static,
     T: Object,
 {
-    let (names, mut keys) = (Names::of(&feed.name), Vec::new());
+    let (names, mut keys) = (CauseNames::of(&feed.name), Vec::new());
     while let Some(told) = events.next().await {
         match told {
             Told::Event(name, event) => {
-                if let Err(panic) = contained(|| whom(&name, &event, &mut keys)) {
+                if let Err(panic) = contained(|| map_keys(&name, &event, &mut keys)) {
                     feed.panicked(&panic);
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
-                // The version and the trace are for the object to say, and that is the user's code.
+                // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
-                let change = contained(|| Change::of(&event, tells_traces)).ok().flatten();
+                let change = contained(|| TracedChange::of(&event, tells_traces)).ok().flatten();
                 for key in keys.drain(..) {
                     if let Some(change) = change {
                         feed.note(&key, change);
                     }
-                    if !feed.put(key, add, &*is_whole).await {
+                    if !feed.put(key, add, &*has_synced).await {
                         return;
                     }
                 }
             }
-            Told::Mark(Mark::Synced) => drop(feed.begun.set(())),
+            Told::Mark(Mark::Synced) => drop(feed.synced.set(())),
             Told::Mark(_) => {}
         }
     }
 }
 
 impl<K: Request> Feed<K> {
-    /// Before the key is in the queue: whoever runs it by then sees the change already.
-    fn note(&self, key: &K, change: Change) {
+    /// Records the trace before the key is queued, as a worker may take the key at once.
+    fn note(&self, key: &K, change: TracedChange) {
         if !contained(|| self.traces.note(key, change)).unwrap_or(true) {
-            self.tally.untraced();
+            self.counters.untraced();
         }
     }
 
-    /// Keys that the function gave before are put all the same.
+    /// Reports a panic of the map function. Keys that it pushed before are added nevertheless.
     pub(super) fn panicked(&self, panic: &Panic) {
-        tracing::error!(source = %self.name, %panic, "a function of the controller panics on an event");
-        self.tally.source_panics();
+        tracing::error!(source = %self.name, %panic, "a map function or predicate panicked on an event");
+        self.counters.source_panics();
     }
 
-    /// A beginning for which there is no room ends when all of it can be read: the rest waits for workers, as all that comes later does.
-    pub(super) async fn put(&self, key: K, add: Add, is_whole: &(dyn Fn() -> bool + Send + Sync)) -> bool {
+    /// Adds a key. If the queue is full during the initial list, the source counts as synced once
+    /// its cache is complete; the remaining keys are added as workers free capacity.
+    pub(super) async fn put(&self, key: K, add: Add, has_synced: &(dyn Fn() -> bool + Send + Sync)) -> bool {
         let full = || {
-            if is_whole() {
-                let _ = self.begun.set(());
+            if has_synced() {
+                let _ = self.synced.set(());
             }
         };
-        put(&self.queue, &self.tally, key, add, full).await
+        put(&self.queue, &self.counters, key, add, full).await
     }
 }
 
-/// Adds a key at the request of whoever has a reason.
+/// Adds a key with a custom cause.
 pub(super) async fn add<K: Request>(
     queue: &Queue<K>,
-    tally: &Tally,
+    counters: &RunCounters,
     key: K,
     why: &'static &'static str,
 ) -> bool {
-    put(queue, tally, key, Add::new().cause(Cause::new(why, 0)), || ()).await
+    put(queue, counters, key, Add::new().cause(Cause::new(why, 0)), || ()).await
 }
 
-/// Waits where there is no room: what a source listens to keeps the latest of each object meanwhile. Whether it is to go on.
-async fn put<K: Request>(queue: &Queue<K>, tally: &Tally, mut key: K, add: Add, full: impl Fn()) -> bool {
+/// Adds a key, waiting while the queue is full; meanwhile the informer coalesces events. Returns
+/// `false` when the queue is closed.
+async fn put<K: Request>(
+    queue: &Queue<K>,
+    counters: &RunCounters,
+    mut key: K,
+    add: Add,
+    full: impl Fn(),
+) -> bool {
     loop {
-        // Whose key it is may be asked of a function of the user's.
+        // The tenant function of the queue is user code and may panic.
         let Ok(added) = contained(|| queue.add_with(key, add)) else {
-            tally.source_panics();
+            counters.source_panics();
             return true;
         };
         match added {
             Ok(_) => return true,
             Err(AddError::Full { key: back, .. }) => {
-                tally.waited_for_room();
+                counters.queue_full_waits();
                 full();
                 key = back;
-                sleep(FULL).await;
+                sleep(FULL_QUEUE_RETRY).await;
             }
             Err(_) => return false,
         }

@@ -1,4 +1,4 @@
-//! How a controller is.
+//! State and counters of a controller.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -6,135 +6,135 @@ use std::time::Duration;
 use machinery_objects::WriteToken;
 use machinery_workqueue::{Seen, Stats};
 
-use super::{Outcome, Record};
+use super::{Outcome, RunRecord};
 
-/// How a controller is, as of a moment.
+/// Snapshot of the state of a controller.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct State<K> {
-    /// How far it is.
+    /// Phase of the controller.
     pub phase: Phase,
-    /// Sources of which not everything that was there is in the queue yet.
+    /// Sources that have not synced yet.
     pub waits_for: Vec<String>,
-    /// Runs that are under way.
+    /// Active runs.
     pub running: Vec<Running<K>>,
-    /// What it has done since it was made.
+    /// Counts since the controller was built.
     pub counts: Counts,
-    /// Its queue's numbers, while it runs.
+    /// Statistics of the queue, while the controller runs.
     pub queue: Option<Stats>,
 }
 
-/// How far a controller is.
+/// Phase of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Phase {
-    /// It does not run.
+    /// Not running.
     #[default]
     Idle,
-    /// It waits until all that is there is in the queue.
+    /// Waiting for the initial sync of its sources.
     Syncing,
-    /// It works.
+    /// Reconciling.
     Working,
-    /// It takes nothing new, and lets what is under way end.
+    /// Shutting down: no new runs, active runs drain.
     Draining,
 }
 
-/// A run that is under way.
+/// An active run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Running<K> {
-    /// Of what.
+    /// Its key.
     pub key: K,
-    /// For how long.
+    /// Time since its start.
     pub time: Duration,
-    /// Whether that has been reported as too long.
+    /// Whether it was reported as stuck.
     pub is_stuck: bool,
 }
 
-/// What a controller has done.
+/// Counts of a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Runs that ended, and how.
+    /// Runs that returned `Done`.
     pub done: u64,
-    /// Runs that wanted to come again.
+    /// Runs that requested a requeue after a delay.
     pub after: u64,
-    /// Keys of which there was no object.
+    /// Keys without an object.
     pub absent: u64,
     /// Runs that returned an error.
     pub failed: u64,
     /// Runs that panicked.
     pub panicked: u64,
-    /// Runs that took too long.
+    /// Runs that exceeded their time limit.
     pub timed_out: u64,
-    /// Runs that were dropped when it stopped.
+    /// Runs dropped at shutdown.
     pub dropped: u64,
-    /// Runs that were reported as stuck.
+    /// Runs reported as stuck.
     pub stuck: u64,
-    /// Keys that were let go before the informers showed what was written.
-    pub impatient: u64,
-    /// Events on which a function of a source panicked.
+    /// Held keys that were released before the informers had reached their writes.
+    pub cache_timeouts: u64,
+    /// Panics of map functions and other user code in sources.
     pub source_panics: u64,
-    /// How often a source waited for room in the queue.
-    pub waited_for_room: u64,
-    /// Changes whose trace no run goes on with: too many keys wait with one.
+    /// Attempts to add a key to a full queue.
+    pub queue_full_waits: u64,
+    /// Changes without a recorded trace, because too many keys have one pending.
     pub untraced: u64,
 }
 
-/// What is known of one key.
+/// Explanation of one key.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Explained<K> {
-    /// Its last run, unless that is forgotten.
-    pub last: Option<Record>,
-    /// Where it is in the queue, if it is.
+pub struct Explanation<K> {
+    /// Its last run, if recorded.
+    pub last: Option<RunRecord>,
+    /// Its state in the queue, if queued.
     pub queued: Option<Seen<K>>,
-    /// Since when its run is under way.
+    /// Duration of its active run.
     pub running: Option<Duration>,
-    /// What must be read before it runs again.
-    pub held: Option<Holding>,
+    /// Writes that hold the key.
+    pub held: Option<PendingWrites>,
 }
 
-/// A key that waits until what its last run [wrote](crate::Run::wrote) can be read.
+/// Pending [writes](crate::Run::wrote) of a held key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Holding {
-    /// For how long.
+pub struct PendingWrites {
+    /// Time since the key is held.
     pub time: Duration,
-    /// What was written.
+    /// Tokens of the writes.
     pub writes: Vec<WriteToken>,
 }
 
-/// The counts where they are made.
+/// Atomic counters behind [`Counts`].
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct RunCounters {
     outcomes: [AtomicU64; 7],
     stuck: AtomicU64,
-    impatient: AtomicU64,
+    cache_timeouts: AtomicU64,
     source_panics: AtomicU64,
-    waited_for_room: AtomicU64,
+    queue_full_waits: AtomicU64,
     untraced: AtomicU64,
 }
 
-impl Tally {
-    pub(super) fn ended(&self, outcome: &Outcome) {
-        self.outcomes[place(outcome)].fetch_add(1, Relaxed);
+impl RunCounters {
+    pub(super) fn finished(&self, outcome: &Outcome) {
+        self.outcomes[outcome_index(outcome)].fetch_add(1, Relaxed);
     }
 
     pub(super) fn stuck(&self) {
         self.stuck.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn impatient(&self) {
-        self.impatient.fetch_add(1, Relaxed);
+    pub(super) fn cache_timeouts(&self) {
+        self.cache_timeouts.fetch_add(1, Relaxed);
     }
 
     pub(super) fn source_panics(&self) {
         self.source_panics.fetch_add(1, Relaxed);
     }
 
-    pub(super) fn waited_for_room(&self) {
-        self.waited_for_room.fetch_add(1, Relaxed);
+    pub(super) fn queue_full_waits(&self) {
+        self.queue_full_waits.fetch_add(1, Relaxed);
     }
 
     pub(super) fn untraced(&self) {
@@ -153,15 +153,15 @@ impl Tally {
             timed_out,
             dropped,
             stuck: self.stuck.load(Relaxed),
-            impatient: self.impatient.load(Relaxed),
+            cache_timeouts: self.cache_timeouts.load(Relaxed),
             source_panics: self.source_panics.load(Relaxed),
-            waited_for_room: self.waited_for_room.load(Relaxed),
+            queue_full_waits: self.queue_full_waits.load(Relaxed),
             untraced: self.untraced.load(Relaxed),
         }
     }
 }
 
-const fn place(outcome: &Outcome) -> usize {
+const fn outcome_index(outcome: &Outcome) -> usize {
     match outcome {
         Outcome::Done => 0,
         Outcome::After(_) => 1,

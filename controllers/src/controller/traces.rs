@@ -1,4 +1,4 @@
-//! In which trace a run is: that of the newest change that caused it.
+//! Trace contexts of runs: a run is a child of the newest change that caused it.
 
 use std::hash::BuildHasher;
 use std::sync::Arc;
@@ -13,57 +13,58 @@ use tracing::field::display;
 
 use crate::Request;
 
-/// Keys whose traces are kept.
+/// Limit of keys with a pending trace.
 const KEYS: usize = 1 << 16;
-/// Traces beside the newest.
+/// Limit of links beside the parent.
 const LINKS: usize = 3;
 
-/// The traces that wait for a run, by its key. Most keys have none.
+/// Traces that wait for the next run of their key. Most keys have none.
 pub(super) struct Traces<K> {
-    of: Mutex<HashMap<K, Waiting, FixedState>>,
-    /// How many there are: whoever finds none takes no lock.
+    of: Mutex<HashMap<K, PendingTrace, FixedState>>,
+    /// Number of entries: a reader that finds zero takes no lock.
     keys: AtomicUsize,
 }
 
-/// What waits for a run of one key.
+/// Pending trace of one key: parent and links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Waiting {
-    newest: Change,
+pub(super) struct PendingTrace {
+    newest: TracedChange,
     links: [Option<Traceparent>; LINKS],
 }
 
-/// A change of an object, in a trace.
+/// A change of an object that was made in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Change {
-    /// In which revision; 0 where versions are no numbers.
+pub(super) struct TracedChange {
+    /// Revision of the change; 0 where versions are not numbers.
     revision: u64,
     trace: Traceparent,
 }
 
-impl Change {
-    /// What an event tells, if that was in a trace. `is_last`: an object says the trace of its last change, and no older one.
+impl TracedChange {
+    /// Returns the trace of an event, if it has one. `is_last`: the object records the trace of its
+    /// last change, and no older one.
     pub(super) fn of<T: Object>(event: &Event<Arc<T>>, is_last: bool) -> Option<Self> {
         let object = event.object();
         let trace = object.traceparent()?;
-        let tells = match event {
+        let is_traced = match event {
             Event::Added { .. } => true,
             Event::Updated { old, .. } => is_last || old.traceparent() != Some(trace),
-            // Who took it away is not known, but of one that was marked before.
+            // The trace of a deletion is known only if the object was marked for deletion before.
             Event::Deleted { .. } => is_last && object.is_deleting(),
             _ => false,
         };
         let revision = object.version().and_then(|version| version.revision());
-        tells.then(|| Self { revision: revision.map_or(0, |revision| revision.0), trace })
+        is_traced.then(|| Self { revision: revision.map_or(0, |revision| revision.0), trace })
     }
 }
 
-impl Waiting {
-    const fn of(newest: Change) -> Self {
+impl PendingTrace {
+    const fn of(newest: TracedChange) -> Self {
         Self { newest, links: [None; LINKS] }
     }
 
-    /// Of two that are as new the one that came later is the newest.
-    fn and(&mut self, change: Change) {
+    /// Adds a change; of two with equal revisions the later one counts as the newest.
+    fn add(&mut self, change: TracedChange) {
         let older = if change.revision >= self.newest.revision {
             std::mem::replace(&mut self.newest, change)
         } else {
@@ -72,7 +73,7 @@ impl Waiting {
         self.link(older.trace);
     }
 
-    /// What finds no place is left out.
+    /// Adds a link, if one is free.
     fn link(&mut self, trace: Traceparent) {
         if trace == self.newest.trace || self.links.contains(&Some(trace)) {
             return;
@@ -82,9 +83,9 @@ impl Waiting {
         }
     }
 
-    /// Takes up what came meanwhile.
-    fn followed_by(mut self, later: Self) -> Self {
-        self.and(later.newest);
+    /// Merges a later pending trace into this one.
+    fn merged_with(mut self, later: Self) -> Self {
+        self.add(later.newest);
         for link in later.links.into_iter().flatten() {
             self.link(link);
         }
@@ -97,13 +98,13 @@ impl<K: Request> Traces<K> {
         Self { of: Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed))), keys: AtomicUsize::new(0) }
     }
 
-    /// A change makes a key run. Whether there was a place for it.
-    pub(super) fn note(&self, key: &K, change: Change) -> bool {
-        self.put(key, Waiting::of(change))
+    /// Records the trace of a change; returns `false` at the limit.
+    pub(super) fn note(&self, key: &K, change: TracedChange) -> bool {
+        self.put(key, PendingTrace::of(change))
     }
 
-    /// What a run of the key is to go on with.
-    pub(super) fn take(&self, key: &K) -> Option<Waiting> {
+    /// Takes the pending trace for a run of the key.
+    pub(super) fn take(&self, key: &K) -> Option<PendingTrace> {
         if self.keys.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -114,34 +115,39 @@ impl<K: Request> Traces<K> {
         taken.map(|(_, waiting)| waiting)
     }
 
-    /// That run failed: the next one is for the same changes, and for what came meanwhile.
-    pub(super) fn put_back(&self, key: &K, waiting: Waiting) {
+    /// Restores the trace of a failed run and merges it with later changes.
+    pub(super) fn put_back(&self, key: &K, waiting: PendingTrace) {
         let later = self.take(key);
-        let _ = self.put(key, later.map_or(waiting, |later| waiting.followed_by(later)));
+        let _ = self.put(key, later.map_or(waiting, |later| waiting.merged_with(later)));
     }
 
-    fn put(&self, key: &K, waiting: Waiting) -> bool {
+    fn put(&self, key: &K, waiting: PendingTrace) -> bool {
         let mut of = self.of.lock();
-        if let Some(there) = of.get_mut(key) {
-            *there = there.followed_by(waiting);
+        if let Some(existing) = of.get_mut(key) {
+            *existing = existing.merged_with(waiting);
             return true;
         }
-        let has_room = of.len() < KEYS;
-        if has_room {
+        let has_capacity = of.len() < KEYS;
+        if has_capacity {
             of.insert(key.clone(), waiting);
             self.keys.store(of.len(), Ordering::Relaxed);
         }
-        has_room
+        has_capacity
     }
 }
 
-/// The seed of a controller's ids: two with one seed have other ones.
+/// Derives the seed of a controller's span ids from its name: controllers with one seed differ.
 pub(super) fn seed(seed: u64, controller: &str) -> u64 {
     FixedState::with_seed(seed).hash_one(controller)
 }
 
-/// In which trace a run is. Its span is one of that trace if somebody records it; else whatever caused the run goes on to cause what it writes.
-pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> Option<Traceparent> {
+/// Records the trace fields in the span of a run and returns the trace context. With a disabled
+/// span the parent is passed on.
+pub(super) fn start_span(
+    span: &Span,
+    caused_by: Option<&PendingTrace>,
+    ids: &SpanIds,
+) -> Option<Traceparent> {
     let parent = caused_by.map(|waiting| waiting.newest.trace);
     if span.is_disabled() {
         return parent;
@@ -167,13 +173,13 @@ pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> 
 mod tests {
     use super::*;
 
-    fn change(revision: u64, span: u64) -> Change {
+    fn change(revision: u64, span: u64) -> TracedChange {
         let trace = SpanIds::seeded(span).root();
-        Change { revision, trace }
+        TracedChange { revision, trace }
     }
 
     #[test]
-    fn the_newest_is_the_parent_and_others_are_links() {
+    fn the_newest_change_is_the_parent_and_others_are_links() {
         let traces = Traces::<u8>::new(0);
         let changes = [change(3, 3), change(7, 7), change(7, 8), change(5, 5), change(3, 3), change(1, 1)];
         assert!(changes.into_iter().all(|change| traces.note(&0, change)));
@@ -184,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn what_failed_goes_on_with_what_came_meanwhile() {
+    fn a_failed_runs_trace_is_merged_with_later_changes() {
         let traces = Traces::<u8>::new(0);
         traces.note(&0, change(3, 3));
         let failed = traces.take(&0).unwrap();
@@ -197,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_so_many_keys() {
+    fn the_number_of_traced_keys_is_bounded() {
         let traces = Traces::<usize>::new(0);
         assert!((0..KEYS).all(|key| traces.note(&key, change(1, 1))));
         assert!(!traces.note(&KEYS, change(1, 1)));

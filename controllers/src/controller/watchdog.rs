@@ -1,4 +1,4 @@
-//! Whoever runs for long is reported, whatever it does.
+//! The watchdog: reports active runs as stuck.
 
 use std::sync::Arc;
 
@@ -8,9 +8,10 @@ use tokio_util::sync::CancellationToken;
 use super::handle::Inner;
 use crate::Request;
 
-/// Looks at the runs that are under way from time to time.
+/// Checks all active runs periodically. A separate task, because a blocking run cannot report
+/// itself.
 pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, stopping: CancellationToken) {
-    let after = inner.made.settings.stuck_after;
+    let after = inner.spec.settings.stuck_after;
     while stopping.run_until_cancelled(sleep(after / 4)).await.is_some() {
         let now = Instant::now();
         for worker in &inner.workers {
@@ -19,8 +20,8 @@ pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, s
             let time = now.saturating_duration_since(busy.since);
             if time >= after {
                 busy.is_stuck = true;
-                inner.tally.stuck();
-                tracing::warn!(controller = %inner.made.name, object = %busy.key, ?time, "a run is stuck");
+                inner.counters.stuck();
+                tracing::warn!(controller = %inner.spec.name, object = %busy.key, ?time, "a run is stuck");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Workers: one takes a key, has it reconciled, and answers for it.
+//! Workers: take a key, reconcile it, and finish its work item.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -13,15 +13,15 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::handle::{Busy, Inner};
-use super::held::Held;
-use super::outcome::{Outcome, Record};
-use super::run::Shared;
-use super::traces::{self, Waiting};
+use super::handle::{ActiveRun, Inner};
+use super::held_key::HeldKey;
+use super::outcome::{Outcome, RunRecord};
+use super::run::RunContext;
+use super::traces::{self, PendingTrace};
 use crate::reconcile::Run;
 use crate::{Reconcile, Request};
 
-pub(super) fn begin<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> JoinSet<()>
+pub(super) fn spawn_workers<K, S, R>(shared: &Arc<RunContext<K, S, R>>) -> JoinSet<()>
 where
     K: Request,
     S: Send + Sync + 'static,
@@ -29,15 +29,18 @@ where
 {
     let mut workers = JoinSet::new();
     for number in 0..shared.inner.workers.len() {
-        workers.spawn(work(number, shared.clone()));
+        workers.spawn(worker_loop(number, shared.clone()));
     }
     workers
 }
 
-/// Waits for runs that are under way, and drops what does not end in time.
-pub(super) async fn end<K: Request, S, R>(shared: &Shared<K, S, R>, mut workers: JoinSet<()>) -> Vec<K> {
+/// Waits for active runs, and drops them at the drain timeout.
+pub(super) async fn drain_workers<K: Request, S, R>(
+    shared: &RunContext<K, S, R>,
+    mut workers: JoinSet<()>,
+) -> Vec<K> {
     let all = async { while workers.join_next().await.is_some() {} };
-    let Some(until) = Instant::now().checked_add(shared.inner.made.settings.drain) else {
+    let Some(until) = Instant::now().checked_add(shared.inner.spec.settings.drain) else {
         all.await;
         return Vec::new();
     };
@@ -45,35 +48,36 @@ pub(super) async fn end<K: Request, S, R>(shared: &Shared<K, S, R>, mut workers:
         return Vec::new();
     }
     workers.abort_all();
-    // One that does not await goes on until it returns: nobody else may be at its key before that.
+    // A blocking run continues until it returns; its key must not run concurrently.
     while workers.join_next().await.is_some() {}
     let inner = &shared.inner;
-    let dropped = inner.drop_all();
-    tracing::warn!(controller = %inner.made.name, runs = dropped.len(), "runs that did not end in time are dropped");
+    let dropped = inner.abandon_active_runs();
+    tracing::warn!(controller = %inner.spec.name, runs = dropped.len(), "runs exceeding the drain timeout are dropped");
     dropped
 }
 
-async fn work<K, S, R>(number: usize, shared: Arc<Shared<K, S, R>>)
+async fn worker_loop<K, S, R>(number: usize, shared: Arc<RunContext<K, S, R>>)
 where
     K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
     loop {
-        // What is contained nowhere else: how a key is cloned or shown, the drop of a subject. The work is retried, as it was dropped.
-        match AssertUnwindSafe(turn(number, &shared)).catch_unwind().await {
+        // Catches panics of user code outside of the reconciler: clone or display of a key, drop of
+        // a subject. The dropped work item is retried.
+        match AssertUnwindSafe(work_once(number, &shared)).catch_unwind().await {
             Ok(true) => {}
             Ok(false) => return,
             Err(payload) => {
                 drop(shared.inner.workers[number].lock().take());
-                shared.inner.tally.ended(&Outcome::Panicked(Panic::of(payload).text().into()));
+                shared.inner.counters.finished(&Outcome::Panicked(Panic::of(payload).text().into()));
             }
         }
     }
 }
 
-/// Whether there is another turn after this one.
-async fn turn<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>) -> bool
+/// Processes one work item; returns `false` at shutdown.
+async fn work_once<K, S, R>(number: usize, shared: &Arc<RunContext<K, S, R>>) -> bool
 where
     K: Request,
     S: Send + Sync + 'static,
@@ -85,33 +89,35 @@ where
         next = shared.queue.get() => next,
     };
     let Some(work) = next else { return false };
-    one(number, shared, work).await;
+    process(number, shared, work).await;
     true
 }
 
-async fn one<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>, work: Work<K>)
+async fn process<K, S, R>(number: usize, shared: &Arc<RunContext<K, S, R>>, work: Work<K>)
 where
     K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
     let inner = &shared.inner;
-    if let Some(held) = inner.holds(work.key()) {
-        return hold_back(shared, work, held);
+    if let Some(held) = inner.held_key(work.key()) {
+        return keep_holding(shared, work, held);
     }
     let (began, causes) = (Instant::now(), work.causes());
-    let mut run = Run::of(&work, causes, shared.told.clone());
-    *inner.workers[number].lock() = Some(Busy {
+    let mut run = Run::of(&work, causes, shared.run_stopping.clone());
+    *inner.workers[number].lock() = Some(ActiveRun {
         key: work.key().clone(),
         since: began,
         causes,
         attempts: work.attempts(),
-        wrote: run.wrote_so_far(),
+        writes: run.writes(),
         is_stuck: false,
     });
     let caused_by = shared.traces.take(work.key());
-    let outcome = match contained(|| (inner.made.subject)(work.key())) {
-        Ok(Some(subject)) => reconciled(shared, work.key(), &subject, caused_by.as_ref(), &mut run).await,
+    let outcome = match contained(|| (inner.spec.subject)(work.key())) {
+        Ok(Some(subject)) => {
+            reconcile_subject(shared, work.key(), &subject, caused_by.as_ref(), &mut run).await
+        }
         Ok(None) => Outcome::Absent,
         Err(panic) => Outcome::Panicked(panic.text().into()),
     };
@@ -119,29 +125,30 @@ where
         shared.traces.put_back(work.key(), waiting);
     }
     drop(inner.workers[number].lock().take());
-    inner.tally.ended(&outcome);
+    inner.counters.finished(&outcome);
     let took = began.elapsed();
-    let record = Record { began, took, attempts: work.attempts(), causes, outcome: outcome.clone(), runs: 0 };
+    let record =
+        RunRecord { began, took, attempts: work.attempts(), causes, outcome: outcome.clone(), runs: 0 };
     inner.records.lock().put(work.key(), record);
-    let Some(held) = Held::new(run.held(), inner.made.settings.patience) else {
-        return answer(work, &outcome);
+    let Some(held) = HeldKey::new(run.take_writes(), inner.spec.settings.cache_timeout) else {
+        return finish_work(work, &outcome);
     };
     work.hold();
     let before = inner.held.lock().insert(work.key().clone(), held.clone());
     drop(before);
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
-        // If it stops meanwhile the next run of the controller waits for it.
-        if let Some(shown) = shared.stopping.run_until_cancelled(held.shown()).await {
-            shared.inner.let_go(work.key(), shown);
+        // On shutdown the next start of the controller waits for it.
+        if let Some(visible) = shared.stopping.run_until_cancelled(held.visible()).await {
+            shared.inner.release_hold(work.key(), visible);
         }
-        answer(work, &outcome);
+        finish_work(work, &outcome);
     });
 }
 
-/// Waits for what was written of a key when the controller ran before, and holds up nobody else. If it stops meanwhile that is waited for the
-/// next time, and nothing is begun.
-fn hold_back<K: Request, S, R>(shared: &Arc<Shared<K, S, R>>, work: Work<K>, held: Held)
+/// Holds a key whose writes were pending when the controller stopped, without occupying a worker.
+/// On shutdown the hold is kept for the next start and nothing runs.
+fn keep_holding<K: Request, S, R>(shared: &Arc<RunContext<K, S, R>>, work: Work<K>, held: HeldKey)
 where
     S: Send + Sync + 'static,
     R: Reconcile<S>,
@@ -149,10 +156,10 @@ where
     work.hold();
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
-        if let Some(shown) = shared.stopping.run_until_cancelled(held.shown()).await {
-            shared.inner.let_go(work.key(), shown);
+        if let Some(visible) = shared.stopping.run_until_cancelled(held.visible()).await {
+            shared.inner.release_hold(work.key(), visible);
         }
-        // Why it was to run is why it will. That is no failure, and no answer.
+        // Requeues with the same causes: this is neither a failure nor a result.
         for (cause, _) in work.causes().iter() {
             let _ =
                 shared.queue.add_with(work.key().clone(), Add::new().priority(work.priority()).cause(cause));
@@ -162,61 +169,61 @@ where
 }
 
 impl<K: Request, S> Inner<K, S> {
-    /// What workers were at that are gone: of what.
-    pub(super) fn drop_all(&self) -> Vec<K> {
+    /// Clears the active runs of dropped workers, and returns their keys.
+    pub(super) fn abandon_active_runs(&self) -> Vec<K> {
         let mut keys = Vec::new();
         for worker in &self.workers {
             let Some(busy) = worker.lock().take() else { continue };
-            let Busy { key, since: began, causes, attempts, wrote, .. } = busy;
-            // It may have written before it hung: the next run sees that, too.
-            let waits = std::mem::take(&mut *wrote.lock());
-            if let Some(held) = Held::new(waits, self.made.settings.patience) {
+            let ActiveRun { key, since: began, causes, attempts, writes, .. } = busy;
+            // Writes of a dropped run hold its key, too.
+            let waits = std::mem::take(&mut *writes.lock());
+            if let Some(held) = HeldKey::new(waits, self.spec.settings.cache_timeout) {
                 let before = self.held.lock().insert(key.clone(), held);
                 drop(before);
             }
-            self.tally.ended(&Outcome::Dropped);
+            self.counters.finished(&Outcome::Dropped);
             let (took, outcome) = (began.elapsed(), Outcome::Dropped);
-            self.records.lock().put(&key, Record { began, took, attempts, causes, outcome, runs: 0 });
+            self.records.lock().put(&key, RunRecord { began, took, attempts, causes, outcome, runs: 0 });
             keys.push(key);
         }
         keys
     }
 
-    /// What is waited for before a key may run, if anything is.
-    fn holds(&self, key: &K) -> Option<Held> {
+    /// Returns the hold of a key, unless its deadline has passed.
+    fn held_key(&self, key: &K) -> Option<HeldKey> {
         let held = self.held.lock().get(key).cloned()?;
         if !held.is_over(Instant::now()) {
             return Some(held);
         }
-        self.let_go(key, false);
+        self.release_hold(key, false);
         None
     }
 
-    /// It waits for nothing any more, as all can be read or took too long.
-    fn let_go(&self, key: &K, shown: bool) {
-        if !shown {
-            self.tally.impatient();
+    /// Releases a key: its writes are visible, or the deadline has passed.
+    fn release_hold(&self, key: &K, visible: bool) {
+        if !visible {
+            self.counters.cache_timeouts();
         }
         let held = self.held.lock().remove(key);
         drop(held);
     }
 }
 
-async fn reconciled<K: Request, S, R>(
-    shared: &Shared<K, S, R>,
+async fn reconcile_subject<K: Request, S, R>(
+    shared: &RunContext<K, S, R>,
     key: &K,
     subject: &S,
-    caused_by: Option<&Waiting>,
+    caused_by: Option<&PendingTrace>,
     run: &mut Run,
 ) -> Outcome
 where
     S: Send + Sync,
     R: Reconcile<S>,
 {
-    let Shared { inner, reconcile, .. } = shared;
+    let RunContext { inner, reconcile, .. } = shared;
     let span = tracing::info_span!(
         "reconcile",
-        controller = %inner.made.name,
+        controller = %inner.spec.name,
         object = %key,
         attempt = run.attempts,
         causes = ?run.causes,
@@ -227,24 +234,24 @@ where
         sampled = Empty,
         result = Empty,
     );
-    run.trace = traces::begin(&span, caused_by, &inner.ids);
+    run.trace = traces::start_span(&span, caused_by, &inner.ids);
     let (trace, run) = (run.trace, &*run);
-    // The call itself is the user's, too: a function may panic before there is a future.
+    // The call itself may panic before there is a future.
     let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
-    let outcome = match timeout(inner.made.settings.run_time, traced(trace, call)).await {
+    let outcome = match timeout(inner.spec.settings.run_time, traced(trace, call)).await {
         Ok(Ok(result)) => Outcome::of(result),
         Ok(Err(payload)) => Outcome::Panicked(Panic::of(payload).text().into()),
         Err(_) => Outcome::TimedOut,
     };
     span.record("result", outcome.name());
     if outcome.is_failure() {
-        tracing::warn!(parent: &span, %outcome, "a run failed; it is repeated after a back-off");
+        tracing::warn!(parent: &span, %outcome, "a run failed; it is retried after a back-off");
     }
     outcome
 }
 
-fn answer<K: Request>(work: Work<K>, outcome: &Outcome) {
+fn finish_work<K: Request>(work: Work<K>, outcome: &Outcome) {
     match outcome {
         Outcome::Done | Outcome::Absent => work.done(),
         Outcome::After(delay) => work.after(*delay),

@@ -1,63 +1,67 @@
-//! What an election is for, and its times.
+//! Configuration of a leader election.
 
 use std::time::Duration;
 
 use machinery_objects::ObjectKey;
 
-/// Which Lease, for whom, and the times of client-go, with its defaults and under its rules.
+/// Lease, identity and timing of a leader election, with the names, defaults and rules of
+/// client-go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ElectionConfig {
-    /// The Lease: a namespace and a name.
+    /// Namespace and name of the Lease.
     pub lease: ObjectKey,
-    /// Whose name stands in it. No two candidates may have the same, and a process that is started again is another one.
+    /// Identity of the candidate, written into the Lease. It must be unique, also across restarts
+    /// of a process.
     pub identity: String,
-    /// How long the others wait when they see no renewal. It stands in the Lease, so it is of whole seconds. Default: 15 s.
+    /// Time after which candidates may take an unrenewed Lease. Whole seconds, as in the Lease.
+    /// Default: 15 s.
     pub lease_duration: Duration,
-    /// How long after its last renewal a leader stops leading. Default: 10 s. What is left until `lease_duration` is the time that work has to
-    /// end where the server holds no fences: 5 s, whatever a controller's `Settings::drain` says ([`Term::within`](super::Term::within)).
+    /// Time after its last renewal at which a leader gives up. Default: 10 s. On a server without
+    /// fences, the difference to `lease_duration` (5 s) is the time for work to end, whatever a
+    /// controller's `Settings::drain` is ([`Term::within`](super::Term::within)).
     pub renew_deadline: Duration,
-    /// How often a leader renews; the others look as often as that, or up to 2.2 times as seldom. Default: 2 s.
+    /// Interval of renewals; candidates poll at 1 to 2.2 times this interval. Default: 2 s.
     pub retry_period: Duration,
-    /// What differs from one candidate to the next, so that they do not all look at the same time.
+    /// Seed of the polling jitter; it should differ between candidates.
     pub seed: u64,
 }
 
-/// What makes no sense in an [`ElectionConfig`].
+/// Invalid [`ElectionConfig`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ElectionConfigError {
-    /// Leases are in a namespace.
-    #[error("the Lease {0} has no namespace: say in which it is")]
+    /// The Lease has no namespace.
+    #[error("the Lease {0} has no namespace: add one")]
     NoNamespace(ObjectKey),
-    /// Nobody's name is that of a Lease that is free.
-    #[error("the identity is empty, which in a Lease says that it is free")]
+    /// The identity is empty, which marks a free Lease.
+    #[error("the identity is empty, which marks a free Lease")]
     NoIdentity,
-    /// A Lease says it in whole seconds, at least one, in 32 bits.
-    #[error("a Lease cannot say {0:?}: take whole seconds, from 1 to 2147483647")]
+    /// The duration is not a whole number of seconds from 1 to 2³¹ − 1.
+    #[error("a Lease cannot hold {0:?}: use whole seconds, from 1 to 2147483647")]
     LeaseDuration(Duration),
-    /// A leader must have stopped before others may begin.
+    /// A leader has to stop before others may take the Lease.
     #[error("lease_duration {lease_duration:?} must be longer than renew_deadline {renew_deadline:?}")]
     NoTimeToStop {
-        /// How long others wait.
+        /// The lease duration.
         lease_duration: Duration,
-        /// When a leader stops.
+        /// The renew deadline.
         renew_deadline: Duration,
     },
-    /// There must be time to try twice.
+    /// The deadline leaves no time for a retry.
     #[error("renew_deadline {renew_deadline:?} must be longer than 1.2 times retry_period {retry_period:?}")]
     NoTimeToRetry {
-        /// When a leader stops.
+        /// The renew deadline.
         renew_deadline: Duration,
-        /// How often it tries.
+        /// The retry period.
         retry_period: Duration,
     },
-    /// It would ask without a pause.
-    #[error("retry_period must be longer than nothing")]
+    /// The retry period is zero.
+    #[error("retry_period must not be zero")]
     NoRetryPeriod,
 }
 
 impl ElectionConfig {
-    /// With the defaults.
+    /// Creates a configuration with the default timing.
     #[must_use]
     pub fn new(lease: ObjectKey, identity: &str, seed: u64) -> Self {
         Self {
@@ -70,10 +74,10 @@ impl ElectionConfig {
         }
     }
 
-    /// Whether it makes sense.
+    /// Validates the configuration.
     ///
     /// # Errors
-    /// The first thing that does not.
+    /// The first violated rule.
     pub fn check(&self) -> Result<(), ElectionConfigError> {
         let Self { lease, identity, lease_duration, renew_deadline, retry_period, .. } = self;
         let (lease_duration, renew_deadline, retry_period) =

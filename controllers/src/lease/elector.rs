@@ -1,4 +1,4 @@
-//! A candidate in an election.
+//! Leader election: the elector handle.
 
 use std::fmt;
 use std::future::Future;
@@ -14,12 +14,12 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use super::run::run;
-use super::shown::Shown;
+use super::status::StatusCell;
 use super::{ElectionConfig, ElectionConfigError, ElectionState, Lease, Term};
 
-/// A candidate in an election by a Lease, which candidates of client-go may share.
+/// A candidate in a leader election by a Lease, compatible with candidates of client-go.
 ///
-/// Cheap to clone. It does nothing until it is to [lead](Self::lead).
+/// Cheap to clone. Inactive until [`lead`](Self::lead).
 ///
 /// ```
 /// use jiff::Timestamp;
@@ -33,13 +33,14 @@ use super::{ElectionConfig, ElectionConfigError, ElectionState, Lease, Term};
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
-/// let leases = server.handle_of::<Lease>(Lease::kind(), Identity::admin());     // or a machinery_kube::Remote
+/// // or a machinery_kube::Remote
+/// let leases = server.handle_of::<Lease>(Lease::kind(), Identity::admin());
 /// let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
 ///
 /// let config = ElectionConfig::new("kube-system/hosts".parse()?, "host-7-8a2c", 0x8a2c);
 /// let elector = Elector::new(config, reads, Arc::new(leases), Timestamp::now)?;
 /// let work = |term: Term| async move {
-///     // Here controllers run until `term.token()` is cancelled, and write under `term.fence()`.
+///     // run controllers until `term.token()` is cancelled, writing under `term.fence()`
 ///     term.epoch()
 /// };
 /// assert_eq!(elector.lead(work, CancellationToken::new()).await?, Some(0));
@@ -51,43 +52,43 @@ pub struct Elector(Arc<Inner>);
 
 pub(super) struct Inner {
     pub(super) config: ElectionConfig,
-    pub(super) reads: Box<dyn Fn() -> Reading + Send + Sync>,
+    pub(super) reads: Box<dyn Fn() -> LeaseRead + Send + Sync>,
     pub(super) writes: Arc<dyn Writer<Lease>>,
     pub(super) clock: fn() -> Timestamp,
-    pub(super) shown: Mutex<Shown>,
+    pub(super) status: Mutex<StatusCell>,
     runs: AtomicBool,
 }
 
-pub(super) type Reading = BoxFuture<'static, Result<Option<Arc<Lease>>, ListError>>;
+pub(super) type LeaseRead = BoxFuture<'static, Result<Option<Arc<Lease>>, ListError>>;
 
-/// Why it does not lead any more, and was not told to end.
+/// Error of [`Elector::lead`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LeadError {
-    /// It stands already.
+    /// The elector is running already.
     #[error(
-        "this candidate stands already: wait until that has ended, or make another one, with a name of its own"
+        "this elector is running already: wait until it has stopped, or create another one with its own identity"
     )]
-    Stands,
-    /// What was to be done has panicked. The Lease was released.
-    #[error("what was done while it led panicked: {0}")]
+    AlreadyRunning,
+    /// The work of a term panicked. The Lease was released.
+    #[error("the work of the term panicked: {0}")]
     Panicked(String),
 }
 
-/// A leader does not renew its Lease, and has not noticed that it leads no more.
+/// A leader has not renewed its Lease and has not noticed: its runtime is blocked.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the Lease was last renewed {renewed:?} ago, and who leads does not know: its runtime is blocked")]
+#[error("the Lease was last renewed {renewed:?} ago, and its leader has not noticed: its runtime is blocked")]
 pub struct NotRenewed {
-    /// How long ago.
+    /// Time since the last renewal.
     pub renewed: Duration,
 }
 
 impl Elector {
-    /// A candidate that reads and writes the Lease there. The wall clock is for what stands in the Lease, and nothing is decided
-    /// by it.
+    /// Creates a candidate that reads and writes the Lease by these ports. The wall clock is only
+    /// written into the Lease; no decision depends on it.
     ///
     /// # Errors
-    /// The first thing that makes no sense in what it is told.
+    /// The configuration is invalid.
     pub fn new<S>(
         config: ElectionConfig,
         reads: Arc<dyn ListWatch<S>>,
@@ -99,7 +100,7 @@ impl Elector {
     {
         config.check()?;
         let key = config.lease.clone();
-        let reads = move || -> Reading {
+        let reads = move || -> LeaseRead {
             let (reads, key) = (reads.clone(), key.clone());
             Box::pin(async move { Ok(reads.get(&key, Freshness::Newest).await?.map(Into::into)) })
         };
@@ -108,26 +109,28 @@ impl Elector {
             reads: Box::new(reads),
             writes,
             clock,
-            shown: Mutex::default(),
+            status: Mutex::default(),
             runs: AtomicBool::new(false),
         })))
     }
 
-    /// Stands until told to stop, and does the work whenever it leads: once for each term, on a task of its own.
+    /// Takes part in the election until `stopping` is cancelled, and runs `work` in a task of its
+    /// own for each term.
     ///
-    /// When a term is over its token is cancelled, [`ElectionConfig::renew_deadline`] after the last renewal was sent. No other leads
-    /// before [`ElectionConfig::lease_duration`] after that: so long the work has to end, unless all that it writes is under the fence. On a
-    /// server that holds no fences [`Term::within`] sees to that.
-    /// When it has ended, it stands again. Told to stop it cancels the token, too, and renews the Lease until the work has ended; then
-    /// it releases it, so that the next one leads at once.
+    /// A lost term cancels its token, [`ElectionConfig::renew_deadline`] after the last renewal was
+    /// sent. Another candidate leads at the earliest [`ElectionConfig::lease_duration`] after that
+    /// renewal: the work has to end by then, unless all of its writes carry the fence. On a server
+    /// without fences [`Term::within`] enforces it. When the work has ended, the candidate rejoins
+    /// the election. On cancellation of `stopping` it cancels the token, renews until the work has
+    /// ended, and then releases the Lease, so that the next candidate leads at once.
     ///
-    /// If the work ends by itself, the Lease is released and this returns what the work did; so it does where it was told to stop and
-    /// led. `None` is that it did not lead.
+    /// If the work ends by itself, the Lease is released and its output is returned, as after a
+    /// cancellation while leading. `None`: the candidate did not lead.
     ///
-    /// Dropping the future drops the work, and releases nothing.
+    /// Dropping the future drops the work, and does not release the Lease.
     ///
     /// # Errors
-    /// It stands already, or the work panicked.
+    /// The elector is running already, or the work panicked.
     pub async fn lead<F>(
         &self,
         work: impl Fn(Term) -> F + Send + Sync + 'static,
@@ -138,48 +141,49 @@ impl Elector {
     {
         let inner = &self.0;
         if inner.runs.swap(true, Ordering::AcqRel) {
-            return Err(LeadError::Stands);
+            return Err(LeadError::AlreadyRunning);
         }
-        let _standing = Standing(inner);
+        let _guard = CandidacyGuard(inner);
         run(inner, work, stopping).await
     }
 
-    /// What it was told.
+    /// Returns the configuration.
     #[must_use]
     pub fn config(&self) -> &ElectionConfig {
         &self.0.config
     }
 
-    /// How it goes.
+    /// Returns a snapshot of the state.
     #[must_use]
     pub fn state(&self) -> ElectionState {
-        self.0.shown.lock().state(Instant::now().into_std())
+        self.0.status.lock().state(Instant::now().into_std())
     }
 
-    /// How it goes, as long as it exists.
+    /// Returns a state source for metrics that holds a weak reference.
     #[cfg(feature = "prometheus")]
-    pub(crate) fn watched(&self) -> impl Fn() -> Option<ElectionState> + Send + Sync + use<> {
+    pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<ElectionState> + Send + Sync + use<> {
         let inner = Arc::downgrade(&self.0);
-        move || Some(inner.upgrade()?.shown.lock().state(Instant::now().into_std()))
+        move || Some(inner.upgrade()?.status.lock().state(Instant::now().into_std()))
     }
 
-    /// For a check of health: a leader that could not renew its Lease stops leading, unless it is blocked as a whole.
+    /// Health check: a leader that cannot renew its Lease stops leading, unless its runtime is
+    /// blocked.
     ///
     /// # Errors
-    /// It leads, as far as it knows, and the last renewal was sent longer ago than others wait, and so much longer.
-    pub fn check(&self, patience: Duration) -> Result<(), NotRenewed> {
+    /// It believes to lead, and its last renewal is older than `lease_duration` plus `tolerance`.
+    pub fn check(&self, tolerance: Duration) -> Result<(), NotRenewed> {
         let renewed = self.state().renewed.unwrap_or_default();
-        let longest = self.0.config.lease_duration.saturating_add(patience);
+        let longest = self.0.config.lease_duration.saturating_add(tolerance);
         if renewed > longest { Err(NotRenewed { renewed }) } else { Ok(()) }
     }
 }
 
-/// It stands once at a time.
-struct Standing<'i>(&'i Inner);
+/// Ensures that an elector runs once at a time.
+struct CandidacyGuard<'i>(&'i Inner);
 
-impl Drop for Standing<'_> {
+impl Drop for CandidacyGuard<'_> {
     fn drop(&mut self) {
-        self.0.shown.lock().idle();
+        self.0.status.lock().idle();
         self.0.runs.store(false, Ordering::Release);
     }
 }

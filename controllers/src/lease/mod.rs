@@ -1,4 +1,4 @@
-//! One of many does the work: an election by a Lease, as client-go holds it.
+//! Leader election by a Lease, compatible with client-go.
 
 mod config;
 mod election;
@@ -6,8 +6,8 @@ mod elector;
 mod object;
 mod record;
 mod run;
-mod shown;
 mod state;
+mod status;
 mod term;
 
 pub use config::{ElectionConfig, ElectionConfigError};

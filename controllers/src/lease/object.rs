@@ -1,20 +1,20 @@
-//! A Lease as an object.
+//! The Lease object.
 
 use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope, Uid};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::record::Record;
+use super::record::LeaseRecord;
 
-/// A Lease of Kubernetes, with all that it says: what is written back is what was read, but for the fields of the election.
+/// A Kubernetes Lease with all of its fields: a write changes only the fields of the election.
 ///
-/// It is read from anything that is a JSON object, also where fields make no sense: what does not is as if it were not there.
+/// Any JSON object can be read as a Lease; malformed fields count as absent.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Lease(Map<String, Value>);
 
 impl Lease {
-    /// The kind of Leases.
+    /// Returns the kind of Leases.
     ///
     /// # Panics
     /// Never.
@@ -24,25 +24,25 @@ impl Lease {
             .expect("these names are what Kubernetes allows")
     }
 
-    /// Who holds it, if anybody does.
+    /// Returns the holder's identity; `None` for a free Lease.
     #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.record().holder().map(Into::into)
     }
 
-    /// How often it has changed hands; none if that cannot be told.
+    /// Returns the number of transitions; `None` if it is malformed.
     #[must_use]
     pub fn epoch(&self) -> Option<u64> {
         self.record().epoch()
     }
 
-    /// When it was renewed, by the clock of its holder.
+    /// Returns the renew time, by the clock of the holder.
     #[must_use]
     pub fn renew_time(&self) -> Option<String> {
         self.record().renewed_at().map(Into::into)
     }
 
-    /// One that is not there yet.
+    /// Creates a Lease that is not stored yet.
     pub(crate) fn new(key: &ObjectKey) -> Self {
         let mut metadata = Map::new();
         if let Some(namespace) = key.namespace() {
@@ -56,12 +56,12 @@ impl Lease {
         Self(lease)
     }
 
-    pub(crate) fn record(&self) -> Record {
-        Record::of(self.0.get("spec").and_then(Value::as_object))
+    pub(crate) fn record(&self) -> LeaseRecord {
+        LeaseRecord::of(self.0.get("spec").and_then(Value::as_object))
     }
 
-    /// The same Lease, held otherwise.
-    pub(crate) fn with(&self, record: &Record) -> Self {
+    /// Returns this Lease with another election record.
+    pub(crate) fn with(&self, record: &LeaseRecord) -> Self {
         let mut lease = self.clone();
         let spec = lease.0.entry("spec").or_insert(Value::Null);
         if !spec.is_object() {
@@ -73,7 +73,7 @@ impl Lease {
         lease
     }
 
-    pub(crate) fn of_uid(&self) -> Option<Uid> {
+    pub(crate) fn typed_uid(&self) -> Option<Uid> {
         self.uid().and_then(Uid::new)
     }
 
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn p19_what_others_wrote_comes_back_as_it_was() {
+    fn p19_unknown_fields_survive_a_round_trip() {
         let mut whole = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "new": [1],
             "metadata": {
@@ -138,7 +138,7 @@ mod tests {
         );
         assert_eq!(read.labels(), [("a", "b")].into());
         let now = Timestamp::UNIX_EPOCH + Duration::from_millis(1_500);
-        let taken = read.with(&Record::held("b", Duration::from_secs(15), 3, now));
+        let taken = read.with(&LeaseRecord::held("b", Duration::from_secs(15), 3, now));
         whole["spec"]["holderIdentity"] = "b".into();
         whole["spec"]["leaseDurationSeconds"] = 15.into();
         whole["spec"]["acquireTime"] = "1970-01-01T00:00:01.500000Z".into();
@@ -148,8 +148,8 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_read_and_written_over() {
-        let record = Record::held("b", Duration::from_secs(15), 3, Timestamp::UNIX_EPOCH);
+    fn malformed_fields_are_ignored_and_overwritten() {
+        let record = LeaseRecord::held("b", Duration::from_secs(15), 3, Timestamp::UNIX_EPOCH);
         for spec in [json!(null), json!("x"), json!([1]), json!({"holderIdentity": [], "renewTime": 5})] {
             let read = lease(json!({"metadata": {"name": "x", "labels": 7, "uid": 8}, "spec": spec}));
             assert_eq!(

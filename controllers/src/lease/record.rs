@@ -1,15 +1,16 @@
-//! What a Lease says of who holds it: the fields that client-go writes.
+//! The election record of a Lease: the fields that client-go writes.
 
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-/// The five fields of an election. Two are equal if nothing was renewed between them, whatever else of the object was changed.
+/// The five fields of an election. Two records are equal if there was no renewal between them;
+/// other fields of the object do not matter.
 ///
-/// They are kept as they came: somebody may have written nonsense.
+/// The values are kept as read, since other clients may write malformed ones.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Record([Value; 5]);
+pub(crate) struct LeaseRecord([Value; 5]);
 
 const FIELDS: [&str; 5] =
     ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
@@ -19,36 +20,37 @@ const ACQUIRED: usize = 2;
 const RENEWED: usize = 3;
 const TRANSITIONS: usize = 4;
 
-/// The longest that a Lease can say, and how often it can change hands: it has 32 bits for both.
+/// Maximum of duration and transitions, which have 32 bits in a Lease.
 const MOST: u64 = i32::MAX as u64;
 
-impl Record {
+impl LeaseRecord {
     pub(super) fn of(spec: Option<&Map<String, Value>>) -> Self {
         let field = |name| spec.and_then(|spec| spec.get(name)).cloned().unwrap_or(Value::Null);
         Self(FIELDS.map(field))
     }
 
-    /// What a new holder writes.
-    pub(crate) fn held(by: &str, lasts: Duration, epoch: u64, now: Timestamp) -> Self {
+    /// Creates the record of a new holder.
+    pub(crate) fn held(by: &str, duration: Duration, epoch: u64, now: Timestamp) -> Self {
         let now: Value = micro_time(now).into();
-        Self([by.into(), lasts.as_secs().into(), now.clone(), now, epoch.into()])
+        Self([by.into(), duration.as_secs().into(), now.clone(), now, epoch.into()])
     }
 
-    /// The same holder, later.
-    pub(crate) fn renewed(&self, lasts: Duration, now: Timestamp) -> Self {
+    /// Returns the record of a renewal.
+    pub(crate) fn renewed(&self, duration: Duration, now: Timestamp) -> Self {
         let mut renewed = self.clone();
-        renewed.0[DURATION] = lasts.as_secs().into();
+        renewed.0[DURATION] = duration.as_secs().into();
         renewed.0[RENEWED] = micro_time(now).into();
         renewed
     }
 
-    /// Nobody. For one second, as client-go has it, for those who do not know what an empty name says.
+    /// Returns the record of a release. It has a duration of one second, as client-go writes it,
+    /// for readers that ignore an empty identity.
     pub(crate) fn released(&self, now: Timestamp) -> Self {
         let epoch = self.epoch().unwrap_or_default();
         Self::held("", Duration::from_secs(1), epoch, now)
     }
 
-    /// Puts it where the others find it, and leaves what else is there.
+    /// Writes the record into a spec, and preserves other fields.
     pub(super) fn put(&self, spec: &mut Map<String, Value>) {
         for (name, value) in FIELDS.iter().zip(&self.0) {
             spec.insert((*name).into(), value.clone());
@@ -59,13 +61,13 @@ impl Record {
         self.0[HOLDER].as_str().filter(|holder| !holder.is_empty())
     }
 
-    /// Nobody holds it. A name that is none is somebody's: nobody knows whose.
+    /// Returns whether the Lease is free. An identity that is no string counts as held.
     pub(crate) fn is_free(&self) -> bool {
         matches!(&self.0[HOLDER], Value::Null) || self.0[HOLDER].as_str() == Some("")
     }
 
-    /// How long the others wait, if it says what can be waited for.
-    pub(crate) fn lasts(&self) -> Option<Duration> {
+    /// Returns the lease duration, if valid.
+    pub(crate) fn duration(&self) -> Option<Duration> {
         let seconds = self.0[DURATION].as_u64().filter(|seconds| (1..=MOST).contains(seconds))?;
         Some(Duration::from_secs(seconds))
     }
@@ -78,7 +80,7 @@ impl Record {
         self.0[RENEWED].as_str()
     }
 
-    /// How often it has changed hands; none if that is no number.
+    /// Returns the number of transitions; `None` if malformed.
     pub(crate) fn epoch(&self) -> Option<u64> {
         match &self.0[TRANSITIONS] {
             Value::Null => Some(0),
@@ -86,13 +88,14 @@ impl Record {
         }
     }
 
-    /// The epoch of who takes it. There is none after the last, as a number that comes again would not tell holders apart.
+    /// Returns the epoch of the next holder. `None` at the maximum, as a repeated epoch would not
+    /// distinguish holders.
     pub(crate) fn next_epoch(&self) -> Option<u64> {
         self.epoch().filter(|epoch| *epoch < MOST).map(|epoch| epoch + 1)
     }
 }
 
-/// As client-go writes it: UTC, to the microsecond, always with six digits.
+/// Formats a time as client-go: UTC, always six fractional digits.
 fn micro_time(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
 }
@@ -103,16 +106,17 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_makes_no_sense_is_nothing() {
-        let check = |spec: Value, free: bool, lasts: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
-            let record = Record::of(spec.as_object());
-            assert_eq!(
-                (record.is_free(), record.epoch(), record.next_epoch()),
-                (free, epoch, next),
-                "{spec}"
-            );
-            assert_eq!(record.lasts(), lasts.map(Duration::from_secs), "{spec}");
-        };
+    fn malformed_fields_count_as_absent() {
+        let check =
+            |spec: Value, free: bool, duration: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
+                let record = LeaseRecord::of(spec.as_object());
+                assert_eq!(
+                    (record.is_free(), record.epoch(), record.next_epoch()),
+                    (free, epoch, next),
+                    "{spec}"
+                );
+                assert_eq!(record.duration(), duration.map(Duration::from_secs), "{spec}");
+            };
         check(json!(null), true, None, Some(0), Some(1));
         check(json!({"holderIdentity": "", "leaseDurationSeconds": 1}), true, Some(1), Some(0), Some(1));
         check(json!({"holderIdentity": 7, "leaseDurationSeconds": 0}), false, None, Some(0), Some(1));
@@ -136,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_written_as_client_go_writes_it() {
+    fn times_have_the_format_of_client_go() {
         let check = |text: &str, expected: &str| assert_eq!(micro_time(text.parse().unwrap()), expected);
         check("1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z");
         check("2026-11-22T21:30:00.120+01", "2026-11-22T20:30:00.120000Z");

@@ -1,4 +1,4 @@
-//! An election at work: what it wants is done, and it is told what came of it.
+//! The shell of an election: executes its actions and feeds back the results.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use super::election::{Change, Election, Input, Now, Order};
+use super::election::{Action, Election, ElectionTime, Input, LeadershipChange};
 use super::elector::{Inner, LeadError};
 use super::{Lease, Term};
 
-/// What is done while it leads.
-struct Work<T> {
+/// The work of a term.
+struct LeaderTask<T> {
     term: Term,
     task: AbortOnDropHandle<T>,
 }
 
-/// What ends a wait.
-enum Heard<T> {
+/// Event that ends a wait.
+enum Wakeup<T> {
     Stop,
-    Done(Result<T, JoinError>),
-    Answer(Input),
-    Due,
+    TaskEnded(Result<T, JoinError>),
+    Response(Input),
+    Timer,
 }
 
 pub(super) async fn run<W, F>(
@@ -38,24 +38,24 @@ where
     F: Future<Output: Send> + Send + 'static,
 {
     let (work, tasks) = (Arc::new(work), TaskTracker::new());
-    let counts = inner.shown.lock().counts;
+    let counts = inner.status.lock().counts;
     let mut election = Election::new(inner.config.clone(), counts, Instant::now().into_std());
-    let (mut working, mut ended): (Option<Work<F::Output>>, _) = (None, None);
+    let (mut working, mut ended): (Option<LeaderTask<F::Output>>, _) = (None, None);
     let mut under_way: OptionFuture<BoxFuture<'_, Input>> = None.into();
-    let (mut is_told, mut input) = (false, Input::Time);
+    let (mut stop_requested, mut input) = (false, Input::Tick);
     loop {
-        let now = Now { at: Instant::now().into_std(), wall: (inner.clock)() };
+        let now = ElectionTime { at: Instant::now().into_std(), wall: (inner.clock)() };
         let output = election.step(now, input);
         match &output.change {
-            Some(Change::Leads { uid, epoch }) => {
+            Some(LeadershipChange::Acquired { uid, epoch }) => {
                 let has_fences = inner.writes.capabilities().fences;
                 let term = Term::new(&inner.config.lease, uid.clone(), *epoch, has_fences);
                 tracing::info!(lease = %inner.config.lease, identity = %inner.config.identity, epoch, "it leads");
                 let (work, of) = (work.clone(), term.clone());
                 let task = AbortOnDropHandle::new(tasks.spawn(async move { work(of).await }));
-                working = Some(Work { term, task });
+                working = Some(LeaderTask { term, task });
             }
-            Some(Change::Lost(why)) => {
+            Some(LeadershipChange::Lost(why)) => {
                 tracing::warn!(lease = %inner.config.lease, identity = %inner.config.identity, %why, "it leads no more");
                 let from = election.reserved().map_or_else(Instant::now, Into::into);
                 working.iter().for_each(|work| work.term.lose(from));
@@ -63,45 +63,45 @@ where
             None => {}
         }
         let is_ending = working.as_ref().map(|work| work.term.token().is_cancelled());
-        inner.shown.lock().see(&election, is_ending);
-        match output.order {
-            Order::Await => {}
-            Order::Rest => under_way = None.into(),
-            Order::Read => under_way = Some(read(inner)).into(),
-            Order::Create(lease) => under_way = Some(create(inner, lease)).into(),
-            Order::Update(lease) => under_way = Some(update(inner, lease)).into(),
-            Order::End => break,
+        inner.status.lock().update(&election, is_ending);
+        match output.action {
+            Action::AwaitResponse => {}
+            Action::Sleep => under_way = None.into(),
+            Action::Read => under_way = Some(read(inner)).into(),
+            Action::Create(lease) => under_way = Some(create(inner, lease)).into(),
+            Action::Update(lease) => under_way = Some(update(inner, lease)).into(),
+            Action::Stop => break,
         }
         let due = election.due().map(|due| sleep_until(due.into()));
         let task: OptionFuture<_> = working.as_mut().map(|work| &mut work.task).into();
-        let heard = tokio::select! {
+        let wakeup = tokio::select! {
             biased;
-            () = stopping.cancelled(), if !is_told => Heard::Stop,
-            Some(done) = task => Heard::Done(done),
-            Some(answer) = &mut under_way => Heard::Answer(answer),
-            Some(()) = OptionFuture::from(due) => Heard::Due,
-            else => Heard::Due,
+            () = stopping.cancelled(), if !stop_requested => Wakeup::Stop,
+            Some(done) = task => Wakeup::TaskEnded(done),
+            Some(answer) = &mut under_way => Wakeup::Response(answer),
+            Some(()) = OptionFuture::from(due) => Wakeup::Timer,
+            else => Wakeup::Timer,
         };
-        input = match heard {
-            Heard::Stop => {
-                is_told = true;
+        input = match wakeup {
+            Wakeup::Stop => {
+                stop_requested = true;
                 working.iter().for_each(|work| work.term.token().cancel());
-                if working.is_some() { Input::Time } else { Input::Leave }
+                if working.is_some() { Input::Tick } else { Input::Resign }
             }
-            Heard::Done(done) => {
+            Wakeup::TaskEnded(done) => {
                 let is_over = working.take().is_some_and(|work| work.term.token().is_cancelled());
-                if is_over && !is_told && done.is_ok() {
-                    Input::Stand
+                if is_over && !stop_requested && done.is_ok() {
+                    Input::Rejoin
                 } else {
                     ended = Some(done);
-                    Input::Leave
+                    Input::Resign
                 }
             }
-            Heard::Answer(answer) => {
+            Wakeup::Response(answer) => {
                 under_way = None.into();
                 answer
             }
-            Heard::Due => Input::Time,
+            Wakeup::Timer => Input::Tick,
         };
     }
     tasks.close();
@@ -114,7 +114,7 @@ fn panicked(error: JoinError) -> LeadError {
         let text = panic.downcast_ref::<&str>().copied();
         text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
     });
-    LeadError::Panicked(text.unwrap_or("it said nothing").into())
+    LeadError::Panicked(text.unwrap_or("no message").into())
 }
 
 fn read(inner: &Inner) -> BoxFuture<'_, Input> {
@@ -130,7 +130,7 @@ fn create(inner: &Inner, lease: Lease) -> BoxFuture<'_, Input> {
 
 fn update(inner: &Inner, lease: Lease) -> BoxFuture<'_, Input> {
     Box::pin(async move {
-        let only_if = Preconditions { uid: lease.of_uid(), version: lease.version(), fence: None };
+        let only_if = Preconditions { uid: lease.typed_uid(), version: lease.version(), fence: None };
         let written = inner.writes.update(&lease, &only_if).await;
         Input::Wrote(written.map(|written| written.object))
     })

@@ -1,54 +1,55 @@
-//! How an election goes.
+//! State and counts of an election.
 
 use std::time::Duration;
 
-/// How an election goes, as of a moment.
+/// Snapshot of the state of an election.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ElectionState {
-    /// How far it is.
+    /// Phase of the candidate.
     pub phase: ElectionPhase,
-    /// Who holds the Lease, as far as was seen; nobody if it is free.
+    /// Observed holder of the Lease; `None` if it is free.
     pub holder: Option<String>,
-    /// Since when, by the clock of the holder.
+    /// Acquire time, by the clock of the holder.
     pub acquired: Option<String>,
-    /// How often the Lease has changed hands, as far as was seen.
+    /// Observed number of transitions.
     pub epoch: Option<u64>,
-    /// For how long the Lease has said the same. Others take it when that is as long as it says.
+    /// Time since the observed Lease last changed; a candidate may take it after
+    /// `leaseDurationSeconds`.
     pub unchanged: Option<Duration>,
-    /// How long ago the last renewal was sent that was answered, while it leads.
+    /// Time since the last acknowledged renewal was sent, while leading.
     pub renewed: Option<Duration>,
-    /// Why it does not come on, if it does not.
-    pub trouble: Option<String>,
-    /// What it has done since it was made.
+    /// Condition that keeps the candidate from acquiring or renewing.
+    pub problem: Option<String>,
+    /// Counts since the elector was created.
     pub counts: ElectionCounts,
 }
 
-/// How far an election is.
+/// Phase of a candidate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ElectionPhase {
-    /// It does not run.
+    /// Not running.
     #[default]
     Idle,
-    /// Somebody else leads, or nobody.
-    Standing,
-    /// It leads.
+    /// Not leading, taking part in the election.
+    Candidate,
+    /// Leading.
     Leading,
-    /// What was done while it led is to end, and has not.
-    Ending,
+    /// The term has ended or is to end, and its work is still running.
+    Stopping,
 }
 
-/// What an election has done.
+/// Counts of an election.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ElectionCounts {
-    /// How often it began to lead.
+    /// Terms started.
     pub terms: u64,
-    /// How often it stopped leading without being told to.
+    /// Terms lost involuntarily.
     pub lost: u64,
-    /// Writes to the Lease that were answered well.
+    /// Acknowledged writes of the Lease.
     pub written: u64,
-    /// Requests that were not.
+    /// Failed requests.
     pub failed: u64,
 }

@@ -1,4 +1,4 @@
-//! The time for which one leads.
+//! Terms of leadership.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -10,14 +10,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::Lease;
 
-/// The time for which one leads.
+/// A term: the time that one candidate leads.
 #[derive(Clone, Debug)]
 pub struct Term {
     fence: Fence,
     epoch: u64,
     token: CancellationToken,
     has_fences: bool,
-    /// When somebody else may lead, once it was lost.
+    /// Earliest start of another term, once this one is lost.
     over: Arc<SetOnce<Instant>>,
 }
 
@@ -27,44 +27,46 @@ impl Term {
         Self { fence, epoch, token: CancellationToken::new(), has_fences, over: Arc::default() }
     }
 
-    /// It was lost: from then on somebody else may lead.
+    /// Ends the term; another candidate may lead from this time on.
     pub(super) fn lose(&self, from: Instant) {
         let _ = self.over.set(from);
         self.token.cancel();
     }
 
-    /// What writes of this term rest on: a server that holds fences refuses them once somebody else leads, whatever this process
-    /// knows of it.
+    /// Returns the fence for writes of this term: a server with fences rejects them as soon as
+    /// another candidate leads.
     #[must_use]
     pub const fn fence(&self) -> &Fence {
         &self.fence
     }
 
-    /// How often the Lease had changed hands. No two terms of a Lease have the same.
+    /// Returns the epoch: the number of transitions, unique to each term of a Lease.
     #[must_use]
     pub const fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// Cancelled when the term is over, or is to end. What is done in it should end then, as nobody leads in this process before it has.
+    /// Returns the token that is cancelled at the end of the term. Work should end with it: no
+    /// other term starts in this process before.
     #[must_use]
     pub const fn token(&self) -> &CancellationToken {
         &self.token
     }
 
-    /// Does something in this term. Where the server holds no fences, and the term is lost, it is dropped when somebody else may lead:
-    /// that is `None`. Where it holds them it may end as it likes, as what it writes under the fence is refused; and so it may where it
-    /// was told to stop, as the Lease is renewed meanwhile.
+    /// Runs work within this term. On a server without fences, it is dropped when the lost term
+    /// permits another leader, and the result is `None`. On a server with fences the work may end
+    /// in its own time, as its fenced writes are rejected; so it may after a requested stop, as the
+    /// Lease is still renewed.
     ///
-    /// `term.within(controller.run(reconcile, term.token().clone()))` drains no longer than that, whatever
-    /// [`Settings::drain`](crate::Settings::drain) says.
+    /// `term.within(controller.run(reconcile, term.token().clone()))` bounds the drain, whatever
+    /// [`Settings::drain`](crate::Settings::drain) is.
     pub async fn within<F: Future>(&self, work: F) -> Option<F::Output> {
         tokio::select! {
             biased;
             done = work => Some(done),
             () = self.another_may_lead() => {
                 let lease = &self.fence.key;
-                tracing::warn!(%lease, epoch = self.epoch, "another may lead by now, and no fence keeps what is under way from writing: it is dropped");
+                tracing::warn!(%lease, epoch = self.epoch, "another candidate may lead now, and no fence rejects the writes of this term: its work is dropped");
                 None
             }
         }

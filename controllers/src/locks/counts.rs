@@ -1,37 +1,37 @@
-//! What has been done with locks.
+//! Counts of name locks.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::Claim;
 
-/// What has been done with locks.
+/// Counts of name locks in this process.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct LockCounts {
-    /// Claims that made a name the owner's, or found that it is.
+    /// Claims that acquired a name or found it held by the owner.
     pub held: u64,
-    /// Claims that found another's.
+    /// Claims that found another holder.
     pub taken: u64,
-    /// Claims of which it is not known what came.
+    /// Claims that failed.
     pub failed: u64,
-    /// Names that were given back.
+    /// Released names.
     pub released: u64,
-    /// Times that one who waits was told that a name is free.
+    /// Notifications of waiters.
     pub wakes: u64,
 }
 
-/// How locks are, for those who look at many.
+/// Sample of the values that metrics export.
 #[cfg(feature = "prometheus")]
-pub(crate) struct Locked {
+pub(crate) struct LockSample {
     pub(crate) counts: LockCounts,
     pub(crate) locks: usize,
     pub(crate) waiters: usize,
     pub(crate) misnamed: usize,
 }
 
-/// The counts where they are made.
+/// Atomic counters behind [`LockCounts`].
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct LockCounters {
     held: AtomicU64,
     taken: AtomicU64,
     failed: AtomicU64,
@@ -39,7 +39,7 @@ pub(super) struct Tally {
     wakes: AtomicU64,
 }
 
-impl Tally {
+impl LockCounters {
     pub(super) fn claimed<K, E>(&self, claim: &Result<Claim<K>, E>) {
         let count = match claim {
             Ok(Claim::Held(_)) => &self.held,

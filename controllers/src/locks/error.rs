@@ -1,44 +1,44 @@
-//! What can go wrong with locks.
+//! Errors of name locks.
 
 use machinery_objects::{ListError, ObjectKey, WriteError};
 
 use super::KeyError;
 
-/// Why it is not known whose a name is, or not done what was to be done with it.
+/// Error of a claim, release or recovery.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LockError {
-    /// The key has no name.
+    /// The key has no valid name.
     #[error("this cannot be locked: {0}")]
     Key(#[from] KeyError),
-    /// The owner cannot own a lock.
+    /// The object cannot own a lock.
     #[error("{key} cannot own a lock: {reason}")]
     Owner {
-        /// Which.
+        /// Key of the object.
         key: ObjectKey,
-        /// Why not.
+        /// Reason, for users.
         reason: &'static str,
     },
-    /// The program's function made a lock with another name, or of another owner, than it was told.
-    #[error("the lock that was made for {name} says otherwise: it was not written")]
+    /// The `make` function returned a lock with another name or owner than requested.
+    #[error("the lock made for {name} has another name or owner: it was not written")]
     Made {
-        /// As it is to be called.
+        /// The requested name.
         name: ObjectKey,
     },
-    /// The source handed out a lock that has no UID or version.
-    #[error("{name} was read without UID or version, and can be nobody's lock")]
+    /// The source returned a lock without UID or version.
+    #[error("{name} was read without UID or version, and cannot be a lock")]
     Unstamped {
-        /// Which.
+        /// Name of the lock.
         name: ObjectKey,
     },
-    /// The lock comes and goes so fast that one is always late: try again.
-    #[error("{name} is there when it is made, and gone when it is looked at: try again later")]
+    /// The lock was created and deleted by others during every attempt: retry later.
+    #[error("{name} was created and deleted by others in each attempt: try again later")]
     Unsettled {
-        /// Which.
+        /// Name of the lock.
         name: ObjectKey,
     },
-    /// It cannot be seen who has it.
-    #[error("it is not known who has the name: {0}")]
+    /// The lock cannot be read.
+    #[error("the lock was not read: {0}")]
     Read(#[from] ListError),
     /// The lock cannot be written.
     #[error("the lock was not written: {0}")]

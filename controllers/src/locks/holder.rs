@@ -1,17 +1,17 @@
-//! Whose a lock is. Pure.
+//! Ownership of locks. Pure.
 
 use machinery_objects::{Kind, Object, ObjectKey, OwnerRef, Scope, Uid};
 
 use super::LockError;
 
-/// Who wants a name: an object that a store has.
+/// The owner of a claim: a stored object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Owner {
+pub(super) struct LockOwner {
     pub(super) key: ObjectKey,
     pub(super) uid: Uid,
 }
 
-impl Owner {
+impl LockOwner {
     pub(super) fn of(object: &impl Object) -> Result<Self, LockError> {
         let key = object.key();
         let uid = object.uid().and_then(Uid::new).filter(|_| !key.is_unnamed());
@@ -19,7 +19,8 @@ impl Owner {
         Ok(Self { key, uid })
     }
 
-    /// Where its locks are: with it, or where the locks of owners without a namespace are to be.
+    /// Returns the namespace of its locks: its own, or the configured one for owners without a
+    /// namespace.
     pub(super) fn namespace<'a>(
         &'a self,
         locks: &Kind,
@@ -28,13 +29,15 @@ impl Owner {
         let refused = |reason| Err(LockError::Owner { key: self.key.clone(), reason });
         match (locks.scope(), self.key.namespace(), apart) {
             (Scope::Cluster, None, _) => Ok(None),
-            (Scope::Cluster, Some(_), _) => refused("it is in a namespace, and cannot own what is in none"),
+            (Scope::Cluster, Some(_), _) => {
+                refused("it is in a namespace, and cannot own cluster-scoped locks")
+            }
             (Scope::Namespaced, Some(namespace), None) => Ok(Some(namespace)),
             (Scope::Namespaced, Some(namespace), Some(apart)) if namespace == apart => Ok(Some(namespace)),
             (Scope::Namespaced, Some(_), Some(_)) => refused("it is in another namespace than its locks"),
             (Scope::Namespaced, None, Some(apart)) => Ok(Some(apart)),
             (Scope::Namespaced, None, None) => {
-                refused("it is in no namespace, and none was said for its locks")
+                refused("it is in no namespace, and none is configured for its locks")
             }
         }
     }
@@ -44,13 +47,13 @@ impl Owner {
     }
 }
 
-/// Who has a lock: the owner that looks after it.
+/// Returns the controlling owner of a lock.
 pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
     lock.owners().into_iter().find(|owner| owner.controller)
 }
 
-/// Whether it is that object's, UID and all, and not about to go.
-pub(super) fn is_held_by(lock: &impl Object, owner: &Owner) -> bool {
+/// Returns whether this owner, by UID, holds the lock, and the lock is not being deleted.
+pub(super) fn is_held_by(lock: &impl Object, owner: &LockOwner) -> bool {
     !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
 }
 
@@ -59,10 +62,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_where_their_owners_can_own_them() {
+    fn locks_live_in_a_namespace_where_their_owner_can_own_them() {
         fn check(locks: Scope, owner: &str, apart: Option<&str>, expected: Result<Option<&str>, &str>) {
             let kind = Kind::new("example.com/v1", "Name", "names", locks).unwrap();
-            let owner = Owner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };
+            let owner = LockOwner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };
             let found = owner.namespace(&kind, apart).map_err(|error| error.to_string());
             match (found, expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected),
@@ -73,11 +76,11 @@ mod tests {
         let (apart, in_none) = (Some("apart"), Scope::Cluster);
         check(in_none, "a", None, Ok(None));
         check(in_none, "a", apart, Ok(None));
-        check(in_none, "n/a", None, Err("cannot own what is in none"));
+        check(in_none, "n/a", None, Err("cannot own cluster-scoped locks"));
         check(Scope::Namespaced, "n/a", None, Ok(Some("n")));
         check(Scope::Namespaced, "apart/a", apart, Ok(apart));
         check(Scope::Namespaced, "n/a", apart, Err("in another namespace than its locks"));
         check(Scope::Namespaced, "a", apart, Ok(apart));
-        check(Scope::Namespaced, "a", None, Err("none was said"));
+        check(Scope::Namespaced, "a", None, Err("none is configured"));
     }
 }

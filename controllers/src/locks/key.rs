@@ -1,16 +1,16 @@
-//! Keys of locks, and the names of the objects that are these locks.
+//! Lock keys, and the object names that encode them.
 
 use std::fmt;
 
 use machinery_objects::{NameError, NameRule};
 use machinery_sync::contained;
 
-use super::part;
+use super::key_part;
 
-/// What there is to have once: a host name, an address in a network, a port.
+/// The key of a lock: a host name, an address in a network, a port.
 ///
-/// It is written as parts, and read from them. Texts, numbers, addresses and tuples of keys are keys; a type of your own writes and reads
-/// its fields:
+/// A key is encoded as a sequence of parts. Implemented for texts, numbers, IP addresses and tuples
+/// of keys; other types encode their fields:
 ///
 /// ```
 /// use machinery_controllers::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
@@ -37,33 +37,33 @@ use super::part;
 /// # Ok::<(), KeyError>(())
 /// ```
 pub trait LockKey: Clone + PartialEq + fmt::Debug + Send + Sync + 'static {
-    /// Writes it down, as any number of parts.
+    /// Encodes the key as any number of parts.
     fn write(&self, parts: &mut KeyWriter);
 
-    /// Reads as many parts as were written.
+    /// Decodes as many parts as were encoded.
     ///
     /// # Errors
-    /// They are not those of a key.
+    /// The parts are not those of a key.
     fn read(parts: &mut KeyReader<'_>) -> Result<Self, KeyError>;
 }
 
-/// The longest name that an object may have.
-const LONGEST: usize = 253;
+/// Maximum length of an object name.
+const MAX_NAME_LENGTH: usize = 253;
 
-/// The name of the object that is the lock of a key: readable where the key is, and no other key's.
+/// Returns the name of the lock object of a key: readable where possible, and unique to the key.
 ///
 /// # Errors
-/// It would be too long, or the key is not read as what it was written as. Its type panics.
+/// The name would be too long, or does not decode to this key, or the key type panicked.
 pub fn name_of_key<K: LockKey>(key: &K) -> Result<String, KeyError> {
-    whatever_the_type_does(|| checked(key))
+    catch_panics(|| checked(key))
 }
 
-/// The key whose lock has this name.
+/// Returns the key that is encoded in a name.
 ///
 /// # Errors
-/// No key's has. The key's type panics.
+/// The name encodes no key of this type, or the key type panicked.
 pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
-    whatever_the_type_does(|| {
+    catch_panics(|| {
         NameRule::DnsSubdomain.check(name)?;
         let key = read::<K>(name)?;
         let expected = written(&key);
@@ -71,19 +71,21 @@ pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
     })
 }
 
-/// Names come from whoever makes objects: a type that does not expect one is to cost that object, and not who looks at all.
-fn whatever_the_type_does<T>(call: impl FnOnce() -> Result<T, KeyError>) -> Result<T, KeyError> {
-    contained(call).unwrap_or_else(|panic| Err(KeyError::Panicked { said: panic.text().into() }))
+/// Any client can create objects with any name: a panic of the key type must fail only that name.
+fn catch_panics<T>(call: impl FnOnce() -> Result<T, KeyError>) -> Result<T, KeyError> {
+    contained(call).unwrap_or_else(|panic| Err(KeyError::Panicked { message: panic.text().into() }))
 }
 
 fn checked<K: LockKey>(key: &K) -> Result<String, KeyError> {
     let name = written(key);
     match name.len() {
         0 => return Err(KeyError::Empty),
-        length if length > LONGEST => return Err(KeyError::TooLong { length, limit: LONGEST }),
+        length if length > MAX_NAME_LENGTH => {
+            return Err(KeyError::TooLong { length, limit: MAX_NAME_LENGTH });
+        }
         _ => {}
     }
-    // So no two keys share a name, however their type writes them.
+    // Guarantees unique names, whatever the key type encodes.
     if read::<K>(&name)? == *key { Ok(name) } else { Err(KeyError::Lossy { name }) }
 }
 
@@ -94,7 +96,7 @@ fn written<K: LockKey>(key: &K) -> String {
 }
 
 fn read<K: LockKey>(name: &str) -> Result<K, KeyError> {
-    let parts = part::split(name)?;
+    let parts = key_part::split(name)?;
     let mut reader = KeyReader { rest: &parts };
     let key = K::read(&mut reader)?;
     match reader.rest.first() {
@@ -103,48 +105,48 @@ fn read<K: LockKey>(name: &str) -> Result<K, KeyError> {
     }
 }
 
-/// Where the parts of a key are written.
+/// Writer of the parts of a key.
 #[derive(Debug)]
 pub struct KeyWriter {
     name: String,
 }
 
 impl KeyWriter {
-    /// One part, of any text.
+    /// Appends a part of any text.
     pub fn text(&mut self, part: &str) {
-        part::write(&mut self.name, part);
+        key_part::write(&mut self.name, part);
     }
 }
 
-/// Where the parts of a key are read from.
+/// Reader of the parts of a key.
 #[derive(Debug)]
 pub struct KeyReader<'a> {
     rest: &'a [&'a str],
 }
 
 impl KeyReader<'_> {
-    /// The next part.
+    /// Reads the next part.
     ///
     /// # Errors
-    /// There is none; or it is not written as one is.
+    /// There is none, or its encoding is invalid.
     pub fn text(&mut self, expected: &'static str) -> Result<String, KeyError> {
         let (first, rest) = self.rest.split_first().ok_or(KeyError::Less { expected })?;
         self.rest = rest;
-        part::read(first)
+        key_part::read(first)
     }
 
-    /// The next part, which is this.
+    /// Reads the next part, which must equal `expected`.
     ///
     /// # Errors
-    /// It is another.
+    /// There is another part, or none.
     pub fn exactly(&mut self, expected: &'static str) -> Result<(), KeyError> {
         self.parsed(expected, |text| (text == expected).then_some(()))
     }
 
-    /// The next part, as what a function makes of it.
+    /// Reads and parses the next part.
     ///
     /// # Errors
-    /// It makes nothing of it.
+    /// There is none, or `parse` returned `None`.
     pub fn parsed<T>(
         &mut self,
         expected: &'static str,
@@ -154,78 +156,78 @@ impl KeyReader<'_> {
         parse(&found).ok_or(KeyError::Part { found, expected })
     }
 
-    /// How long the next part is, as it is written.
+    /// Returns the encoded length of the next part.
     pub(super) fn next_length(&self) -> usize {
         self.rest.first().map_or(0, |part| part.len())
     }
 }
 
-/// Why a key has no name, or a name no key.
+/// Error of encoding or decoding a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The key has no parts.
     #[error("a key without parts has no name")]
     Empty,
-    /// The name would be too long: make the key shorter.
+    /// The name would be too long: use a shorter key.
     #[error("the name of this key would have {length} characters, and names have at most {limit}")]
     TooLong {
-        /// How long.
+        /// The length.
         length: usize,
-        /// How long it may be.
+        /// The limit.
         limit: usize,
     },
-    /// What the key's type writes is read as another key: that is a mistake in the type.
-    #[error("`{name}`, which was written for this key, is read as another one")]
+    /// The encoding decodes to another key: a bug of the key type.
+    #[error("`{name}`, the encoding of this key, decodes to another key")]
     Lossy {
-        /// What was written.
+        /// The encoding.
         name: String,
     },
-    /// The key's type panicked: that is a mistake in the type, which reads whatever names there are.
-    #[error("the type of the keys panicked: {said}")]
+    /// The key type panicked: a bug of the key type, which has to decode any name.
+    #[error("the key type panicked: {message}")]
     Panicked {
-        /// What it said.
-        said: String,
+        /// The panic message.
+        message: String,
     },
-    /// It is not even a name.
+    /// Not a valid object name.
     #[error("not the name of a lock: {0}")]
     Name(#[from] NameError),
-    /// There are three hyphens or more in a row.
+    /// The name has three or more consecutive hyphens.
     #[error("three hyphens in a row, as at byte {at}, are in no name of a lock")]
     Hyphens {
-        /// Where.
+        /// Byte offset.
         at: usize,
     },
-    /// A part says that it is written byte by byte, and is not.
-    #[error("`{part}` begins with 0x, and is no text that is written so")]
+    /// A part has the prefix of the byte-wise encoding, and is invalid.
+    #[error("`{part}` begins with 0x, and is no valid encoding")]
     Escape {
-        /// As it is written.
+        /// The encoded part.
         part: String,
     },
-    /// A part is not what it should be.
+    /// A part has another form than expected.
     #[error("`{found}` is not {expected}")]
     Part {
-        /// What it is.
+        /// The part.
         found: String,
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
-    /// There is no such part.
+    /// A part is missing.
     #[error("the name ends where {expected} should come")]
     Less {
-        /// What it should be.
+        /// The expected form.
         expected: &'static str,
     },
-    /// There are more parts than the key has.
+    /// There are additional parts.
     #[error("the name goes on with `{found}` where the key ends")]
     More {
-        /// With what.
+        /// The first additional part.
         found: String,
     },
-    /// The key is written otherwise.
+    /// The name is not the canonical encoding of its key.
     #[error("this key's name is `{expected}`")]
     Otherwise {
-        /// How.
+        /// The canonical name.
         expected: String,
     },
 }

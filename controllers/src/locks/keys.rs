@@ -1,4 +1,4 @@
-//! What is a key by itself.
+//! Implementations of [`LockKey`] for common types.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ texts!(String, Box<str>, Arc<str>);
 
 macro_rules! numbers {
     ($($number:ty: $expected:literal),*) => {$(
-        /// One part, in decimal; a negative one has an `m` instead of the sign.
+        /// One decimal part; `m` replaces the minus sign.
         impl LockKey for $number {
             fn write(&self, parts: &mut KeyWriter) {
                 parts.text(&self.to_string().replace('-', "m"));
@@ -43,7 +43,7 @@ numbers!(
     i32: "a signed number of 32 bits", i64: "a signed number of 64 bits", i128: "a signed number of 128 bits"
 );
 
-/// Four parts in decimal: `10-1-2-3`.
+/// Four decimal parts: `10-1-2-3`.
 impl LockKey for Ipv4Addr {
     fn write(&self, parts: &mut KeyWriter) {
         for octet in self.octets() {
@@ -60,7 +60,7 @@ impl LockKey for Ipv4Addr {
     }
 }
 
-/// So many digits has each part of an IPv6 address, and none of an IPv4 one.
+/// Length of each part of an IPv6 address, which no part of an IPv4 address has.
 const DIGITS: usize = 4;
 
 /// Eight parts of four hexadecimal digits: `fe80-0000-0000-0000-0000-0000-0000-0001`.
@@ -82,7 +82,7 @@ impl LockKey for Ipv6Addr {
     }
 }
 
-/// As the one that it is.
+/// The encoding of its variant.
 impl LockKey for IpAddr {
     fn write(&self, parts: &mut KeyWriter) {
         match self {
@@ -102,7 +102,7 @@ impl LockKey for IpAddr {
 
 macro_rules! tuples {
     ($($($key:ident)+;)*) => {$(
-        /// The parts of each, one after the other.
+        /// The parts of each element in order.
         impl<$($key: LockKey),+> LockKey for ($($key,)+) {
             fn write(&self, parts: &mut KeyWriter) {
                 #[expect(non_snake_case, reason = "a variable for each type")]

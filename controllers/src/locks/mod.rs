@@ -1,25 +1,25 @@
-//! Locks on names.
+//! Name locks: claim, release, recovery and wait queues.
 
 mod claim;
 mod counts;
 mod error;
-mod held;
+mod held_lock;
 mod holder;
 mod key;
+mod key_part;
 mod keys;
-mod line;
-mod names;
-mod part;
+mod name_locks;
 mod recover;
+mod wait_queue;
 mod waiters;
 mod wake;
 
 pub use counts::LockCounts;
 #[cfg(feature = "prometheus")]
-pub(crate) use counts::Locked;
+pub(crate) use counts::LockSample;
 pub use error::LockError;
-pub use held::{Claim, Held, NoFences, Released, Taken};
+pub use held_lock::{Claim, HeldLock, LockHolder, NoFences, Released};
 pub use key::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
-pub use names::{Locking, LocksBuilder, NameLocks};
-pub use recover::{Astray, Stray};
+pub use name_locks::{LockKinds, LocksBuilder, NameLocks};
+pub use recover::{StrayLock, StrayReason};
 pub use waiters::Waiters;

@@ -1,4 +1,4 @@
-//! What an owner has, and what is nobody's.
+//! Recovery of held locks, and detection of stray ones.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -8,62 +8,64 @@ use machinery_objects::{Event, Object, ObjectKey, OwnerRef, Scope};
 
 use tokio_util::sync::CancellationToken;
 
-use super::holder::{Owner, holder, is_held_by};
-use super::{Held, KeyError, LockError, LockKey, NameLocks, key_of_name};
+use super::holder::{LockOwner, holder, is_held_by};
+use super::{HeldLock, KeyError, LockError, LockKey, NameLocks, key_of_name};
 
-/// A lock that is not as locks are. It is in the way of its name, and of nothing else.
+/// A lock without a valid name or owner. It blocks its own name only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Stray {
-    /// Which.
+pub struct StrayLock {
+    /// Key of the lock.
     pub lock: ObjectKey,
-    /// What is wrong with it.
-    pub why: Astray,
+    /// The defect.
+    pub reason: StrayReason,
 }
 
-/// What is wrong with a lock.
+/// Defect of a stray lock.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Astray {
-    /// It is called as no lock of these keys is: somebody else made it, or another version of the program.
-    #[error("it is called after no key: {0}")]
-    Name(KeyError),
-    /// Nobody looks after it, so it never goes by itself: find out who made it, and delete it.
-    #[error("nobody looks after it")]
+pub enum StrayReason {
+    /// Its name encodes no key: another client created it, or another version of the program.
+    #[error("its name encodes no key: {0}")]
+    Misnamed(KeyError),
+    /// It has no controlling owner, so garbage collection never deletes it: find its creator and
+    /// delete it.
+    #[error("it has no controlling owner")]
     Unowned,
-    /// Its owner is not there. The server deletes it soon; if not, its garbage collection does not run.
-    #[error("its owner {} {} is not there", .0.kind, .0.name)]
+    /// Its owner does not exist. Garbage collection deletes it soon, if it runs.
+    #[error("its owner {} {} does not exist", .0.kind, .0.name)]
     OwnerGone(OwnerRef),
 }
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// The names that an owner has, as the [informer](Self::informer) shows them.
+    /// Returns the names that an owner holds, from the cache.
     ///
     /// # Errors
-    /// The owner is nothing that can have one.
-    pub fn held(&self, owner: &impl Object) -> Result<Vec<Held<K>>, LockError> {
-        let owner = Owner::of(owner)?;
+    /// The object cannot own locks.
+    pub fn held(&self, owner: &impl Object) -> Result<Vec<HeldLock<K>>, LockError> {
+        let owner = LockOwner::of(owner)?;
         let locks = self.0.informer.read();
         let of_it = locks.by(&self.0.by_owner, &owner.uid);
         let held = of_it.filter(|(_, lock)| is_held_by(&***lock, &owner)).filter_map(|(name, lock)| {
-            let key = key_of_name(name.name()).ok()?; // else it is a stray
-            self.have(key, name, lock).ok()
+            let key = key_of_name(name.name()).ok()?; // else it is a stray lock
+            self.held_lock(key, name, lock).ok()
         });
         Ok(held.collect())
     }
 
-    /// Gives back what an owner has and does not want, and says what it has besides: as a claim left it that was not heard of again.
+    /// Releases the names that an owner holds but does not want, and returns the others. Finds
+    /// locks of claims that were never completed.
     ///
-    /// The cache may not show all of that yet. It is enough to do this whenever the owner is looked at, and to have it looked at when one of
-    /// its locks changes: that is what [`Builder::owning`](crate::Builder::owning) does.
+    /// The cache may lag behind. It suffices to call this in each run of the owner, and to run it
+    /// for events of its locks by [`Builder::owning`](crate::Builder::owning).
     ///
     /// # Errors
-    /// The owner is nothing that can have names, or not all could be given back.
+    /// The object cannot own locks, or a release failed.
     pub async fn recover(
         &self,
         owner: &impl Object,
         wants: impl Fn(&K) -> bool + Send,
-    ) -> Result<Vec<Held<K>>, LockError> {
+    ) -> Result<Vec<HeldLock<K>>, LockError> {
         let (wanted, unwanted): (Vec<_>, Vec<_>) =
             self.held(owner)?.into_iter().partition(|held| wants(held.key()));
         for held in &unwanted {
@@ -72,7 +74,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok(wanted)
     }
 
-    /// Warns of each lock that comes and is called after no key, and counts those that there are. It costs nobody else anything.
+    /// Logs and counts misnamed locks. Other locks are not affected.
     pub(super) async fn warn_of_misnamed(self, stopping: CancellationToken) {
         let Ok(mut events) = self.0.informer.events() else { return };
         let misnamed = &self.0.misnamed;
@@ -83,7 +85,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             match event {
                 Event::Added { .. } => {
                     misnamed.fetch_add(1, Relaxed);
-                    tracing::warn!(lock = %name, %error, "a lock is called after no key: find out who made it, and delete it");
+                    tracing::warn!(lock = %name, %error, "the name of a lock encodes no key: find its creator, and delete it");
                 }
                 Event::Updated { .. } => {}
                 _ => drop(misnamed.fetch_sub(1, Relaxed)),
@@ -91,32 +93,37 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// The locks that are not as locks are, beside the owners that there are. Both caches are of a moment: of an owner, or a lock, that
-    /// has just come or gone it may say what is no longer so.
+    /// Returns the stray locks, given the existing owners. Both caches may lag, so a recent
+    /// creation or deletion may not be reflected.
     #[must_use]
-    pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<Stray> {
+    pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<StrayLock> {
         let locks = self.0.informer.read();
         let strays = locks.iter().filter_map(|(name, lock)| {
-            let why = self.astray(name, &**lock, owners)?;
-            Some(Stray { lock: name.clone(), why })
+            let reason = self.stray_reason(name, &**lock, owners)?;
+            Some(StrayLock { lock: name.clone(), reason })
         });
         let mut strays: Vec<_> = strays.collect();
         strays.sort_unstable_by(|one, other| one.lock.cmp(&other.lock));
         strays
     }
 
-    fn astray<O: Object>(&self, name: &ObjectKey, lock: &L, owners: &Informer<O>) -> Option<Astray> {
+    fn stray_reason<O: Object>(
+        &self,
+        name: &ObjectKey,
+        lock: &L,
+        owners: &Informer<O>,
+    ) -> Option<StrayReason> {
         if let Err(error) = key_of_name::<K>(name.name()) {
-            return Some(Astray::Name(error));
+            return Some(StrayReason::Misnamed(error));
         }
-        let Some(owner) = holder(lock) else { return Some(Astray::Unowned) };
-        let kind = &self.0.locking.owners;
+        let Some(owner) = holder(lock) else { return Some(StrayReason::Unowned) };
+        let kind = &self.0.kinds.owners;
         if !owner.is_a(kind) {
-            return None; // who looks after locks besides is not known here
+            return None; // owners of other kinds are unknown here
         }
         let namespace = name.namespace().filter(|_| kind.scope() == Scope::Namespaced);
         let there = ObjectKey::new(namespace, &owner.name).ok().and_then(|key| owners.get(&key));
         let is_it = there.is_some_and(|there| there.uid() == Some(owner.uid.as_str()));
-        (!is_it).then_some(Astray::OwnerGone(owner))
+        (!is_it).then_some(StrayReason::OwnerGone(owner))
     }
 }

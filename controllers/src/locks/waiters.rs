@@ -1,72 +1,74 @@
-//! Who waits for which name, for many threads.
+//! Thread-safe wait queues of names.
 
 use std::fmt;
 
 use machinery_objects::{ObjectKey, ResourceVersion};
 use machinery_sync::Mutex;
 
-use super::line::Lines;
+use super::wait_queue::WaitQueues;
 
-/// Who waits for which name, in the order in which they came.
+/// Wait queues of names, in order of arrival.
 ///
-/// Whoever looks whether a name is free [takes a place](Self::wait) first, and looks then: a name that becomes free after the look is told
-/// to whoever has a place by then. [`NameLocks`](super::NameLocks) does all of that.
-pub struct Waiters<W>(Mutex<Lines<W>>);
+/// A claimant [enqueues](Self::enqueue) first and reads the lock afterwards: a release after the
+/// read then notifies it. [`NameLocks`](super::NameLocks) does so.
+pub struct Waiters<W>(Mutex<WaitQueues<W>>);
 
 impl<W: Ord + Clone> Waiters<W> {
-    /// Nobody; with room for so many places.
+    /// Creates empty queues for at most `limit` waiters.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self(Mutex::new(Lines::new(limit)))
+        Self(Mutex::new(WaitQueues::new(limit)))
     }
 
-    /// Takes a place in the line for a name, or the one that it has. Not if all places are taken.
-    pub fn wait(&self, name: &ObjectKey, who: &W) -> bool {
-        self.0.lock().wait(name, who)
+    /// Enqueues a waiter for a name, or keeps its position. Returns `false` if the limit is
+    /// reached.
+    pub fn enqueue(&self, name: &ObjectKey, waiter: &W) -> bool {
+        self.0.lock().enqueue(name, waiter)
     }
 
-    /// Says in which version the lock was that is in the way: a cache that is before that does not know of it yet.
-    pub fn saw(&self, name: &ObjectKey, version: Option<ResourceVersion>) {
-        self.0.lock().saw(name, version);
+    /// Records the version of the blocking lock: a cache before that version does not know the lock
+    /// yet.
+    pub fn set_lock_version(&self, name: &ObjectKey, version: Option<ResourceVersion>) {
+        self.0.lock().set_lock_version(name, version);
     }
 
-    /// A name is free: who is to be told, the longest waiting first. Who waits for it again before it is free the next time has the same
-    /// place.
-    pub fn freed(&self, name: &ObjectKey) -> Vec<W> {
-        self.0.lock().freed(name)
+    /// Returns the waiters to notify of a released name, in order. A waiter that enqueues again
+    /// before the next release keeps its position.
+    pub fn notify(&self, name: &ObjectKey) -> Vec<W> {
+        self.0.lock().notify(name)
     }
 
-    /// Gives up a place.
-    pub fn leave(&self, name: &ObjectKey, who: &W) {
-        self.0.lock().leave(name, who);
+    /// Removes a waiter from the queue of a name.
+    pub fn remove(&self, name: &ObjectKey, waiter: &W) {
+        self.0.lock().remove(name, waiter);
     }
 
-    /// Gives up all places of one.
-    pub fn forget(&self, who: &W) {
-        self.0.lock().forget(who);
+    /// Removes a waiter from all queues.
+    pub fn remove_all(&self, waiter: &W) {
+        self.0.lock().remove_all(waiter);
     }
 
-    /// The names that somebody is still to be told of, each with the version in which its lock was seen.
-    pub fn waited_for(&self) -> Vec<(ObjectKey, Option<ResourceVersion>)> {
-        let lines = self.0.lock();
-        lines.waited_for().map(|(name, seen)| (name.clone(), seen.cloned())).collect()
+    /// Returns the names with waiters to notify, and the version at which each lock was seen.
+    pub fn awaited_names(&self) -> Vec<(ObjectKey, Option<ResourceVersion>)> {
+        let queues = self.0.lock();
+        queues.awaited_names().map(|(name, seen)| (name.clone(), seen.cloned())).collect()
     }
 
-    /// Gives up the places of all for whom the function says no.
-    pub fn keep(&self, is_there: impl Fn(&W) -> bool) {
-        let everybody: Vec<W> = self.0.lock().everybody().cloned().collect();
-        for who in everybody.iter().filter(|who| !is_there(who)) {
-            self.forget(who);
+    /// Removes the waiters for which the function returns `false`.
+    pub fn retain(&self, exists: impl Fn(&W) -> bool) {
+        let waiters: Vec<W> = self.0.lock().waiters().cloned().collect();
+        for waiter in waiters.iter().filter(|waiter| !exists(waiter)) {
+            self.remove_all(waiter);
         }
     }
 
-    /// How many places are taken.
+    /// Returns the number of queued waiters.
     #[must_use]
     pub fn len(&self) -> usize {
         self.0.lock().len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no waiters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -75,6 +77,6 @@ impl<W: Ord + Clone> Waiters<W> {
 
 impl<W: Ord + Clone> fmt::Debug for Waiters<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waiters").field("places", &self.len()).finish_non_exhaustive()
+        f.debug_struct("Waiters").field("waiters", &self.len()).finish_non_exhaustive()
     }
 }

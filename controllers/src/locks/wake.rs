@@ -1,4 +1,4 @@
-//! Telling who waits.
+//! Hand-over of released names to waiters.
 
 use std::time::Duration;
 
@@ -11,19 +11,19 @@ use tokio_util::sync::CancellationToken;
 use super::{LockKey, NameLocks};
 use crate::Controller;
 
-/// As often it is looked for names that came free without a word: of a lock that is made and deleted before one was told, one is told
-/// nothing.
-const LOOK: Duration = Duration::from_secs(1);
+/// Interval of checks for names released without an event: a lock created and deleted between two
+/// deliveries makes none.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The reason that is shown of a run.
-const WHY: &&str = &"a name is free";
+/// The cause of such a run.
+const CAUSE: &&str = &"a name is free";
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// Has a controller run for those who waited for a name when it is free, the longest waiting first; until the token is cancelled or the
-    /// [informer](Self::informer) stops.
+    /// Requests a run of the controller for each waiter of a released name, in order, until the
+    /// token is cancelled or the [informer](Self::informer) stops.
     ///
-    /// `owners` has all that the controller claims names for: who is not there, or no more, waits for nothing. There is one call of this for
-    /// these locks, as each who waits is told by one.
+    /// `owners` contains all objects that the controller claims for; waiters without an object are
+    /// removed. Call it once per set of locks, as a waiter is notified by one call only.
     pub async fn wake<O: Object, S>(
         &self,
         controller: &Controller<ObjectKey, S>,
@@ -31,46 +31,47 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         stopping: CancellationToken,
     ) {
         let Ok(mut events) = self.0.informer.events() else { return };
-        let mut looks = interval(LOOK);
-        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut checks = interval(CHECK_INTERVAL);
+        checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let free = tokio::select! {
                 biased;
                 () = stopping.cancelled() => return,
-                _ = looks.tick() => {
+                _ = checks.tick() => {
                     if owners.is_synced() {
-                        self.0.waiters.keep(|owner| owners.get(owner).is_some());
+                        self.0.waiters.retain(|owner| owners.get(owner).is_some());
                     }
                     self.free()
                 }
-                told = events.next() => match told {
+                event = events.next() => match event {
                     None => return,
                     Some(Told::Event(name, event)) if !event.is_present() => vec![name],
                     Some(_) => continue,
                 },
             };
-            for owner in free.iter().flat_map(|name| self.0.waiters.freed(name)) {
+            for owner in free.iter().flat_map(|name| self.0.waiters.notify(name)) {
                 tokio::select! {
                     biased;
                     () = stopping.cancelled() => return,
-                    told = controller.request(owner, WHY) => if told { self.0.tally.woke() },
+                    notified = controller.request(owner, CAUSE) => if notified { self.0.counters.woke() },
                 }
             }
         }
     }
 
-    /// The names that are waited for, and that the cache says are nobody's.
+    /// Returns the awaited names that are free according to the cache.
     fn free(&self) -> Vec<ObjectKey> {
         let informer = &self.0.informer;
         let version = informer.state().version;
-        let waited = self.0.waiters.waited_for().into_iter();
+        let waited = self.0.waiters.awaited_names().into_iter();
         let free = waited
             .filter(|(name, seen)| is_free(informer.get(name).is_some(), seen.as_ref(), version.as_ref()));
         free.map(|(name, _)| name).collect()
     }
 }
 
-/// Whether a cache says that there is no lock any more that was seen in a version. One that has not come so far does not know.
+/// Returns whether a lock seen at a version is gone from the cache. A cache before that version
+/// does not know.
 fn is_free(is_there: bool, seen: Option<&ResourceVersion>, cache: Option<&ResourceVersion>) -> bool {
     let is_behind = seen.is_some_and(|seen| cache.is_none_or(|cache| cache < seen));
     !is_there && !is_behind
@@ -82,7 +83,7 @@ mod tests {
     use machinery_objects::Revision;
 
     #[test]
-    fn a_cache_that_is_behind_does_not_know_that_a_name_is_free() {
+    fn a_stale_cache_does_not_release_a_name() {
         fn check(is_there: bool, seen: Option<u64>, cache: Option<u64>, expected: bool) {
             let [seen, cache] = [seen, cache].map(|at| at.map(|at| ResourceVersion::from(Revision(at))));
             assert_eq!(is_free(is_there, seen.as_ref(), cache.as_ref()), expected);

@@ -1,4 +1,4 @@
-//! The numbers of elections.
+//! Metrics of elections.
 
 use std::fmt;
 
@@ -13,21 +13,17 @@ pub(super) fn encode(encoder: &mut DescriptorEncoder<'_>, seen: &[(String, Elect
 }
 
 const GAUGES: [Family<ElectionState>; 2] = [
-    Family("leader_election_master_status", "Whether it leads", |seen| {
+    Family("leader_election_master_status", "Whether the candidate leads", |seen| {
         (seen.phase == ElectionPhase::Leading).into()
     }),
-    Family("machinery_election_epoch", "How often the Lease has changed hands, as far as was seen", |seen| {
+    Family("machinery_election_epoch", "Observed transitions of the Lease", |seen| {
         seen.epoch.unwrap_or_default()
     }),
 ];
 
 const COUNTERS: [Family<ElectionState>; 4] = [
-    Family("machinery_election_terms", "Times that it began to lead", |seen| seen.counts.terms),
-    Family("machinery_election_lost", "Times that it stopped leading without being told to", |seen| {
-        seen.counts.lost
-    }),
-    Family("machinery_election_written", "Writes to the Lease that were answered well", |seen| {
-        seen.counts.written
-    }),
-    Family("machinery_election_failed", "Requests that were not", |seen| seen.counts.failed),
+    Family("machinery_election_terms", "Terms started", |seen| seen.counts.terms),
+    Family("machinery_election_lost", "Terms lost involuntarily", |seen| seen.counts.lost),
+    Family("machinery_election_written", "Acknowledged writes of the Lease", |seen| seen.counts.written),
+    Family("machinery_election_failed", "Failed requests", |seen| seen.counts.failed),
 ];

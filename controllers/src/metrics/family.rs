@@ -1,15 +1,15 @@
-//! Families of numbers.
+//! Encoding of metric families.
 
 use std::fmt;
 
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
-/// A number of each: its name, what it says, and where it is.
+/// A metric: name, help text and accessor.
 pub(super) struct Family<S>(pub(super) &'static str, pub(super) &'static str, pub(super) fn(&S) -> u64);
 
-/// One of the results by which things are counted, and where its number is.
-pub(super) struct Kind<S>(pub(super) &'static str, pub(super) fn(&S) -> u64);
+/// A value of the label `result`, and its accessor.
+pub(super) struct ResultCounter<S>(pub(super) &'static str, pub(super) fn(&S) -> u64);
 
 pub(super) fn counters<S>(
     encoder: &mut DescriptorEncoder<'_>,
@@ -43,11 +43,11 @@ pub(super) fn gauges<S>(
     Ok(())
 }
 
-/// One family with a label `result` besides: there are zeros from the beginning.
+/// Encodes a counter family with the label `result`, including zeros.
 pub(super) fn by_result<S>(
     encoder: &mut DescriptorEncoder<'_>,
     (name, help): (&str, &str),
-    results: &[Kind<S>],
+    results: &[ResultCounter<S>],
     seen: &[(String, S)],
 ) -> fmt::Result {
     if seen.is_empty() {
@@ -55,7 +55,7 @@ pub(super) fn by_result<S>(
     }
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
     for (name, seen) in seen {
-        for Kind(result, of) in results {
+        for ResultCounter(result, of) in results {
             let labels = [("name", name.as_str()), ("result", result)];
             let mut encoder = family.encode_family(&labels)?;
             encoder.encode_counter::<NoLabelSet, _, u64>(&of(seen), None)?;

@@ -15,17 +15,19 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use self::watched::Watched;
-use crate::controller::{Controller, Observed};
-use crate::locks::Locked;
+use crate::controller::{Controller, ObservedController};
+use crate::locks::LockSample;
 use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
 
-/// The controllers of a process, for one registry, and their queues under the names of client-go; its elections, name locks and recorders. Each
-/// metric is one family with the label `name`.
+/// A collector of a process's controllers, their queues (under the names of client-go), elections,
+/// name locks and recorders. Each metric is one family with the label `name`.
 ///
-/// Whether an election is led is `leader_election_master_status`, as with client-go; all else begins with `machinery_`.
+/// Leadership is `leader_election_master_status`, as in client-go; all other names begin with
+/// `machinery_`.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use machinery_controllers::{Controller, Metrics};
 /// use prometheus_client::{encoding::text, registry::Registry};
 ///
@@ -41,17 +43,17 @@ use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts
 /// # Ok(()) }
 /// ```
 #[derive(Clone, Default)]
-pub struct Metrics(Arc<All>);
+pub struct Metrics(Arc<MetricSources>);
 
 #[derive(Default)]
-struct All {
-    controllers: Watched<Arc<dyn Observed>>,
+struct MetricSources {
+    controllers: Watched<Arc<dyn ObservedController>>,
     elections: Watched<ElectionState>,
-    locks: Watched<Locked>,
+    locks: Watched<LockSample>,
     recorders: Watched<RecorderCounts>,
 }
 
-/// Another one has the name.
+/// The name is in use.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another one is watched as {name:?}; give each its own name, or drop that one first")]
 pub struct NameTaken {
@@ -60,62 +62,62 @@ pub struct NameTaken {
 }
 
 impl Metrics {
-    /// Nothing yet.
+    /// Creates an empty collector.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows a controller under its name, as long as it exists.
+    /// Exports a controller under its name, while it exists.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing controller has the name.
     pub fn watch<K: Request, S: Send + Sync + 'static>(
         &self,
         controller: &Controller<K, S>,
     ) -> Result<(), NameTaken> {
-        let observed = controller.observed();
+        let observed = controller.observe();
         self.0.controllers.add(controller.name(), move || observed.upgrade())
     }
 
-    /// Shows an election under a name, which is best that of its Lease, as long as its candidate exists.
+    /// Exports an election, while its elector exists. The name is preferably that of the Lease.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing election has the name.
     pub fn watch_election(&self, name: &str, elector: &Elector) -> Result<(), NameTaken> {
-        self.0.elections.add(name, elector.watched())
+        self.0.elections.add(name, elector.metrics_source())
     }
 
-    /// Shows name locks under a name, as long as they exist.
+    /// Exports name locks, while they exist.
     ///
     /// # Errors
-    /// Others that still exist have the name.
+    /// Other existing locks have the name.
     pub fn watch_locks<K: LockKey, L: Object>(
         &self,
         name: &str,
         locks: &NameLocks<K, L>,
     ) -> Result<(), NameTaken> {
-        self.0.locks.add(name, locks.watched())
+        self.0.locks.add(name, locks.metrics_source())
     }
 
-    /// Shows a recorder under a name, which is best that of its component, as long as it exists.
+    /// Exports a recorder, while it exists. The name is preferably that of its component.
     ///
     /// # Errors
-    /// Another one that still exists has the name.
+    /// Another existing recorder has the name.
     pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
-        self.0.recorders.add(name, recorder.watched())
+        self.0.recorders.add(name, recorder.metrics_source())
     }
 }
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let All { controllers, elections, locks, recorders } = &*self.0;
-        self::elections::encode(&mut encoder, &elections.look())?;
-        self::locks::encode(&mut encoder, &locks.look())?;
-        self::recorders::encode(&mut encoder, &recorders.look())?;
+        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
+        self::elections::encode(&mut encoder, &elections.sample())?;
+        self::locks::encode(&mut encoder, &locks.sample())?;
+        self::recorders::encode(&mut encoder, &recorders.sample())?;
         let queues = machinery_workqueue::Metrics::new();
-        let controllers = controllers.look().into_iter();
-        let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.look(&queues))).collect();
+        let controllers = controllers.sample().into_iter();
+        let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
         self::controllers::encode(&mut encoder, &controllers)?;
         queues.encode(encoder)
     }
@@ -123,7 +125,7 @@ impl Collector for Metrics {
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let All { controllers, elections, locks, recorders } = &*self.0;
+        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
         f.debug_struct("Metrics")
             .field("controllers", controllers)
             .field("elections", elections)

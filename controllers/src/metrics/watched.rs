@@ -1,4 +1,4 @@
-//! What is shown, as long as it exists.
+//! Named sample sources, while they exist.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,33 +7,33 @@ use machinery_sync::Mutex;
 
 use super::NameTaken;
 
-/// What is shown under which name; each says how it is, until it is gone.
-pub(super) struct Watched<S>(Mutex<BTreeMap<String, Box<Look<S>>>>);
+/// Sample functions by name; one that returns `None` is removed.
+pub(super) struct Watched<S>(Mutex<BTreeMap<String, Box<SampleFn<S>>>>);
 
-type Look<S> = dyn Fn() -> Option<S> + Send + Sync;
+type SampleFn<S> = dyn Fn() -> Option<S> + Send + Sync;
 
 impl<S> Watched<S> {
     pub(super) fn add(
         &self,
         name: &str,
-        look: impl Fn() -> Option<S> + Send + Sync + 'static,
+        sample: impl Fn() -> Option<S> + Send + Sync + 'static,
     ) -> Result<(), NameTaken> {
         let mut all = self.0.lock();
         if all.get(name).is_some_and(|other| other().is_some()) {
             return Err(NameTaken { name: name.into() });
         }
-        all.insert(name.into(), Box::new(look));
+        all.insert(name.into(), Box::new(sample));
         Ok(())
     }
 
-    /// What each says. Those that are gone are forgotten.
-    pub(super) fn look(&self) -> Vec<(String, S)> {
+    /// Samples all sources, and removes those that no longer exist.
+    pub(super) fn sample(&self) -> Vec<(String, S)> {
         let mut live = Vec::new();
-        self.0.lock().retain(|name, look| {
-            let seen = look();
-            let is_there = seen.is_some();
+        self.0.lock().retain(|name, sample| {
+            let seen = sample();
+            let is_alive = seen.is_some();
             live.extend(seen.map(|seen| (name.clone(), seen)));
-            is_there
+            is_alive
         });
         live
     }

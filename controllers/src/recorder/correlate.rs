@@ -1,78 +1,79 @@
-//! Many notes become few events. Pure.
+//! Event correlation: rate limit, aggregation and counting. Pure.
 
 use jiff::{SignedDuration, Timestamp};
 use machinery_objects::{ObjectKey, ObjectRef};
 
 use super::event::EventObject;
 use super::note::{Note, NoteKind};
-use super::recent::Recent;
+use super::recent::RecentMap;
 
-/// How many events there may be of what. Each has the default of client-go.
+/// Limits of event correlation, with the defaults of client-go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Notes about one object before others are spared. Default: 25.
+pub struct EventLimits {
+    /// Burst of notes about one object before the rate limit applies. Default: 25.
     pub burst: u32,
-    /// How long until one more is not. Default: 5 min.
+    /// Time to regain one note of the burst. Default: 5 min.
     pub refill: SignedDuration,
-    /// Notes that differ in their text only before they become one event. Default: 10.
+    /// Number of similar notes, which differ only in their text, that are combined into one event.
+    /// Default: 10.
     pub similar: u32,
-    /// Within how long. Default: 10 min.
-    pub within: SignedDuration,
-    /// Of how many objects, and of how many events, this is known. Default: 4096.
-    pub known: usize,
+    /// Interval in which similar notes are counted. Default: 10 min.
+    pub interval: SignedDuration,
+    /// Number of objects, and of events, that correlation remembers. Default: 4096.
+    pub cache_size: usize,
 }
 
-impl Default for Limits {
+impl Default for EventLimits {
     fn default() -> Self {
         Self {
             burst: 25,
             refill: SignedDuration::from_mins(5),
             similar: 10,
-            within: SignedDuration::from_mins(10),
-            known: 4096,
+            interval: SignedDuration::from_mins(10),
+            cache_size: 4096,
         }
     }
 }
 
-/// What there is to write of a note.
+/// The write that a note results in.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Say {
-    /// An event that has not been.
-    New(Box<EventObject>),
-    /// The event of this key is so once more.
-    Again { key: ObjectKey, count: u32, text: String },
-    /// Nothing: there are too many of this object.
-    Spared,
+pub(super) enum EventAction {
+    /// Create an event.
+    Create(Box<EventObject>),
+    /// Increment the count of an existing event.
+    Increment { key: ObjectKey, count: u32, text: String },
+    /// Nothing: the rate limit of the object is exceeded.
+    Discard,
 }
 
 pub(super) struct Correlator {
-    limits: Limits,
+    limits: EventLimits,
     component: Box<str>,
-    about: Recent<ObjectRef, Bucket>,
-    similar: Recent<Similar, Window>,
-    written: Recent<(Similar, String), Written>,
+    about: RecentMap<ObjectRef, TokenBucket>,
+    similar: RecentMap<SimilarKey, SimilarWindow>,
+    written: RecentMap<(SimilarKey, String), WrittenEvent>,
     named: u64,
 }
 
-/// What notes have in common that differ in their text.
+/// Key of notes that differ only in their text.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Similar {
+struct SimilarKey {
     about: ObjectRef,
     kind: NoteKind,
     reason: String,
 }
 
-struct Bucket {
+struct TokenBucket {
     tokens: u32,
     since: Timestamp,
 }
 
-struct Window {
+struct SimilarWindow {
     since: Timestamp,
     texts: Vec<u64>,
 }
 
-struct Written {
+struct WrittenEvent {
     key: ObjectKey,
     count: u32,
 }
@@ -80,25 +81,25 @@ struct Written {
 const COMBINED: &str = "(combined from similar events): ";
 
 impl Correlator {
-    pub(super) fn new(component: &str, limits: Limits) -> Self {
-        let known = limits.known;
+    pub(super) fn new(component: &str, limits: EventLimits) -> Self {
+        let cache_size = limits.cache_size;
         Self {
             limits,
             component: component.into(),
-            about: Recent::new(known),
-            similar: Recent::new(known),
-            written: Recent::new(known),
+            about: RecentMap::new(cache_size),
+            similar: RecentMap::new(cache_size),
+            written: RecentMap::new(cache_size),
             named: 0,
         }
     }
 
-    /// What is to be written of a note that came now. A clock that goes back only makes what is known last longer.
-    pub(super) fn hear(&mut self, now: Timestamp, note: &Note) -> Say {
-        if !self.may_speak(now, &note.about) {
-            return Say::Spared;
+    /// Returns the write for a note. A clock set back only extends the intervals.
+    pub(super) fn record(&mut self, now: Timestamp, note: &Note) -> EventAction {
+        if !self.take_token(now, &note.about) {
+            return EventAction::Discard;
         }
-        let similar = Similar { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
-        let (text, one) = if self.is_one_of_many(now, &similar, &note.text) {
+        let similar = SimilarKey { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
+        let (text, one) = if self.exceeds_similar_limit(now, &similar, &note.text) {
             (format!("{COMBINED}{}", note.text), (similar, COMBINED.to_owned()))
         } else {
             (note.text.clone(), (similar, note.text.clone()))
@@ -108,26 +109,26 @@ impl Correlator {
         let mut is_new = false;
         let written = self.written.entry(one, || {
             is_new = true;
-            Written { key: name(&note.about, now, number), count: 0 }
+            WrittenEvent { key: name(&note.about, now, number), count: 0 }
         });
         written.count = written.count.saturating_add(1);
         if is_new {
-            Say::New(Box::new(EventObject::of(note, &written.key, &text, now, &self.component)))
+            EventAction::Create(Box::new(EventObject::of(note, &written.key, &text, now, &self.component)))
         } else {
-            Say::Again { key: written.key.clone(), count: written.count, text }
+            EventAction::Increment { key: written.key.clone(), count: written.count, text }
         }
     }
 
-    /// What was written of this note is not there any more: the next one is a new one.
+    /// Forgets the event of a note that no longer exists: the next note creates one.
     pub(super) fn forget(&mut self, note: &Note) {
-        let similar = Similar { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
+        let similar = SimilarKey { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
         self.written.remove(&(similar.clone(), note.text.clone()));
         self.written.remove(&(similar, COMBINED.to_owned()));
     }
 
-    fn may_speak(&mut self, now: Timestamp, about: &ObjectRef) -> bool {
-        let Limits { burst, refill, .. } = self.limits;
-        let bucket = self.about.entry(about.clone(), || Bucket { tokens: burst, since: now });
+    fn take_token(&mut self, now: Timestamp, about: &ObjectRef) -> bool {
+        let EventLimits { burst, refill, .. } = self.limits;
+        let bucket = self.about.entry(about.clone(), || TokenBucket { tokens: burst, since: now });
         while bucket.tokens < burst && now.duration_since(bucket.since) >= refill {
             bucket.tokens += 1;
             bucket.since = bucket.since.checked_add(refill).unwrap_or(now);
@@ -140,14 +141,14 @@ impl Correlator {
         may
     }
 
-    /// Whether so many different texts came of late that this is one with them.
-    fn is_one_of_many(&mut self, now: Timestamp, similar: &Similar, text: &str) -> bool {
+    /// Returns whether the note is combined with earlier similar ones.
+    fn exceeds_similar_limit(&mut self, now: Timestamp, similar: &SimilarKey, text: &str) -> bool {
         use std::hash::BuildHasher;
-        let Limits { similar: most, within, .. } = self.limits;
+        let EventLimits { similar: most, interval, .. } = self.limits;
         let hash = foldhash::fast::FixedState::with_seed(0).hash_one(text);
-        let window = self.similar.entry(similar.clone(), || Window { since: now, texts: Vec::new() });
-        if now.duration_since(window.since) > within {
-            *window = Window { since: now, texts: Vec::new() };
+        let window = self.similar.entry(similar.clone(), || SimilarWindow { since: now, texts: Vec::new() });
+        if now.duration_since(window.since) > interval {
+            *window = SimilarWindow { since: now, texts: Vec::new() };
         }
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         if window.texts.contains(&hash) {
@@ -161,7 +162,7 @@ impl Correlator {
     }
 }
 
-/// Where an event of an object is: beside it, or among the default ones; and called so that it is alone.
+/// Returns a unique event name in the namespace of the object, or in `default`.
 fn name(about: &ObjectRef, now: Timestamp, number: u64) -> ObjectKey {
     let namespace = about.key.namespace().unwrap_or("default");
     let stamp = now.as_nanosecond().wrapping_add(i128::from(number));

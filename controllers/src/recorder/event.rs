@@ -1,4 +1,4 @@
-//! An event as Kubernetes has it.
+//! The Event object of Kubernetes.
 
 use jiff::Timestamp;
 use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope};
@@ -6,19 +6,19 @@ use serde::{Deserialize, Serialize};
 
 use super::Note;
 
-/// An event as Kubernetes has it (`v1`): as much of it as is written here.
+/// An Event of Kubernetes (`v1`), limited to the fields that the recorder writes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct EventObject {
     api_version: String,
     kind: String,
-    metadata: Metadata,
-    involved_object: Involved,
+    metadata: EventMetadata,
+    involved_object: InvolvedObject,
     reason: String,
     message: String,
     #[serde(rename = "type")]
-    what: String,
-    source: Source,
+    event_type: String,
+    source: EventSourceRef,
     first_timestamp: String,
     last_timestamp: String,
     count: u32,
@@ -28,7 +28,7 @@ pub struct EventObject {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Metadata {
+struct EventMetadata {
     name: String,
     namespace: String,
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -37,7 +37,7 @@ struct Metadata {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-struct Involved {
+struct InvolvedObject {
     api_version: String,
     kind: String,
     name: String,
@@ -51,19 +51,19 @@ struct Involved {
 
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-struct Source {
+struct EventSourceRef {
     component: String,
 }
 
-/// Longer ones are refused.
-pub(super) const LONGEST_TEXT: usize = 1024;
-pub(super) const LONGEST_REASON: usize = 128;
+/// Servers reject longer ones.
+pub(super) const MAX_MESSAGE_LENGTH: usize = 1024;
+pub(super) const MAX_REASON_LENGTH: usize = 128;
 
 impl EventObject {
-    /// The kind that they are of.
+    /// Returns the kind of Events.
     ///
     /// # Panics
-    /// Never: the names are right.
+    /// Never: the names are valid.
     #[must_use]
     pub fn kind() -> Kind {
         Kind::new("v1", "Event", "events", Scope::Namespaced).expect("these names can be a kind's")
@@ -75,12 +75,12 @@ impl EventObject {
         Self {
             api_version: "v1".into(),
             kind: "Event".into(),
-            metadata: Metadata {
+            metadata: EventMetadata {
                 name: key.name().into(),
                 namespace: key.namespace().unwrap_or_default().into(),
                 resource_version: String::new(),
             },
-            involved_object: Involved {
+            involved_object: InvolvedObject {
                 api_version: about.kind.api_version().into(),
                 kind: about.kind.name().into(),
                 name: about.key.name().into(),
@@ -89,9 +89,9 @@ impl EventObject {
                 resource_version: note.version.as_ref().map(ToString::to_string).unwrap_or_default(),
             },
             reason: note.reason.clone(),
-            message: cut(text, LONGEST_TEXT),
-            what: note.kind.name().into(),
-            source: Source { component: component.into() },
+            message: cut(text, MAX_MESSAGE_LENGTH),
+            event_type: note.kind.name().into(),
+            source: EventSourceRef { component: component.into() },
             first_timestamp: time(at),
             last_timestamp: time(at),
             count: 1,
@@ -100,26 +100,26 @@ impl EventObject {
         }
     }
 
-    /// How often it was so.
+    /// Returns the number of occurrences.
     #[must_use]
     pub const fn count(&self) -> u32 {
         self.count
     }
 
-    /// What it says.
+    /// Returns the message.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Why, in one word.
+    /// Returns the reason, one word.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
     }
 }
 
-/// In whole seconds, as these fields are.
+/// Formats a time in whole seconds, as these fields require.
 pub(super) fn time(at: Timestamp) -> String {
     at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

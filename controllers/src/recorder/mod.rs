@@ -1,4 +1,4 @@
-//! Events of Kubernetes: what people read in `kubectl describe`.
+//! The event recorder: Kubernetes Events, as shown by `kubectl describe`.
 
 mod correlate;
 mod event;
@@ -8,7 +8,7 @@ mod shell;
 #[cfg(test)]
 mod tests;
 
-pub use correlate::Limits as EventLimits;
+pub use correlate::EventLimits;
 pub use event::EventObject;
 pub use note::{Note, NoteKind};
 pub use shell::{Recorder, RecorderCounts};

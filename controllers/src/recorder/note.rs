@@ -1,41 +1,41 @@
-//! What a controller has to say of an object.
+//! Notes about objects.
 
 use machinery_objects::{ObjectRef, ResourceVersion};
 
-use super::event::{LONGEST_REASON, LONGEST_TEXT, cut};
+use super::event::{MAX_MESSAGE_LENGTH, MAX_REASON_LENGTH, cut};
 
-/// What a controller has to say of an object, to people.
+/// A note about an object, for users; becomes an Event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Of which object.
+    /// The object.
     pub about: ObjectRef,
-    /// In which version of it.
+    /// Version of the object.
     pub version: Option<ResourceVersion>,
-    /// Whether somebody should look.
+    /// Severity.
     pub kind: NoteKind,
-    /// Why, in one word: `AddressTaken`. Programs may look for it.
+    /// Reason, one word for programs: `AddressTaken`.
     pub reason: String,
-    /// What happened, to read. It is cut at a kilobyte, as Kubernetes wants it.
+    /// Message for users. Truncated to one kilobyte, the limit of Kubernetes.
     pub text: String,
 }
 
-/// Whether somebody should look.
+/// Severity of a note, the `type` of its Event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum NoteKind {
-    /// All is as it should be.
+    /// Expected behaviour.
     Normal,
-    /// Something is not as it should be.
+    /// A problem that needs attention.
     Warning,
 }
 
 impl Note {
-    /// That all is as it should be.
+    /// Creates a normal note.
     #[must_use]
     pub fn normal(about: ObjectRef, reason: &str, text: impl Into<String>) -> Self {
         Self { about, version: None, kind: NoteKind::Normal, reason: reason.into(), text: text.into() }
     }
 
-    /// That something is not as it should be.
+    /// Creates a warning.
     #[must_use]
     pub fn warning(about: ObjectRef, reason: &str, text: impl Into<String>) -> Self {
         Self { kind: NoteKind::Warning, ..Self::normal(about, reason, text) }
@@ -43,9 +43,9 @@ impl Note {
 }
 
 impl Note {
-    /// No longer than a server takes: so much of it waits, and is remembered.
+    /// Truncates the texts to the limits of the server, before they are queued.
     pub(super) fn cut(&mut self) {
-        for (text, longest) in [(&mut self.text, LONGEST_TEXT), (&mut self.reason, LONGEST_REASON)] {
+        for (text, longest) in [(&mut self.text, MAX_MESSAGE_LENGTH), (&mut self.reason, MAX_REASON_LENGTH)] {
             if text.len() > longest {
                 *text = cut(text, longest);
             }

@@ -1,23 +1,23 @@
-//! A map of what was used of late.
+//! A bounded map of recently used entries.
 
 use std::hash::Hash;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// So many at the most: when it is full, the half that was used longest ago goes.
-pub(super) struct Recent<K, V> {
+/// A map with a limit; when it is full, the least recently used half is evicted.
+pub(super) struct RecentMap<K, V> {
     limit: usize,
     of: HashMap<K, (u64, V), FixedState>,
     next: u64,
 }
 
-impl<K: Eq + Hash, V> Recent<K, V> {
+impl<K: Eq + Hash, V> RecentMap<K, V> {
     pub(super) fn new(limit: usize) -> Self {
         Self { limit: limit.max(2), of: HashMap::with_hasher(FixedState::with_seed(0)), next: 0 }
     }
 
-    /// What is there, or what is made now.
+    /// Returns the entry, inserting it if missing.
     pub(super) fn entry(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.next += 1;
         if self.of.len() >= self.limit && !self.of.contains_key(&key) {

@@ -1,4 +1,4 @@
-//! The shell: notes in, events out.
+//! The recorder handle and its write loop.
 
 use std::fmt;
 use std::future::Future;
@@ -14,125 +14,136 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::correlate::{Correlator, Limits, Say};
-use super::event::{EventObject, LONGEST_TEXT, cut, time};
+use super::correlate::{Correlator, EventAction, EventLimits};
+use super::event::{EventObject, MAX_MESSAGE_LENGTH, cut, time};
 use super::note::Note;
 
-/// Writes events for people, beside whatever else there is to do: it holds up nobody, and what there is no room for is counted and dropped.
+/// The event recorder: writes Events for users in the background. It never blocks; notes beyond the
+/// queue's capacity are counted and dropped.
 ///
-/// Notes that say the same become one event that counts; many that differ in their text become one, too; and of an object of which too
-/// much is said the rest is spared. Cheap to clone.
+/// Equal notes increment the count of one event, similar ones are combined into one, and notes
+/// beyond the rate limit of their object are dropped. Cheap to clone.
 #[derive(Clone)]
-pub struct Recorder(Arc<Shared>);
+pub struct Recorder(Arc<RecorderInner>);
 
-struct Shared {
-    sends: Sender<Note>,
-    receives: Mutex<Option<Receiver<Note>>>,
+struct RecorderInner {
+    sender: Sender<Note>,
+    receiver: Mutex<Option<Receiver<Note>>>,
     writer: Arc<dyn Writer<EventObject>>,
     clock: fn() -> Timestamp,
     component: Box<str>,
-    limits: Limits,
-    counts: Counts,
+    limits: EventLimits,
+    counts: RecorderCounters,
 }
 
 #[derive(Default)]
-struct Counts {
+struct RecorderCounters {
     written: AtomicU64,
     aggregated: AtomicU64,
-    spared: AtomicU64,
-    no_room: AtomicU64,
+    rate_limited: AtomicU64,
+    queue_full: AtomicU64,
     failed: AtomicU64,
 }
 
-/// What became of notes.
+/// Counts of notes by result.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RecorderCounts {
-    /// Written: as an event, or as one more time of one.
+    /// Written as an event, new or incremented.
     pub written: u64,
-    /// Of these, written as one more time of an event.
+    /// Of these, written as an increment of an existing event.
     pub aggregated: u64,
-    /// Spared, as too much was said of their object.
-    pub spared: u64,
-    /// Dropped, as there was no room.
-    pub no_room: u64,
-    /// Dropped, as the server did not take them.
+    /// Dropped by the rate limit of their object.
+    pub rate_limited: u64,
+    /// Dropped because the queue was full.
+    pub queue_full: u64,
+    /// Dropped because the write failed.
     pub failed: u64,
 }
 
-/// So many notes wait.
-const ROOM: usize = 1024;
-/// So often a write is tried, with so much in between, and more each time.
-const TRIES: u32 = 5;
-const BETWEEN: Duration = Duration::from_millis(200);
-/// A write may take so long, and so may all that is left when it stops.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Capacity of the queue of notes.
+const QUEUE_CAPACITY: usize = 1024;
+/// Attempts of a write, and the delay between them, which grows linearly.
+const ATTEMPTS: u32 = 5;
+const RETRY_DELAY: Duration = Duration::from_millis(200);
+/// Timeout of a write, and of the flush at shutdown.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
 impl Recorder {
-    /// A recorder of a program of this name. The wall clock is for what is written into events. It writes nothing until it [runs](Self::run).
+    /// Creates a recorder for a component. The wall clock provides the timestamps of events.
+    /// Nothing is written before [`run`](Self::run).
     #[must_use]
     pub fn new(
         component: &str,
         writer: Arc<dyn Writer<EventObject>>,
         clock: fn() -> Timestamp,
-        limits: Limits,
+        limits: EventLimits,
     ) -> Self {
-        let (sends, receives) = channel(ROOM);
-        let receives = Mutex::new(Some(receives));
-        let counts = Counts::default();
-        Self(Arc::new(Shared { sends, receives, writer, clock, component: component.into(), limits, counts }))
+        let (sender, receiver) = channel(QUEUE_CAPACITY);
+        let receiver = Mutex::new(Some(receiver));
+        let counts = RecorderCounters::default();
+        Self(Arc::new(RecorderInner {
+            sender,
+            receiver,
+            writer,
+            clock,
+            component: component.into(),
+            limits,
+            counts,
+        }))
     }
 
-    /// Says something of an object. It returns at once.
+    /// Queues a note. Returns at once.
     pub fn note(&self, mut note: Note) {
         note.cut();
-        if self.0.sends.try_send(note).is_err() {
-            self.0.counts.no_room.fetch_add(1, Relaxed);
+        if self.0.sender.try_send(note).is_err() {
+            self.0.counts.queue_full.fetch_add(1, Relaxed);
         }
     }
 
-    /// What became of notes.
+    /// Returns the counts.
     #[must_use]
     pub fn counts(&self) -> RecorderCounts {
         self.0.counts()
     }
 
-    /// What became of notes, as long as it exists.
+    /// Returns a count source for metrics that holds a weak reference.
     #[cfg(feature = "prometheus")]
-    pub(crate) fn watched(&self) -> impl Fn() -> Option<RecorderCounts> + Send + Sync + use<> {
+    pub(crate) fn metrics_source(&self) -> impl Fn() -> Option<RecorderCounts> + Send + Sync + use<> {
         let shared = Arc::downgrade(&self.0);
         move || Some(shared.upgrade()?.counts())
     }
 
-    /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. It runs again as often as one likes, but
-    /// once at a time: a second one beside it ends at once.
+    /// Writes events until the token is cancelled, then flushes the queue for at most ten seconds.
+    /// It can run repeatedly, once at a time: a concurrent call returns at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
         let shared = self.0.clone();
         async move {
-            let Some(notes) = shared.receives.lock().take() else { return };
-            let mut taken = Taken { shared: &shared, notes: Some(notes), under_way: false };
+            let Some(notes) = shared.receiver.lock().take() else { return };
+            let mut receiver_guard = NoteReceiver { shared: &shared, notes: Some(notes), in_flight: false };
             let end = async {
                 stopping.cancelled().await;
-                sleep(PATIENCE).await;
+                sleep(WRITE_TIMEOUT).await;
             };
             tokio::select! {
                 biased;
-                () = taken.write_all(&stopping) => {}
+                () = receiver_guard.write_all(&stopping) => {}
                 () = end => {}
             }
         }
     }
 }
 
-/// The notes, while they are written. They are given back however that ends; what was left then is lost.
-struct Taken<'s> {
-    shared: &'s Shared,
+/// The receiver of notes while the recorder runs; returned on drop, with the remaining notes
+/// counted as failed.
+struct NoteReceiver<'s> {
+    shared: &'s RecorderInner,
     notes: Option<Receiver<Note>>,
-    /// One is out of the queue, and not written yet.
-    under_way: bool,
+    /// A note has left the queue and is not written yet.
+    in_flight: bool,
 }
 
-impl Taken<'_> {
+impl NoteReceiver<'_> {
     async fn write_all(&mut self, stopping: &CancellationToken) {
         let mut correlator = Correlator::new(&self.shared.component, self.shared.limits);
         let Some(notes) = &mut self.notes else { return };
@@ -142,33 +153,33 @@ impl Taken<'_> {
                 None => notes.try_recv().ok(),
             };
             let Some(note) = next else { return };
-            self.under_way = true;
+            self.in_flight = true;
             self.shared.write(&mut correlator, &note).await;
-            self.under_way = false;
+            self.in_flight = false;
         }
     }
 }
 
-impl Drop for Taken<'_> {
+impl Drop for NoteReceiver<'_> {
     fn drop(&mut self) {
         let Some(mut notes) = self.notes.take() else { return };
-        let mut lost = u64::from(self.under_way);
+        let mut lost = u64::from(self.in_flight);
         while notes.try_recv().is_ok() {
             lost += 1;
         }
         self.shared.counts.failed.fetch_add(lost, Relaxed);
-        *self.shared.receives.lock() = Some(notes);
+        *self.shared.receiver.lock() = Some(notes);
     }
 }
 
-impl Shared {
+impl RecorderInner {
     fn counts(&self) -> RecorderCounts {
-        let Counts { written, aggregated, spared, no_room, failed } = &self.counts;
+        let RecorderCounters { written, aggregated, rate_limited, queue_full, failed } = &self.counts;
         RecorderCounts {
             written: written.load(Relaxed),
             aggregated: aggregated.load(Relaxed),
-            spared: spared.load(Relaxed),
-            no_room: no_room.load(Relaxed),
+            rate_limited: rate_limited.load(Relaxed),
+            queue_full: queue_full.load(Relaxed),
             failed: failed.load(Relaxed),
         }
     }
@@ -176,7 +187,7 @@ impl Shared {
     async fn write(&self, correlator: &mut Correlator, note: &Note) {
         let count = match self.written(correlator, note).await {
             Ok(true) => &self.counts.written,
-            Ok(false) => &self.counts.spared,
+            Ok(false) => &self.counts.rate_limited,
             Err(error) => {
                 tracing::warn!(%error, about = %note.about, reason = note.reason, "an event was not written");
                 &self.counts.failed
@@ -187,13 +198,13 @@ impl Shared {
 
     async fn written(&self, correlator: &mut Correlator, note: &Note) -> Result<bool, WriteError> {
         let now = (self.clock)();
-        let mut say = correlator.hear(now, note);
+        let mut action = correlator.record(now, note);
         for attempt in 1.. {
-            let done = match &say {
-                Say::Spared => return Ok(false),
-                Say::New(event) => bounded(self.writer.create(event, None)).await,
-                Say::Again { key, count, text } => {
-                    let text = cut(text, LONGEST_TEXT);
+            let done = match &action {
+                EventAction::Discard => return Ok(false),
+                EventAction::Create(event) => bounded(self.writer.create(event, None)).await,
+                EventAction::Increment { key, count, text } => {
+                    let text = cut(text, MAX_MESSAGE_LENGTH);
                     let body =
                         json!({ "count": count, "lastTimestamp": time(now), "message": text }).to_string();
                     let patch =
@@ -203,18 +214,20 @@ impl Shared {
             };
             match done {
                 Ok(()) => {
-                    let is_again = matches!(say, Say::Again { .. });
+                    let is_again = matches!(action, EventAction::Increment { .. });
                     self.counts.aggregated.fetch_add(is_again.into(), Relaxed);
                     return Ok(true);
                 }
-                // Events do not live for ever; and one whose answer was lost may be there.
-                Err(WriteError::NotFound) if attempt < TRIES && matches!(say, Say::Again { .. }) => {
+                // Events expire. And an event whose response was lost may exist.
+                Err(WriteError::NotFound)
+                    if attempt < ATTEMPTS && matches!(action, EventAction::Increment { .. }) =>
+                {
                     correlator.forget(note);
-                    say = correlator.hear(now, note);
+                    action = correlator.record(now, note);
                 }
                 Err(WriteError::AlreadyExists { .. }) if attempt > 1 => return Ok(true),
-                Err(WriteError::Source(_) | WriteError::UnknownOutcome { .. }) if attempt < TRIES => {
-                    sleep(BETWEEN * attempt).await;
+                Err(WriteError::Source(_) | WriteError::UnknownOutcome { .. }) if attempt < ATTEMPTS => {
+                    sleep(RETRY_DELAY * attempt).await;
                 }
                 Err(error) => {
                     correlator.forget(note);
@@ -227,7 +240,7 @@ impl Shared {
 }
 
 async fn bounded<W>(write: impl Future<Output = Result<W, WriteError>>) -> Result<(), WriteError> {
-    match timeout(PATIENCE, write).await {
+    match timeout(WRITE_TIMEOUT, write).await {
         Ok(written) => written.map(drop),
         Err(_) => Err(WriteError::UnknownOutcome { reason: "no answer in ten seconds".into() }),
     }

@@ -1,6 +1,8 @@
-//! Promises 21 and 24: who leads, for how long, and what comes of those who do not know that they no longer do.
+//! Promises 14 and 17: terms, and holders that outlive their Lease.
 
-use crate::lease_stage::{LEASE, Stands, Way, World, brief, elector, note, until, within, work};
+use crate::lease_fixture::{
+    ElectionFixture, LEASE, Link, RunningCandidate, brief, elector, note, until, within, work,
+};
 use machinery_apiserver::Identity;
 use machinery_controllers::{ElectionPhase, Term};
 use machinery_kube::kube_client::{self, Client};
@@ -17,13 +19,13 @@ fn fenced(term: &Term) -> Preconditions {
     Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() }
 }
 
-/// As somebody writes it by hand.
+/// The fence as a literal header.
 fn header(term: &Term) -> String {
     let fence = term.fence();
     format!("coordination.k8s.io/v1/leases/{LEASE}; uid={}; epoch={}", fence.uid, term.epoch())
 }
 
-/// A change of a note, by hand.
+/// Updates a ConfigMap by a raw request.
 async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_client::Error> {
     let request = http::Request::patch("/api/v1/namespaces/default/configmaps/a")
         .header("content-type", "application/merge-patch+json")
@@ -33,12 +35,12 @@ async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_cli
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
-    let world = World::new().await;
+async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
+    let world = ElectionFixture::new().await;
     let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
 
-    // Who is not asked for its turn does nothing: it is stopped.
+    // A future that is not polled is a suspended process.
     let (tells, mut terms) = unbounded_channel();
     let first = elector("first", &world.leases());
     let mut leading = Box::pin(first.lead(work(tells), CancellationToken::new()));
@@ -50,14 +52,14 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
     notes.update(&note("a", "first"), &fenced(&stale)).await.unwrap();
     put(&client, &stale, "first, by hand").await.unwrap();
 
-    let mut second = Stands::new(&world, "second");
+    let mut second = RunningCandidate::new(&world, "second");
     let term = second.leads().await;
     assert_eq!(term.epoch(), stale.epoch() + 1);
     assert!(!stale.token().is_cancelled(), "it does not know");
     assert_eq!(first.state().phase, ElectionPhase::Leading);
     assert!(first.check(Duration::ZERO).is_err() && first.check(Duration::from_secs(3600)).is_ok());
 
-    // It goes on where it was, before it has looked at anything.
+    // It resumes its write before the elector is polled.
     let refused = WriteError::Conflict(Conflict::Fence(Box::new(stale.fence().clone())));
     let only_if = fenced(&stale);
     assert_eq!(notes.update(&note("a", "late"), &only_if).await.unwrap_err(), refused);
@@ -74,7 +76,7 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
         (409, "FenceStale", "its epoch is 1")
     );
 
-    // And when it looks, it leads no more.
+    // The elector notices the lost term.
     let _still = within(futures::future::select(leading, Box::pin(stale.token().cancelled()))).await;
     assert!(stale.token().is_cancelled());
     assert!(first.check(Duration::ZERO).is_ok());
@@ -84,8 +86,8 @@ async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
-    let world = World::new().await;
+async fn p17_a_holder_with_a_blocked_runtime_is_rejected_at_its_first_write() {
+    let world = ElectionFixture::new().await;
     let (notes, leases) = (world.notes(), world.leases());
     notes.create(&note("a", "0"), None).await.unwrap();
     let (begins, mut begun) = unbounded_channel();
@@ -119,13 +121,13 @@ async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
-    let world = World::new().await;
-    let mut first = Stands::new(&world, "first");
+async fn p17_a_leader_stops_before_the_next_term_and_rejoins_when_its_work_ended() {
+    let world = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&world, "first");
     let term = first.leads().await;
-    let mut second = Stands::new(&world, "second");
-    second.is(ElectionPhase::Standing).await;
-    first.leases.is(Way::Silent);
+    let mut second = RunningCandidate::new(&world, "second");
+    second.is(ElectionPhase::Candidate).await;
+    first.leases.is(Link::Silent);
     within(term.token().cancelled()).await;
     let state = first.elector.state();
     assert_eq!((state.counts.terms, state.counts.lost), (1, 1));
@@ -134,18 +136,18 @@ async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended(
     assert_eq!(next.epoch(), term.epoch() + 1);
     assert_eq!(second.elector.state().holder.as_deref(), Some("second"));
 
-    // The first one is there again, and learns who leads.
-    first.leases.is(Way::Open);
+    // The first candidate resumes and observes the new holder.
+    first.leases.is(Link::Open);
     until(|| first.elector.state().holder.as_deref() == Some("second")).await;
-    assert_eq!(first.elector.state().phase, ElectionPhase::Standing);
+    assert_eq!(first.elector.state().phase, ElectionPhase::Candidate);
     second.stopping.cancel();
     assert_eq!(second.leading.await.unwrap(), Ok(Some(next.epoch())));
     assert_eq!(first.leads().await.epoch(), next.epoch() + 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn p17_work_that_does_not_end_keeps_it_from_standing() {
-    let world = World::new().await;
+async fn p17_unfinished_work_keeps_a_candidate_from_rejoining() {
+    let world = ElectionFixture::new().await;
     let leases = world.leases();
     let elector = elector("me", &leases);
     let (tells, mut begun) = unbounded_channel();
@@ -159,12 +161,12 @@ async fn p17_work_that_does_not_end_keeps_it_from_standing() {
     let (leads, stop) = (elector.clone(), ended.clone());
     let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
     let term = within(begun.recv()).await.unwrap();
-    leases.is(Way::Fails);
+    leases.is(Link::Fails);
     within(term.token().cancelled()).await;
-    leases.is(Way::Open);
+    leases.is(Link::Open);
     sleep(Duration::from_secs(600)).await;
     let state = elector.state();
-    assert_eq!((state.phase, state.renewed), (ElectionPhase::Ending, None));
+    assert_eq!((state.phase, state.renewed), (ElectionPhase::Stopping, None));
     assert!(begun.try_recv().is_err());
     ends.cancel();
     assert_eq!(within(begun.recv()).await.unwrap().epoch(), term.epoch() + 1);
@@ -173,24 +175,24 @@ async fn p17_work_that_does_not_end_keeps_it_from_standing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p14_answers_that_are_lost_cost_nobody_its_term() {
-    let world = World::new().await;
-    let mut first = Stands::new(&world, "first");
-    first.leases.is(Way::LosesAnswers);
+async fn p14_lost_responses_do_not_end_a_term() {
+    let world = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&world, "first");
+    first.leases.is(Link::LosesAnswers);
     sleep(Duration::from_secs(9)).await;
     assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
     assert!(first.terms.try_recv().is_err(), "it leads only if it knows");
-    first.leases.is(Way::Open);
+    first.leases.is(Link::Open);
     let term = first.leads().await;
     assert_eq!(term.epoch(), 0);
-    for way in [Way::LosesAnswers, Way::Fails, Way::Silent] {
+    for way in [Link::LosesAnswers, Link::Fails, Link::Silent] {
         first.leases.is(way);
         sleep(Duration::from_secs(4)).await;
-        first.leases.is(Way::Open);
+        first.leases.is(Link::Open);
         sleep(Duration::from_secs(20)).await;
     }
     assert!(!term.token().is_cancelled());
     let state = first.elector.state();
-    assert_eq!((state.phase, state.trouble, state.counts.terms), (ElectionPhase::Leading, None, 1));
+    assert_eq!((state.phase, state.problem, state.counts.terms), (ElectionPhase::Leading, None, 1));
     assert!(state.counts.failed > 4, "{:?}", state.counts);
 }

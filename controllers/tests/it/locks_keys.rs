@@ -1,4 +1,4 @@
-//! Promise 21: two keys never share a name.
+//! Promise 21: names encode keys uniquely.
 
 use machinery_controllers::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 use machinery_objects::NameRule;
@@ -25,7 +25,7 @@ fn p21_names_are_readable_where_keys_are() {
 }
 
 #[test]
-fn p21_what_is_too_long_is_refused_and_never_shortened() {
+fn p21_long_names_are_rejected_and_never_truncated() {
     check("a".repeat(253), &"a".repeat(253));
     let refused = |length| Err(KeyError::TooLong { length, limit: 253 });
     assert_eq!(name_of_key(&"a".repeat(254)), refused(254));
@@ -33,7 +33,7 @@ fn p21_what_is_too_long_is_refused_and_never_shortened() {
 }
 
 #[test]
-fn p21_a_name_that_no_key_has_says_why() {
+fn p21_a_name_without_key_reports_the_reason() {
     fn wrong<K: LockKey>(name: &str, expected: &str) {
         assert_eq!(key_of_name::<K>(name).unwrap_err().to_string(), expected);
     }
@@ -52,7 +52,7 @@ fn p21_a_name_that_no_key_has_says_why() {
     assert!(matches!(wrong, KeyError::Name(_)), "{wrong}");
 }
 
-/// A key whose type forgets half of it.
+/// A key type that drops half of its value.
 #[derive(Clone, Debug, PartialEq)]
 struct Half(u8, u8);
 
@@ -77,13 +77,13 @@ impl LockKey for Nothing {
 }
 
 #[test]
-fn p21_a_type_that_writes_two_keys_alike_is_found_out() {
+fn p21_a_lossy_key_type_is_detected() {
     check(Half(1, 0), "1");
     assert_eq!(name_of_key(&Half(1, 2)), Err(KeyError::Lossy { name: "1".into() }));
     assert_eq!(name_of_key(&Nothing), Err(KeyError::Empty));
 }
 
-/// A key whose type expects no other names than its own.
+/// A key type that panics on unexpected names.
 #[derive(Clone, Debug, PartialEq)]
 struct Strict(String);
 
@@ -100,14 +100,14 @@ impl LockKey for Strict {
 }
 
 #[test]
-fn p21_a_type_that_panics_is_an_error_of_that_name() {
+fn p21_a_panicking_key_type_is_an_error_of_that_name() {
     check(Strict("a".into()), "a");
-    let Err(KeyError::Panicked { said }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
-    assert!(said.contains("on purpose, of ab"), "{said}");
+    let Err(KeyError::Panicked { message }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
+    assert!(message.contains("on purpose, of ab"), "{message}");
     assert!(matches!(name_of_key(&Strict(String::new())), Err(KeyError::Panicked { .. })));
 }
 
-/// Texts in which what has a meaning is likely.
+/// Texts rich in characters with a meaning in the encoding.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![r"[-.0xa]{0,6}", r"[a-z0-9]([-.]?[a-z0-9]){0,8}", r"\PC{0,6}", any::<String>()]
 }
@@ -122,7 +122,7 @@ fn key() -> impl Strategy<Value = Key> {
     (text(), any::<u64>(), any::<i32>(), ip, text())
 }
 
-/// A key of any number of texts: whatever can be told apart by parts.
+/// A key of any number of text parts.
 #[derive(Clone, Debug, PartialEq)]
 struct Texts(Vec<String>);
 
@@ -155,7 +155,7 @@ fn comes_back<K: LockKey>(key: &K) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn p21_a_key_comes_back(key in key(), texts in prop::collection::vec(text(), 1..5)) {
+    fn p21_keys_round_trip(key in key(), texts in prop::collection::vec(text(), 1..5)) {
         comes_back(&key)?;
         comes_back(&key.0)?;
         comes_back(&Texts(texts))?;
@@ -171,7 +171,7 @@ proptest! {
     }
 
     #[test]
-    fn p21_whatever_is_read_is_a_key_of_that_name_or_an_error(
+    fn p21_reading_any_name_yields_its_key_or_an_error(
         name in prop_oneof![r"[-.0xa2]{0,8}", r"0x([a-f0-9]|--[0-9a-f]{2}){0,6}", any::<String>()],
     ) {
         if let Ok(key) = key_of_name::<Texts>(&name) {

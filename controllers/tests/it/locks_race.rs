@@ -1,13 +1,14 @@
-//! Promise 37: claimers race and crash, and of two holders of a name never both write.
+//! Promise 27: claimants race and crash; no two holders of a name write.
 //!
-//! Eight processes claim names for their hosts, write records under them, and give them back. Any write may be the last of its process,
-//! with or without being done; the next one goes on with the same hosts. Now and then somebody wakes up who had a name long ago, and
-//! writes under that. What happened is read from the server afterwards.
+//! Eight processes claim names for their hosts, write records under them, and release them. Any
+//! write may be the last of its process, applied or not; its successor continues with the same
+//! hosts. Occasionally a former holder resumes and writes under its old lock. The history is
+//! verified from the server's watch afterwards.
 
-use crate::locks_stage::{Doc, Locks, PATIENCE, Plane, Unlucky, doc, key, locks};
+use crate::locks_fixture::{Doc, FaultyWriter, Locks, LocksFixture, PATIENCE, doc, key, locks};
 use futures::StreamExt;
 use machinery_apiserver::Handle;
-use machinery_controllers::{Claim, Held, LockError};
+use machinery_controllers::{Claim, HeldLock, LockError};
 use machinery_objects::{
     Conflict, Deletion, Filter, ListRequest, ListWatch, Object, OwnerRef, Preconditions, Revision,
     WatchEvent, WatchFrom, WatchRequest, WriteError, Writer,
@@ -20,11 +21,11 @@ use tokio::task::{JoinHandle, yield_now};
 use tokio_util::sync::CancellationToken;
 
 const CLAIMERS: usize = 8;
-/// Names, and how much each claimer does, crashes aside. Where it is not optimized a part of it.
+/// Number of names, and steps per process. Reduced in debug builds.
 const NAMES: usize = if cfg!(debug_assertions) { 200 } else { 1000 };
 const STEPS: usize = if cfg!(debug_assertions) { 400 } else { 4000 };
 
-/// Numbers as if by chance, the same each time for one seed. Who gets which is chance.
+/// Pseudo-random numbers by seed; their assignment to threads is not deterministic.
 struct Dice(AtomicU64);
 
 impl Dice {
@@ -45,7 +46,7 @@ impl Dice {
 }
 
 #[derive(Default)]
-struct Counts {
+struct RaceCounts {
     crashes: AtomicUsize,
     adopted: AtomicUsize,
     written: AtomicUsize,
@@ -53,21 +54,21 @@ struct Counts {
     taken: AtomicUsize,
 }
 
-/// What all share.
-struct World {
+/// State shared by the processes.
+struct RaceState {
     names: Handle<Doc>,
     records: Handle<Doc>,
     dice: Dice,
-    counts: Counts,
-    /// What somebody once had.
-    long_ago: Mutex<Vec<Held<String>>>,
+    counts: RaceCounts,
+    /// Locks of former holders.
+    long_ago: Mutex<Vec<HeldLock<String>>>,
 }
 
-/// A process: it ends in the middle of a write, or when there is nothing left to do.
+/// A process: ends within a write, or when its work is done.
 struct Process {
-    world: Arc<World>,
+    world: Arc<RaceState>,
     locks: Locks,
-    records: Arc<Unlucky>,
+    records: Arc<FaultyWriter>,
     hosts: Vec<Doc>,
     left: Arc<AtomicUsize>,
 }
@@ -103,7 +104,7 @@ impl Process {
         }
     }
 
-    async fn claim(&self) -> Option<Held<String>> {
+    async fn claim(&self) -> Option<HeldLock<String>> {
         let dice = &self.world.dice;
         let wanted = if dice.one_in(2) { 10 } else { NAMES };
         let name = format!("name-{}", dice.below(wanted));
@@ -122,7 +123,7 @@ impl Process {
         }
     }
 
-    async fn write(&self, held: &Held<String>) {
+    async fn write(&self, held: &HeldLock<String>) {
         let only_if = Preconditions { fence: Some(held.fence().unwrap()), ..Preconditions::default() };
         let record = doc(held.lock())
             .says("under", held.uid().as_str())
@@ -136,14 +137,14 @@ impl Process {
     }
 }
 
-/// Lets processes of the same hosts live, one after the other, until the work is done.
-async fn live(world: Arc<World>, plane: Arc<Plane>, hosts: Vec<Doc>) {
+/// Runs successive processes for the same hosts until the work is done.
+async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) {
     let left = Arc::new(AtomicUsize::new(STEPS));
     loop {
         let (crash, life) = (CancellationToken::new(), CancellationToken::new());
         let unlucky = |inner| {
             let (world, crash) = (world.clone(), crash.clone());
-            Unlucky::new(inner, move |_| {
+            FaultyWriter::new(inner, move |_| {
                 let (crashes, crash) = (world.dice.one_in(60), crash.clone());
                 Box::pin(async move {
                     if crashes {
@@ -175,8 +176,8 @@ async fn live(world: Arc<World>, plane: Arc<Plane>, hosts: Vec<Doc>) {
     }
 }
 
-/// What became of the objects of a kind, in order, until one of this name is made.
-async fn history(plane: &Plane, of: &Handle<Doc>) -> JoinHandle<Vec<WatchEvent<Arc<Doc>>>> {
+/// Collects the watch events of a kind, until an object of this name is created.
+async fn history(plane: &LocksFixture, of: &Handle<Doc>) -> JoinHandle<Vec<WatchEvent<Arc<Doc>>>> {
     let version = of.list(ListRequest::default()).await.unwrap().version;
     let from = WatchFrom::After(version);
     let request = WatchRequest { filter: Filter::default(), from, bookmarks: false, timeout: None };
@@ -201,7 +202,7 @@ fn revision(doc: &Doc) -> Revision {
     doc.version().unwrap().revision().unwrap()
 }
 
-/// From when to when there was each lock, and under which of them each record was written when.
+/// Verifies that each record was written while its lock existed; returns the number of records.
 fn judge(locks: &[WatchEvent<Arc<Doc>>], records: &[WatchEvent<Arc<Doc>>]) -> usize {
     let mut lives = BTreeMap::new();
     for event in locks {
@@ -227,8 +228,8 @@ fn judge(locks: &[WatchEvent<Arc<Doc>>], records: &[WatchEvent<Arc<Doc>>]) -> us
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p27_of_two_holders_never_both_write_and_no_lock_is_leaked() {
-    let plane = Arc::new(Plane::new().await);
+async fn p27_no_two_holders_write_and_no_lock_is_leaked() {
+    let plane = Arc::new(LocksFixture::new().await);
     let (mut hosts, dice) = (Vec::new(), Dice(AtomicU64::new(7)));
     for number in 0..CLAIMERS * 3 {
         hosts.push(plane.host(&format!("host-{number}")).await);
@@ -239,8 +240,13 @@ async fn p27_of_two_holders_never_both_write_and_no_lock_is_leaked() {
     let (locks_told, records_told) =
         (history(&plane, &plane.names).await, history(&plane, &plane.records).await);
     let (names, records) = (plane.names.clone(), plane.records.clone());
-    let world =
-        Arc::new(World { names, records, dice, counts: Counts::default(), long_ago: Mutex::default() });
+    let world = Arc::new(RaceState {
+        names,
+        records,
+        dice,
+        counts: RaceCounts::default(),
+        long_ago: Mutex::default(),
+    });
     let claim = |hosts: &[Doc]| plane.tasks.spawn(live(world.clone(), plane.clone(), hosts.to_vec()));
     let claimers: Vec<_> = hosts.chunks(3).map(claim).collect();
     for claimer in claimers {
@@ -267,13 +273,14 @@ async fn p27_of_two_holders_never_both_write_and_no_lock_is_leaked() {
     );
 }
 
-/// The key in which the text has hyphens doubled.
+/// Returns the name of the lock, with doubled hyphens.
 fn record_of(number: usize) -> String {
     format!("name--{number}")
 }
 
-/// Every lock has an owner that is there. Of owners that go the locks go with them, and all others are found and given back.
-async fn nothing_is_left(plane: &Plane, goes: &[Doc], stays: &[Doc]) {
+/// Verifies that every lock has an existing owner, that locks are deleted with their owners, and
+/// that the others are recovered and released.
+async fn nothing_is_left(plane: &LocksFixture, goes: &[Doc], stays: &[Doc]) {
     let locks = plane.locks();
     locks.informer().synced().await.unwrap();
     let all = || async { plane.names.list(ListRequest::default()).await.unwrap().items };

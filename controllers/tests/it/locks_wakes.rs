@@ -1,6 +1,6 @@
-//! Promise 36: whoever waits for a name is told when it is free, in order.
+//! Promise 26: waiters are notified of a release, in order.
 
-use crate::locks_stage::{Doc, Locks, PATIENCE, Plane, held, key, locks, taken};
+use crate::locks_fixture::{Doc, Locks, LocksFixture, PATIENCE, held, key, locks, taken};
 use machinery_controllers::{Claim, Controller, LockError, Next, Run, Settings};
 use machinery_informers::Informer;
 use machinery_objects::{Deletion, Object, Writer};
@@ -10,16 +10,16 @@ use std::time::Duration;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::Instant;
 
-/// A run: of whom, what came of the claim of the name that all want, and why it was.
+/// A run: host, result of its claim, causes.
 type Ran = (String, Claim<String>, String);
 
-struct Hosts {
+struct HostController {
     informer: Informer<Doc>,
     ran: UnboundedReceiver<Ran>,
 }
 
-/// A controller of hosts that all want the same name, one after the other.
-fn hosts(plane: &Plane, locks: &Locks) -> Hosts {
+/// A controller of hosts that all claim the same name.
+fn hosts(plane: &LocksFixture, locks: &Locks) -> HostController {
     let informer = plane.informer(&plane.hosts);
     let settings = Settings { workers: 1, ..Settings::default() };
     let controller = Controller::of("hosts", &informer).settings(settings).build().unwrap();
@@ -37,23 +37,23 @@ fn hosts(plane: &Plane, locks: &Locks) -> Hosts {
     plane.tasks.spawn(async move { runs.run(reconcile, stopping).await });
     let (locks, owners, stopping) = (locks.clone(), informer.clone(), plane.stopping.clone());
     plane.tasks.spawn(async move { locks.wake(&controller, &owners, stopping).await });
-    Hosts { informer, ran }
+    HostController { informer, ran }
 }
 
 async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, what).await.expect("it comes to that")
 }
 
-impl Hosts {
+impl HostController {
     async fn next(&mut self) -> Ran {
         soon(self.ran.recv()).await.unwrap()
     }
 }
 
-/// The clock stands as long as there is something to do: at once is at once.
+/// Paused time advances only when idle, so no elapsed time means at once.
 #[tokio::test(start_paused = true)]
-async fn p26_who_waits_is_told_at_once_and_in_the_order_in_which_they_came() {
-    let plane = Plane::new().await;
+async fn p26_waiters_are_requeued_at_once_in_order() {
+    let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
     plane.host("one").await;
@@ -62,7 +62,7 @@ async fn p26_who_waits_is_told_at_once_and_in_the_order_in_which_they_came() {
     for name in others {
         plane.host(name).await;
         let (who, claim, _) = hosts.next().await;
-        assert_eq!((who.as_str(), taken(claim).waits), (name, true));
+        assert_eq!((who.as_str(), taken(claim).is_queued), (name, true));
     }
     for (at, next) in others.into_iter().enumerate() {
         let released = Instant::now();
@@ -81,22 +81,22 @@ async fn p26_who_waits_is_told_at_once_and_in_the_order_in_which_they_came() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_a_name_that_came_free_without_a_word_is_found() {
-    let plane = Plane::new().await;
+async fn p26_a_name_freed_without_an_event_is_noticed() {
+    let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
     plane.host("one").await;
     held(hosts.next().await.1);
-    // Of the lock of "b", in whose way somebody was, nothing was ever told.
-    assert!(locks.waiters().wait(&key("b"), &key("one")));
+    // No event was ever delivered for the lock "b", which blocked a waiter.
+    assert!(locks.waiters().enqueue(&key("b"), &key("one")));
     let (who, _, why) = hosts.next().await;
     assert_eq!(who, "one");
     assert!(why.contains("a name is free"), "{why}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_who_is_gone_waits_no_more() {
-    let plane = Plane::new().await;
+async fn p26_a_deleted_owner_stops_waiting() {
+    let plane = LocksFixture::new().await;
     let locks = plane.locks();
     let mut hosts = hosts(&plane, &locks);
     plane.host("one").await;
@@ -115,10 +115,10 @@ async fn p26_who_is_gone_waits_no_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_who_finds_no_place_is_told_so() {
-    let plane = Plane::new().await;
+async fn p26_a_claim_reports_a_full_wait_queue() {
+    let plane = LocksFixture::new().await;
     let (one, other) = (plane.host("one").await, plane.host("other").await);
     let few = locks(&plane.names, Arc::new(plane.names.clone()), |builder| builder.waiters(0));
     held(few.claim(&one, &"a".to_owned()).await.unwrap());
-    assert!(!taken(few.claim(&other, &"a".to_owned()).await.unwrap()).waits);
+    assert!(!taken(few.claim(&other, &"a".to_owned()).await.unwrap()).is_queued);
 }

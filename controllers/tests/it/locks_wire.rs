@@ -1,22 +1,22 @@
-//! Promises 32 to 34 over the wire: on our server, and on one that is said to be any Kubernetes.
+//! Promises 22 to 24 over the wire: on our server, and with the capabilities of plain Kubernetes.
 
-use crate::locks_stage::{Doc, Locks, PATIENCE, Plane, doc, held, key, kind, taken};
+use crate::locks_fixture::{Doc, Locks, LocksFixture, PATIENCE, doc, held, key, kind, taken};
 use machinery_apiserver::Identity;
-use machinery_controllers::{Held, Locking, NameLocks, NoFences, Released};
+use machinery_controllers::{HeldLock, LockKinds, NameLocks, NoFences, Released};
 use machinery_kube::kube_client::Client;
 use machinery_kube::{Remote, Server};
 use machinery_objects::{Conflict, Fence, ListWatch, Object, Preconditions, WriteError, Writer};
 use std::sync::Arc;
 
-fn remote(plane: &Plane, name: &str, is_ours: bool) -> Remote<Doc> {
+fn remote(plane: &LocksFixture, name: &str, is_ours: bool) -> Remote<Doc> {
     let client = Client::new(plane.server.service(Identity::admin()), "default");
     Remote::new(client, kind(name), Server { machinery: is_ours, ..Server::kubernetes() })
 }
 
-/// Locks that are reached over the wire, and what is written under them.
-fn reached(plane: &Plane, is_ours: bool) -> (Locks, Remote<Doc>) {
+/// Remote locks and records.
+fn reached(plane: &LocksFixture, is_ours: bool) -> (Locks, Remote<Doc>) {
     let names = remote(plane, "HostName", is_ours);
-    let locking = Locking { kind: kind("HostName"), owners: kind("Host"), writer: Arc::new(names.clone()) };
+    let locking = LockKinds { kind: kind("HostName"), owners: kind("Host"), writer: Arc::new(names.clone()) };
     let source: Arc<dyn ListWatch<Doc>> = Arc::new(names);
     let locks = NameLocks::builder(locking, source, |_, lock, owner| doc(lock).owned_by(&owner)).build();
     plane.tasks.spawn(locks.run(plane.stopping.clone()));
@@ -31,9 +31,9 @@ async fn write(records: &Remote<Doc>, fence: Fence) -> Result<(), WriteError> {
 }
 
 #[tokio::test]
-async fn p22_names_are_one_owners_over_the_wire() {
+async fn p22_a_name_has_one_owner_over_the_wire() {
     for is_ours in [true, false] {
-        let plane = Plane::new().await;
+        let plane = LocksFixture::new().await;
         let (locks, records) = reached(&plane, is_ours);
         let (one, other) = (plane.host("one").await, plane.host("other").await);
         records.create(&doc(&key("r")), None).await.unwrap();
@@ -43,7 +43,7 @@ async fn p22_names_are_one_owners_over_the_wire() {
         assert_eq!(held(locks.claim(&one, &a).await.unwrap()).uid(), first.uid());
         assert_eq!(taken(locks.claim(&other, &a).await.unwrap()).to_string(), "Host one");
         locks.informer().reached(first.token(), PATIENCE).await.unwrap();
-        assert_eq!(locks.held(&one).unwrap().iter().map(Held::uid).collect::<Vec<_>>(), [first.uid()]);
+        assert_eq!(locks.held(&one).unwrap().iter().map(HeldLock::uid).collect::<Vec<_>>(), [first.uid()]);
         if is_ours {
             write(&records, first.fence().unwrap()).await.unwrap();
         }
@@ -51,7 +51,7 @@ async fn p22_names_are_one_owners_over_the_wire() {
         let free = locks.release(&first).await.unwrap();
         assert!(matches!(free, Released::Free(_)), "{free:?}");
         let second = held(locks.claim(&other, &a).await.unwrap());
-        assert_eq!(locks.release(&first).await, Ok(Released::Before));
+        assert_eq!(locks.release(&first).await, Ok(Released::NotHeld));
         assert_eq!(plane.lock("a").await.unwrap().uid(), Some(second.uid().as_str()));
         match first.fence() {
             Err(NoFences) => assert!(!is_ours),

@@ -1,29 +1,29 @@
-//! The promises of `src/lib.rs`, one file for each matter.
+//! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
-mod completes;
-mod ends;
-mod expects;
-mod fails;
-mod finalizes;
-mod holds;
+mod completions;
+mod diagnostics;
+mod expectations;
+mod failures;
+mod finalizer;
+mod fixture;
+mod held_keys;
 mod lease;
-mod lease_ends;
-mod lease_go;
-mod lease_odd;
-mod lease_stage;
+mod lease_client_go;
+mod lease_fixture;
+mod lease_malformed;
+mod lease_terms;
 mod locks;
+mod locks_fixture;
 mod locks_keys;
 mod locks_race;
-mod locks_stage;
 mod locks_waiters;
 mod locks_wakes;
 mod locks_wire;
-mod owns;
-mod records;
-mod sees;
+mod owners;
+mod recorder;
+mod shutdown;
 mod spans;
-mod stage;
-mod starts;
+mod startup;
 mod traces;
 mod traces_wire;

@@ -1,6 +1,6 @@
-//! Promise 9, in traces: one span a run.
+//! Promise 9, spans: one per run.
 
-use crate::stage::{Stage, asks, next, of, part, plane};
+use crate::fixture::{Fixture, controlled, next, of, part, plane};
 use machinery_controllers::{Controller, Next, Run};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -13,11 +13,11 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::{Layer, Registry};
 
-/// Writes down the fields of each span, in the order in which they came. It is everybody's, so each thread has notes of its own: whether a span is
-/// of interest is remembered for all threads.
-struct Notes;
+/// Records the fields of each span in order. The subscriber is global and its interest is cached
+/// for all threads, so records are per thread.
+struct FieldLayer;
 
-/// What was noted on this thread.
+/// Fields recorded on this thread.
 pub(crate) fn noted() -> Vec<String> {
     NOTES.take()
 }
@@ -28,22 +28,22 @@ thread_local! {
 
 pub(crate) fn noting() {
     static ONCE: Once = Once::new();
-    ONCE.call_once(|| subscriber::set_global_default(Registry::default().with(Notes)).unwrap());
+    ONCE.call_once(|| subscriber::set_global_default(Registry::default().with(FieldLayer)).unwrap());
 }
 
-impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Notes {
+impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for FieldLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
-        attributes.record(&mut Noting(attributes.metadata().name()));
+        attributes.record(&mut FieldVisitor(attributes.metadata().name()));
     }
 
     fn on_record(&self, _: &Id, record: &Record<'_>, _: Context<'_, S>) {
-        record.record(&mut Noting("then"));
+        record.record(&mut FieldVisitor("then"));
     }
 }
 
-struct Noting(&'static str);
+struct FieldVisitor(&'static str);
 
-impl Visit for Noting {
+impl Visit for FieldVisitor {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         let note = format!("{} {}={value:?}", self.0, field.name());
         NOTES.with_borrow_mut(|notes| notes.push(note));
@@ -53,11 +53,11 @@ impl Visit for Noting {
 #[tokio::test(start_paused = true)]
 async fn p09_a_run_is_one_span() {
     noting();
-    let stage = Stage::new();
+    let stage = Fixture::new();
     let plane = plane();
     plane.put(part("n/a"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let (reconcile, mut asked) = asks();
+    let (reconcile, mut asked) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let first = next(&mut asked).await;
     let ids =
@@ -87,29 +87,29 @@ async fn p09_a_run_is_one_span() {
     assert_eq!(NOTES.take(), expected);
 }
 
-/// A key that cannot be shown.
+/// A key whose `Display` panics.
 #[derive(Clone, PartialEq, Eq, Hash)]
-struct Odd(u32);
+struct UndisplayableKey(u32);
 
-impl fmt::Display for Odd {
+impl fmt::Display for UndisplayableKey {
     fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
         panic!("on purpose")
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn p03_a_key_that_cannot_be_shown_costs_no_worker() {
+async fn p03_a_key_with_panicking_display_loses_no_worker() {
     noting();
-    let stage = Stage::new();
+    let stage = Fixture::new();
     let controller = Controller::of_requests("odd").build().unwrap();
     let (runs, stopping) = (controller.clone(), stage.stopping.clone());
-    let reconcile = |_: Odd, _: Run| async { Ok::<_, Infallible>(Next::Done) };
+    let reconcile = |_: UndisplayableKey, _: Run| async { Ok::<_, Infallible>(Next::Done) };
     stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
-    while !controller.request(Odd(0), &"asked for").await {
+    while !controller.request(UndisplayableKey(0), &"asked for").await {
         tokio::task::yield_now().await;
     }
     for number in 1..100 {
-        assert!(controller.request(Odd(number), &"asked for").await);
+        assert!(controller.request(UndisplayableKey(number), &"asked for").await);
     }
     tokio::time::sleep(std::time::Duration::from_millis(1)).await;
     let counts = controller.state().counts;

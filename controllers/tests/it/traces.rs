@@ -1,7 +1,7 @@
-//! Promise 28: a run is in the trace of what caused it.
+//! Promise 28: trace contexts of runs.
 
+use crate::fixture::{Fixture, controlled, next, of, part, plane, plane_that};
 use crate::spans::{noted, noting};
-use crate::stage::{Stage, asks, next, of, part, plane, plane_that};
 use machinery_controllers::{Next, Run};
 use machinery_objects::{Capabilities, SpanIds, Traceparent, traced};
 use machinery_workqueue::Config;
@@ -16,9 +16,9 @@ fn of_run(run: &Run) -> Traceparent {
 #[tokio::test(start_paused = true)]
 async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
     noting();
-    let (stage, plane, ids) = (Stage::new(), plane(), SpanIds::seeded(1));
-    let (parts, (reconcile, mut asked)) = (stage.informer(&plane), asks());
-    let controller = of(&parts).owning("parts of wholes", &parts, &crate::stage::whole()).build().unwrap();
+    let (stage, plane, ids) = (Fixture::new(), plane(), SpanIds::seeded(1));
+    let (parts, (reconcile, mut asked)) = (stage.informer(&plane), controlled());
+    let controller = of(&parts).owning("parts of wholes", &parts, &crate::fixture::whole()).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     let [first, second, owned] = [ids.root(), ids.root(), ids.root()];
     plane.put(part("n/a").in_trace(first));
@@ -27,7 +27,7 @@ async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
     assert_eq!(own.trace(), first.trace());
     assert_ne!(own.span(), first.span());
     noted();
-    // Both come while it runs.
+    // Both changes occur during the run.
     plane.put(part("n/b").of("a").in_trace(owned));
     next(&mut asked).await.done(); // of b
     plane.put(part("n/a").says("more").in_trace(second));
@@ -44,10 +44,10 @@ async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_each_try_is_a_child_of_what_caused_the_first() {
+async fn p28_each_retry_is_a_child_of_the_first_cause() {
     noting();
-    let (stage, plane, ids) = (Stage::new(), plane(), SpanIds::seeded(1));
-    let (reconcile, mut asked) = asks();
+    let (stage, plane, ids) = (Fixture::new(), plane(), SpanIds::seeded(1));
+    let (reconcile, mut asked) = controlled();
     let controller = of(&stage.informer(&plane)).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     let cause = ids.root();
@@ -67,20 +67,20 @@ async fn p28_each_try_is_a_child_of_what_caused_the_first() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_an_old_trace_causes_nothing() {
+async fn p28_an_outdated_traceparent_causes_nothing() {
     noting();
     let mut untold = Capabilities::ALL;
     untold.tells_traces = false;
     for (plane, is_last) in [(plane(), true), (plane_that(untold), false)] {
-        let (stage, cause) = (Stage::new(), SpanIds::seeded(1).root());
-        let (reconcile, mut asked) = asks();
+        let (stage, cause) = (Fixture::new(), SpanIds::seeded(1).root());
+        let (reconcile, mut asked) = controlled();
         let controller = of(&stage.informer(&plane)).build().unwrap();
         stage.run(&controller, reconcile, &stage.stopping);
         plane.put(part("n/a").in_trace(cause));
         let run = next(&mut asked).await;
         assert_eq!(of_run(&run.run).trace(), cause.trace());
         run.done();
-        // Whoever wrote this left the annotation as it was.
+        // A foreign writer kept the old annotation.
         plane.put(part("n/a").says("more").in_trace(cause));
         let run = next(&mut asked).await;
         assert_eq!(of_run(&run.run).trace() == cause.trace(), is_last);
@@ -93,10 +93,10 @@ async fn p28_an_old_trace_causes_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_who_records_nothing_passes_on_what_caused_the_run() {
+async fn p28_without_a_subscriber_the_parent_trace_is_passed_on() {
     let _nobody = set_default(NoSubscriber::default());
-    let (stage, plane, cause) = (Stage::new(), plane(), SpanIds::seeded(1).root());
-    let (reconcile, mut asked) = asks();
+    let (stage, plane, cause) = (Fixture::new(), plane(), SpanIds::seeded(1).root());
+    let (reconcile, mut asked) = controlled();
     let controller = of(&stage.informer(&plane)).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     plane.put(part("n/a").in_trace(cause));
@@ -112,7 +112,7 @@ async fn p28_who_records_nothing_passes_on_what_caused_the_run() {
 #[tokio::test(start_paused = true)]
 async fn p28_a_reconcile_is_in_the_trace_of_its_run_and_its_tasks_are_not() {
     noting();
-    let (stage, plane) = (Stage::new(), plane());
+    let (stage, plane) = (Fixture::new(), plane());
     let (says, mut said) = tokio::sync::mpsc::unbounded_channel();
     let tasks = stage.tasks.clone();
     let reconcile = move |_, run: Run| {
@@ -135,12 +135,12 @@ async fn p28_a_reconcile_is_in_the_trace_of_its_run_and_its_tasks_are_not() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p28_ids_come_from_the_seed_and_are_each_controllers_own() {
+async fn p28_span_ids_derive_from_seed_and_controller_name() {
     noting();
     let mut seen = Vec::new();
     for name in ["one", "one", "other"] {
-        let (stage, plane) = (Stage::new(), plane());
-        let (reconcile, mut asked) = asks();
+        let (stage, plane) = (Fixture::new(), plane());
+        let (reconcile, mut asked) = controlled();
         let seeded = || Config { seed: Some(7), ..Config::default() };
         let parts = stage.informer(&plane);
         let controller = machinery_controllers::Controller::of(name, &parts).queue(seeded).build().unwrap();

@@ -1,7 +1,8 @@
-//! Promise 28 on a server: in the process, over the wire, and on one that is said to be any Kubernetes.
+//! Promise 28 on a server: in-process, over the wire, and with the capabilities of plain
+//! Kubernetes.
 
+use crate::fixture::{Fixture, controlled, next};
 use crate::spans::{noted, noting};
-use crate::stage::{Stage, asks, next};
 use bytes::Bytes;
 use http_body_util::Full;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -19,35 +20,35 @@ use std::sync::Arc;
 use tower_service::Service;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Road {
+enum Transport {
     InProcess,
     Wire,
     AnyKubernetes,
 }
 
-const ROADS: [Road; 3] = [Road::InProcess, Road::Wire, Road::AnyKubernetes];
+const ROADS: [Transport; 3] = [Transport::InProcess, Transport::Wire, Transport::AnyKubernetes];
 
-struct Rig {
-    stage: Stage,
+struct TraceFixture {
+    stage: Fixture,
     server: ApiServer,
     maps: Informer<ConfigMap>,
     writer: Arc<dyn Writer<ConfigMap>>,
 }
 
-impl Rig {
-    async fn on(road: Road) -> Self {
+impl TraceFixture {
+    async fn on(road: Transport) -> Self {
         let (stage, server) =
-            (Stage::new(), ApiServer::builder(Memory::new(Options::default())).start().await.unwrap());
+            (Fixture::new(), ApiServer::builder(Memory::new(Options::default())).start().await.unwrap());
         let kind = Kind::of::<ConfigMap>().unwrap();
         let (maps, writer): (_, Arc<dyn Writer<ConfigMap>>) = match road {
-            Road::InProcess => {
+            Transport::InProcess => {
                 let handle = server.handle::<ConfigMap>(Identity::admin());
                 let source: Arc<dyn ListWatch<Arc<ConfigMap>>> = Arc::new(handle.clone());
                 (Informer::builder(source).build(), Arc::new(handle))
             }
             _ => {
                 let client = Client::new(server.service(Identity::admin()), "default");
-                let machinery = road == Road::Wire;
+                let machinery = road == Transport::Wire;
                 let remote =
                     Remote::<ConfigMap>::new(client, kind, Server { machinery, ..Server::kubernetes() });
                 let source: Arc<dyn ListWatch<ConfigMap>> = Arc::new(remote.clone());
@@ -58,7 +59,7 @@ impl Rig {
         Self { stage, server, maps, writer }
     }
 
-    /// A client that knows nothing of us, but the header.
+    /// Creates an object by a raw request with a traceparent header.
     async fn post(&self, name: &str, trace: Traceparent) {
         let body = format!(
             r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "{name}"}}, "data": {{"x": "0"}}}}"#
@@ -84,10 +85,10 @@ fn key(name: &str) -> ObjectKey {
 }
 
 #[tokio::test]
-async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
+async fn p28_a_write_its_run_and_the_writes_of_that_run_share_one_trace() {
     noting();
     for road in ROADS {
-        let rig = Rig::on(road).await;
+        let rig = TraceFixture::on(road).await;
         let (says, mut runs) = tokio::sync::mpsc::unbounded_channel();
         let writer = rig.writer.clone();
         let reconcile = move |of: Arc<ConfigMap>, run: Run| {
@@ -119,13 +120,13 @@ async fn p28_a_write_its_run_and_what_that_writes_are_one_trace() {
 }
 
 #[tokio::test]
-async fn p28_controllers_that_agree_fall_silent() {
+async fn p28_converged_controllers_stop_writing() {
     noting();
     for road in ROADS {
-        let rig = Rig::on(road).await;
+        let rig = TraceFixture::on(road).await;
         let mut all = Vec::new();
         for name in ["one", "other"] {
-            let (reconcile, asked) = asks::<Arc<ConfigMap>>();
+            let (reconcile, asked) = controlled::<Arc<ConfigMap>>();
             let controller = Controller::of(name, &rig.maps).build().unwrap();
             rig.stage.run(&controller, reconcile, &rig.stage.stopping);
             all.push((controller, asked));
@@ -134,7 +135,7 @@ async fn p28_controllers_that_agree_fall_silent() {
         let mut settled = None;
         for round in 0..5 {
             for (controller, asked) in &mut all {
-                // Each writes what it wants, whether it is there or not, and each time in another trace.
+                // Each controller always writes its desired state, each time in another trace.
                 let run = next(asked).await;
                 let wanted = ConfigMap { data: Some([("x".into(), "1".into())].into()), ..map("a") };
                 let only_if = Preconditions::default();

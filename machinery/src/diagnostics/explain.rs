@@ -1,33 +1,34 @@
-//! What `machinery explain` prints.
+//! The text of `machinery explain`.
 
 use serde_json::Value;
 
-/// A page that says nothing of that.
+/// Error of [`explain`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExplainError {
-    /// It is no such page.
+    /// The text is not a diagnostics page.
     #[error("that is no page of a plane: {0}")]
     NoPage(String),
-    /// No controller is of that kind.
+    /// No controller handles that kind.
     #[error("no controller there is of `{0}`: /debug/machinery.json lists those that are")]
     NoController(String),
 }
 
-/// The page `/debug/machinery.json?kind=…&object=…` in words: why the object ran last, what came of it, and when it runs next.
+/// Renders the page `/debug/machinery.json?kind=…&object=…` as text: last run with causes and
+/// outcome, and the next run.
 ///
 /// # Errors
-/// It is no such page, or no controller is of that kind.
+/// The text is not such a page, or no controller handles the kind.
 pub fn explain(kind: &str, page: &str) -> Result<String, ExplainError> {
     let all: Vec<Value> =
         serde_json::from_str(page).map_err(|error| ExplainError::NoPage(error.to_string()))?;
     if all.is_empty() {
         return Err(ExplainError::NoController(kind.to_owned()));
     }
-    Ok(all.iter().map(of_one).collect())
+    Ok(all.iter().map(explain_one).collect())
 }
 
-fn of_one(one: &Value) -> String {
+fn explain_one(one: &Value) -> String {
     let mut text = format!(
         "{} {}, by the controller {}\n",
         word(&one["kind"]),
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_says_for_what_it_waits() {
+    fn a_held_key_explains_its_pending_writes() {
         let page = json!([{
             "controller": "hosts", "kind": "hosts.example.com", "object": "default/db-0",
             "known": {
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_said() {
+    fn an_unknown_object_is_reported() {
         let page =
             json!([{ "controller": "hosts", "kind": "hosts.example.com", "object": "a/b", "known": null }]);
         let text = explain("hosts", &page.to_string()).unwrap();

@@ -1,4 +1,4 @@
-//! The pages on a socket.
+//! The HTTP server of the diagnostics pages.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,40 +16,40 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 
-use super::Shown;
+use super::DiagnosticsRegistry;
 use super::page::{Page, page};
-use crate::plane::Running;
+use crate::plane::TaskGroup;
 
-/// There is nowhere to listen.
+/// The address cannot be bound.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot listen on {address}: end what listens there, or choose another address")]
+#[error("cannot listen on {address}: stop the program that uses it, or choose another address")]
 pub struct DiagnosticsError {
-    /// Where.
+    /// The address.
     pub address: SocketAddr,
-    /// Why not.
+    /// The error of the system.
     #[source]
     pub why: std::io::Error,
 }
 
-/// So many who ask at once, and so long for each.
-const PLACES: usize = 64;
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Limits of concurrent connections, and of the time of each.
+const MAX_CONNECTIONS: usize = 64;
+const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Listens, and says where.
+/// Binds the address, serves the pages, and returns the bound address.
 pub(crate) async fn listen(
-    shown: Arc<Shown>,
+    diagnostics: Arc<DiagnosticsRegistry>,
     address: SocketAddr,
-    running: &Running,
+    running: &TaskGroup,
 ) -> Result<SocketAddr, DiagnosticsError> {
     let why = |why| DiagnosticsError { address, why };
     let socket = TcpListener::bind(address).await.map_err(why)?;
-    let there = socket.local_addr().map_err(why)?;
-    running.spawn("the pages", accept(shown, socket, running.clone()));
-    Ok(there)
+    let local = socket.local_addr().map_err(why)?;
+    running.spawn("the pages", accept(diagnostics, socket, running.clone()));
+    Ok(local)
 }
 
-async fn accept(shown: Arc<Shown>, socket: TcpListener, running: Running) {
-    let places = Arc::new(Semaphore::new(PLACES));
+async fn accept(diagnostics: Arc<DiagnosticsRegistry>, socket: TcpListener, running: TaskGroup) {
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     loop {
         let accepted = tokio::select! {
             biased;
@@ -57,34 +57,34 @@ async fn accept(shown: Arc<Shown>, socket: TcpListener, running: Running) {
             accepted = socket.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
-            sleep(Duration::from_millis(50)).await; // no descriptor is left, perhaps
+            sleep(Duration::from_millis(50)).await; // possibly out of descriptors
             continue;
         };
-        let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let (shown, stopping) = (shown.clone(), running.stopping().clone());
+        let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
+        let (diagnostics, stopping) = (diagnostics.clone(), running.stopping().clone());
         running.spawn("a page that is read", async move {
-            let _place = place;
-            let served = timeout(PATIENCE, serve(shown, stream));
+            let _permit = permit;
+            let served = timeout(CONNECTION_TIMEOUT, serve(diagnostics, stream));
             let _ = stopping.run_until_cancelled(served).await;
         });
     }
 }
 
-async fn serve(shown: Arc<Shown>, stream: TcpStream) {
+async fn serve(diagnostics: Arc<DiagnosticsRegistry>, stream: TcpStream) {
     let service = service_fn(move |request: Request<Incoming>| {
-        let answer = answer(&shown, &request);
+        let answer = answer(&diagnostics, &request);
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut connection = http1::Builder::new();
-    connection.timer(TokioTimer::new()).header_read_timeout(PATIENCE).keep_alive(false);
-    // Whoever asked has gone: there is nobody to tell.
+    connection.timer(TokioTimer::new()).header_read_timeout(CONNECTION_TIMEOUT).keep_alive(false);
+    // The client has disconnected.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;
 }
 
-fn answer(shown: &Shown, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+fn answer(diagnostics: &DiagnosticsRegistry, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     let page = match *request.method() {
         Method::GET | Method::HEAD => {
-            page(shown, request.uri().path(), request.uri().query().unwrap_or_default())
+            page(diagnostics, request.uri().path(), request.uri().query().unwrap_or_default())
         }
         _ => Page { status: 405, kind: "text/plain", text: "these pages are to be read\n".into() },
     };

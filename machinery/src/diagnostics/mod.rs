@@ -1,15 +1,15 @@
-//! What a plane says of itself: pages for Prometheus, for those who look whether it lives, and for whoever asks why something did not run.
+//! Diagnostics of a plane: metrics, health checks, and explanations of runs.
 
+mod components;
 mod explain;
 #[cfg(feature = "diagnostics")]
 mod listen;
-mod looks;
 mod page;
-mod shown;
+mod registry;
 
 pub use explain::{ExplainError, explain};
 #[cfg(feature = "diagnostics")]
 pub use listen::DiagnosticsError;
 #[cfg(feature = "diagnostics")]
 pub(crate) use listen::listen;
-pub(crate) use shown::Shown;
+pub(crate) use registry::DiagnosticsRegistry;

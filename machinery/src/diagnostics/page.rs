@@ -1,10 +1,10 @@
-//! Which page says what. Pure, but for what is shown.
+//! The diagnostics pages. Pure, except for reading the components.
 
 use serde_json::json;
 
-use super::Shown;
+use super::DiagnosticsRegistry;
 
-/// A page: its status, what it is, and its text.
+/// A page: status, content type and body.
 pub(super) struct Page {
     pub(super) status: u16,
     pub(super) kind: &'static str,
@@ -15,15 +15,15 @@ const TEXT: &str = "text/plain; charset=utf-8";
 const JSON: &str = "application/json";
 const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// The page at a path.
-pub(super) fn page(shown: &Shown, path: &str, query: &str) -> Page {
+/// Returns the page at a path.
+pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -> Page {
     match path {
-        "/healthz" | "/livez" => health(&shown.stuck()),
-        "/readyz" => health(&shown.unready()),
-        "/metrics" => Page { status: 200, kind: METRICS, text: shown.metrics() },
+        "/healthz" | "/livez" => health(&diagnostics.stuck()),
+        "/readyz" => health(&diagnostics.unready()),
+        "/metrics" => Page { status: 200, kind: METRICS, text: diagnostics.metrics() },
         "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
-            (Some(kind), Some(object)) => json_page(&json!(shown.explain(&kind, &object))),
-            _ => json_page(&shown.overview()),
+            (Some(kind), Some(object)) => json_page(&json!(diagnostics.explain(&kind, &object))),
+            _ => json_page(&diagnostics.overview()),
         },
         _ => Page {
             status: 404,
@@ -46,7 +46,7 @@ fn json_page(value: &serde_json::Value) -> Page {
     Page { status: 200, kind: JSON, text: format!("{value:#}\n") }
 }
 
-/// An argument of a query. What is no text is none.
+/// Returns a percent-decoded query argument; `None` if it is not UTF-8.
 fn argument(query: &str, name: &str) -> Option<String> {
     let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
     let mut bytes = Vec::with_capacity(value.len());
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn arguments_are_read_as_they_are_written() {
+    fn query_arguments_are_percent_decoded() {
         let query = "kind=hosts&object=default%2Fdb-0&odd=%zz&last=a+b%C3%A4";
         let all = ["kind", "object", "odd", "last", "none"].map(|name| argument(query, name));
         let expected = [Some("hosts"), Some("default/db-0"), None, Some("a bä"), None];
@@ -78,8 +78,8 @@ mod tests {
     }
 
     #[test]
-    fn a_plane_with_nothing_is_well() {
-        let shown = Shown::default();
+    fn an_empty_plane_is_healthy() {
+        let diagnostics = DiagnosticsRegistry::default();
         for (path, status) in [
             ("/healthz", 200),
             ("/readyz", 200),
@@ -87,7 +87,7 @@ mod tests {
             ("/debug/machinery.json", 200),
             ("/", 404),
         ] {
-            assert_eq!(page(&shown, path, "").status, status, "{path}");
+            assert_eq!(page(&diagnostics, path, "").status, status, "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The exporter: where spans go, and its end.
+//! The span exporter and its builder.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use tracing_subscriber::registry::LookupSpan;
 
 use super::layer::OtlpLayer;
 
-/// Says where spans go to.
+/// Builds an [`Otlp`] exporter.
 #[derive(Clone, Debug)]
 #[must_use = "nothing is sent before it is started"]
 pub struct OtlpStart {
@@ -24,69 +24,69 @@ pub struct OtlpStart {
     seed: Option<u64>,
 }
 
-/// Sends spans, in batches, from a thread of its own. Cheap to clone.
+/// Exports spans in batches from a thread of its own. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Otlp(Arc<Sends>);
+pub struct Otlp(Arc<SpanSink>);
 
 #[derive(Debug)]
-pub(super) struct Sends {
+pub(super) struct SpanSink {
     pub(super) processor: BatchSpanProcessor,
     pub(super) ids: SpanIds,
 }
 
-/// Spans are not sent.
+/// Error of the exporter.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OtlpError {
-    /// There is no way to there.
+    /// The endpoint is invalid.
     #[error("spans cannot be sent to {url}: name a collector as http://HOST:PORT, without TLS; {reason}")]
     Endpoint {
-        /// To where.
+        /// The URL.
         url: String,
-        /// Why not.
+        /// Reason, for users.
         reason: String,
     },
-    /// What was left was not taken in time.
-    #[error("the last spans were not sent: {reason}; look whether the collector takes OTLP over HTTP")]
+    /// The remaining spans were not accepted in time.
+    #[error("the last spans were not sent: {reason}; check that the collector accepts OTLP over HTTP")]
     Unsent {
-        /// Why not.
+        /// Reason, for users.
         reason: String,
     },
 }
 
-/// What is left must be taken by then.
-const LAST: Duration = Duration::from_secs(5);
-/// Where a collector takes traces.
+/// Timeout of the final flush.
+const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
+/// Path of the traces endpoint.
 const PATH: &str = "/v1/traces";
 
 impl Otlp {
-    /// To the collector at a URL, as `http://127.0.0.1:4318`.
+    /// Begins an exporter to a collector, such as `http://127.0.0.1:4318`.
     pub fn to(url: impl Into<String>) -> OtlpStart {
         OtlpStart { url: url.into(), service: None, seed: None }
     }
 
-    /// To where `OTEL_EXPORTER_OTLP_ENDPOINT` says, if it says anything.
+    /// Begins an exporter to `OTEL_EXPORTER_OTLP_ENDPOINT`, if set.
     pub fn from_env() -> Option<OtlpStart> {
         let url = std::env::var(opentelemetry_otlp::OTEL_EXPORTER_OTLP_ENDPOINT).ok();
         url.filter(|url| !url.is_empty()).map(Self::to)
     }
 
-    /// What tells it of spans: a layer of the program's subscriber, for spans of the level info and above.
+    /// Returns the subscriber layer that exports spans of level info and above.
     #[must_use]
     pub fn layer<S>(&self) -> Filtered<OtlpLayer, LevelFilter, S>
     where
         S: Subscriber + for<'l> LookupSpan<'l>,
     {
-        // By a filter of its own: else what libraries trace of every frame would be made, to be thrown away.
+        // A per-layer filter, so that the verbose spans of libraries are not even created.
         OtlpLayer::new(self.0.clone()).with_filter(LevelFilter::INFO)
     }
 
-    /// Sends what is left, and then nothing any more.
+    /// Flushes the remaining spans and stops.
     ///
     /// # Errors
-    /// It was not taken within five seconds.
+    /// They were not accepted within five seconds.
     pub async fn finish(self) -> Result<(), OtlpError> {
-        let finishing = move || self.0.processor.shutdown_with_timeout(LAST);
+        let finishing = move || self.0.processor.shutdown_with_timeout(FLUSH_TIMEOUT);
         let finished = tokio::task::spawn_blocking(finishing).await.map_err(|error| error.to_string());
         let finished = finished.and_then(|finished| finished.map_err(|error| error.to_string()));
         finished.map_err(|reason| OtlpError::Unsent { reason })
@@ -94,30 +94,31 @@ impl Otlp {
 }
 
 impl OtlpStart {
-    /// What the spans are of, unless `OTEL_SERVICE_NAME` says it.
+    /// Sets the service name, unless `OTEL_SERVICE_NAME` is set.
     pub fn service(mut self, name: &str) -> Self {
         self.service = Some(name.into());
         self
     }
 
-    /// Draws the ids of spans that have none from a seed, instead of the operating system's chance.
+    /// Sets the seed of generated span ids, instead of system entropy.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self
     }
 
-    /// Begins to send. Whether somebody takes it is seen later, and in the logs of OpenTelemetry.
+    /// Starts the exporter. An unreachable collector is reported later, in the logs of
+    /// OpenTelemetry.
     ///
     /// # Errors
-    /// The URL is none by which spans can be sent.
+    /// The URL is not a valid endpoint.
     pub fn start(self) -> Result<Otlp, OtlpError> {
         let Self { url, service, seed } = self;
         let refused = |reason: &str| OtlpError::Endpoint { url: url.clone(), reason: reason.into() };
         let Some(host) = url.strip_prefix("http://") else {
-            return Err(refused("its scheme is another"));
+            return Err(refused("its scheme is not http"));
         };
         if host.is_empty() || host.starts_with('/') {
-            return Err(refused("there is no host in it"));
+            return Err(refused("it has no host"));
         }
         let base = url.trim_end_matches('/');
         let endpoint = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
@@ -126,13 +127,13 @@ impl OtlpStart {
             BatchSpanProcessor::builder(exporter.map_err(|error| refused(&error.to_string()))?).build();
         processor.set_resource(&resource(service));
         let ids = SpanIds::seeded(seed.unwrap_or_else(entropy));
-        Ok(Otlp(Arc::new(Sends { processor, ids })))
+        Ok(Otlp(Arc::new(SpanSink { processor, ids })))
     }
 }
 
 fn resource(service: Option<String>) -> Resource {
-    let said = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty());
-    match service.filter(|_| !said) {
+    let is_set = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty());
+    match service.filter(|_| !is_set) {
         Some(name) => Resource::builder().with_service_name(name).build(),
         None => Resource::builder().build(),
     }

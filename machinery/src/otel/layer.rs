@@ -1,4 +1,4 @@
-//! What hears of spans.
+//! The subscriber layer.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,26 +12,26 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
 
-use super::building::Building;
-use super::export::Sends;
+use super::export::SpanSink;
+use super::span::SpanBuilder;
 
-/// A layer of a subscriber that sends its spans. It is made by [`Otlp::layer`](super::Otlp::layer).
-pub struct OtlpLayer(Arc<Sends>);
+/// A subscriber layer that exports its spans. Created by [`Otlp::layer`](super::Otlp::layer).
+pub struct OtlpLayer(Arc<SpanSink>);
 
 impl OtlpLayer {
-    pub(super) const fn new(sends: Arc<Sends>) -> Self {
-        Self(sends)
+    pub(super) const fn new(sink: Arc<SpanSink>) -> Self {
+        Self(sink)
     }
 }
 
 impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        // What is between is not sent: so the parent of whatever is, is what is sent above it.
-        let above = span.scope().skip(1).find(|above| above.extensions().get::<Building>().is_some());
+        // Filtered spans are skipped: the parent is the nearest exported ancestor.
+        let above = span.scope().skip(1).find(|above| above.extensions().get::<SpanBuilder>().is_some());
         let mut building = match above {
-            Some(above) => Building::below(above.extensions().get(), &self.0.ids, now()),
-            None => Building::below(None, &self.0.ids, now()),
+            Some(above) => SpanBuilder::child_of(above.extensions().get(), &self.0.ids, now()),
+            None => SpanBuilder::child_of(None, &self.0.ids, now()),
         };
         attributes.record(&mut building);
         span.extensions_mut().insert(building);
@@ -39,15 +39,15 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
 
     fn on_record(&self, id: &Id, record: &Record<'_>, context: Context<'_, S>) {
         let Some(span) = context.span(id) else { return };
-        if let Some(building) = span.extensions_mut().get_mut::<Building>() {
+        if let Some(building) = span.extensions_mut().get_mut::<SpanBuilder>() {
             record.record(building);
         }
     }
 
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
-        let building = span.extensions_mut().remove::<Building>();
-        if let Some(data) = building.and_then(|building| building.ended(span.name(), now())) {
+        let building = span.extensions_mut().remove::<SpanBuilder>();
+        if let Some(data) = building.and_then(|building| building.finish(span.name(), now())) {
             self.0.processor.on_end(data);
         }
     }

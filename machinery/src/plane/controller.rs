@@ -1,4 +1,4 @@
-//! A controller of a plane.
+//! Controllers of a plane.
 
 use std::fmt;
 use std::future::Future;
@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinery_controllers::{Builder, Controller, Ended, LockKey, NameLocks, Reconcile, Request, Settings};
+use machinery_controllers::{
+    Builder, Controller, LockKey, NameLocks, Reconcile, Request, Settings, ShutdownReport,
+};
 use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
@@ -15,63 +17,66 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::ObjectType;
-use super::news::{chosen, news, owners};
-use super::running::Runs;
+use super::predicates::{deliver_finalizer_events, evaluate, owners};
+use super::tasks::TaskGuard;
 use crate::Error;
 
-/// Makes a controller of a plane: which types it listens to is all it is told. It runs until the plane is stopped.
+/// Builds a controller of a plane from types: their informers are shared. It runs until the plane
+/// is stopped.
 ///
-/// It is of objects (`Q` is their key, `S` an `Arc` of them), or of requests that are none (`Q` and `S` are the same).
+/// Its subjects are objects (`Q` is their key, `S` an `Arc` of them) or requests (`Q` and `S` are
+/// the same type).
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
     name: String,
-    /// Of which objects it is, if of any.
+    /// Kind of its objects; `None` for requests.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
-    /// Tell the controller what it does not hear.
-    wakes: Vec<Box<Wake<Q, S>>>,
+    /// Background tasks that request runs.
+    background: Vec<Box<Wake<Q, S>>>,
 }
 
 type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
 impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
-    pub(super) fn of_some(
+    pub(super) fn of_filtered(
         plane: &Plane,
         name: &str,
-        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
-        let builder = Controller::of_some(name, objects.informer(), news(is_news));
+        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate));
         let (name, kind) = (name.to_owned(), Some(objects.kind().clone()));
-        Ok(Self { plane: plane.clone(), name, kind, builder, wakes: Vec::new() })
+        Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
     }
 
-    /// Runs for what the objects own, too.
+    /// Adds a type of owned objects: their events reconcile the owner.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
         let (owned, owner) = (self.plane.objects::<O>()?, Kind::of::<K>()?);
         self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &owner);
         Ok(self)
     }
 
-    /// The same, but events of what they own for which the function says no make no run: [`changed`](crate::changed) makes such functions.
-    /// That one goes, is to go, or has another owner always makes one.
+    /// Like [`owning`](Self::owning), with a predicate on events of the owned objects; see
+    /// [`changed`](crate::changed). Deletions, deletion timestamps and changes of the owner always
+    /// pass.
     ///
     /// # Errors
     /// As [`owning`](Self::owning).
-    pub fn owning_some<O: ObjectType>(
+    pub fn owning_filtered<O: ObjectType>(
         self,
-        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let owner = Kind::of::<K>()?;
-        self.watching(owners(owner, is_news))
+        self.watching(owners(owner, predicate))
     }
 
-    /// Claims names: runs for what becomes of an object's locks, and for who waits when a name is free. One controller claims of these
-    /// locks.
+    /// Adds name locks: events of an object's locks reconcile it, and a waiter runs when its name
+    /// is released. A set of locks belongs to one controller.
     ///
     /// # Errors
     /// The plane has stopped.
@@ -81,7 +86,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ) -> Result<Self, PlaneError> {
         let (locks, owners) = (locks.clone(), self.plane.objects::<K>()?);
         self.builder = self.builder.owning(&L::plural(&()), locks.informer(), owners.kind());
-        self.wakes.push(Box::new(move |controller, stopping| {
+        self.background.push(Box::new(move |controller, stopping| {
             async move { locks.wake(&controller, owners.informer(), stopping).await }.boxed()
         }));
         Ok(self)
@@ -91,79 +96,85 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 impl<Q: Request> PlaneController<Q, Q> {
     pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
         let builder = Controller::of_requests(name);
-        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, wakes: Vec::new() }
+        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, background: Vec::new() }
     }
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
-    /// Runs for these keys when something becomes of an object of another type. The function sees what was and what is.
+    /// Adds another type with a map function, which returns the keys to reconcile for an event. The
+    /// function sees the old and the new state.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn watching<O: ObjectType, W: IntoIterator<Item = Q>>(
         mut self,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let others = self.plane.objects::<O>()?;
-        self.builder = self.builder.watching(others.kind().plural(), others.informer(), whom);
+        self.builder = self.builder.watching(others.kind().plural(), others.informer(), map_keys);
         Ok(self)
     }
 
-    /// The same, but events for which the first function says no make no run. That an object goes or is to go always makes one.
+    /// Like [`watching`](Self::watching), with a predicate before the map function. Deletions and
+    /// deletion timestamps always pass.
     ///
     /// # Errors
     /// As [`watching`](Self::watching).
-    pub fn watching_some<O: ObjectType, W: IntoIterator<Item = Q>>(
+    pub fn watching_filtered<O: ObjectType, W: IntoIterator<Item = Q>>(
         self,
-        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
-        let is_news = news(is_news);
+        let predicate = deliver_finalizer_events(predicate);
         self.watching(move |event: &Event<Arc<O>>| {
-            chosen(&is_news, event).then(|| whom(event)).into_iter().flatten()
+            evaluate(&predicate, event).then(|| map_keys(event)).into_iter().flatten()
         })
     }
 
-    /// Runs for these keys when an event of an [informer of one's own](Plane::informer) says so. Whoever made it runs it.
+    /// Adds a separate [informer](Plane::informer) with a map function. The caller runs the
+    /// informer.
     pub fn watching_informer<O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
         objects: &Informer<O>,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.watching(what, objects, whom);
+        self.builder = self.builder.watching(what, objects, map_keys);
         self
     }
 
-    /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.
+    /// Adds [keyed informers](Plane::keyed_informers) with a map function over key and event. The
+    /// caller runs them.
     pub fn watching_keyed<F: Text, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.watching_keyed(what, objects, whom);
+        self.builder = self.builder.watching_keyed(what, objects, map_keys);
         self
     }
 
-    /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
+    /// Reconciles the mapped keys when all objects under a key of [keyed
+    /// informers](Plane::keyed_informers) are cached, also when there are none.
     pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+        map_keys: impl Fn(&F) -> W + Send + Sync + 'static,
     ) -> Self {
-        self.builder = self.builder.when_complete(what, objects, whom);
+        self.builder = self.builder.when_complete(what, objects, map_keys);
         self
     }
 
-    /// Runs something beside it, until the token is cancelled, that may ask for runs: by [`Controller::request`]. It hears of what the
-    /// controller does not listen to, or wakes those who wait. It goes on between the terms of one that is [led](Self::led).
+    /// Adds a background task that may request runs by [`Controller::request`], until its token is
+    /// cancelled; for external event sources. It continues between the terms of a [led](Self::led)
+    /// controller.
     pub fn beside<R: Future<Output = ()> + Send + 'static>(
         mut self,
         run: impl FnOnce(Controller<Q, S>, CancellationToken) -> R + Send + Sync + 'static,
     ) -> Self {
-        self.wakes.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
+        self.background.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
         self
     }
 
@@ -171,57 +182,58 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         &self.name
     }
 
-    /// May take as much, and as long.
+    /// Sets limits and timeouts.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.builder = self.builder.settings(settings);
         self
     }
 
-    /// Makes its queue like this.
+    /// Sets the configuration of the work queue.
     pub fn queue(mut self, config: impl Fn() -> Config<Q> + Send + Sync + 'static) -> Self {
         self.builder = self.builder.queue(config);
         self
     }
 
-    /// The controller, to look at it while it runs. What runs [beside](Self::beside) it, and who waits for names, is told only where the plane [runs](Self::run) it.
+    /// Builds the controller without running it, for instance to inspect it. Tasks from
+    /// [`beside`](Self::beside) and the notification of waiters run only with [`run`](Self::run).
     ///
     /// # Errors
-    /// A setting makes no sense, or another controller of the plane has the name.
+    /// A setting is invalid, or another controller of the plane has the name.
     pub fn build(self) -> Result<Controller<Q, S>, Error> {
         let controller = self.builder.build()?;
-        let shown = self.plane.shown();
-        shown.controller_metrics().watch(&controller)?;
-        shown.controller(self.kind.as_ref(), controller.diagnosed());
+        let registry = self.plane.registry();
+        registry.controller_metrics().watch(&controller)?;
+        registry.controller(self.kind.as_ref(), controller.diagnostics());
         Ok(controller)
     }
 
-    /// The controller, and what is to run beside it.
-    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, Beside), Error> {
-        let (wakes, running) = (std::mem::take(&mut self.wakes), self.plane.controllers().clone());
+    /// Builds the controller and starts its background tasks.
+    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
+        let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
         let name = format!("the controller {}", self.name);
         let stopping = self.plane.stopping().child_token();
         let controller = self.build()?;
-        for wake in wakes {
-            running.spawn(&name, wake(controller.clone(), stopping.clone()));
+        for task in background {
+            running.spawn(&name, task(controller.clone(), stopping.clone()));
         }
-        Ok((controller, Beside { _ends: stopping.drop_guard(), _runs: running.enter(&name) }))
+        Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
     }
 
-    /// Reconciles until the plane is stopped. Dropping the future drops what is under way.
+    /// Reconciles until the plane is stopped. Dropping the future drops active runs.
     ///
     /// # Errors
-    /// A setting makes no sense, or what it listens to does not come, or has ended.
-    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<Ended<Q>, Error> {
+    /// A setting is invalid, or a source did not sync or has stopped.
+    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<ShutdownReport<Q>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         Ok(controller.run(reconcile, stopping).await?)
     }
 }
 
-/// What runs beside a controller, as long as that does. Whoever stops the plane waits for both.
-pub(super) struct Beside {
+/// Background tasks of a controller, cancelled on drop. The shutdown of the plane waits for them.
+pub(super) struct BackgroundTasks {
     _ends: DropGuard,
-    _runs: Runs,
+    _runs: TaskGuard,
 }
 
 impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {

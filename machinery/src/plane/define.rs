@@ -1,4 +1,4 @@
-//! Kinds that a cluster does not have yet.
+//! Definitions of kinds on a cluster.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -13,11 +13,12 @@ use tokio::time::{Instant, sleep};
 use super::error::PlaneError;
 use super::kinds::ObjectType;
 
-/// A definition takes a moment until it is served.
-const PATIENCE: Duration = Duration::from_secs(30);
-const BETWEEN: Duration = Duration::from_millis(100);
+/// Timeout for a new definition to be served.
+const SERVED_TIMEOUT: Duration = Duration::from_secs(30);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Writes the definition of a kind where it is not, and waits until it is served. One that is there stays as it is.
+/// Creates the definition of a kind if it is missing, and waits until the kind is served. An
+/// existing definition is not changed.
 pub(super) async fn define<K: ObjectType + CustomResourceExt>(
     client: &Client,
     server: &Server,
@@ -29,7 +30,7 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
         at: ListAt::Fresh(Freshness::Newest),
         ..ListRequest::default()
     };
-    // Who may read objects need not be allowed to write definitions.
+    // Reading objects may be permitted where writing definitions is not.
     if objects.list(one.clone()).await.is_ok() {
         return Ok(());
     }
@@ -42,15 +43,15 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
         Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
         Err(why) => return Err(PlaneError::Definition { kind: kind.to_string(), why }),
     }
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + SERVED_TIMEOUT;
     loop {
         match objects.list(one.clone()).await {
             Ok(_) => return Ok(()),
-            Err(_) if Instant::now() < until => sleep(BETWEEN).await,
+            Err(_) if Instant::now() < until => sleep(POLL_INTERVAL).await,
             Err(why) => {
                 return Err(PlaneError::NotServed {
                     kind: kind.to_string(),
-                    seconds: PATIENCE.as_secs(),
+                    seconds: SERVED_TIMEOUT.as_secs(),
                     why,
                 });
             }
@@ -58,7 +59,7 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
     }
 }
 
-/// Whether a server says that it is Machinery's.
+/// Returns whether the server identifies itself as Machinery.
 pub(super) async fn is_machinery(client: &Client) -> Result<bool, PlaneError> {
     let version = client.apiserver_version().await;
     let version = version.map_err(|error| PlaneError::Unreachable { reason: error.to_string() })?;

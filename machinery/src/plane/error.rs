@@ -1,84 +1,84 @@
-//! Why there is no plane.
+//! Errors of a plane.
 
-/// Why there is no plane.
+/// Error of starting, using or stopping a plane.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlaneError {
-    /// The server in this process did not start.
+    /// The embedded server did not start.
     #[cfg(feature = "embedded")]
     #[error("the server did not start")]
     Server(#[from] machinery_apiserver::StartError),
-    /// Its store cannot be opened.
+    /// The store cannot be opened.
     #[cfg(feature = "embedded")]
     #[error("the store cannot be opened")]
     Store(#[from] machinery_store::OpenError),
-    /// There is no way to the cluster.
+    /// The client cannot be created.
     #[cfg(feature = "kube")]
-    #[error("the client cannot be made")]
+    #[error("the client cannot be created")]
     Connect(#[from] machinery_kube::ConnectError),
-    /// The kubeconfig cannot be used.
+    /// The kubeconfig is invalid.
     #[cfg(feature = "kube")]
     #[error("the kubeconfig cannot be used: {reason}")]
     Kubeconfig {
-        /// Why not.
+        /// Reason, for users.
         reason: String,
     },
-    /// The cluster does not say what it is.
+    /// The cluster does not respond.
     #[cfg(feature = "kube")]
     #[error("the cluster does not answer: {reason}")]
     Unreachable {
-        /// What happened.
+        /// Reason, for users.
         reason: String,
     },
-    /// An argument of the program makes no sense.
-    #[error("{argument} wants a {wants} behind it")]
+    /// An argument of the program has no value.
+    #[error("{argument} requires a {wants}")]
     Arguments {
-        /// Which.
+        /// The argument.
         argument: &'static str,
-        /// What is missing.
+        /// The kind of value it requires.
         wants: &'static str,
     },
-    /// A kind is called what Kubernetes does not allow.
-    #[error("this cannot be a kind")]
+    /// The kind is invalid.
+    #[error("invalid kind")]
     Kind(#[from] machinery_objects::KindError),
-    /// The cluster does not take the definition of a kind.
+    /// The cluster rejected the definition of a kind.
     #[error("the definition of {kind} cannot be written: {why}")]
     Definition {
-        /// Of which.
+        /// The kind.
         kind: String,
-        /// Why.
+        /// The error.
         why: machinery_objects::WriteError,
     },
     /// The cluster does not serve a kind.
     #[error("{kind} is not served after {seconds} s: {why}")]
     NotServed {
-        /// Which.
+        /// The kind.
         kind: String,
         /// How long it was waited for.
         seconds: u64,
-        /// What the cluster says.
+        /// The last error.
         why: machinery_objects::ListError,
     },
     /// Another informer has the name.
     #[error(transparent)]
     Name(#[from] machinery_informers::NameTaken),
-    /// It was to be said how the informer of a type is, and somebody reads that type already.
+    /// The shared informer of a type is running already and cannot be configured.
     #[error(
-        "the informer of {kind} runs already: say what it has before anybody asks for its objects, or make one with Plane::informer"
+        "the informer of {kind} is running already: configure it before its first use, or create another one with Plane::informer"
     )]
     Runs {
-        /// Of which.
+        /// The kind.
         kind: String,
     },
-    /// Not all ended when the plane was stopped.
-    #[error("these did not end within {after:?} after they were told to: {}", .what.join(", "))]
+    /// Tasks did not end within the shutdown timeout.
+    #[error("these tasks did not end within {after:?} of the shutdown: {}", .what.join(", "))]
     NotEnded {
-        /// What, by name.
+        /// Names of the tasks.
         what: Vec<String>,
-        /// How long each step was waited for.
+        /// Timeout of each step.
         after: std::time::Duration,
     },
-    /// An informer of a kind was asked for when the plane had stopped.
+    /// The plane has stopped.
     #[error("the plane has stopped")]
     Stopped,
 }

@@ -1,4 +1,4 @@
-//! Writes under a fence, whatever else is said of them.
+//! A writer that adds a fence to every write.
 
 use std::sync::Arc;
 
@@ -8,13 +8,13 @@ use machinery_objects::{
     Written,
 };
 
-/// A writer all of whose writes rest on a fence, besides those that they are told.
-pub(super) struct Fenced<K> {
+/// A writer that adds a fence to the conditions of every write.
+pub(super) struct FencedWriter<K> {
     pub(super) writer: Arc<dyn Writer<K>>,
     pub(super) fence: Fence,
 }
 
-impl<K> Fenced<K> {
+impl<K> FencedWriter<K> {
     fn fence(&self, besides: Option<&Fence>) -> Fence {
         besides.map_or_else(|| self.fence.clone(), |besides| self.fence.clone().and(besides.clone()))
     }
@@ -25,7 +25,7 @@ impl<K> Fenced<K> {
 }
 
 #[async_trait]
-impl<K: Send + Sync + 'static> Writer<K> for Fenced<K> {
+impl<K: Send + Sync + 'static> Writer<K> for FencedWriter<K> {
     fn capabilities(&self) -> WriterCapabilities {
         self.writer.capabilities()
     }

@@ -1,4 +1,4 @@
-//! The plane itself: what reads its objects, and what runs on it.
+//! The plane handle.
 
 use std::any::{Any, TypeId};
 use std::collections::BTreeMap;
@@ -16,60 +16,62 @@ use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::PlaneController;
-use super::end::Handle;
 use super::error::PlaneError;
-use super::kinds::{ObjectType, Part};
+use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
-use super::road::Road;
-use super::running::Running;
+use super::shutdown::Handle;
+use super::tasks::TaskGroup;
+use super::transport::Transport;
 use crate::Error;
-use crate::diagnostics::Shown;
+use crate::diagnostics::DiagnosticsRegistry;
 
-/// A control plane: its objects, one informer for each type of them that somebody reads, and what runs on top.
+/// A control plane: objects, one shared informer per type, and controllers.
 ///
-/// Cheap to clone. What runs on it ends when it is [stopped](Self::stop), or when its last clone is dropped.
+/// Cheap to clone. Its tasks end when it is [stopped](Self::stop), or when the last clone is
+/// dropped.
 #[derive(Clone)]
 pub struct Plane(pub(super) Arc<Handle>);
 
 pub(super) struct Inner {
-    pub(super) road: Road,
+    pub(super) transport: Transport,
     objects: Mutex<BTreeMap<TypeId, Arc<dyn Any + Send + Sync>>>,
-    /// Controllers first, then what they listen to.
-    pub(super) controllers: Running,
-    pub(super) informers: Running,
-    /// How long each step of its end may take.
-    pub(super) patience: Duration,
-    /// Why it stopped by itself.
+    /// Stopped before the informers that they read.
+    pub(super) controllers: TaskGroup,
+    pub(super) informers: TaskGroup,
+    /// Timeout of each step of the shutdown.
+    pub(super) timeout: Duration,
+    /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
-    shown: Arc<Shown>,
+    registry: Arc<DiagnosticsRegistry>,
 }
 
 impl Plane {
-    pub(super) fn new(road: Road, patience: Duration) -> Self {
+    pub(super) fn new(transport: Transport, timeout: Duration) -> Self {
         Self(Arc::new(Handle(Arc::new(Inner {
-            road,
+            transport,
             objects: Mutex::default(),
-            controllers: Running::default(),
-            informers: Running::default(),
-            patience,
+            controllers: TaskGroup::default(),
+            informers: TaskGroup::default(),
+            timeout,
             failed: Mutex::default(),
-            shown: Arc::default(),
+            registry: Arc::default(),
         }))))
     }
 
-    /// The objects of a type: an informer of all of them, which all who ask share and which runs from the first time on, and a writer.
+    /// Returns the objects of a type: a writer, and the informer that all callers share, which the
+    /// first call starts.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
-        match self.there() {
+        match self.existing() {
             Some(objects) => Ok(objects),
             None => Ok(self.share(self.informer::<K>()?)?.0),
         }
     }
 
-    /// The same, and says before that what their informer has: indexes, limits, an audit, a filter. It has them for all who read the type, so this is
-    /// done before anybody does.
+    /// Like [`objects`](Self::objects), and configures the shared informer first: indexes, limits,
+    /// drift check, filter. It has to be the first use of the type.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
@@ -81,133 +83,143 @@ impl Plane {
     /// # assert_eq!(on_n1, 0);
     /// # Ok(()) }
     /// # #[cfg(feature = "embedded")]
-    /// # machinery::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
     /// ```
     ///
     /// # Errors
-    /// As [`objects`](Self::objects), or somebody reads the type already.
+    /// As [`objects`](Self::objects), or the informer of the type is running already.
     pub fn objects_with<K: ObjectType, X>(
         &self,
-        say: impl FnOnce(&mut informers::Builder<K>) -> X,
+        configure: impl FnOnce(&mut informers::Builder<K>) -> X,
     ) -> Result<(Objects<K>, X), PlaneError> {
-        let runs = || PlaneError::Runs { kind: K::plural(&()).into_owned() };
-        if self.there::<K>().is_some() {
-            return Err(runs());
+        let already_runs = || PlaneError::Runs { kind: K::plural(&()).into_owned() };
+        if self.existing::<K>().is_some() {
+            return Err(already_runs());
         }
         let mut informer = self.informer::<K>()?;
-        let said = say(&mut informer);
+        let configured = configure(&mut informer);
         match self.share(informer)? {
-            (objects, true) => Ok((objects, said)),
-            (_, false) => Err(runs()),
+            (objects, true) => Ok((objects, configured)),
+            (_, false) => Err(already_runs()),
         }
     }
 
-    fn there<K: ObjectType>(&self) -> Option<Objects<K>> {
-        let there = self.0.objects.lock().get(&TypeId::of::<K>()).cloned()?;
-        Some((*there.downcast::<Objects<K>>().ok()?).clone())
+    fn existing<K: ObjectType>(&self) -> Option<Objects<K>> {
+        let existing = self.0.objects.lock().get(&TypeId::of::<K>()).cloned()?;
+        Some((*existing.downcast::<Objects<K>>().ok()?).clone())
     }
 
-    /// Runs an informer as the one of its type, unless there is one by now; and whether it does.
+    /// Starts the shared informer of a type, unless it exists; returns whether it was started.
     fn share<K: ObjectType>(
         &self,
         informer: informers::Builder<K>,
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
-        let (informer, writer) = (informer.build(), self.0.road.writer::<K>(&kind));
-        let ask = self.0.road.ask::<K>()?;
+        let (informer, writer) = (informer.build(), self.0.transport.writer::<K>(&kind));
+        let list_page = self.0.transport.list_page::<K>()?;
         let mut all = self.0.objects.lock();
-        let there = all.get(&TypeId::of::<K>()).cloned();
-        if let Some(objects) = there.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
+        let existing = all.get(&TypeId::of::<K>()).cloned();
+        if let Some(objects) = existing.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
             return Ok(((*objects).clone(), false));
         }
         if self.0.informers.stopping().is_cancelled() {
             return Err(PlaneError::Stopped);
         }
         self.run_as(&informer_of(&kind.to_string()), |stopping| informer.run(stopping));
-        self.0.shown.informer(&kind, &informer);
-        let objects = Objects::new(kind, informer, writer, ask);
+        self.0.registry.informer(&kind, &informer);
+        let objects = Objects::new(kind, informer, writer, list_page);
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok((objects, true))
     }
 
-    /// Where the objects of a type are written, for whoever reads only some of them, or none: nothing is listened to for it.
+    /// Returns a writer for the objects of a type, without an informer.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
-        Ok(self.0.road.writer::<K>(&Kind::of::<K>()?))
+        Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
     }
 
-    /// An informer of one's own, with a filter or indexes. Who makes it runs it: [`Plane::run_informer`] does.
+    /// Begins a separate informer, for instance with a filter or indexes. Run it with
+    /// [`Plane::run_informer`].
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
-        self.parts::<K, K>()
+        self.partial_informer::<K, K>()
     }
 
-    /// Keyed informers: of the objects that are under a key in which somebody has an interest. By one stream from a server of Machinery, and
-    /// by one for each key from any other. Who makes them runs them: [`Plane::run_keyed`] does.
+    /// Begins keyed informers, which cache the objects under acquired keys only. A Machinery server
+    /// sends them in one stream, other servers in one stream per key. Run them with
+    /// [`Plane::run_keyed`].
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
+    /// The type's kind is invalid.
     pub fn keyed_informers<K: ObjectType, F: Text>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&K) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, K>, PlaneError> {
-        self.keyed_parts::<K, K, F>(by, key_of)
+        self.keyed_partial_informers::<K, K, F>(by, key_of)
     }
 
-    /// An informer of a part of each object: a type that has some of the fields, and is all that is kept.
+    /// Begins an informer of partial objects: a type with some of the fields, the only ones cached.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
-    pub fn parts<K: ObjectType, P: Part>(&self) -> Result<informers::Builder<P>, PlaneError> {
-        Ok(self.0.road.informer(Kind::of::<K>()?))
+    /// The type's kind is invalid.
+    pub fn partial_informer<K: ObjectType, P: PartialObject>(
+        &self,
+    ) -> Result<informers::Builder<P>, PlaneError> {
+        Ok(self.0.transport.informer(Kind::of::<K>()?))
     }
 
-    /// Keyed informers of a part of each object.
+    /// Begins keyed informers of partial objects.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow.
-    pub fn keyed_parts<K: ObjectType, P: Part, F: Text>(
+    /// The type's kind is invalid.
+    pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: Text>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, P>, PlaneError> {
-        Ok(self.0.road.keyed_informers(Kind::of::<K>()?, by, key_of))
+        Ok(self.0.transport.keyed_informers(Kind::of::<K>()?, by, key_of))
     }
 
-    /// Runs an informer for as long as the plane runs, and shows it under a name: in metrics, on pages, and in whether the plane is ready.
+    /// Runs an informer until the shutdown, and registers it under a name for metrics, diagnostics
+    /// and readiness.
     ///
     /// # Errors
-    /// Another one has the name.
+    /// Another informer has the name.
     pub fn run_informer<T: Object>(&self, name: &str, informer: &Informer<T>) -> Result<(), PlaneError> {
-        self.0.shown.own_informer(name, informer)?;
+        self.0.registry.own_informer(name, informer)?;
         self.run_as(&informer_of(name), |stopping| informer.run(stopping));
         Ok(())
     }
 
-    /// Runs keyed informers for as long as the plane runs, and shows them under a name, in metrics and on pages. Whether the plane is ready they do
-    /// not say, as keys come and go.
+    /// Runs keyed informers until the shutdown, and registers them under a name for metrics and
+    /// diagnostics. They do not affect readiness, as keys are acquired and released at any time.
     ///
     /// # Errors
-    /// Another one has the name.
+    /// Another informer has the name.
     pub fn run_keyed<F: Text, T: Object>(
         &self,
         name: &str,
         informers: &KeyedInformers<F, T>,
     ) -> Result<(), PlaneError> {
-        self.0.shown.keyed(name, informers)?;
+        self.0.registry.keyed(name, informers)?;
         self.run_as(&format!("the keyed informers {name}"), |stopping| informers.run(stopping));
         Ok(())
     }
 
-    /// Runs something for as long as the plane does. It ends after the controllers.
+    /// Runs a task that is cancelled after the controllers.
     #[track_caller]
     pub fn run<R: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(CancellationToken) -> R) {
-        self.run_as(&format!("what runs at {}", Location::caller()), run);
+        self.run_as(&format!("the task run at {}", Location::caller()), run);
     }
 
     pub(super) fn run_as<R: Future<Output = ()> + Send + 'static>(
@@ -219,54 +231,58 @@ impl Plane {
         informers.spawn(name, run(informers.stopping().clone()));
     }
 
-    /// A controller of the objects of a type, under this name.
+    /// Begins a controller of the objects of a type.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// The type's kind is invalid, or the plane has stopped.
     pub fn controller<K: ObjectType>(
         &self,
         name: &str,
     ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
-        self.controller_of_some(name, |_| true)
+        self.controller_filtered(name, |_| true)
     }
 
-    /// The same, but events of these objects for which the function says no make no run: [`changed`](crate::changed) makes such functions.
-    /// That one goes, is to go, or has other finalizers always makes one.
+    /// Like [`controller`](Self::controller), with a predicate on events of the objects; see
+    /// [`changed`](crate::changed). Deletions, deletion timestamps and changes of finalizers always
+    /// pass.
     ///
     /// # Errors
     /// As [`controller`](Self::controller).
-    pub fn controller_of_some<K: ObjectType>(
+    pub fn controller_filtered<K: ObjectType>(
         &self,
         name: &str,
-        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+        predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
-        PlaneController::of_some(self, name, is_news)
+        PlaneController::of_filtered(self, name, predicate)
     }
 
-    /// A controller of requests that are no objects: of racks, of networks, of whatever several objects have in common. Each key is a subject
-    /// itself, and what it [watches](PlaneController::watching) says which are to run.
+    /// Begins a controller of requests without objects, such as racks or networks that several
+    /// objects share. Each key is its own subject; the map functions of its
+    /// [sources](PlaneController::watching) return the keys.
     pub fn controller_of_requests<Q: Request>(&self, name: &str) -> PlaneController<Q, Q> {
         PlaneController::of_requests(self, name)
     }
 
-    /// The server in this process, if that is where the objects are.
+    /// Returns the embedded server, if there is one.
     #[cfg(feature = "embedded")]
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
-        match &self.0.road {
-            Road::Embedded { server, .. } => Some(server),
+        match &self.0.transport {
+            Transport::Embedded { server, .. } => Some(server),
             #[cfg(feature = "kube")]
-            Road::Cluster { .. } => None,
+            Transport::Cluster { .. } => None,
         }
     }
 
-    /// Runs something beside the rest, as a controller: it must end when [`Plane::stopping`] is cancelled. If it ends with an error, or panics,
-    /// the plane stops, and whoever waits in [`Plane::until_signal`] has that error.
+    /// Spawns a task that is stopped together with the controllers: it must end when
+    /// [`Plane::stopping`] is cancelled. If it returns an error or panics, the plane stops, and
+    /// [`Plane::shutdown_on_signal`] returns the error.
     ///
-    /// It should hold no clone of the plane: with one the plane does not end by being dropped.
+    /// The task should not hold a clone of the plane, which would keep the plane from ending on
+    /// drop.
     #[track_caller]
     pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
-        let name = format!("what was spawned at {}", Location::caller());
+        let name = format!("the task spawned at {}", Location::caller());
         let (inner, controllers) = (self.0.inner(), &self.0.controllers);
         let running = controllers.spawn(&name, run);
         controllers.spawn(&name, async move {
@@ -280,46 +296,48 @@ impl Plane {
         });
     }
 
-    /// Shows pages on a socket until the plane stops, and says where: `/metrics` for Prometheus, `/healthz` (a run is stuck) and `/readyz` (not
-    /// all is synced and works), and `/debug/machinery.json`, which `machinery explain` reads. Whoever reaches the address may read them.
+    /// Serves diagnostics until the shutdown, and returns the bound address: `/metrics` for
+    /// Prometheus, `/healthz` (fails if workers are stuck), `/readyz` (fails until all is synced
+    /// and working), and `/debug/machinery.json`, which `machinery explain` reads. There is no
+    /// authentication.
     ///
     /// # Errors
-    /// There is nowhere to listen.
+    /// The address cannot be bound.
     #[cfg(feature = "diagnostics")]
     pub async fn diagnostics(
         &self,
         address: std::net::SocketAddr,
     ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
-        crate::diagnostics::listen(self.0.shown.clone(), address, &self.0.informers).await
+        crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
     }
 
-    /// Adds numbers of one's own to the page `/metrics`.
+    /// Registers additional metrics on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.shown.register(metrics);
+        self.0.registry.register(metrics);
     }
 
-    /// The page `/metrics`, for whoever shows it on a socket of one's own: all there is to count, as OpenMetrics has it.
+    /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.
     #[must_use]
     pub fn metrics(&self) -> String {
-        self.0.shown.metrics()
+        self.0.registry.metrics()
     }
 
-    /// Cancelled when the plane stops.
+    /// Returns the token that is cancelled when the plane stops.
     #[must_use]
     pub fn stopping(&self) -> &CancellationToken {
         self.0.controllers.stopping()
     }
 
-    pub(super) fn controllers(&self) -> &Running {
+    pub(super) fn controllers(&self) -> &TaskGroup {
         &self.0.controllers
     }
 
-    pub(super) fn road(&self) -> &Road {
-        &self.0.road
+    pub(super) fn transport(&self) -> &Transport {
+        &self.0.transport
     }
 
-    pub(super) fn shown(&self) -> &Shown {
-        &self.0.shown
+    pub(super) fn registry(&self) -> &DiagnosticsRegistry {
+        &self.0.registry
     }
 }
 
@@ -329,6 +347,6 @@ fn informer_of(name: &str) -> String {
 
 impl fmt::Debug for Plane {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Plane").field(&self.0.road).finish()
+        f.debug_tuple("Plane").field(&self.0.transport).finish()
     }
 }

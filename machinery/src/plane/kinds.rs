@@ -1,13 +1,13 @@
-//! Types that are kinds.
+//! Traits of types that a plane handles.
 
 use kube_core::{CustomResourceExt, Resource};
 use machinery_objects::{KnownScope, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::begin::Begin;
+use super::builder::PlaneBuilder;
 
-/// A type whose objects a plane has: every type of kube is one.
+/// A type with a kind: every kube type.
 pub trait ObjectType:
     Resource<DynamicType = (), Scope: KnownScope> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static
 {
@@ -24,23 +24,24 @@ impl<K> ObjectType for K where
 {
 }
 
-/// A type that objects of some kind are read as: they themselves, or a part of them, whose other fields are skipped and take no memory.
-/// [`Meta`](crate::kube::Meta) and [`Identity`](crate::kube::Identity) are metadata for such types.
-pub trait Part: Object + DeserializeOwned {}
+/// A type that objects of a kind are decoded as: the full object or a projection of it, whose other
+/// fields are skipped while decoding. [`Meta`](crate::kube::Meta) and
+/// [`Identity`](crate::kube::Identity) are metadata for such types.
+pub trait PartialObject: Object + DeserializeOwned {}
 
-impl<P: Object + DeserializeOwned> Part for P {}
+impl<P: Object + DeserializeOwned> PartialObject for P {}
 
-/// Types that bring their definition, several at once: `(Host, HostName)`.
+/// A tuple of types with definitions: `(Host, HostName)`.
 pub trait Kinds {
     #[doc(hidden)]
-    fn add(begin: Begin) -> Begin;
+    fn add(builder: PlaneBuilder) -> PlaneBuilder;
 }
 
 macro_rules! kinds {
     ($($kind:ident)*) => {
         impl<$($kind: ObjectType + CustomResourceExt),*> Kinds for ($($kind,)*) {
-            fn add(begin: Begin) -> Begin {
-                begin$(.kind::<$kind>())*
+            fn add(builder: PlaneBuilder) -> PlaneBuilder {
+                builder$(.kind::<$kind>())*
             }
         }
     };

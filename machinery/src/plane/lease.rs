@@ -1,4 +1,4 @@
-//! Controllers that run where one leads, each by itself or several together.
+//! Leader election of controllers, single or in groups.
 
 use std::fmt;
 use std::future::Future;
@@ -9,47 +9,50 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use machinery_controllers::{
-    Controller, ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Request, RunError,
-    Term,
+    Controller, ElectionConfig, ElectionConfigError, Elector, Lease, Reconcile, Request, RunError,
+    ShutdownReport, Term,
 };
 use machinery_objects::ListWatch;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use super::controller::{Beside, PlaneController};
+use super::controller::{BackgroundTasks, PlaneController};
 use super::handle::Plane;
-use super::road::Road;
+use super::transport::Transport;
 use crate::Error;
 
 impl Plane {
-    /// A candidate for a Lease of this plane. Controllers that are [led](Self::lead) by it run while it leads.
+    /// Creates a candidate for a Lease of this plane. Controllers [led](Self::lead) by it run while
+    /// it leads.
     ///
     /// # Errors
-    /// The first thing that makes no sense in what it is told.
+    /// The configuration is invalid.
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
-        let elector = match self.road() {
+        let elector = match self.transport() {
             #[cfg(feature = "embedded")]
-            Road::Embedded { server, .. } => {
-                let leases = server.handle_of::<Lease>(Lease::kind(), super::road::identity());
+            Transport::Embedded { server, .. } => {
+                let leases = server.handle_of::<Lease>(Lease::kind(), super::transport::identity());
                 let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
             #[cfg(feature = "kube")]
-            Road::Cluster { client, server } => {
+            Transport::Cluster { client, server } => {
                 let leases =
                     machinery_kube::Remote::<Lease>::new(client.clone(), Lease::kind(), server.clone());
                 let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
         }?;
-        self.shown().elector(&elector);
+        self.registry().elector(&elector);
         Ok(elector)
     }
 
-    /// Runs controllers while a candidate leads, all together: term after term, until the plane is stopped; the Lease is given back when all of
-    /// them have ended. If one ends with an error the others end, too, and that is the error. What they read stays warm between terms.
+    /// Runs controllers together while a candidate leads, in every term, until the plane is
+    /// stopped; the Lease is released when all of them have ended. If one fails, the others stop,
+    /// and the error is returned. Their caches stay synced between terms.
     ///
-    /// `None` is that it did not lead when the plane stopped. Dropping the future drops what is under way, and gives nothing back.
+    /// `None`: the candidate did not lead at the shutdown. Dropping the future drops active runs,
+    /// and does not release the Lease.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
@@ -57,65 +60,82 @@ impl Plane {
     /// # use machinery::k8s_openapi::api::core::v1::{ConfigMap, Secret};
     /// # use std::sync::Arc;
     /// # let plane = machinery::embedded().start().await?;
-    /// let elector = plane.elector(ElectionConfig::new("default/all".parse()?, "host-7-8a2c", 0x8a2c))?;
-    /// let maps = |_term: &Term| |_: Arc<ConfigMap>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
-    /// let secrets = |_term: &Term| |_: Arc<Secret>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    /// let config = ElectionConfig::new("default/all".parse()?, "host-7-8a2c", 0x8a2c);
+    /// let elector = plane.elector(config)?;
+    /// let maps = |_term: &Term| {
+    ///     |_: Arc<ConfigMap>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) }
+    /// };
+    /// let secrets = |_term: &Term| {
+    ///     |_: Arc<Secret>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) }
+    /// };
     /// let led = [plane.controller("maps")?.led(maps), plane.controller("secrets")?.led(secrets)];
     /// let leading = plane.lead(&elector, led);
     /// plane.spawn(async { leading.await.map(drop) });
     /// # plane.stop().await;
     /// # Ok(()) }
     /// # #[cfg(feature = "embedded")]
-    /// # machinery::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
     /// ```
     ///
     /// # Errors
-    /// A setting makes no sense, two have one name, the candidate stands already, or what a controller listens to does not come, or has ended.
-    pub fn lead<I: IntoIterator<Item = Led>>(
+    /// A setting is invalid, two controllers have one name, the elector is running already, or a
+    /// source did not sync or has stopped.
+    pub fn lead<I: IntoIterator<Item = LedController>>(
         &self,
         elector: &Elector,
         led: I,
-    ) -> impl Future<Output = Result<Option<Vec<LedEnded>>, Error>> + Send + use<I> {
+    ) -> impl Future<Output = Result<Option<Vec<LedShutdownReport>>, Error>> + Send + use<I> {
         let (elector, stopping) = (elector.clone(), self.stopping().clone());
-        let led: Vec<Led> = led.into_iter().collect();
+        let led: Vec<LedController> = led.into_iter().collect();
         async move {
-            let begun: Result<Vec<Begun>, Error> = led.into_iter().map(|led| (led.begin)()).collect();
-            let begun = Arc::new(begun?);
-            let work = move |term: Term| together(begun.clone(), term);
+            let started: Result<Vec<StartedController>, Error> =
+                led.into_iter().map(|led| (led.start)()).collect();
+            let started = Arc::new(started?);
+            let work = move |term: Term| run_together(started.clone(), term);
             Ok(elector.lead(work, stopping).await?.transpose()?)
         }
     }
 }
 
-/// A controller that runs while a candidate leads, made by [`PlaneController::led`] for [`Plane::lead`].
+/// A controller that runs while a candidate leads, from [`PlaneController::led`] for
+/// [`Plane::lead`].
 #[must_use = "it does nothing before it is led"]
-pub struct Led {
+pub struct LedController {
     name: String,
-    begin: Box<dyn FnOnce() -> Result<Begun, Error> + Send>,
+    start: Box<dyn FnOnce() -> Result<StartedController, Error> + Send>,
 }
 
-/// How a controller that was led ended.
+/// Report of a led controller's last term.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct LedEnded {
-    /// Which.
+pub struct LedShutdownReport {
+    /// Name of the controller.
     pub name: String,
-    /// Keys whose run was dropped, as it did not end in time.
+    /// Keys of runs that were dropped at the drain timeout.
     pub dropped: Vec<String>,
 }
 
-struct Begun {
-    run: Box<RunIn>,
-    _beside: Beside,
+struct StartedController {
+    run: Box<RunTerm>,
+    _beside: BackgroundTasks,
 }
 
-/// One term of a controller, until the token is cancelled.
-type RunIn = dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedEnded, RunError>> + Send + Sync;
+/// Runs one term of a controller, until the token is cancelled.
+type RunTerm =
+    dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedShutdownReport, RunError>> + Send + Sync;
 
-/// Who ends ends all.
-async fn together(begun: Arc<Vec<Begun>>, term: Term) -> Result<Vec<LedEnded>, RunError> {
+/// Runs all controllers of a term; the end of one stops the others.
+async fn run_together(
+    started: Arc<Vec<StartedController>>,
+    term: Term,
+) -> Result<Vec<LedShutdownReport>, RunError> {
     let stopping = term.token().child_token();
-    let all = begun.iter().map(|one| {
+    let all = started.iter().map(|one| {
         let run = (one.run)(term.clone(), stopping.clone());
         async {
             let ended = run.await;
@@ -127,65 +147,71 @@ async fn together(begun: Arc<Vec<Begun>>, term: Term) -> Result<Vec<LedEnded>, R
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
-    /// For [`Plane::lead`]. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
-    pub fn led<R: Reconcile<S>>(self, reconcile: impl Fn(&Term) -> R + Send + Sync + 'static) -> Led {
+    /// Prepares the controller for [`Plane::lead`]. The function creates the reconciler of a term,
+    /// which should write under its [fence](Term::fence).
+    pub fn led<R: Reconcile<S>>(
+        self,
+        reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
+    ) -> LedController {
         let name = self.name().to_owned();
-        let begin = move || {
+        let start = move || {
             let (controller, beside) = self.split()?;
             let reconcile = Arc::new(reconcile);
             let run = move |term: Term, stopping: CancellationToken| {
                 let (controller, reconcile) = (controller.clone(), reconcile.clone());
                 async move {
-                    let ended = run_in(&controller, &term, &*reconcile, stopping).await.transpose()?;
+                    let ended = run_term(&controller, &term, &*reconcile, stopping).await.transpose()?;
                     let dropped = ended.iter().flat_map(|ended| &ended.dropped).map(ToString::to_string);
-                    Ok(LedEnded { name: controller.name().into(), dropped: dropped.collect() })
+                    Ok(LedShutdownReport { name: controller.name().into(), dropped: dropped.collect() })
                 }
                 .boxed()
             };
-            Ok(Begun { run: Box::new(run), _beside: beside })
+            Ok(StartedController { run: Box::new(run), _beside: beside })
         };
-        Led { name, begin: Box::new(begin) }
+        LedController { name, start: Box::new(start) }
     }
 
-    /// Reconciles while it leads, term after term, until the plane is stopped; the Lease is given back then. What it reads stays warm between
-    /// terms. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
+    /// Reconciles while a candidate leads, in every term, until the plane is stopped; then releases
+    /// the Lease. Its caches stay synced between terms. The function creates the reconciler of a
+    /// term, which should write under its [fence](Term::fence).
     ///
-    /// `None` is that it did not lead when the plane stopped. One elector is for one controller: several that lead together are run by
-    /// [`Plane::lead`].
+    /// `None`: the candidate did not lead at the shutdown. An elector runs for one controller; use
+    /// [`Plane::lead`] for several.
     ///
     /// # Errors
-    /// A setting makes no sense, the candidate stands already, or what the controller listens to does not come, or has ended.
+    /// A setting is invalid, the elector is running already, or a source did not sync or has
+    /// stopped.
     pub async fn run_leading<R: Reconcile<S>>(
         self,
         elector: &Elector,
         reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
-    ) -> Result<Option<Ended<Q>>, Error> {
+    ) -> Result<Option<ShutdownReport<Q>>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         let reconcile = Arc::new(reconcile);
         let work = move |term: Term| {
             let (controller, reconcile) = (controller.clone(), reconcile.clone());
-            async move { run_in(&controller, &term, &*reconcile, term.token().clone()).await }
+            async move { run_term(&controller, &term, &*reconcile, term.token().clone()).await }
         };
         Ok(elector.lead(work, stopping).await?.flatten().transpose()?)
     }
 }
 
-/// So long until it is looked again whether a run of the last term has returned, that could not be dropped.
-const AGAIN: Duration = Duration::from_millis(50);
+/// Delay before another attempt to start, while a blocking run of the last term has not returned.
+const RETRY_DELAY: Duration = Duration::from_millis(50);
 
-/// One term of a controller. `None` is that it was dropped, as another may lead.
-async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
+/// Runs one term of a controller. `None`: it was dropped, as another candidate may lead.
+async fn run_term<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     controller: &Controller<Q, S>,
     term: &Term,
     reconcile: &(impl Fn(&Term) -> R + Send + Sync),
     stopping: CancellationToken,
-) -> Option<Result<Ended<Q>, RunError>> {
+) -> Option<Result<ShutdownReport<Q>, RunError>> {
     let runs = async {
         loop {
             match controller.run(reconcile(term), stopping.clone()).await {
-                // Stopped meanwhile, it ends well the next time round.
-                Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(AGAIN)).await),
+                // If stopped meanwhile, the next attempt returns at once.
+                Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(RETRY_DELAY)).await),
                 ended => return ended,
             }
         }
@@ -193,8 +219,8 @@ async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     term.within(runs).await
 }
 
-impl fmt::Debug for Led {
+impl fmt::Debug for LedController {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Led").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("LedController").field("name", &self.name).finish_non_exhaustive()
     }
 }

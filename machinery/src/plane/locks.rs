@@ -1,23 +1,24 @@
-//! Names that objects of a plane have one at a time.
+//! Name locks of a plane.
 
 use std::sync::Arc;
 
-use machinery_controllers::{LockKey, Locking, NameLocks};
+use machinery_controllers::{LockKey, LockKinds, NameLocks};
 use machinery_objects::{Kind, ListWatch, ObjectKey, OwnerRef};
 
 use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::ObjectType;
-use super::road::Road;
+use super::transport::Transport;
 
 impl Plane {
-    /// Names that owners of type `O` have one at a time; the locks are objects of type `L`. The function makes one of a key: under which name,
-    /// where, and whose it is, is filled in. What they know runs as long as the plane does.
+    /// Creates name locks for owners of type `O`; the locks are objects of type `L`. `make` creates
+    /// the lock of a key; its name, namespace and owner reference are filled in. Their informer
+    /// runs until the shutdown.
     ///
-    /// Give them to one controller: [`claiming`](super::PlaneController::claiming).
+    /// Pass them to one controller by [`claiming`](super::PlaneController::claiming).
     ///
     /// # Errors
-    /// A type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    /// A type's kind is invalid, or the plane has stopped.
     pub fn name_locks<O: ObjectType, N: LockKey, L: ObjectType>(
         &self,
         make: impl Fn(&N) -> L + Send + Sync + 'static,
@@ -26,25 +27,25 @@ impl Plane {
             return Err(PlaneError::Stopped);
         }
         let (kind, owners) = (Kind::of::<L>()?, Kind::of::<O>()?);
-        let shown = kind.clone();
+        let diagnostics = kind.clone();
         let make = move |key: &N, name: &ObjectKey, owner: OwnerRef| owned(make(key), name, &owner);
-        let locks = match self.road() {
+        let locks = match self.transport() {
             #[cfg(feature = "embedded")]
-            Road::Embedded { server, .. } => {
-                let handle = server.handle::<L>(super::road::identity());
+            Transport::Embedded { server, .. } => {
+                let handle = server.handle::<L>(super::transport::identity());
                 let source: Arc<dyn ListWatch<Arc<L>>> = Arc::new(handle.clone());
-                NameLocks::builder(Locking { kind, owners, writer: Arc::new(handle) }, source, make)
+                NameLocks::builder(LockKinds { kind, owners, writer: Arc::new(handle) }, source, make)
             }
             #[cfg(feature = "kube")]
-            Road::Cluster { client, server } => {
+            Transport::Cluster { client, server } => {
                 let remote = machinery_kube::Remote::<L>::new(client.clone(), kind.clone(), server.clone());
                 let source: Arc<dyn ListWatch<L>> = Arc::new(remote.clone());
-                NameLocks::builder(Locking { kind, owners, writer: Arc::new(remote) }, source, make)
+                NameLocks::builder(LockKinds { kind, owners, writer: Arc::new(remote) }, source, make)
             }
         }
         .build();
-        self.shown().locks(&shown, &locks);
-        self.run_as(&format!("the locks {shown}"), |stopping| locks.run(stopping));
+        self.registry().locks(&diagnostics, &locks);
+        self.run_as(&format!("the locks {diagnostics}"), |stopping| locks.run(stopping));
         Ok(locks)
     }
 }

@@ -1,37 +1,37 @@
-//! A control plane as one thing: who has the objects, informers of them, and what runs on top.
+//! The control plane: transport, shared informers, controllers and shutdown.
 
-mod asked;
-mod begin;
+mod builder;
 mod controller;
 #[cfg(feature = "kube")]
 mod define;
-mod end;
 mod error;
 mod fenced;
 mod handle;
 mod kinds;
 mod lease;
+mod live_list;
 mod locks;
-mod news;
 mod objects;
+mod predicates;
 mod recorder;
-mod road;
-mod running;
+mod shutdown;
 mod signals;
+mod tasks;
+mod transport;
 
-pub use begin::Begin;
+pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]
-pub use begin::embedded;
+pub use builder::embedded;
 #[cfg(all(feature = "kube", feature = "embedded"))]
-pub use begin::from_args;
+pub use builder::from_args;
 #[cfg(feature = "kube")]
-pub use begin::{kube_client, kube_config, kubeconfig};
+pub use builder::{kube_client, kube_config, kubeconfig};
 pub use controller::PlaneController;
-pub use end::Stopped;
 pub use error::PlaneError;
 pub use handle::Plane;
-pub use kinds::{Kinds, ObjectType, Part};
-pub use lease::{Led, LedEnded};
+pub use kinds::{Kinds, ObjectType, PartialObject};
+pub use lease::{LedController, LedShutdownReport};
 pub use objects::Objects;
+pub use shutdown::PlaneShutdownReport;
 #[cfg(feature = "diagnostics")]
-pub(crate) use running::Running;
+pub(crate) use tasks::TaskGroup;

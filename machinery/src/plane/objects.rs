@@ -1,29 +1,30 @@
-//! The objects of one type.
+//! The objects of one type: cached reads and writes.
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_controllers::Shows;
+use machinery_controllers::WriteTracker;
 use machinery_informers::{Informer, Snapshot};
 use machinery_objects::{
     Deleted, Deletion, Fence, Filter, Kind, ListError, Object, ObjectKey, ObjectRef, Patch, Preconditions,
     Uid, WriteError, WriteToken, Writer, Written,
 };
 
-use super::asked::{Ask, all};
-use super::fenced::Fenced;
+use super::fenced::FencedWriter;
 use super::kinds::ObjectType;
+use super::live_list::{ListPage, list_all};
 
-/// The objects of one type: read as the informer has them, written where they are.
+/// The objects of one type: reads from the informer's cache, writes to the server.
 ///
-/// What was written can be read a moment later: [`Run::wrote`](machinery_controllers::Run::wrote) makes the next run of a key wait for that, and
-/// [`Informer::reached`] anybody else. Cheap to clone.
+/// A write is visible in the cache a moment later:
+/// [`Run::wrote`](machinery_controllers::Run::wrote) delays the next run of a key until then,
+/// [`Informer::reached`] waits for it elsewhere. Cheap to clone.
 pub struct Objects<K> {
     kind: Kind,
     informer: Informer<K>,
     writer: Arc<dyn Writer<K>>,
-    ask: Arc<Ask<K>>,
+    list_page: Arc<ListPage<K>>,
 }
 
 impl<K: ObjectType> Objects<K> {
@@ -31,73 +32,76 @@ impl<K: ObjectType> Objects<K> {
         kind: Kind,
         informer: Informer<K>,
         writer: Arc<dyn Writer<K>>,
-        ask: Arc<Ask<K>>,
+        list_page: Arc<ListPage<K>>,
     ) -> Self {
-        Self { kind, informer, writer, ask }
+        Self { kind, informer, writer, list_page }
     }
 
-    /// What they are.
+    /// Returns the kind.
     #[must_use]
     pub const fn kind(&self) -> &Kind {
         &self.kind
     }
 
-    /// One object, as the informer has it.
+    /// Returns an object from the cache.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
         self.informer.get(key)
     }
 
-    /// All of them, as of one moment.
+    /// Returns a snapshot of the cache.
     #[must_use]
     pub fn read(&self) -> Snapshot<ObjectKey, Arc<K>> {
         self.informer.read()
     }
 
-    /// Those that are selected, as they are now: whoever has them is asked, and all that was written before is in the answer. It costs what a list costs; for
-    /// what an informer will know a moment later there is [`read`](Self::read). One that cannot be read as the type is left out.
+    /// Performs a consistent read from the server: the result includes all acknowledged writes.
+    /// Costs a full list; prefer [`read`](Self::read) where the cache suffices. Objects that cannot
+    /// be decoded are omitted.
     ///
     /// # Errors
     /// As [`ListWatch::list`](machinery_objects::ListWatch::list).
     pub async fn list(&self, filter: &Filter) -> Result<Vec<Arc<K>>, ListError> {
-        all(&*self.ask, filter).await
+        list_all(&*self.list_page, filter).await
     }
 
-    /// Which object that is, for notes about it.
+    /// Returns a reference to an object, for notes.
     #[must_use]
     pub fn about(&self, object: &K) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: object.key(), uid: object.uid().and_then(Uid::new) }
     }
 
-    /// The informer of all of them.
+    /// Returns the shared informer.
     #[must_use]
     pub const fn informer(&self) -> &Informer<K> {
         &self.informer
     }
 
-    /// The same objects, written only as long as a fence holds: that of a [`Term`](machinery_controllers::Term::fence), of a
-    /// [`Held`](machinery_controllers::Held::fence) name, or of both, one after the other. If it does not hold a write is
-    /// [`Conflict::Fence`](machinery_objects::Conflict::Fence). A server that holds no fences is sent nothing: each write is
+    /// Returns the same objects with a fence on every write: that of a
+    /// [`Term`](machinery_controllers::Term::fence), of a
+    /// [`HeldLock`](machinery_controllers::HeldLock::fence), or both by repeated calls. A write
+    /// under a stale fence fails with [`Conflict::Fence`](machinery_objects::Conflict::Fence). On a
+    /// server without fences nothing is sent, and writes fail with
     /// [`SourceError::Unsupported`](machinery_objects::SourceError::Unsupported).
     #[must_use]
     pub fn fenced(&self, fence: &Fence) -> Self {
-        let writer = Arc::new(Fenced { writer: self.writer.clone(), fence: fence.clone() });
+        let writer = Arc::new(FencedWriter { writer: self.writer.clone(), fence: fence.clone() });
         Self { writer, ..self.clone() }
     }
 
-    /// Whether the server holds fences. Kubernetes' own does not.
+    /// Returns whether the server supports fences. Kubernetes does not.
     #[must_use]
     pub fn has_fences(&self) -> bool {
         self.writer.capabilities().fences
     }
 
-    /// Where they are written, with all that can be said of a write.
+    /// Returns the writer, which offers all options of writes.
     #[must_use]
     pub fn writer(&self) -> Arc<dyn Writer<K>> {
         self.writer.clone()
     }
 
-    /// Makes an object that is not there.
+    /// Creates an object.
     ///
     /// # Errors
     /// As [`Writer::create`].
@@ -105,7 +109,7 @@ impl<K: ObjectType> Objects<K> {
         self.writer.create(object, None).await
     }
 
-    /// Replaces an object, if it is as it was read, but for its status.
+    /// Replaces an object except its status, on condition of its resourceVersion.
     ///
     /// # Errors
     /// As [`Writer::update`].
@@ -113,7 +117,7 @@ impl<K: ObjectType> Objects<K> {
         self.update_if(object, &Preconditions::default()).await
     }
 
-    /// The same, if this is so, too.
+    /// Like [`update`](Self::update), with further preconditions.
     ///
     /// # Errors
     /// As [`Writer::update`].
@@ -121,7 +125,7 @@ impl<K: ObjectType> Objects<K> {
         self.writer.update(object, only_if).await
     }
 
-    /// Replaces the status of an object, if it is as it was read.
+    /// Replaces the status of an object, on condition of its resourceVersion.
     ///
     /// # Errors
     /// As [`Writer::update_status`].
@@ -129,7 +133,7 @@ impl<K: ObjectType> Objects<K> {
         self.update_status_if(object, &Preconditions::default()).await
     }
 
-    /// The same, if this is so, too.
+    /// Like [`update_status`](Self::update_status), with further preconditions.
     ///
     /// # Errors
     /// As [`Writer::update_status`].
@@ -141,7 +145,8 @@ impl<K: ObjectType> Objects<K> {
         self.writer.update_status(object, only_if).await
     }
 
-    /// Changes a part of an object, if this is so. Without conditions it is changed whatever it is by now.
+    /// Patches an object, under the given preconditions; without any, its present state does not
+    /// matter.
     ///
     /// # Errors
     /// As [`Writer::patch`].
@@ -162,7 +167,7 @@ impl<K: ObjectType> Objects<K> {
         self.delete_if(key, &Deletion::default()).await
     }
 
-    /// The same, as this says.
+    /// Deletes an object with options and preconditions.
     ///
     /// # Errors
     /// As [`Writer::delete`].
@@ -171,16 +176,21 @@ impl<K: ObjectType> Objects<K> {
     }
 }
 
-impl<K: ObjectType> Shows for Objects<K> {
-    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
-        self.informer.reached(token, patience).await.is_ok()
+impl<K: ObjectType> WriteTracker for Objects<K> {
+    async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
+        self.informer.reached(token, timeout).await.is_ok()
     }
 }
 
 impl<K> Clone for Objects<K> {
     fn clone(&self) -> Self {
-        let Self { kind, informer, writer, ask } = self;
-        Self { kind: kind.clone(), informer: informer.clone(), writer: writer.clone(), ask: ask.clone() }
+        let Self { kind, informer, writer, list_page } = self;
+        Self {
+            kind: kind.clone(),
+            informer: informer.clone(),
+            writer: writer.clone(),
+            list_page: list_page.clone(),
+        }
     }
 }
 

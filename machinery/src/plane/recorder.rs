@@ -1,4 +1,4 @@
-//! Events for people.
+//! The event recorder of a plane.
 
 use std::sync::Arc;
 
@@ -7,25 +7,26 @@ use machinery_controllers::{EventLimits, EventObject, Recorder};
 use machinery_objects::Writer;
 
 use super::handle::Plane;
-use super::road::Road;
+use super::transport::Transport;
 
 impl Plane {
-    /// Writes events for people, in the name of a component, as long as the plane runs; it holds up nobody. One is enough for a program.
+    /// Creates an event recorder for a component, which runs until the shutdown and never blocks.
+    /// One per program suffices.
     #[must_use]
     pub fn recorder(&self, component: &str) -> Recorder {
-        let writer: Arc<dyn Writer<EventObject>> = match self.road() {
+        let writer: Arc<dyn Writer<EventObject>> = match self.transport() {
             #[cfg(feature = "embedded")]
-            Road::Embedded { server, .. } => {
-                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), super::road::identity()))
+            Transport::Embedded { server, .. } => {
+                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), super::transport::identity()))
             }
             #[cfg(feature = "kube")]
-            Road::Cluster { client, server } => {
+            Transport::Cluster { client, server } => {
                 let kind = EventObject::kind();
                 Arc::new(machinery_kube::Remote::<EventObject>::new(client.clone(), kind, server.clone()))
             }
         };
         let recorder = Recorder::new(component, writer, Timestamp::now, EventLimits::default());
-        self.shown().recorder(component, &recorder);
+        self.registry().recorder(component, &recorder);
         self.run_as(&format!("the recorder {component}"), |stopping| recorder.run(stopping));
         recorder
     }

@@ -1,31 +1,34 @@
-//! Signals that a program is to end.
+//! Signals that request the program's shutdown: SIGTERM and SIGINT; Ctrl-C elsewhere.
 
 #[cfg(unix)]
-pub(super) struct Signals(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+pub(super) struct ShutdownSignals {
+    #[cfg(unix)]
+    terminate: Signal,
+    #[cfg(unix)]
+    interrupt: Signal,
+}
 
 #[cfg(unix)]
-impl Signals {
+impl ShutdownSignals {
     pub(super) fn new() -> std::io::Result<Self> {
-        use tokio::signal::unix::{SignalKind, signal};
-        Ok(Self(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
+        Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
     pub(super) async fn next(&mut self) {
         tokio::select! {
             biased;
-            _ = self.0.recv() => {}
-            _ = self.1.recv() => {}
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
 }
 
 #[cfg(not(unix))]
-pub(super) struct Signals;
-
-#[cfg(not(unix))]
-impl Signals {
+impl ShutdownSignals {
     pub(super) fn new() -> std::io::Result<Self> {
-        Ok(Self)
+        Ok(Self {})
     }
 
     pub(super) async fn next(&mut self) {

@@ -1,10 +1,10 @@
-//! A controller is stopped before and after each thing that it does, all of them, and started again: it comes to the same state, and then
-//! it is silent.
+//! A controller is crashed before and after each of its effects and restarted: it converges to the
+//! same state, and then stops writing.
 
 use crate::samples::apps::{Adopts, App, AppName};
-use crate::samples::gate::Side;
-use crate::samples::places::Place;
-use crate::samples::plays::{STEPS, World, play};
+use crate::samples::gate::CrashPoint;
+use crate::samples::scenario::{STEPS, ScenarioRun, play};
+use crate::samples::servers::TestServer;
 use machinery::apiserver::{ApiServer, Identity, KindOf};
 use machinery::kube::Server;
 use machinery::kube::kube_client::Client;
@@ -18,26 +18,26 @@ async fn server() -> Arc<ApiServer> {
     Arc::new(server.start().await.unwrap())
 }
 
-async fn play_here(crash: Option<(usize, Side)>) -> usize {
+async fn play_here(crash: Option<(usize, CrashPoint)>) -> usize {
     let server = server().await;
-    let effects = play((&Place::Here(server.clone()), "default"), crash).await;
+    let effects = play((&TestServer::Here(server.clone()), "default"), crash).await;
     server.stop().await;
     effects
 }
 
-async fn play_over_the_wire(crash: Option<(usize, Side)>) -> usize {
+async fn play_over_the_wire(crash: Option<(usize, CrashPoint)>) -> usize {
     let server = server().await;
     let client = Client::new(server.service(Identity::admin()), "default");
-    let effects = play((&Place::There(client, Server::machinery()), "default"), crash).await;
+    let effects = play((&TestServer::There(client, Server::machinery()), "default"), crash).await;
     server.stop().await;
     effects
 }
 
 #[tokio::test]
-async fn a_controller_that_is_stopped_at_any_effect_ends_up_the_same_and_is_silent() {
+async fn a_crash_at_any_effect_converges_to_the_same_state() {
     let effects = play_here(None).await;
     assert!(effects > 30, "it has something to do: {effects}");
-    for side in [Side::Before, Side::After] {
+    for side in [CrashPoint::Before, CrashPoint::After] {
         let mut nth = 1;
         while play_here(Some((nth, side))).await == nth {
             nth += 1;
@@ -46,9 +46,9 @@ async fn a_controller_that_is_stopped_at_any_effect_ends_up_the_same_and_is_sile
     }
 }
 
-/// The proof finds who takes for its own what is not.
+/// Checks the test itself: it detects a controller that adopts foreign objects.
 #[tokio::test]
-async fn a_controller_that_adopts_by_a_name_is_found_by_the_same_steps() {
+async fn the_scenario_detects_adoption_by_name() {
     let by_its_name: Adopts = |app, map| map.key().name().starts_with(&format!("{}-", app.key().name()));
     let by_its_owners_name: Adopts =
         |app, map| map.owners().iter().any(|owner| owner.controller && *owner.name == *app.key().name());
@@ -61,8 +61,8 @@ async fn a_controller_that_adopts_by_a_name_is_found_by_the_same_steps() {
         ),
     ] {
         let server = server().await;
-        let on = (&Place::Here(server.clone()), "default");
-        let mut world = World::new(on, adopts, Arc::default()).await;
+        let on = (&TestServer::Here(server.clone()), "default");
+        let mut world = ScenarioRun::new(on, adopts, Arc::default()).await;
         for (acts, expected) in &STEPS[..step] {
             world.does(acts, expected, "it is right until then").await;
         }
@@ -74,9 +74,9 @@ async fn a_controller_that_adopts_by_a_name_is_found_by_the_same_steps() {
 }
 
 #[tokio::test]
-async fn over_the_wire_it_ends_up_the_same_too() {
+async fn a_crash_over_the_wire_converges_to_the_same_state() {
     for nth in (1..).step_by(5) {
-        if play_over_the_wire(Some((nth, Side::After))).await != nth {
+        if play_over_the_wire(Some((nth, CrashPoint::After))).await != nth {
             assert!(nth > 30, "{nth}");
             return;
         }

@@ -1,4 +1,4 @@
-//! Writes of a plane under fences.
+//! Fenced writes of a plane.
 
 use crate::hosts::{Host, HostStatus, Rack, RackSpec, host};
 use http::{Request, Response};
@@ -22,7 +22,7 @@ fn key() -> ObjectKey {
     "default/a".parse().unwrap()
 }
 
-/// Every way to write, of which none may be done.
+/// Checks that every kind of write is rejected.
 async fn all_refused(hosts: &Objects<Host>, there: &Host, expected: impl Fn(&WriteError) -> bool) {
     let status = Host { status: Some(HostStatus { address: "x".into() }), ..there.clone() };
     let none = Preconditions::default();
@@ -61,7 +61,7 @@ async fn fenced(plane: &Plane) {
         }
     };
     let (a, both) = elector.lead(work, plane.stopping().clone()).await.unwrap().unwrap();
-    // The term is over when somebody else has the Lease. The name is held still.
+    // Another candidate takes the Lease, which ends the term. The name lock is still held.
     let again = plane.elector(ElectionConfig::new("default/all".parse().unwrap(), "other", 7)).unwrap();
     again.lead(|_| async {}, plane.stopping().clone()).await.unwrap();
     let is_stale = |error: &WriteError| matches!(error, WriteError::Conflict(Conflict::Fence(_)));
@@ -83,7 +83,7 @@ async fn fenced(plane: &Plane) {
 }
 
 #[tokio::test]
-async fn writes_under_fences_are_refused_when_one_does_not_hold_on_both_roads() {
+async fn p06_writes_under_a_stale_fence_are_rejected_on_both_transports() {
     fenced(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -92,7 +92,7 @@ async fn writes_under_fences_are_refused_when_one_does_not_hold_on_both_roads() 
     server.stop().await;
 }
 
-/// A server that says that it is Kubernetes' own.
+/// A server that identifies itself as Kubernetes.
 pub(crate) fn kubernetes(server: &ApiServer) -> Client {
     let service = server.service(Identity::admin());
     let asks = move |request: Request<Body>| {
@@ -113,7 +113,7 @@ pub(crate) fn kubernetes(server: &ApiServer) -> Client {
 }
 
 #[tokio::test]
-async fn a_server_without_fences_is_sent_nothing_under_one() {
+async fn p06_a_server_without_fences_receives_no_fenced_write() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let plane = machinery::kube_client(kubernetes(&server)).kinds::<(Host, Rack)>().start().await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();

@@ -1,4 +1,4 @@
-//! Hosts in racks, and short ways to look at them.
+//! Test kinds: hosts and racks.
 
 use machinery::tokio::time::{Duration, Instant, sleep};
 
@@ -32,7 +32,7 @@ machinery::kinds! {
     pub struct RackSpec {}
 }
 
-/// A page of a plane: its status and its text.
+/// Fetches a diagnostics page: status and body.
 pub(crate) async fn get(at: std::net::SocketAddr, path: &str) -> (u16, String) {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     let mut stream = tokio::net::TcpStream::connect(at).await.unwrap();

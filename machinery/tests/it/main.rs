@@ -1,17 +1,17 @@
-//! Planes, on both roads, and controllers that crash, or run beside one of kube-runtime.
+//! Tests of planes on both transports, of crashing controllers, and of parity with kube-runtime.
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
-mod chosen;
 mod crashes;
 mod differential;
-mod ends;
 mod fences;
 mod hosts;
-mod leads;
+mod led_controllers;
 #[cfg(feature = "otel")]
 mod otel;
 mod pages;
 mod planes;
+mod predicates;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod shutdown;

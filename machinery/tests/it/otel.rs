@@ -1,4 +1,4 @@
-//! Promise 8: a trace as a collector gets it.
+//! Promise 9: a trace as received by a collector.
 
 use machinery::apiserver::Identity;
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
@@ -19,21 +19,22 @@ use tracing::Instrument;
 use tracing_subscriber::filter::dynamic_filter_fn;
 
 thread_local! {
-    /// Whether this thread's spans are sent. The subscriber is everybody's: whether a span is of interest is remembered for all threads.
+    /// Whether spans of this thread are exported. The subscriber is global and its interest is
+    /// cached for all threads.
     static MINE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A span as it came.
+/// A received span.
 #[derive(Clone, Debug, PartialEq)]
-struct Came {
+struct ReceivedSpan {
     name: String,
     trace: String,
     span: String,
     parent: String,
 }
 
-/// Takes spans until it is dropped.
-async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<Came>) {
+/// Accepts spans until it is dropped.
+async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<ReceivedSpan>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (tells, told) = unbounded_channel();
@@ -46,7 +47,7 @@ async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<Came>) {
     (url, told)
 }
 
-async fn take(stream: TcpStream, tells: UnboundedSender<Came>) {
+async fn take(stream: TcpStream, tells: UnboundedSender<ReceivedSpan>) {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut length, mut first) = (String::new(), 0, None);
@@ -62,7 +63,7 @@ async fn take(stream: TcpStream, tells: UnboundedSender<Came>) {
         assert_eq!(first, "post /v1/traces http/1.1");
         let mut body = vec![0; length];
         stream.read_exact(&mut body).await.unwrap();
-        // Resources have scopes, and these have spans.
+        // ResourceSpans contain ScopeSpans, which contain spans.
         for scopes in parts(&body, 1).flat_map(|resource| parts(resource, 2)) {
             for span in parts(scopes, 2) {
                 let [trace, id, parent] = [1, 2, 4].map(|at| {
@@ -74,14 +75,14 @@ async fn take(stream: TcpStream, tells: UnboundedSender<Came>) {
                         .collect()
                 });
                 let name = String::from_utf8(parts(span, 5).next().unwrap().to_vec()).unwrap();
-                let _ = tells.send(Came { name, trace, span: id, parent });
+                let _ = tells.send(ReceivedSpan { name, trace, span: id, parent });
             }
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
     }
 }
 
-/// The parts of a message of Protobuf that have bytes and this number.
+/// Returns the length-delimited fields of this number in a protobuf message.
 fn parts(message: &[u8], number: u64) -> impl Iterator<Item = &[u8]> {
     let mut rest = message;
     let all = std::iter::from_fn(move || {
@@ -127,7 +128,7 @@ fn key(name: &str) -> ObjectKey {
     ObjectKey::new(Some("default"), name).unwrap()
 }
 
-/// Makes a page of each site, in a span of its own.
+/// Creates a page for each site, in a span of its own.
 async fn make_page(maps: Objects<ConfigMap>, site: Arc<ConfigMap>, _: Run) -> machinery::Result<Next> {
     if site.key() == key("site") && maps.get(&key("page")).is_none() {
         maps.create(&map("page")).instrument(tracing::info_span!("make", page = "page")).await?;
@@ -136,7 +137,7 @@ async fn make_page(maps: Objects<ConfigMap>, site: Arc<ConfigMap>, _: Run) -> ma
 }
 
 #[tokio::test]
-async fn a_collector_gets_the_tree_that_annotations_say() {
+async fn p09_exported_spans_form_the_tree_of_the_annotations() {
     let tasks = TaskTracker::new();
     let (url, mut told) = collector(&tasks).await;
     let otlp = Otlp::to(url).service("sites").seed(7).start().unwrap();
@@ -151,14 +152,14 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
         tasks.spawn(async move { controller.run(with(maps, make_page)).await })
     };
 
-    // A client of the wire, with a span of its own.
+    // A remote client with a span of its own.
     let deploy = SpanIds::seeded(1).root();
     let client = Client::new(plane.server().unwrap().service(Identity::admin()), "default");
     let remote = Remote::<ConfigMap>::new(client, Kind::of::<ConfigMap>().unwrap(), Server::machinery());
     let span = tracing::info_span!("deploy", trace_id = %deploy.trace(), span_id = %deploy.span());
     let site = traced(Some(deploy), remote.create(&map("site"), None)).instrument(span).await.unwrap();
     assert_eq!(site.object.traceparent(), Some(deploy));
-    // And one that samples.
+    // And one that does not sample.
     let unsampled: Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00".parse().unwrap();
     traced(Some(unsampled), remote.create(&map("other"), None)).await.unwrap();
     let page: Arc<ConfigMap> = loop {
@@ -195,7 +196,7 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
         "what stands in the page is the reconcile's own id"
     );
     assert_eq!(spans[&making[0].parent].parent, of_deploy);
-    // The run for the page is one of the run that made it.
+    // The run for the page is a child of the run that created it.
     assert!(named("reconcile").any(|came| came.parent == making[0].parent), "{spans:#?}");
     for came in spans.values().filter(|came| came.name != "deploy") {
         assert!(spans.contains_key(&came.parent), "{came:?} has no parent in {spans:#?}");
@@ -203,7 +204,7 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
 }
 
 #[test]
-fn what_is_no_collector_is_refused_at_once() {
+fn an_invalid_collector_url_is_rejected_at_start() {
     for url in ["", "127.0.0.1:4318", "https://127.0.0.1:4318", "http://", "http:///v1/traces", "http://a b"]
     {
         let refused = Otlp::to(url).start().unwrap_err();

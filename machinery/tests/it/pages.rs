@@ -1,4 +1,4 @@
-//! What a plane shows of its parts.
+//! Diagnostics pages of the components of a plane.
 
 use crate::hosts::{Host, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::controllers::{Claim, ElectionConfig, Note};
@@ -26,7 +26,7 @@ async fn shows(at: SocketAddr, what: impl Fn(&Value) -> bool) -> Value {
 }
 
 #[tokio::test]
-async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
+async fn p04_diagnostics_include_leases_locks_recorders_and_informers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();
@@ -40,7 +40,7 @@ async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
     plane.run_keyed("by rack", &keyed).unwrap();
     let interest = keyed.acquire(7).unwrap();
 
-    // One leads, and one stands: both are ready.
+    // A leader and a candidate are both ready.
     let config = |identity: &str| ElectionConfig::new("default/all".parse().unwrap(), identity, 7);
     let (leads, stands) = (plane.elector(config("one")).unwrap(), plane.elector(config("two")).unwrap());
     let claims = locks.clone();
@@ -60,7 +60,7 @@ async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
     plane.spawn(async { standing.await.map(drop) });
 
     let a = hosts.create(&host("a", 7)).await.unwrap().object;
-    until(|| locks.counts().held > 0).await; // and once more, as it runs for its lock
+    until(|| locks.counts().held > 0).await; // the event of the lock makes another run
     hosts.create(&host("b", 7)).await.unwrap();
     for text in ["x", "x", "y"] {
         recorder.note(Note::normal(hosts.about(&a), "Ready", text));
@@ -116,7 +116,7 @@ async fn leases_locks_recorders_and_informers_are_shown_and_counted() {
 }
 
 #[tokio::test]
-async fn the_informer_that_all_share_has_what_was_said_before() {
+async fn p02_a_configured_informer_is_shared_by_all_readers() {
     let plane = machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap();
     let (hosts, by_rack) =
         plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack])).unwrap();
@@ -127,7 +127,7 @@ async fn the_informer_that_all_share_has_what_was_said_before() {
     assert_eq!(same.read().by(&by_rack, &7).count(), 1);
     let late = plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack]));
     let error = late.unwrap_err().to_string();
-    assert!(error.contains("hosts runs already") && error.contains("before anybody asks"), "{error}");
+    assert!(error.contains("hosts is running already") && error.contains("before its first use"), "{error}");
     let status = Some(HostStatus { address: "x".into() });
     hosts.update_status(&Host { status, ..written.object }).await.unwrap();
     plane.stop().await;
@@ -135,7 +135,7 @@ async fn the_informer_that_all_share_has_what_was_said_before() {
 }
 
 #[tokio::test]
-async fn numbers_of_ones_own_are_on_the_page() {
+async fn p04_registered_metrics_are_on_the_page() {
     use machinery::prometheus_client::metrics::counter::Counter;
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();

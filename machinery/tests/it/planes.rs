@@ -1,4 +1,4 @@
-//! The promises of `src/lib.rs`.
+//! Tests of the promises of `src/lib.rs`.
 
 use crate::hosts::{Host, HostSpec, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
@@ -12,7 +12,7 @@ use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
 
-/// Gives each host an address, and counts its runs.
+/// Assigns an address to each host, and counts runs.
 async fn addresses(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
     let reconcile = machinery::with(hosts.clone(), set_address);
@@ -53,10 +53,10 @@ async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machine
 }
 
 #[tokio::test]
-async fn the_same_controller_runs_on_both_roads() {
+async fn p01_the_same_controller_runs_on_both_transports() {
     addresses(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
 
-    // A cluster that does not know hosts yet: the definition is written, and served before the plane begins.
+    // The cluster has no hosts yet: the definition is created and served before the start returns.
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     for round in 0..2 {
@@ -64,14 +64,14 @@ async fn the_same_controller_runs_on_both_roads() {
         if round == 0 {
             addresses(&plane).await;
         } else {
-            plane.stop().await; // it was there already
+            plane.stop().await; // the definition exists already
         }
     }
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_plane_on_disk_finds_what_it_had() {
+async fn a_plane_on_disk_keeps_its_objects() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..2 {
         let plane = machinery::embedded().data(directory.path()).kinds::<(Host,)>().start().await.unwrap();
@@ -87,7 +87,7 @@ async fn a_plane_on_disk_finds_what_it_had() {
 }
 
 #[tokio::test]
-async fn all_who_read_a_type_share_an_informer() {
+async fn p02_readers_of_a_type_share_one_informer() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let (one, other) = (plane.objects::<Host>().unwrap(), plane.objects::<Host>().unwrap());
     one.create(&host("a", 1)).await.unwrap();
@@ -95,12 +95,12 @@ async fn all_who_read_a_type_share_an_informer() {
     until(|| one.get(&key).is_some()).await;
     assert!(Arc::ptr_eq(&one.get(&key).unwrap(), &other.get(&key).unwrap()));
     let counts = one.informer().state().counts;
-    assert_eq!(counts.lists + counts.watches, 1, "it was asked once: {counts:?}");
+    assert_eq!(counts.lists + counts.watches, 1, "one request: {counts:?}");
     plane.stop().await;
 }
 
 #[tokio::test]
-async fn a_plane_ends_in_order() {
+async fn p03_a_plane_shuts_down_in_order() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let controller = plane.controller::<Host>("hosts").unwrap();
     let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
@@ -139,7 +139,7 @@ async fn a_plane_ends_in_order() {
 }
 
 #[tokio::test]
-async fn what_a_plane_does_can_be_seen() {
+async fn p04_a_plane_exposes_metrics_health_and_explanations() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let hosts = plane.objects::<Host>().unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
@@ -190,11 +190,11 @@ async fn what_a_plane_does_can_be_seen() {
 }
 
 #[tokio::test]
-async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
+async fn a_failed_or_panicked_task_stops_the_plane() {
     for panics in [true, false] {
         let plane = machinery::embedded().start().await.unwrap();
         plane.spawn(async move { if panics { panic!("on purpose") } else { Err("on purpose".into()) } });
-        let error = plane.until_signal().await.unwrap_err().to_string();
+        let error = plane.shutdown_on_signal().await.unwrap_err().to_string();
         assert!(error.contains("on purpose"), "{error}");
     }
 }
@@ -203,7 +203,7 @@ fn lock_of(_: &u32) -> Rack {
     Rack::new("", RackSpec {})
 }
 
-/// A host has its rack for itself. Who waits for one has it when the other has gone.
+/// Each rack has one host; a waiting host gets it after the deletion of the holder.
 async fn racks(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
     let locks = plane.name_locks::<Host, _, _>(lock_of).unwrap();
@@ -245,7 +245,7 @@ async fn racks(plane: &Plane) {
 }
 
 #[tokio::test]
-async fn names_are_claimed_on_both_roads() {
+async fn p05_names_are_claimed_on_both_transports() {
     racks(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -255,7 +255,7 @@ async fn names_are_claimed_on_both_roads() {
 }
 
 #[tokio::test]
-async fn a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term() {
+async fn p06_a_led_controller_writes_under_the_fence_of_its_term() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     let epoch = |hosts: &Objects<Host>| {
@@ -309,7 +309,7 @@ async fn set_epoch(
 }
 
 #[tokio::test]
-async fn what_is_noted_is_an_event() {
+async fn p07_a_note_becomes_an_event() {
     use machinery::k8s_openapi::api::core::v1::Event;
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let (hosts, events) = (plane.objects::<Host>().unwrap(), plane.objects::<Event>().unwrap());
@@ -324,15 +324,15 @@ async fn what_is_noted_is_an_event() {
     plane.stop().await;
 }
 
-/// What is kept of a host.
+/// Projection of a host.
 #[derive(machinery::serde::Deserialize)]
 #[serde(crate = "machinery::serde")]
-struct Place {
+struct HostRack {
     metadata: machinery::kube::Identity,
     spec: HostSpec,
 }
 
-impl machinery::objects::Object for Place {
+impl machinery::objects::Object for HostRack {
     fn key(&self) -> machinery::objects::ObjectKey {
         self.metadata.key.clone()
     }
@@ -348,11 +348,13 @@ impl machinery::objects::Object for Place {
 
 async fn parts(plane: &machinery::Plane) {
     let hosts = plane.objects::<Host>().unwrap();
-    let all = plane.parts::<Host, Place>().unwrap().build();
+    let all = plane.partial_informer::<Host, HostRack>().unwrap().build();
     plane.run_informer("places", &all).unwrap();
     let by = InterestBy::Field("spec.rack".into());
-    let keyed =
-        plane.keyed_parts::<Host, Place, _>(by, |place: &Place| Some(place.spec.rack)).unwrap().build();
+    let keyed = plane
+        .keyed_partial_informers::<Host, HostRack, _>(by, |place: &HostRack| Some(place.spec.rack))
+        .unwrap()
+        .build();
     plane.run_keyed("places by rack", &keyed).unwrap();
     let _interest = keyed.acquire(7).unwrap();
     for (name, rack) in [("a", 7), ("b", 8)] {
@@ -366,7 +368,7 @@ async fn parts(plane: &machinery::Plane) {
 }
 
 #[tokio::test]
-async fn a_part_of_each_object_is_kept_on_both_roads() {
+async fn p02_partial_objects_are_cached_on_both_transports() {
     parts(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
 
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();

@@ -1,4 +1,4 @@
-//! The cluster that is told by the environment.
+//! The cluster given by the environment.
 
 use machinery::k8s_openapi::api::core::v1::Namespace;
 use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
@@ -13,7 +13,7 @@ pub(crate) async fn client() -> Client {
     machinery::kube::client(config, Connections::default()).unwrap()
 }
 
-/// Makes a namespace.
+/// Creates a namespace.
 pub(crate) async fn namespace(client: &Client, name: &str) -> String {
     let namespaces =
         Remote::<Namespace>::new(client.clone(), Kind::of::<Namespace>().unwrap(), Server::kubernetes());

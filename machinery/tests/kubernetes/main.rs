@@ -1,4 +1,4 @@
-//! The same controllers on Kubernetes itself: `cargo xtask kubernetes` starts one, and runs these on it.
+//! The same controllers on Kubernetes, which `cargo xtask kubernetes` starts.
 #![cfg(all(feature = "diagnostics", feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
@@ -11,21 +11,21 @@ mod samples;
 use cluster::{client, namespace};
 use machinery::kube::Server;
 use samples::apps::{App, AppName};
-use samples::beside::same_under;
-use samples::gate::Side;
-use samples::places::Place;
-use samples::plays::play;
+use samples::gate::CrashPoint;
+use samples::scenario::play;
+use samples::servers::TestServer;
+use samples::side_by_side::same_under;
 
-/// Its garbage is collected in the time on the wall, so of all effects some are tried.
+/// Garbage collection runs in real time, so only a sample of the effects is tested.
 const EVERY: usize = 5;
 
 #[tokio::test]
-async fn a_controller_that_is_stopped_at_an_effect_ends_up_the_same_and_is_silent() {
+async fn a_crash_at_a_sampled_effect_converges_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App, AppName)>().start().await.unwrap();
-    let place = Place::There(client.clone(), Server::kubernetes());
+    let place = TestServer::There(client.clone(), Server::kubernetes());
     for nth in (1..).step_by(EVERY) {
-        for side in [Side::Before, Side::After] {
+        for side in [CrashPoint::Before, CrashPoint::After] {
             let namespace = namespace(&client, &format!("crash-{nth}-{side:?}").to_lowercase()).await;
             if play((&place, &namespace), Some((nth, side))).await != nth {
                 assert!(nth > 30, "{nth}");
@@ -37,11 +37,11 @@ async fn a_controller_that_is_stopped_at_an_effect_ends_up_the_same_and_is_silen
 }
 
 #[tokio::test]
-async fn a_controller_and_one_of_kube_runtime_come_to_the_same_state() {
+async fn a_controller_and_kube_runtime_converge_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App,)>().start().await.unwrap();
     for seed in 1..3 {
-        same_under(seed, client.clone(), &Place::There(client.clone(), Server::kubernetes())).await;
+        same_under(seed, client.clone(), &TestServer::There(client.clone(), Server::kubernetes())).await;
     }
     plane.stop().await;
 }

@@ -1,4 +1,4 @@
-//! A plane on Kubernetes: a controller that runs where one leads, claims names, notes what it did, and can be looked at.
+//! A plane on Kubernetes: leader election, name locks, events and diagnostics.
 
 use crate::cluster::{client, namespace};
 use machinery::controllers::{Claim, ElectionConfig, NameLocks, NoFences, Note, Recorder, Term};
@@ -41,14 +41,14 @@ fn port(namespace: &str, name: &str, wants: &str) -> Port {
 }
 
 #[derive(Clone)]
-struct Names {
+struct PortContext {
     ports: Objects<Port>,
     locks: NameLocks<String, PortName>,
     recorder: Recorder,
     term: Term,
 }
 
-async fn name(at: Names, port: Arc<Port>, run: Run) -> machinery::Result<Next> {
+async fn name(at: PortContext, port: Arc<Port>, run: Run) -> machinery::Result<Next> {
     let says = match at.locks.claim(&*port, &port.spec.name).await? {
         Claim::Held(held) => {
             run.wrote(held.token(), at.locks.informer());
@@ -66,7 +66,7 @@ async fn name(at: Names, port: Arc<Port>, run: Run) -> machinery::Result<Next> {
 }
 
 #[tokio::test]
-async fn a_controller_leads_claims_notes_and_is_seen() {
+async fn a_controller_leads_claims_records_events_and_is_observable() {
     let client = client().await;
     let space = namespace(&client, "planes").await;
     for (round, candidate) in ["one", "two"].into_iter().enumerate() {
@@ -81,7 +81,7 @@ async fn a_controller_leads_claims_notes_and_is_seen() {
         let (all, stands) = (ports.clone(), elector.clone());
         let reconcile = move |term: &Term| {
             let (ports, locks, recorder) = (all.clone(), locks.clone(), recorder.clone());
-            with(Names { ports, locks, recorder, term: term.clone() }, name)
+            with(PortContext { ports, locks, recorder, term: term.clone() }, name)
         };
         let tasks = TaskTracker::new();
         let running = tasks.spawn(async move { controller.run_leading(&stands, reconcile).await });
@@ -98,7 +98,7 @@ async fn a_controller_leads_claims_notes_and_is_seen() {
             until("the first has the name", async || says("p0", &has_it)).await;
             let made = ports.create(&port(&space, "p1", "a")).await.unwrap().object;
             until("the second waits", async || says("p1", "waits for Port p0")).await;
-            // What became of the first is for the server's garbage collection, which takes its lock along.
+            // Deletion of the first port's lock is up to the server's garbage collector.
             ports.delete(&ObjectKey::new(Some(&space), "p0").unwrap()).await.unwrap();
             until("who waits has it", async || says("p1", &has_it)).await;
             until("what is noted is an event", async || {
@@ -144,7 +144,7 @@ fn fence(elector: &machinery::controllers::Elector, space: &str) -> machinery::o
     }
 }
 
-/// By one stream for each key, as Kubernetes has no interests.
+/// One stream per key, as Kubernetes has no interests.
 async fn keyed(plane: &machinery::Plane, space: &str) {
     let by = InterestBy::Label("wants".into());
     let wants = |port: &Port| port.metadata.labels.as_ref().and_then(|all| all.get("wants").cloned());
@@ -152,8 +152,7 @@ async fn keyed(plane: &machinery::Plane, space: &str) {
     plane.run(|stopping| informers.run(stopping));
     let interest = informers.acquire("a".to_owned()).unwrap();
     let key = ObjectKey::new(Some(space), "p1").unwrap();
-    until("it is told of whom it asked for", async || matches!(informers.lookup(&key), Lookup::Unique(..)))
-        .await;
+    until("the acquired key is cached", async || matches!(informers.lookup(&key), Lookup::Unique(..))).await;
     drop(interest);
 }
 

@@ -1,4 +1,5 @@
-//! The kinds of the sample controllers: an app that wants a name and so many children, and the lock of a name.
+//! Kinds of the sample controllers: an app with a name and a number of children, and the lock of
+//! the name.
 
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
 use machinery::kube_core::{Resource, ResourceExt};
@@ -32,25 +33,25 @@ pub(crate) fn lock(key: &ObjectKey, owner: &OwnerRef) -> AppName {
     lock
 }
 
-/// Which children a controller takes for an app's own.
+/// Decides which children belong to an app.
 pub(crate) type Adopts = fn(&App, &ConfigMap) -> bool;
 
-/// Those that say so of it, UID and all. Every other way is wrong.
+/// Ownership by UID. Any other rule is wrong.
 pub(crate) fn by_uid(app: &App, map: &ConfigMap) -> bool {
     owner_uid(map) == app.uid()
 }
 
-/// What is between an app's children and what it wants of them. Pure.
+/// Difference between desired and existing children. Pure.
 #[derive(Debug, Default)]
 pub(crate) struct Plan {
     pub(crate) create: Vec<ConfigMap>,
     pub(crate) update: Vec<ConfigMap>,
     pub(crate) delete: Vec<ConfigMap>,
-    /// So many it has then. What is not its own and is called like one is in its way.
+    /// Resulting number of children. A foreign object with a child's name blocks it.
     pub(crate) children: u32,
 }
 
-/// Each child says `text`.
+/// Each child has this text.
 pub(crate) fn plan<'a>(
     (app, adopts): (&App, Adopts),
     count: u32,
@@ -78,7 +79,8 @@ pub(crate) fn plan<'a>(
     plan
 }
 
-/// The app in whose way a map may be that is nobody's: it runs when such a map comes, and when it goes.
+/// Map function for a foreign ConfigMap that blocks a child: its app runs when it is created or
+/// deleted.
 pub(crate) fn in_whose_way(map: &ConfigMap) -> Option<ObjectKey> {
     let (name, _) = map.metadata.name.as_deref()?.rsplit_once('-')?;
     owner_uid(map).is_none().then(|| ObjectKey::new(map.metadata.namespace.as_deref(), name).ok())?
@@ -92,7 +94,7 @@ fn child(app: &App, nth: u32, text: &str) -> ConfigMap {
     map
 }
 
-/// What is called like a child, and is a stranger's.
+/// Foreign objects with the name of a child.
 pub(crate) fn strangers(key: &ObjectKey) -> ConfigMap {
     let mut map = ConfigMap { data: Some([("text".into(), "theirs".into())].into()), ..ConfigMap::default() };
     map.metadata.name = Some(key.name().into());

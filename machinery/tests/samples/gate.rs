@@ -1,4 +1,4 @@
-//! Where all that a controller does goes through, and where it can be stopped.
+//! The gate that all effects of a controller pass, and that crashes it.
 
 use async_trait::async_trait;
 use machinery::objects::{
@@ -13,21 +13,21 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Side {
+pub(crate) enum CrashPoint {
     Before,
     After,
 }
 
-/// Counts effects, and lets nothing through from the moment of the crash on.
+/// Counts effects, and blocks all from the crash on.
 #[derive(Default)]
 pub(crate) struct Gate {
     effects: AtomicUsize,
-    crash_at: Option<(usize, Side)>,
+    crash_at: Option<(usize, CrashPoint)>,
     pub(crate) crashed: SetOnce<()>,
 }
 
 impl Gate {
-    pub(crate) fn crashing(at: (usize, Side)) -> Arc<Self> {
+    pub(crate) fn crashing(at: (usize, CrashPoint)) -> Arc<Self> {
         Arc::new(Self { crash_at: Some(at), ..Self::default() })
     }
 
@@ -40,11 +40,11 @@ impl Gate {
             return pending().await;
         }
         let nth = self.effects.fetch_add(1, SeqCst) + 1;
-        if self.crash_at == Some((nth, Side::Before)) {
+        if self.crash_at == Some((nth, CrashPoint::Before)) {
             return self.crash().await;
         }
         let done = effect.await;
-        if self.crash_at == Some((nth, Side::After)) {
+        if self.crash_at == Some((nth, CrashPoint::After)) {
             return self.crash().await;
         }
         done
@@ -56,7 +56,7 @@ impl Gate {
     }
 }
 
-/// The effect outside: which host has which name, as a switch would know it.
+/// The external effect: names of hosts, as a switch would know them.
 #[derive(Default)]
 pub(crate) struct Outside(Mutex<BTreeMap<String, String>>);
 
@@ -69,7 +69,7 @@ impl Outside {
         self.0.lock().clone()
     }
 
-    /// Sets it, or takes it away; what is so already is no effect.
+    /// Sets or removes a name; an unchanged one is no effect.
     pub(crate) async fn set(&self, gate: &Gate, who: &str, what: Option<&str>) {
         if self.get(who).as_deref() == what {
             return;
@@ -85,13 +85,13 @@ impl Outside {
     }
 }
 
-pub(crate) struct Gated<K> {
+pub(crate) struct GatedWriter<K> {
     pub(crate) inner: Arc<dyn Writer<K>>,
     pub(crate) gate: Arc<Gate>,
 }
 
 #[async_trait]
-impl<K: Send + Sync + 'static> Writer<K> for Gated<K> {
+impl<K: Send + Sync + 'static> Writer<K> for GatedWriter<K> {
     fn capabilities(&self) -> WriterCapabilities {
         self.inner.capabilities()
     }

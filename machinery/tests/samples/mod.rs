@@ -1,8 +1,8 @@
-//! Sample controllers, what is done to them, and what must come of it: on a server of ours, and on any other.
+//! Sample controllers, scenarios and expected states, for our server and any other.
 
-pub(crate) mod all;
 pub(crate) mod apps;
-pub(crate) mod beside;
+pub(crate) mod full_controller;
 pub(crate) mod gate;
-pub(crate) mod places;
-pub(crate) mod plays;
+pub(crate) mod scenario;
+pub(crate) mod servers;
+pub(crate) mod side_by_side;

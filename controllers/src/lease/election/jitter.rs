@@ -1,8 +1,8 @@
-//! How long to wait before looking again.
+//! Jitter of the polling interval.
 
 use std::time::Duration;
 
-/// Never alike: those who wait for one Lease do not all ask at once.
+/// Pseudo-random delays, so that candidates for one Lease do not poll in step.
 pub(super) struct Jitter(u64);
 
 impl Jitter {
@@ -10,12 +10,12 @@ impl Jitter {
         Self(seed)
     }
 
-    /// Between one and 2.2 periods, as in client-go.
+    /// Returns 1 to 2.2 periods, as client-go.
     pub(super) fn of(&mut self, period: Duration) -> Duration {
         period + period.mul_f64(1.2 * self.share())
     }
 
-    /// Between 0 and 1 (splitmix64).
+    /// Returns a number from 0 to 1 (splitmix64).
     fn share(&mut self) -> f64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut mixed = self.0;

@@ -1,12 +1,12 @@
-//! The decisions of an election: what is to be asked, who leads, and until when.
+//! Pure state machine of a leader election: requests, terms and deadlines.
 //!
-//! Nothing here has a clock, a lock or a socket. Times of others are never compared: of a record one knows when one saw it first, by
-//! one's own clock, and from then on its holder has as long as it says.
+//! It has no clock, lock or socket. Timestamps of other processes are never compared: a record
+//! expires relative to its first observation on the local monotonic clock.
 
-mod answers;
+mod actions;
 mod jitter;
-mod orders;
-mod says;
+mod messages;
+mod responses;
 mod step;
 
 #[cfg(test)]
@@ -14,5 +14,5 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub(super) use says::{Change, Input, Now, Order, Trouble};
+pub(super) use messages::{Action, ElectionProblem, ElectionTime, Input, LeadershipChange};
 pub(super) use step::{Election, Role};

@@ -1,4 +1,4 @@
-//! One step after another.
+//! The state machine and its step function.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,84 +7,86 @@ use jiff::Timestamp;
 use machinery_objects::{ListError, ResourceVersion, SourceError, Uid, WriteError};
 
 use super::jitter::Jitter;
-use super::says::{Change, Input, Loss, Now, Output, Trouble};
-use crate::lease::record::Record;
+use super::messages::{ElectionProblem, ElectionTime, Input, LeadershipChange, Loss, Output};
+use crate::lease::record::LeaseRecord;
 use crate::lease::{ElectionConfig, ElectionCounts, Lease};
 
-/// One candidate: what it knows of the Lease, and what it is.
+/// State machine of one candidate.
 ///
-/// It leads only by a write of its own that was answered, and until [`ElectionConfig::renew_deadline`] after that was *sent*: others saw
-/// it later than that, and wait for longer.
+/// A term starts with an acknowledged write of its own, and lasts until
+/// [`ElectionConfig::renew_deadline`] after that write was *sent*: observers saw it later and wait
+/// longer.
 pub(crate) struct Election {
     pub(super) config: ElectionConfig,
     pub(super) role: Role,
-    pub(super) sight: Option<Sight>,
-    pub(super) known: Known,
-    pub(super) tried: Option<Tried>,
-    /// The time that was written last in this term, and when.
-    pub(super) stamped: Option<(Instant, Timestamp)>,
-    pub(super) asked: Option<Asked>,
-    /// When something is to be asked again.
+    pub(super) observed: Option<ObservedLease>,
+    pub(super) known: LeaseKnowledge,
+    pub(super) tried: Option<AttemptedWrite>,
+    /// Renew time written last in this term, and when.
+    pub(super) last_stamp: Option<(Instant, Timestamp)>,
+    pub(super) pending: Option<PendingRequest>,
+    /// Time of the next request.
     pub(super) next: Instant,
-    /// A write that failed, and was followed by a read at once.
-    pub(super) hurried: bool,
-    pub(super) change: Option<Change>,
-    pub(super) trouble: Option<Trouble>,
+    /// A failed write was followed by an immediate read.
+    pub(super) reread_at_once: bool,
+    pub(super) change: Option<LeadershipChange>,
+    pub(super) problem: Option<ElectionProblem>,
     pub(super) counts: ElectionCounts,
-    /// It is to end, by then at the latest.
+    /// Deadline of a resignation in progress.
     pub(super) leaving: Option<Instant>,
-    /// Until when nobody else leads, after a term that was lost. `None` is that somebody may already.
+    /// Time until which no other candidate leads after an expired term. `None` if one may lead
+    /// already.
     reserved: Option<Instant>,
     jitter: Jitter,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Role {
-    /// It would lead.
-    Standing,
+    /// Not leading.
+    Candidate,
     Leading {
         uid: Uid,
         epoch: u64,
-        /// When the last renewal was sent that was answered.
+        /// Time at which the last acknowledged renewal was sent.
         renewed: Instant,
     },
-    /// It led, and what was done then has not ended.
+    /// The term is lost, and its work has not ended.
     Lost,
 }
 
-/// What was seen last.
-pub(crate) struct Sight {
+/// The Lease as last observed.
+pub(crate) struct ObservedLease {
     pub(crate) lease: Arc<Lease>,
-    pub(crate) record: Record,
-    /// Since when, by the own clock.
+    pub(crate) record: LeaseRecord,
+    /// First observation of this record, on the local clock.
     pub(crate) since: Instant,
 }
 
-/// Whether what was seen is what there is.
+/// Whether the observed Lease is up to date.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Known {
-    /// It has to be read.
-    No,
-    There,
-    NotThere,
+pub(super) enum LeaseKnowledge {
+    /// A read is required.
+    Unread,
+    Present,
+    Absent,
 }
 
-/// What was written last, and perhaps not stored.
-pub(super) struct Tried {
-    /// Over which version.
+/// The last attempted write, possibly not stored.
+pub(super) struct AttemptedWrite {
+    /// Version that it replaces.
     pub(super) over: Option<ResourceVersion>,
-    pub(super) record: Record,
+    pub(super) record: LeaseRecord,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy)]
-pub(super) struct Asked {
-    pub(super) what: What,
+pub(super) struct PendingRequest {
+    pub(super) kind: RequestKind,
     pub(super) at: Instant,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum RequestKind {
     Read,
     Take,
     Renew,
@@ -92,21 +94,21 @@ pub(super) enum What {
 }
 
 impl Election {
-    /// With what was counted before.
+    /// Creates a candidate, continuing earlier counts.
     pub(crate) fn new(config: ElectionConfig, counts: ElectionCounts, now: Instant) -> Self {
         let jitter = Jitter::new(config.seed);
         Self {
             config,
-            role: Role::Standing,
-            sight: None,
-            known: Known::No,
+            role: Role::Candidate,
+            observed: None,
+            known: LeaseKnowledge::Unread,
             tried: None,
-            stamped: None,
-            asked: None,
+            last_stamp: None,
+            pending: None,
             next: now,
-            hurried: false,
+            reread_at_once: false,
             change: None,
-            trouble: None,
+            problem: None,
             counts,
             leaving: None,
             reserved: None,
@@ -114,27 +116,27 @@ impl Election {
         }
     }
 
-    /// Takes in what it is told, and says what to do. It is to be told the time when something is [due](Self::due), and as often as one
-    /// likes.
-    pub(crate) fn step(&mut self, now: Now, input: Input) -> Output {
+    /// Processes an input and returns the next action. Requires a tick when something is
+    /// [due](Self::due); additional ticks are harmless.
+    pub(crate) fn step(&mut self, now: ElectionTime, input: Input) -> Output {
         match input {
-            Input::Time => self.give_up(now.at),
+            Input::Tick => self.expire_request(now.at),
             Input::Read(read) => self.read(now.at, read),
             Input::Wrote(written) => self.wrote(now.at, written),
-            Input::Stand if self.role == Role::Lost => (self.role, self.next) = (Role::Standing, now.at),
-            Input::Stand => {}
-            Input::Leave => self.leaving = self.leaving.or(Some(now.at + self.config.renew_deadline)),
+            Input::Rejoin if self.role == Role::Lost => (self.role, self.next) = (Role::Candidate, now.at),
+            Input::Rejoin => {}
+            Input::Resign => self.leaving = self.leaving.or(Some(now.at + self.config.renew_deadline)),
         }
         if self.deadline().is_some_and(|deadline| deadline <= now.at) {
             self.lose(Loss::Late);
         }
-        let order = self.order(now);
-        Output { change: self.change.take(), order }
+        let action = self.next_action(now);
+        Output { change: self.change.take(), action }
     }
 
-    /// When it is to be told the time, if nothing else comes before. Never, where it waits until something has ended.
+    /// Returns the time of the next required tick; `None` while the work of a lost term is awaited.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let answer = self.asked.map(|asked| asked.at + self.patience());
+        let answer = self.pending.map(|pending| pending.at + self.response_timeout());
         let next = answer.or((self.role != Role::Lost).then_some(self.next));
         [next, self.deadline(), self.leaving].into_iter().flatten().min()
     }
@@ -143,29 +145,30 @@ impl Election {
         &self.role
     }
 
-    pub(crate) const fn sight(&self) -> Option<&Sight> {
-        self.sight.as_ref()
+    pub(crate) const fn observed(&self) -> Option<&ObservedLease> {
+        self.observed.as_ref()
     }
 
-    pub(crate) const fn trouble(&self) -> Option<&Trouble> {
-        self.trouble.as_ref()
+    pub(crate) const fn problem(&self) -> Option<&ElectionProblem> {
+        self.problem.as_ref()
     }
 
     pub(crate) const fn counts(&self) -> ElectionCounts {
         self.counts
     }
 
-    /// Until when nobody else leads, after a term that was lost: others wait so long since they saw its last renewal.
+    /// Returns the time until which no other candidate leads after an expired term: observers wait
+    /// that long from its last renewal.
     pub(crate) const fn reserved(&self) -> Option<Instant> {
         self.reserved
     }
 
-    /// How long an answer is waited for: so that there is time for another try.
-    fn patience(&self) -> Duration {
+    /// Returns the timeout of a request, which leaves time for a retry.
+    fn response_timeout(&self) -> Duration {
         self.config.renew_deadline / 2
     }
 
-    /// Until when it leads, if nothing comes.
+    /// Returns the end of the term without another renewal.
     fn deadline(&self) -> Option<Instant> {
         match self.role {
             Role::Leading { renewed, .. } => Some(renewed + self.config.renew_deadline),
@@ -173,11 +176,11 @@ impl Election {
         }
     }
 
-    /// What is not answered in time has failed.
-    fn give_up(&mut self, now: Instant) {
-        match self.asked {
-            Some(Asked { at, .. }) if now < at + self.patience() => {}
-            Some(Asked { what: What::Read, .. }) => {
+    /// Fails the pending request at its timeout.
+    fn expire_request(&mut self, now: Instant) {
+        match self.pending {
+            Some(PendingRequest { at, .. }) if now < at + self.response_timeout() => {}
+            Some(PendingRequest { kind: RequestKind::Read, .. }) => {
                 self.read(now, Err(ListError::Source(SourceError::TimedOut)))
             }
             Some(_) => self.wrote(now, Err(WriteError::Source(SourceError::TimedOut))),
@@ -185,24 +188,24 @@ impl Election {
         }
     }
 
-    /// What was tried for a term that is over is nobody's: if it is stored yet, that is as if a stranger had done it.
+    /// Ends the term and forgets attempted writes: one that is stored later counts as foreign.
     pub(super) fn lose(&mut self, why: Loss) {
         self.reserved = match (why, &self.role) {
             (Loss::Late, Role::Leading { renewed, .. }) => Some(*renewed + self.config.lease_duration),
             _ => None,
         };
-        (self.role, self.known) = (Role::Lost, Known::No);
-        (self.asked, self.tried) = (None, None);
+        (self.role, self.known) = (Role::Lost, LeaseKnowledge::Unread);
+        (self.pending, self.tried) = (None, None);
         self.counts.lost += 1;
-        self.change = Some(Change::Lost(why));
+        self.change = Some(LeadershipChange::Lost(why));
     }
 
     pub(super) fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
 
-    /// It looks again when others do not.
-    pub(super) fn later(&mut self, now: Instant) {
-        (self.known, self.next) = (Known::No, now + self.jitter.of(self.config.retry_period));
+    /// Schedules the next read with jitter.
+    pub(super) fn retry_later(&mut self, now: Instant) {
+        (self.known, self.next) = (LeaseKnowledge::Unread, now + self.jitter.of(self.config.retry_period));
     }
 }

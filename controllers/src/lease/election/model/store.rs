@@ -1,13 +1,13 @@
-//! The Lease as the server has it.
+//! The server side of the model: one Lease.
 
 use std::sync::Arc;
 
 use machinery_objects::{Conflict, Object, Uid, WriteError};
 
 use crate::lease::Lease;
-use crate::lease::election::says::Input;
+use crate::lease::election::messages::Input;
 
-/// One message to the store, or back.
+/// A request to the store, or its response.
 pub(super) enum Message {
     Read,
     Create(Lease),
@@ -15,7 +15,7 @@ pub(super) enum Message {
     Answer(Input),
 }
 
-/// The Lease as the server has it.
+/// The stored Lease.
 #[derive(Default)]
 pub(super) struct Store {
     pub(super) lease: Option<Lease>,
@@ -54,10 +54,10 @@ impl Store {
         }
     }
 
-    /// Whether a write under this fence would be made now.
+    /// Returns whether the store would accept a write under this fence.
     pub(super) fn holds(&self, (uid, epoch): &(Uid, u64)) -> bool {
         self.lease
             .as_ref()
-            .is_some_and(|lease| lease.of_uid().as_ref() == Some(uid) && lease.epoch() == Some(*epoch))
+            .is_some_and(|lease| lease.typed_uid().as_ref() == Some(uid) && lease.epoch() == Some(*epoch))
     }
 }

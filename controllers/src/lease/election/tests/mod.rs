@@ -1,4 +1,4 @@
-//! Each way in which an election can go, and what a candidate makes of it.
+//! Table-like tests of the election state machine.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,26 +7,26 @@ use jiff::Timestamp;
 use machinery_objects::{Conflict, ListError, Object, SourceError, WriteError};
 use serde_json::{Value, json};
 
-use super::says::{Change, Input, Now, Order, Trouble};
+use super::messages::{Action, ElectionProblem, ElectionTime, Input, LeadershipChange};
 use super::step::Election;
 use crate::lease::{ElectionConfig, ElectionCounts, Lease};
 
-mod leads;
-mod leaves;
-mod odd;
-mod stands;
+mod candidate;
+mod leader;
+mod malformed;
+mod resign;
 
-/// A candidate called `me` with the times of client-go, and the time.
-struct Talk {
+/// A candidate `me` with the default timing, and the current time.
+struct ElectionHarness {
     election: Election,
     begin: Instant,
     at: f64,
-    /// What its clock on the wall says all the time.
-    stands_at: Option<f64>,
+    /// Value of a stopped wall clock.
+    fixed_wall_clock: Option<f64>,
     wrote: Option<Lease>,
 }
 
-impl Talk {
+impl ElectionHarness {
     fn new() -> Self {
         let begin = tokio::time::Instant::now().into_std();
         let config = ElectionConfig::new("n/x".parse().unwrap(), "me", 7);
@@ -34,91 +34,91 @@ impl Talk {
             election: Election::new(config, ElectionCounts::default(), begin),
             begin,
             at: 0.0,
-            stands_at: None,
+            fixed_wall_clock: None,
             wrote: None,
         }
     }
 
-    /// One that made the Lease, as version 1, and leads since 0.
+    /// A candidate that created the Lease as version 1 and leads since 0.
     fn leading() -> Self {
-        let mut talk = Self::new();
-        talk.says(Input::Time, "read");
-        talk.says(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
-        talk.stored(1, "leads 0; rest until 2");
-        talk
+        let mut harness = Self::new();
+        harness.step(Input::Tick, "read");
+        harness.step(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
+        harness.stored(1, "leads 0; rest until 2");
+        harness
     }
 
-    /// What comes of an input.
+    /// Performs a step and compares its output.
     #[track_caller]
-    fn says(&mut self, input: Input, expected: &str) {
+    fn step(&mut self, input: Input, expected: &str) {
         let since = Duration::from_secs_f64(self.at);
-        let wall = self.stands_at.unwrap_or(self.at);
+        let wall = self.fixed_wall_clock.unwrap_or(self.at);
         let off = Duration::from_secs_f64(wall.abs());
         let wall = if wall < 0.0 { Timestamp::UNIX_EPOCH - off } else { Timestamp::UNIX_EPOCH + off };
-        let output = self.election.step(Now { at: self.begin + since, wall }, input);
+        let output = self.election.step(ElectionTime { at: self.begin + since, wall }, input);
         let change = output.change.map(|change| match change {
-            Change::Leads { uid, epoch } => {
+            LeadershipChange::Acquired { uid, epoch } => {
                 assert_eq!(uid.as_str(), "u");
                 format!("leads {epoch}; ")
             }
-            Change::Lost(why) => format!("lost {why:?}; ").to_lowercase(),
+            LeadershipChange::Lost(why) => format!("lost {why:?}; ").to_lowercase(),
         });
         let due = self.election.due().map_or("ever".into(), |due| {
             let due = (due - self.begin).as_secs_f64();
             if due == due.trunc() || self.at > 900.0 { format!("{due}") } else { "later".into() }
         });
-        let order = match &output.order {
-            Order::Await => "await".into(),
-            Order::Rest => format!("rest until {due}"),
-            Order::Read => "read".into(),
-            Order::Create(lease) => format!("create {}", shown(lease)),
-            Order::Update(lease) => format!("write over {}: {}", lease.version().unwrap(), shown(lease)),
-            Order::End => "end".into(),
+        let action = match &output.action {
+            Action::AwaitResponse => "await".into(),
+            Action::Sleep => format!("rest until {due}"),
+            Action::Read => "read".into(),
+            Action::Create(lease) => format!("create {}", describe(lease)),
+            Action::Update(lease) => format!("write over {}: {}", lease.version().unwrap(), describe(lease)),
+            Action::Stop => "end".into(),
         };
-        if let Order::Create(lease) | Order::Update(lease) = output.order {
+        if let Action::Create(lease) | Action::Update(lease) = output.action {
             self.wrote = Some(lease);
         }
-        assert_eq!(change.unwrap_or_default() + &order, expected, "at {}", self.at);
+        assert_eq!(change.unwrap_or_default() + &action, expected, "at {}", self.at);
     }
 
     #[track_caller]
     fn at(&mut self, at: f64, input: Input, expected: &str) {
         self.at = at;
-        self.says(input, expected);
+        self.step(input, expected);
     }
 
-    /// What it wrote is answered: it is at this version.
+    /// Acknowledges the last write with this version.
     #[track_caller]
     fn stored(&mut self, version: u32, expected: &str) {
         let lease = stored(self.wrote.as_ref().unwrap(), version);
-        self.says(Input::Wrote(Ok(lease)), expected);
+        self.step(Input::Wrote(Ok(lease)), expected);
     }
 
-    /// It reads what it wrote, at this version.
+    /// Delivers a read of its own last write, at this version.
     #[track_caller]
     fn finds_own(&mut self, version: u32, expected: &str) {
         let lease = stored(self.wrote.as_ref().unwrap(), version);
-        self.says(found(lease), expected);
+        self.step(found(lease), expected);
     }
 
-    /// When its time has come it reads, and finds that.
+    /// Advances to the next due time, expects a read, and delivers this Lease.
     #[track_caller]
-    fn looks_and_finds(&mut self, lease: Lease, expected: &str) {
+    fn reads_when_due(&mut self, lease: Lease, expected: &str) {
         let due = self.election.due().unwrap() - self.begin;
-        self.at(due.as_secs_f64().max(self.at), Input::Time, "read");
-        self.says(found(lease), expected);
+        self.at(due.as_secs_f64().max(self.at), Input::Tick, "read");
+        self.step(found(lease), expected);
     }
 }
 
-fn shown(lease: &Lease) -> String {
+fn describe(lease: &Lease) -> String {
     let record = lease.record();
     let seconds = |text: &str| {
         let (minutes, seconds) = (text[14..16].parse::<u32>().unwrap(), text[17..19].parse::<u32>().unwrap());
         minutes * 60 + seconds
     };
     let [acquired, renewed] = [record.acquired(), record.renewed_at()].map(|text| seconds(text.unwrap()));
-    let lasts = if record.holder().is_none() { 1 } else { 15 };
-    assert_eq!(record.lasts(), Some(Duration::from_secs(lasts)));
+    let duration = if record.holder().is_none() { 1 } else { 15 };
+    assert_eq!(record.duration(), Some(Duration::from_secs(duration)));
     let holder = record.holder().unwrap_or("nobody");
     format!("{holder} {}, acquired {acquired}, renewed {renewed}", record.epoch().unwrap())
 }
@@ -135,7 +135,7 @@ fn of(version: u32, spec: Value) -> Lease {
     serde_json::from_value(json!({"metadata": metadata, "spec": spec})).unwrap()
 }
 
-/// Held by `other` for the sixth time, as of one of its renewals. Its clock is wrong by years.
+/// A Lease held by `other` with six transitions; its clock is years off.
 fn others(version: u32, renewal: u32) -> Lease {
     held("other", version, renewal)
 }

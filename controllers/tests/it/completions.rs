@@ -1,0 +1,67 @@
+//! Promise 4, keyed informers: completion of a key makes a run.
+
+use crate::fixture::{Fixture, controlled, next, silence};
+use machinery_controllers::Controller;
+use machinery_informers::testing::{Fault, OnEdit, Plane, Thing};
+use machinery_informers::{Interest, KeyedInformers};
+use machinery_objects::{Capabilities, Event, InterestBy, ListWatch, SourceError, WatchError};
+use std::sync::Arc;
+
+fn racks(stage: &Fixture, plane: &Plane<Thing>) -> KeyedInformers<String, Thing> {
+    let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+    let by = InterestBy::Field(Thing::PLACE.into());
+    let racks = KeyedInformers::builder(source, by, |thing: &Thing| Some(thing.place.to_string())).build();
+    stage.tasks.spawn(racks.run(stage.stopping.clone()));
+    racks
+}
+
+fn acquired(racks: &KeyedInformers<String, Thing>, rack: &str) -> Interest<String, Thing> {
+    racks.acquire(rack.to_owned()).unwrap()
+}
+
+/// Regression: the mark was dropped, so a rack without objects never completed.
+#[tokio::test(start_paused = true)]
+async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
+    let stage = Fixture::new();
+    let plane = Plane::of_things(Capabilities::ALL);
+    let racks = racks(&stage, &plane);
+    plane.put(Thing::new("n/a").at("full"));
+    plane.put(Thing::new("n/b").at("full"));
+    let before = acquired(&racks, "before");
+    before.synced().await.unwrap();
+
+    let controller = Controller::<String, String>::of_requests("racks")
+        .watching_keyed("things", &racks, |_, _: &Event<Arc<Thing>>| None)
+        .when_complete("things", &racks, |rack: &String| {
+            assert_ne!(rack, "bad", "on purpose");
+            [rack.clone()]
+        })
+        .build()
+        .unwrap();
+    let (reconcile, mut asked) = controlled();
+    let (runs, stopping) = (controller.clone(), stage.stopping.clone());
+    stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
+    let run = next(&mut asked).await;
+    assert_eq!(run.subject, "before", "a late subscriber receives completed keys");
+    run.done();
+
+    plane.always(Fault::Edit(OnEdit::Fails(WatchError::Source(SourceError::TimedOut))));
+    let (full, empty) = (acquired(&racks, "full"), acquired(&racks, "empty"));
+    silence(&mut asked).await;
+    plane.behave();
+    let mut ran = Vec::new();
+    for _ in 0..2 {
+        let run = next(&mut asked).await;
+        assert!(format!("{:?}", run.run.causes).contains("things complete"), "{:?}", run.run.causes);
+        ran.push(run.subject.clone());
+        run.done();
+    }
+    ran.sort();
+    assert_eq!(ran, ["empty", "full"]);
+    assert!(full.is_synced() && empty.is_synced());
+    assert_eq!(racks.read().len(), 2);
+    let bad = acquired(&racks, "bad");
+    bad.synced().await.unwrap();
+    silence(&mut asked).await;
+    assert_eq!(controller.state().counts.source_panics, 1);
+}

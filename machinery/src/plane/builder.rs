@@ -1,0 +1,225 @@
+//! The builder of planes.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::time::Duration;
+
+use kube_core::CustomResourceExt;
+#[cfg(feature = "embedded")]
+use machinery_apiserver::{ApiServer, Builder, KindOf};
+#[cfg(feature = "kube")]
+use machinery_kube::kube_client::{Client, Config};
+#[cfg(feature = "embedded")]
+use machinery_store::{Backend, Disk, DiskOptions, Memory, Options};
+
+use super::error::PlaneError;
+use super::handle::Plane;
+use super::kinds::{Kinds, ObjectType};
+use super::shutdown::SHUTDOWN_TIMEOUT;
+use super::transport::Transport;
+
+/// Builds a [`Plane`] from the location of its objects and its kinds.
+#[must_use = "nothing begins before it is started"]
+pub struct PlaneBuilder {
+    location: ObjectLocation,
+    #[cfg(feature = "embedded")]
+    server_kinds: Vec<AddKind>,
+    definitions: Vec<EnsureDefinition>,
+    timeout: Duration,
+}
+
+enum ObjectLocation {
+    #[cfg(feature = "embedded")]
+    Memory,
+    #[cfg(feature = "embedded")]
+    Disk(PathBuf),
+    #[cfg(feature = "kube")]
+    Config(Box<Config>),
+    #[cfg(feature = "kube")]
+    Kubeconfig(PathBuf),
+    #[cfg(feature = "kube")]
+    Client(Client),
+    /// An argument without its value.
+    #[cfg(all(feature = "kube", feature = "embedded"))]
+    MissingValue(&'static str, &'static str),
+}
+
+/// Adds a kind to the embedded server.
+#[cfg(feature = "embedded")]
+type AddKind = Box<dyn FnOnce(Builder) -> Builder + Send>;
+
+/// Creates a missing definition and waits until its kind is served.
+type EnsureDefinition = Box<
+    dyn for<'p> FnOnce(&'p Plane) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
+>;
+
+/// Begins a plane with an embedded server, in memory unless [`data`](PlaneBuilder::data) is set.
+#[cfg(feature = "embedded")]
+pub fn embedded() -> PlaneBuilder {
+    PlaneBuilder::at(ObjectLocation::Memory)
+}
+
+/// Begins a plane on a cluster.
+#[cfg(feature = "kube")]
+pub fn kube_config(config: Config) -> PlaneBuilder {
+    PlaneBuilder::at(ObjectLocation::Config(Box::new(config)))
+}
+
+/// Begins a plane on the cluster of a kubeconfig's current context.
+#[cfg(feature = "kube")]
+pub fn kubeconfig(path: impl Into<PathBuf>) -> PlaneBuilder {
+    PlaneBuilder::at(ObjectLocation::Kubeconfig(path.into()))
+}
+
+/// Begins a plane on the cluster of a kube client.
+#[cfg(feature = "kube")]
+pub fn kube_client(client: Client) -> PlaneBuilder {
+    PlaneBuilder::at(ObjectLocation::Client(client))
+}
+
+/// Begins a plane from the program's arguments: `--kubeconfig FILE` for a cluster or a Machinery
+/// server, `--data DIR` for an embedded server on disk, otherwise an embedded server in memory.
+/// Other arguments are ignored.
+#[cfg(all(feature = "kube", feature = "embedded"))]
+pub fn from_args() -> PlaneBuilder {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        let (name, value) = match argument.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (argument, None),
+        };
+        let mut value =
+            || value.clone().or_else(|| arguments.next()).filter(|value| !value.starts_with("--"));
+        let location = match &*name {
+            "--kubeconfig" => value().map_or(ObjectLocation::MissingValue("--kubeconfig", "file"), |path| {
+                ObjectLocation::Kubeconfig(path.into())
+            }),
+            "--data" => value().map_or(ObjectLocation::MissingValue("--data", "directory"), |path| {
+                ObjectLocation::Disk(path.into())
+            }),
+            _ => continue,
+        };
+        return PlaneBuilder::at(location);
+    }
+    embedded()
+}
+
+impl PlaneBuilder {
+    fn at(location: ObjectLocation) -> Self {
+        Self {
+            location,
+            #[cfg(feature = "embedded")]
+            server_kinds: Vec::new(),
+            definitions: Vec::new(),
+            timeout: SHUTDOWN_TIMEOUT,
+        }
+    }
+
+    /// Keeps the objects of the embedded server in a directory, which is created if missing.
+    #[cfg(feature = "embedded")]
+    pub fn data(mut self, directory: impl Into<PathBuf>) -> Self {
+        self.location = ObjectLocation::Disk(directory.into());
+        self
+    }
+
+    /// Adds kinds: `.kinds::<(Host, HostName)>()`. An embedded server serves them; on a cluster
+    /// missing definitions are created.
+    pub fn kinds<K: Kinds>(self) -> Self {
+        K::add(self)
+    }
+
+    /// Adds a kind.
+    pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
+        #[cfg(feature = "embedded")]
+        self.server_kinds.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
+        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self
+    }
+
+    /// Adds a kind with defaults, validation and guards, which only an embedded server enforces.
+    #[cfg(feature = "embedded")]
+    pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
+        self.server_kinds.push(Box::new(|builder| builder.kind(kind)));
+        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self
+    }
+
+    /// Sets the timeout of each step of the shutdown: controllers, informers, server. Default: one
+    /// minute. It should exceed the [`Settings::drain`](crate::Settings::drain) of every
+    /// controller.
+    pub fn shutdown_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Starts the plane. Its kinds are then served.
+    ///
+    /// # Errors
+    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    pub async fn start(self) -> Result<Plane, PlaneError> {
+        match self.location {
+            #[cfg(feature = "embedded")]
+            ObjectLocation::Memory => {
+                serve(Memory::new(Options::default()), None, self.server_kinds, self.timeout).await
+            }
+            #[cfg(feature = "embedded")]
+            ObjectLocation::Disk(path) => {
+                let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
+                let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
+                serve(disk.clone(), Some(disk), self.server_kinds, self.timeout).await
+            }
+            #[cfg(feature = "kube")]
+            ObjectLocation::Config(config) => {
+                reach(connected(*config)?, self.definitions, self.timeout).await
+            }
+            #[cfg(feature = "kube")]
+            ObjectLocation::Kubeconfig(path) => {
+                reach(connected(read(&path).await?)?, self.definitions, self.timeout).await
+            }
+            #[cfg(feature = "kube")]
+            ObjectLocation::Client(client) => reach(client, self.definitions, self.timeout).await,
+            #[cfg(all(feature = "kube", feature = "embedded"))]
+            ObjectLocation::MissingValue(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
+        }
+    }
+}
+
+#[cfg(feature = "embedded")]
+async fn serve(
+    store: impl Backend,
+    disk: Option<Disk>,
+    server_kinds: Vec<AddKind>,
+    timeout: Duration,
+) -> Result<Plane, PlaneError> {
+    let builder = server_kinds.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
+    Ok(Plane::new(Transport::Embedded { server: builder.start().await?, disk }, timeout))
+}
+
+#[cfg(feature = "kube")]
+async fn reach(
+    client: Client,
+    definitions: Vec<EnsureDefinition>,
+    timeout: Duration,
+) -> Result<Plane, PlaneError> {
+    let plane = Plane::new(Transport::cluster(client).await?, timeout);
+    for define in definitions {
+        define(&plane).await?;
+    }
+    Ok(plane)
+}
+
+#[cfg(feature = "kube")]
+fn connected(config: Config) -> Result<Client, PlaneError> {
+    Ok(machinery_kube::client(config, machinery_kube::Connections::default())?)
+}
+
+#[cfg(feature = "kube")]
+async fn read(path: &std::path::Path) -> Result<Config, PlaneError> {
+    use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
+    let why = |error: machinery_kube::kube_client::config::KubeconfigError| PlaneError::Kubeconfig {
+        reason: format!("{}: {error}", path.display()),
+    };
+    let kubeconfig = Kubeconfig::read_from(path).map_err(why)?;
+    Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.map_err(why)
+}

@@ -1,0 +1,144 @@
+//! Access to the objects of a plane: an embedded server or a cluster.
+
+use std::fmt;
+use std::sync::Arc;
+
+use kube_core::CustomResourceExt;
+use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers};
+use machinery_objects::{InterestBy, Kind, ListWatch, Writer};
+
+use super::error::PlaneError;
+use super::kinds::{ObjectType, PartialObject};
+use super::live_list::{ListPage, list_page};
+
+/// The server that stores the objects.
+pub(super) enum Transport {
+    #[cfg(feature = "embedded")]
+    Embedded { server: machinery_apiserver::ApiServer, disk: Option<machinery_store::Disk> },
+    #[cfg(feature = "kube")]
+    Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::Server },
+}
+
+impl Transport {
+    #[cfg(feature = "kube")]
+    pub(super) async fn cluster(client: machinery_kube::kube_client::Client) -> Result<Self, PlaneError> {
+        use machinery_kube::Server;
+        let is_ours = super::define::is_machinery(&client).await?;
+        let server = if is_ours { Server::machinery() } else { Server::kubernetes() };
+        Ok(Self::Cluster { client, server })
+    }
+
+    pub(super) fn writer<K: ObjectType>(&self, kind: &Kind) -> Arc<dyn Writer<K>> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                let _ = kind;
+                Arc::new(server.handle::<K>(identity()))
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Arc::new(machinery_kube::Remote::<K>::new(client.clone(), kind.clone(), server.clone()))
+            }
+        }
+    }
+
+    /// Begins an informer of a kind, decoded as `P`.
+    pub(super) fn informer<P: PartialObject>(&self, kind: Kind) -> informers::Builder<P> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+                Informer::builder(source)
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => Informer::builder(remote::<P>(client, server, kind)),
+        }
+    }
+
+    pub(super) fn list_page<K: ObjectType>(&self) -> Result<Arc<ListPage<K>>, PlaneError> {
+        Ok(match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+                list_page(source)
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => list_page(remote::<K>(client, server, Kind::of::<K>()?)),
+        })
+    }
+
+    /// Begins keyed informers of a kind, decoded as `P`.
+    pub(super) fn keyed_informers<P: PartialObject, F: informers::Text>(
+        &self,
+        kind: Kind,
+        by: InterestBy,
+        key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
+    ) -> KeyedBuilder<F, P> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+                KeyedInformers::builder(source, by, key_of)
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                KeyedInformers::builder(remote::<P>(client, server, kind), by, key_of)
+            }
+        }
+    }
+
+    /// Creates a missing definition and waits until its kind is served.
+    #[cfg_attr(
+        not(feature = "kube"),
+        allow(clippy::extra_unused_type_parameters, reason = "one of our own has it")
+    )]
+    pub(super) async fn define<K: ObjectType + CustomResourceExt>(&self) -> Result<(), PlaneError> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { .. } => Ok(()),
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => super::define::define::<K>(client, server).await,
+        }
+    }
+
+    /// Stops the embedded server and closes its store.
+    pub(super) async fn shutdown(&self) {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, disk } => {
+                server.stop().await;
+                if let Some(disk) = disk {
+                    // A failed close only leaves the log without an end mark; no data is lost.
+                    let _ = disk.close().await;
+                }
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => {}
+        }
+    }
+}
+
+#[cfg(feature = "kube")]
+fn remote<P: PartialObject>(
+    client: &machinery_kube::kube_client::Client,
+    server: &machinery_kube::Server,
+    kind: Kind,
+) -> Arc<dyn ListWatch<P>> {
+    Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind, server.clone()))
+}
+
+#[cfg(feature = "embedded")]
+pub(super) fn identity() -> machinery_apiserver::Identity {
+    machinery_apiserver::Identity::admin()
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { .. } => "embedded",
+            #[cfg(feature = "kube")]
+            Self::Cluster { .. } => "cluster",
+        })
+    }
+}
