@@ -53,10 +53,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let hosts_and_names =
         Controller::of("hosts", &informer).owning("names", locks.informer(), &Kind::of::<Host>()?);
     let controller = hosts_and_names.settings(settings).build()?;
-    let (tells, mut told) = tokio::sync::mpsc::unbounded_channel();
+    let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
     let claims = locks.clone();
     let reconcile = move |host: Arc<Host>, run: Run| {
-        let (locks, tells) = (claims.clone(), tells.clone());
+        let (locks, sender) = (claims.clone(), sender.clone());
         async move {
             let (me, wanted) = (host.key(), &host.spec.wanted);
             locks.recover(&*host, |name| name == wanted).await?; // release former names
@@ -68,7 +68,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
                 }
                 Claim::Taken(by) => println!("{me} waits {:?}: {by} is {wanted}", run.causes),
             }
-            let _ = tells.send((me.name().to_owned(), matches!(claim, Claim::Held(_))));
+            let _ = sender.send((me.name().to_owned(), matches!(claim, Claim::Held(_))));
             Ok::<_, LockError>(Next::Done)
         }
     };
@@ -85,11 +85,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut host = Host::new(name, HostSpec { wanted: "db.example.com".into() });
         host.metadata.namespace = Some("default".into());
         hosts.create(&host, None).await?;
-        while told.recv().await.ok_or("it has ended")? != (name.into(), has_it) {}
+        while received.recv().await.ok_or("it has ended")? != (name.into(), has_it) {}
     }
     println!("default/db-0 is deleted, and its lock goes with it");
     hosts.delete(&"default/db-0".parse()?, &Deletion::default()).await?;
-    while told.recv().await.ok_or("it has ended")? != ("db-1".into(), true) {}
+    while received.recv().await.ok_or("it has ended")? != ("db-1".into(), true) {}
 
     stopping.cancel();
     tasks.close();

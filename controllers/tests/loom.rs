@@ -30,8 +30,8 @@ impl ModelName {
     }
 
     /// The reads of a claim; returns whether the name is taken.
-    fn look(&self, who: u8) -> bool {
-        assert!(self.waiters.enqueue(&self.name, &who), "there is room");
+    fn read(&self, waiter: u8) -> bool {
+        assert!(self.waiters.enqueue(&self.name, &waiter), "the limit is not reached");
         self.is_taken.load(SeqCst)
     }
 
@@ -46,18 +46,19 @@ impl ModelName {
 fn a_waiter_that_saw_a_taken_name_is_notified_of_its_release() {
     model(|| {
         let name = ModelName::new(9);
-        let look = |who| {
+        let read = |waiter| {
             let name = name.clone();
-            thread::spawn(move || name.look(who))
+            thread::spawn(move || name.read(waiter))
         };
-        let others = [look(1), look(2)];
-        let told = name.release();
+        let others = [read(1), read(2)];
+        let notified = name.release();
         let saw = others.map(|other| other.join().expect("it does not panic"));
-        for (who, saw) in [1, 2].into_iter().zip(saw) {
-            assert!(!saw || told.contains(&who), "{who} waits for ever");
+        for (waiter, saw) in [1, 2].into_iter().zip(saw) {
+            assert!(!saw || notified.contains(&waiter), "{waiter} waits for ever");
         }
         assert!(
-            told.len() <= 2 && name.waiters.notify(&name.name).iter().all(|who| !told.contains(who)),
+            notified.len() <= 2
+                && name.waiters.notify(&name.name).iter().all(|waiter| !notified.contains(waiter)),
             "once"
         );
     });
@@ -67,7 +68,7 @@ fn a_waiter_that_saw_a_taken_name_is_notified_of_its_release() {
 fn a_claim_racing_a_release_leaves_no_waiter() {
     model(|| {
         let name = ModelName::new(9);
-        name.look(1);
+        name.read(1);
         let taking = {
             let name = name.clone();
             thread::spawn(move || name.waiters.remove(&name.name, &1))
@@ -75,7 +76,7 @@ fn a_claim_racing_a_release_leaves_no_waiter() {
         let forgotten = {
             let name = name.clone();
             thread::spawn(move || {
-                name.look(2);
+                name.read(2);
                 name.waiters.remove_all(&2);
             })
         };

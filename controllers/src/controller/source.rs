@@ -94,8 +94,8 @@ async fn forward_events<K, N, T>(
     T: Object,
 {
     let (names, mut keys) = (CauseNames::of(&feed.name), Vec::new());
-    while let Some(told) = events.next().await {
-        match told {
+    while let Some(delivered) = events.next().await {
+        match delivered {
             Told::Event(name, event) => {
                 if let Err(panic) = contained(|| map_keys(&name, &event, &mut keys)) {
                     feed.panicked(&panic);

@@ -95,8 +95,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         }
     }
 
-    /// Returns the number of locks with names that encode no key, while [`run`](Self::run) is active;
-    /// [`strays`](Self::strays) lists them.
+    /// Returns the number of locks with names that encode no key, while [`run`](Self::run) is
+    /// active; [`strays`](Self::strays) lists them.
     #[must_use]
     pub fn misnamed(&self) -> usize {
         self.0.misnamed.load(Relaxed)

@@ -79,8 +79,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let Ok(mut events) = self.0.informer.events() else { return };
         let misnamed = &self.0.misnamed;
         misnamed.store(0, Relaxed);
-        while let Some(Some(told)) = stopping.run_until_cancelled(events.next()).await {
-            let Told::Event(name, event) = told else { continue };
+        while let Some(Some(delivered)) = stopping.run_until_cancelled(events.next()).await {
+            let Told::Event(name, event) = delivered else { continue };
             let Err(error) = key_of_name::<K>(name.name()) else { continue };
             match event {
                 Event::Added { .. } => {

@@ -38,20 +38,20 @@ async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
         })
         .build()
         .unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let (runs, stopping) = (controller.clone(), stage.stopping.clone());
     stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(run.subject, "before", "a late subscriber receives completed keys");
     run.done();
 
     plane.always(Fault::Edit(OnEdit::Fails(WatchError::Source(SourceError::TimedOut))));
     let (full, empty) = (acquired(&racks, "full"), acquired(&racks, "empty"));
-    silence(&mut asked).await;
+    silence(&mut started).await;
     plane.behave();
     let mut ran = Vec::new();
     for _ in 0..2 {
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         assert!(format!("{:?}", run.run.causes).contains("things complete"), "{:?}", run.run.causes);
         ran.push(run.subject.clone());
         run.done();
@@ -62,6 +62,6 @@ async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     assert_eq!(racks.read().len(), 2);
     let bad = acquired(&racks, "bad");
     bad.synced().await.unwrap();
-    silence(&mut asked).await;
+    silence(&mut started).await;
     assert_eq!(controller.state().counts.source_panics, 1);
 }

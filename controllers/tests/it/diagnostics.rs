@@ -17,9 +17,9 @@ async fn p06_a_stuck_run_is_reported_once_with_its_key() {
     plane.put(part("n/a"));
     let settings = Settings { stuck_after: Duration::from_secs(8), ..settings() };
     let controller = of(&stage.informer(&plane)).settings(settings).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let hangs = next(&mut asked).await;
+    let hangs = next(&mut started).await;
     tokio::time::sleep(Duration::from_secs(7)).await;
     let running = controller.state().running;
     assert!(running.len() == 1 && !running[0].is_stuck, "{running:?}");
@@ -84,9 +84,9 @@ async fn p09_explain_has_causes_outcome_and_next_run() {
     let controller = of(&parts).build().unwrap();
     let key = "n/a".parse().unwrap();
     assert!(controller.explain(&key).last.is_none());
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     assert!(matches!(controller.explain(&key).queued.unwrap().state, SeenState::Out { .. }));
     tokio::time::sleep(Duration::from_secs(3)).await;
     first.answers(Ok(Next::After(Duration::from_secs(40))));
@@ -101,7 +101,7 @@ async fn p09_explain_has_causes_outcome_and_next_run() {
     let SeenState::Delayed { next: in_ } = explained.queued.unwrap().state else { panic!("it waits") };
     assert_eq!(in_.as_secs(), 30);
 
-    next(&mut asked).await.answers(Err("x".repeat(9000)));
+    next(&mut started).await.answers(Err("x".repeat(9000)));
     tokio::time::sleep(Duration::from_micros(1)).await;
     let last = controller.explain(&key).last.unwrap();
     assert_eq!(format!("{:?}", last.causes), r#"["after 0 (×1)"]"#);
@@ -116,9 +116,9 @@ async fn p09_diagnostics_are_readable_without_type_parameters() {
     let controller = of(&stage.informer(&plane)).build().unwrap();
     let diagnostics = controller.diagnostics();
     assert_eq!(diagnostics.overview().unwrap()["phase"], "idle");
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     let overview = diagnostics.overview().unwrap();
     assert_eq!((&overview["phase"], &overview["running"][0]["object"]), (&json!("working"), &json!("n/a")));
     first.answers(Err("no port is free".into()));
@@ -170,10 +170,10 @@ async fn p09_metrics_start_at_zero_and_include_the_queue_while_running() {
         );
     }
     assert!(!page().contains("workqueue_depth{"));
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.answers(Err("no".into()));
-    let second = next(&mut asked).await;
+    next(&mut started).await.answers(Err("no".into()));
+    let second = next(&mut started).await;
     for line in [
         r#"machinery_controller_runs_total{name="parts",result="failed"} 1"#,
         r#"machinery_controller_working{name="parts"} 1"#,

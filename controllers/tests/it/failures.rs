@@ -22,23 +22,23 @@ async fn p03_back_off_grows_until_success() {
     let plane = plane();
     plane.put(part("n/a"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let (mut waits, mut last) = (Vec::new(), Instant::now());
     for attempt in 0..6 {
-        let asked = next(&mut asked).await;
-        assert_eq!(asked.run.attempts, attempt);
+        let started = next(&mut started).await;
+        assert_eq!(started.run.attempts, attempt);
         waits.push(last.elapsed());
         last = Instant::now();
-        asked.answers(Err("the switch does not answer".into()));
+        started.answers(Err("the switch does not answer".into()));
     }
     assert!(waits[5] > 3 * waits[2], "{waits:?}");
-    let asked_last = next(&mut asked).await;
-    assert!(format!("{:?}", asked_last.run.causes).contains("retry 6"), "{:?}", asked_last.run.causes);
-    asked_last.done();
-    silence(&mut asked).await;
+    let last_run = next(&mut started).await;
+    assert!(format!("{:?}", last_run.run.causes).contains("retry 6"), "{:?}", last_run.run.causes);
+    last_run.done();
+    silence(&mut started).await;
     plane.put(part("n/a").says("x"));
-    assert_eq!(next(&mut asked).await.run.attempts, 0);
+    assert_eq!(next(&mut started).await.run.attempts, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -87,14 +87,14 @@ async fn p03_retries_can_be_limited_until_the_next_event() {
     plane.put(part("n/a"));
     let queue = || Config { max_tries: NonZeroU16::new(3), ..Config::default() };
     let controller = of(&stage.informer(&plane)).queue(queue).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     for _ in 0..3 {
-        next(&mut asked).await.answers(Err("never".into()));
+        next(&mut started).await.answers(Err("never".into()));
     }
-    silence(&mut asked).await;
+    silence(&mut started).await;
     plane.put(part("n/a").says("x"));
-    assert_eq!(next(&mut asked).await.run.attempts, 0);
+    assert_eq!(next(&mut started).await.run.attempts, 0);
 }
 
 #[tokio::test(start_paused = true)]
@@ -108,13 +108,13 @@ async fn p03_a_panicking_map_function_loses_only_its_event() {
     };
     parts.put(part("n/a"));
     let controller = of(&stage.informer(&parts)).watching("others", &others_known, whom).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     others.put(part("n/b").says("bad"));
-    silence(&mut asked).await;
+    silence(&mut started).await;
     others.put(part("n/a"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     assert_eq!(controller.state().counts.source_panics, 1);
 }
 
@@ -128,14 +128,14 @@ async fn p03_a_panicking_predicate_lets_the_event_through() {
         event.object().text == "news"
     };
     let controller = Controller::of_filtered("parts", &stage.informer(&plane), is_news).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     plane.put(part("n/a").says("bad"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     plane.put(part("n/b").says("none"));
-    silence(&mut asked).await;
+    silence(&mut started).await;
     plane.put(part("n/c").says("news"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     assert_eq!(controller.state().counts.source_panics, 1);
 }
 
@@ -194,15 +194,15 @@ async fn p03_back_off_is_configured_by_the_queue() {
     let always_seven = Exponential::new(seven, seven).unwrap().jitter(0.0).unwrap();
     let queue = move || Config { backoff: Box::new(always_seven.clone()), ..Config::default() };
     let controller = Controller::of_requests("numbers").queue(queue).build().unwrap();
-    let (reconcile, mut asked) = controlled::<u32>();
+    let (reconcile, mut started) = controlled::<u32>();
     let (runs, stopping) = (controller.clone(), stage.stopping.clone());
     stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
     while !controller.request(7, &"asked for").await {
         tokio::task::yield_now().await;
     }
-    let first: PendingRun<u32> = next(&mut asked).await;
+    let first: PendingRun<u32> = next(&mut started).await;
     let failed = Instant::now();
     first.answers(Err("no".into()));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     assert_eq!(failed.elapsed(), seven);
 }

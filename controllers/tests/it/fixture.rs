@@ -152,8 +152,8 @@ impl<S> PendingRun<S> {
 pub(crate) struct ControlledReconcile<S>(UnboundedSender<PendingRun<S>>);
 
 pub(crate) fn controlled<S>() -> (ControlledReconcile<S>, UnboundedReceiver<PendingRun<S>>) {
-    let (sends, asked) = unbounded_channel();
-    (ControlledReconcile(sends), asked)
+    let (sends, started) = unbounded_channel();
+    (ControlledReconcile(sends), started)
 }
 
 impl<S: Clone + Send + Sync + 'static> Reconcile<S> for ControlledReconcile<S> {
@@ -178,13 +178,13 @@ pub(crate) fn settings() -> Settings {
 }
 
 /// Returns the next run; panics if there is none within an hour.
-pub(crate) async fn next<S>(asked: &mut UnboundedReceiver<PendingRun<S>>) -> PendingRun<S> {
-    let next = tokio::time::timeout(Duration::from_secs(3600), asked.recv()).await;
+pub(crate) async fn next<S>(started: &mut UnboundedReceiver<PendingRun<S>>) -> PendingRun<S> {
+    let next = tokio::time::timeout(Duration::from_secs(3600), started.recv()).await;
     next.expect("a run comes").expect("the controller runs")
 }
 
 /// Asserts that nothing runs for an hour.
-pub(crate) async fn silence<S>(asked: &mut UnboundedReceiver<PendingRun<S>>) {
-    let next = tokio::time::timeout(Duration::from_secs(3600), asked.recv()).await;
+pub(crate) async fn silence<S>(started: &mut UnboundedReceiver<PendingRun<S>>) {
+    let next = tokio::time::timeout(Duration::from_secs(3600), started.recv()).await;
     assert!(next.is_err(), "nothing runs");
 }

@@ -15,9 +15,9 @@ async fn p05_the_next_run_sees_the_last_write_and_other_keys_do_not_wait() {
     plane.put(part("n/b"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let (first, second) = (next(&mut asked).await, next(&mut asked).await);
+    let (first, second) = (next(&mut started).await, next(&mut started).await);
     let (a, b) = if first.subject.key.name() == "a" { (first, second) } else { (second, first) };
     b.done();
 
@@ -27,15 +27,15 @@ async fn p05_the_next_run_sees_the_last_write_and_other_keys_do_not_wait() {
     a.done();
     assert!(controller.request("n/a".parse().unwrap(), &"somebody is in a hurry").await);
     assert!(controller.request("n/b".parse().unwrap(), &"somebody is in a hurry").await);
-    let other = next(&mut asked).await;
+    let other = next(&mut started).await;
     assert_eq!(other.subject.key.as_str(), "n/b");
     other.done();
     tokio::time::sleep(settings().cache_timeout / 2).await;
-    assert!(asked.try_recv().is_err(), "it is held");
+    assert!(started.try_recv().is_err(), "it is held");
 
     plane.behave();
     plane.end_watches();
-    let again = next(&mut asked).await;
+    let again = next(&mut started).await;
     assert_eq!((again.subject.key.as_str(), again.subject.text.as_str()), ("n/a", "written"));
     assert_eq!(controller.state().counts.cache_timeouts, 0);
 }
@@ -47,9 +47,9 @@ async fn p05_a_key_is_held_no_longer_than_cache_timeout() {
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     plane.always(Fault::Event(OnEvent::Silent));
     for text in ["one", "two"] {
         first.run.wrote(&plane.put(part("n/a").says(text)), &parts);
@@ -57,7 +57,7 @@ async fn p05_a_key_is_held_no_longer_than_cache_timeout() {
     first.done();
     assert!(controller.request("n/a".parse().unwrap(), &"again").await);
     let began = Instant::now();
-    let again = next(&mut asked).await;
+    let again = next(&mut started).await;
     let (waited, cache_timeout) = (began.elapsed(), settings().cache_timeout);
     assert!(waited >= cache_timeout && waited < cache_timeout + Duration::from_secs(1), "{waited:?}");
     assert_eq!(again.subject.text, "");
@@ -72,9 +72,9 @@ async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     plane.always(Fault::Event(OnEvent::Silent));
     let token = plane.put(part("n/a").says("written"));
     first.run.wrote(&token, &parts);
@@ -92,7 +92,7 @@ async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
 
     plane.behave();
     plane.end_watches();
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     tokio::time::sleep(Duration::from_millis(2)).await;
     assert!(controller.explain(&key).held.is_none());
     let queue = controller.state().queue.unwrap();
@@ -106,9 +106,9 @@ async fn p05_a_key_stays_held_across_a_restart() {
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     plane.always(Fault::Event(OnEvent::Silent));
     first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
     first.done();
@@ -116,13 +116,13 @@ async fn p05_a_key_stays_held_across_a_restart() {
     stopping.cancel();
     ran.await.unwrap().unwrap();
 
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(asked.try_recv().is_err(), "the cache is as it was");
+    assert!(started.try_recv().is_err(), "the cache is as it was");
     plane.behave();
     plane.end_watches();
-    assert_eq!(next(&mut asked).await.subject.text, "written");
+    assert_eq!(next(&mut started).await.subject.text, "written");
 }
 
 /// A second stop while the key is held: nothing runs on a stale cache, then or after the next
@@ -135,10 +135,10 @@ async fn p05_a_second_restart_keeps_the_key_held_and_runs_nothing() {
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
     for round in 0..3 {
-        let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+        let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
         let ran = stage.run(&controller, reconcile, &stopping);
         if round == 0 {
-            let first = next(&mut asked).await;
+            let first = next(&mut started).await;
             plane.always(Fault::Event(OnEvent::Silent));
             first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
             first.done();
@@ -146,7 +146,7 @@ async fn p05_a_second_restart_keeps_the_key_held_and_runs_nothing() {
         tokio::time::sleep(Duration::from_secs(1)).await;
         stopping.cancel();
         ran.await.unwrap().unwrap();
-        assert!(asked.recv().await.is_none(), "the cache is as it was");
+        assert!(started.recv().await.is_none(), "the cache is as it was");
     }
     assert_eq!(controller.state().counts.done, 1);
 }
@@ -159,12 +159,12 @@ async fn p05_the_longest_cache_timeout_does_not_overflow() {
     let parts = stage.informer(&plane);
     let settings = Settings { cache_timeout: Duration::MAX, ..settings() };
     let controller = of(&parts).settings(settings).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
     first.done();
-    let second = next(&mut asked).await;
+    let second = next(&mut started).await;
     assert_eq!((second.subject.text.as_str(), second.run.attempts), ("written", 0));
 }
 
@@ -178,27 +178,27 @@ async fn p05_keys_held_across_a_restart_do_not_block_workers() {
     }
     let parts = stage.informer(&plane);
     let controller = of(&parts).settings(Settings { workers: 1, ..settings() }).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     let held = first.subject.key.clone();
     plane.always(Fault::Event(OnEvent::Silent));
     first.run.wrote(&plane.put(part(held.as_str()).says("written")), &parts);
     first.done();
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     stopping.cancel();
     ran.await.unwrap().unwrap();
 
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let began = Instant::now();
-    let other = next(&mut asked).await;
+    let other = next(&mut started).await;
     assert_ne!(other.subject.key, held);
     assert!(began.elapsed() < Duration::from_secs(1), "it waited for what is not its own");
     other.done();
     plane.behave();
     plane.end_watches();
-    let again = next(&mut asked).await;
+    let again = next(&mut started).await;
     assert_eq!((again.subject.text.as_str(), again.run.attempts), ("written", 0));
     assert!(format!("{:?}", again.run.causes).contains("parts"), "{:?}", again.run.causes);
 }
@@ -211,19 +211,19 @@ async fn p05_writes_of_a_dropped_run_hold_its_key() {
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let hangs = next(&mut asked).await;
+    let hangs = next(&mut started).await;
     plane.always(Fault::Event(OnEvent::Silent));
     hangs.run.wrote(&plane.put(part("n/a").says("written")), &parts);
     stopping.cancel();
     assert_eq!(ran.await.unwrap().unwrap().dropped.len(), 1);
 
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(asked.try_recv().is_err(), "the cache is as it was");
+    assert!(started.try_recv().is_err(), "the cache is as it was");
     plane.behave();
     plane.end_watches();
-    assert_eq!(next(&mut asked).await.subject.text, "written");
+    assert_eq!(next(&mut started).await.subject.text, "written");
 }

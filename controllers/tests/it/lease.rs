@@ -36,14 +36,15 @@ async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_cli
 
 #[tokio::test(start_paused = true)]
 async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
-    let world = ElectionFixture::new().await;
-    let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
+    let fixture = ElectionFixture::new().await;
+    let (notes, client) =
+        (fixture.notes(), Client::new(fixture.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
 
     // A future that is not polled is a suspended process.
-    let (tells, mut terms) = unbounded_channel();
-    let first = elector("first", &world.leases());
-    let mut leading = Box::pin(first.lead(work(tells), CancellationToken::new()));
+    let (sender, mut terms) = unbounded_channel();
+    let first = elector("first", &fixture.leases());
+    let mut leading = Box::pin(first.lead(work(sender), CancellationToken::new()));
     let stale = tokio::select! {
         biased;
         _ = &mut leading => panic!("it leads for ever"),
@@ -52,7 +53,7 @@ async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
     notes.update(&note("a", "first"), &fenced(&stale)).await.unwrap();
     put(&client, &stale, "first, by hand").await.unwrap();
 
-    let mut second = RunningCandidate::new(&world, "second");
+    let mut second = RunningCandidate::new(&fixture, "second");
     let term = second.leads().await;
     assert_eq!(term.epoch(), stale.epoch() + 1);
     assert!(!stale.token().is_cancelled(), "it does not know");
@@ -87,8 +88,8 @@ async fn p17_a_resumed_holder_of_an_expired_lease_is_rejected_by_the_server() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p17_a_holder_with_a_blocked_runtime_is_rejected_at_its_first_write() {
-    let world = ElectionFixture::new().await;
-    let (notes, leases) = (world.notes(), world.leases());
+    let fixture = ElectionFixture::new().await;
+    let (notes, leases) = (fixture.notes(), fixture.leases());
     notes.create(&note("a", "0"), None).await.unwrap();
     let (begins, mut begun) = unbounded_channel();
     let (resume, resumed) = std::sync::mpsc::channel::<()>();
@@ -110,9 +111,9 @@ async fn p17_a_holder_with_a_blocked_runtime_is_rejected_at_its_first_write() {
         runtime.block_on(brief("first", &leases).lead(blocks, stopping))
     });
     let stale = begun.recv().await.unwrap();
-    let (tells, mut terms) = unbounded_channel();
-    let second = brief("second", &world.leases());
-    world.tasks.spawn(async move { second.lead(work(tells), CancellationToken::new()).await });
+    let (sender, mut terms) = unbounded_channel();
+    let second = brief("second", &fixture.leases());
+    fixture.tasks.spawn(async move { second.lead(work(sender), CancellationToken::new()).await });
     let term = terms.recv().await.unwrap();
     assert_eq!(term.epoch(), stale.epoch() + 1);
     resume.send(()).unwrap();
@@ -122,10 +123,10 @@ async fn p17_a_holder_with_a_blocked_runtime_is_rejected_at_its_first_write() {
 
 #[tokio::test(start_paused = true)]
 async fn p17_a_leader_stops_before_the_next_term_and_rejoins_when_its_work_ended() {
-    let world = ElectionFixture::new().await;
-    let mut first = RunningCandidate::new(&world, "first");
+    let fixture = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&fixture, "first");
     let term = first.leads().await;
-    let mut second = RunningCandidate::new(&world, "second");
+    let mut second = RunningCandidate::new(&fixture, "second");
     second.is(ElectionPhase::Candidate).await;
     first.leases.is(Link::Silent);
     within(term.token().cancelled()).await;
@@ -147,19 +148,19 @@ async fn p17_a_leader_stops_before_the_next_term_and_rejoins_when_its_work_ended
 
 #[tokio::test(start_paused = true)]
 async fn p17_unfinished_work_keeps_a_candidate_from_rejoining() {
-    let world = ElectionFixture::new().await;
-    let leases = world.leases();
+    let fixture = ElectionFixture::new().await;
+    let leases = fixture.leases();
     let elector = elector("me", &leases);
-    let (tells, mut begun) = unbounded_channel();
+    let (sender, mut begun) = unbounded_channel();
     let (ends, ended) = (CancellationToken::new(), CancellationToken::new());
     let end = ends.clone();
     let work = move |term: Term| {
-        let _ = tells.send(term);
+        let _ = sender.send(term);
         let end = end.clone();
         async move { end.cancelled().await }
     };
     let (leads, stop) = (elector.clone(), ended.clone());
-    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    let leading = fixture.tasks.spawn(async move { leads.lead(work, stop).await });
     let term = within(begun.recv()).await.unwrap();
     leases.is(Link::Fails);
     within(term.token().cancelled()).await;
@@ -176,11 +177,11 @@ async fn p17_unfinished_work_keeps_a_candidate_from_rejoining() {
 
 #[tokio::test(start_paused = true)]
 async fn p14_lost_responses_do_not_end_a_term() {
-    let world = ElectionFixture::new().await;
-    let mut first = RunningCandidate::new(&world, "first");
+    let fixture = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&fixture, "first");
     first.leases.is(Link::LosesAnswers);
     sleep(Duration::from_secs(9)).await;
-    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
+    assert_eq!(fixture.lease().await["spec"]["holderIdentity"], json!("first"));
     assert!(first.terms.try_recv().is_err(), "it leads only if it knows");
     first.leases.is(Link::Open);
     let term = first.leads().await;

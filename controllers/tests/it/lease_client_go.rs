@@ -135,9 +135,9 @@ async fn take_turns(program: &Path, kubeconfig: &Path) {
     };
     let tasks = TaskTracker::new();
     let stand = || {
-        let (stopping, (tells, terms)) = (CancellationToken::new(), unbounded_channel());
+        let (stopping, (sender, terms)) = (CancellationToken::new(), unbounded_channel());
         let (leads, ends) = (elector.clone(), stopping.clone());
-        let leading = tasks.spawn(async move { leads.lead(work(tells), ends).await });
+        let leading = tasks.spawn(async move { leads.lead(work(sender), ends).await });
         (stopping, terms, leading)
     };
     let is_behind = async |holder: &str| {

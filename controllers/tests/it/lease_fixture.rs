@@ -240,12 +240,12 @@ pub(crate) struct RunningCandidate {
 }
 
 impl RunningCandidate {
-    pub(crate) fn new(world: &ElectionFixture, identity: &str) -> Self {
-        let leases = world.leases();
-        let (elector, stopping, (tells, terms)) =
+    pub(crate) fn new(fixture: &ElectionFixture, identity: &str) -> Self {
+        let leases = fixture.leases();
+        let (elector, stopping, (sender, terms)) =
             (elector(identity, &leases), CancellationToken::new(), unbounded_channel());
         let (leads, ends) = (elector.clone(), stopping.clone());
-        let leading = world.tasks.spawn(async move { leads.lead(work(tells), ends).await });
+        let leading = fixture.tasks.spawn(async move { leads.lead(work(sender), ends).await });
         Self { elector, leases, terms, stopping, leading }
     }
 

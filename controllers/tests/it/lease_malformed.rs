@@ -17,9 +17,9 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
 async fn p19_failed_and_unanswered_requests_are_retried() {
-    let world = ElectionFixture::new().await;
+    let fixture = ElectionFixture::new().await;
     for (way, says) in [(Link::Fails, "cut"), (Link::Silent, "in time")] {
-        let mut one = RunningCandidate::new(&world, &format!("{way:?}"));
+        let mut one = RunningCandidate::new(&fixture, &format!("{way:?}"));
         one.leases.is(way);
         sleep(Duration::from_secs(60)).await;
         let state = one.elector.state();
@@ -36,8 +36,8 @@ async fn p19_failed_and_unanswered_requests_are_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn p19_foreign_fields_of_the_lease_are_preserved() {
-    let world = ElectionFixture::new().await;
-    let client = Client::new(world.server.service(Identity::admin()), "default");
+    let fixture = ElectionFixture::new().await;
+    let client = Client::new(fixture.server.service(Identity::admin()), "default");
     let lease: Lease = serde_json::from_value(json!({
         "metadata": {"name": "hosts", "namespace": "kube-system", "labels": {"a": "b"}, "annotations": {"c": "d"}},
         "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "other"},
@@ -49,7 +49,7 @@ async fn p19_foreign_fields_of_the_lease_are_preserved() {
     let elector = Elector::new(config("me"), reads, Arc::new(leases), || Timestamp::UNIX_EPOCH).unwrap();
     let epoch = elector.lead(|term| async move { term.epoch() }, CancellationToken::new()).await;
     assert_eq!(epoch, Ok(Some(1)));
-    let mut there = world.lease().await;
+    let mut there = fixture.lease().await;
     let metadata = there["metadata"].take();
     assert_eq!((&metadata["labels"], &metadata["annotations"]), (&json!({"a": "b"}), &json!({"c": "d"})));
     let then = "1970-01-01T00:00:00.000000Z";
@@ -63,19 +63,19 @@ async fn p19_foreign_fields_of_the_lease_are_preserved() {
 /// Times in a Lease are informative: clocks set by years in either direction change nothing.
 #[tokio::test(start_paused = true)]
 async fn p15_wall_clock_jumps_decide_nothing() {
-    let world = ElectionFixture::new().await;
+    let fixture = ElectionFixture::new().await;
     let jumps = || {
         static CALLS: AtomicUsize = AtomicUsize::new(0);
         let years = [0, 90, -60, 30, -1, 200][CALLS.fetch_add(1, SeqCst) % 6];
         Timestamp::from_second(years * 365 * 24 * 3600).unwrap()
     };
-    let leases = world.leases();
+    let leases = fixture.leases();
     let elector = Elector::new(config("jumps"), reads(&leases), Arc::new(leases), jumps).unwrap();
-    let ((tells, mut terms), stopping) = (unbounded_channel(), CancellationToken::new());
+    let ((sender, mut terms), stopping) = (unbounded_channel(), CancellationToken::new());
     let (leads, ends) = (elector.clone(), stopping.clone());
-    let leading = world.tasks.spawn(async move { leads.lead(work(tells), ends).await });
+    let leading = fixture.tasks.spawn(async move { leads.lead(work(sender), ends).await });
     let term = within(terms.recv()).await.unwrap();
-    let mut other = RunningCandidate::new(&world, "other");
+    let mut other = RunningCandidate::new(&fixture, "other");
     sleep(Duration::from_secs(600)).await;
     assert!(!term.token().is_cancelled(), "it renews");
     assert_eq!(other.elector.state().phase, ElectionPhase::Candidate);
@@ -88,8 +88,8 @@ async fn p15_wall_clock_jumps_decide_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn p16_invalid_configurations_are_rejected() {
-    let world = ElectionFixture::new().await;
-    let leases = world.leases();
+    let fixture = ElectionFixture::new().await;
+    let leases = fixture.leases();
     let config = machinery_controllers::ElectionConfig { identity: String::new(), ..config("me") };
     let made = Elector::new(config, reads(&leases), Arc::new(leases), || Timestamp::UNIX_EPOCH);
     assert_eq!(made.unwrap_err(), ElectionConfigError::NoIdentity);

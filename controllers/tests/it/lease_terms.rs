@@ -16,11 +16,11 @@ use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
 async fn p18_a_stopping_leader_renews_until_its_work_ended_and_releases() {
-    let world = ElectionFixture::new().await;
-    let elector = elector("first", &world.leases());
-    let (tells, mut begun) = unbounded_channel();
+    let fixture = ElectionFixture::new().await;
+    let elector = elector("first", &fixture.leases());
+    let (sender, mut begun) = unbounded_channel();
     let work = move |term: Term| {
-        let _ = tells.send(term.clone());
+        let _ = sender.send(term.clone());
         async move {
             term.token().cancelled().await;
             sleep(Duration::from_secs(120)).await;
@@ -29,15 +29,15 @@ async fn p18_a_stopping_leader_renews_until_its_work_ended_and_releases() {
     };
     let stopping = CancellationToken::new();
     let (leads, stop) = (elector.clone(), stopping.clone());
-    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    let leading = fixture.tasks.spawn(async move { leads.lead(work, stop).await });
     within(begun.recv()).await.unwrap();
-    let mut second = RunningCandidate::new(&world, "second");
+    let mut second = RunningCandidate::new(&fixture, "second");
     stopping.cancel();
     sleep(Duration::from_secs(119)).await;
     assert_eq!(elector.state().phase, ElectionPhase::Stopping);
     assert!(second.terms.try_recv().is_err(), "the first one still has something to do");
     assert_eq!(leading.await.unwrap(), Ok(Some("all is put away")));
-    let released = world.lease().await["spec"].clone();
+    let released = fixture.lease().await["spec"].clone();
     assert_eq!((&released["holderIdentity"], &released["leaseDurationSeconds"]), (&json!(""), &json!(1)));
     let free = Instant::now();
     second.leads().await;
@@ -47,8 +47,8 @@ async fn p18_a_stopping_leader_renews_until_its_work_ended_and_releases() {
 
 #[tokio::test(start_paused = true)]
 async fn p18_work_that_ends_by_itself_ends_the_term() {
-    let world = ElectionFixture::new().await;
-    let elector = elector("first", &world.leases());
+    let fixture = ElectionFixture::new().await;
+    let elector = elector("first", &fixture.leases());
     let done = elector.lead(|term| async move { term.epoch() }, CancellationToken::new()).await;
     assert_eq!(done, Ok(Some(0)));
     let panics = elector.lead(|_| async { panic!("on purpose") }, CancellationToken::new()).await;
@@ -61,22 +61,22 @@ async fn p18_work_that_ends_by_itself_ends_the_term() {
         CancellationToken::new(),
     );
     assert_eq!(at_once.await, Err(LeadError::Panicked("on purpose".into())));
-    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!(""));
+    assert_eq!(fixture.lease().await["spec"]["holderIdentity"], json!(""));
     assert_eq!(elector.state().counts.terms, 3);
 }
 
 #[tokio::test(start_paused = true)]
 async fn p18_an_elector_runs_once_at_a_time_and_dropping_it_releases_nothing() {
-    let world = ElectionFixture::new().await;
-    let mut first = RunningCandidate::new(&world, "first");
+    let fixture = ElectionFixture::new().await;
+    let mut first = RunningCandidate::new(&fixture, "first");
     let term = first.leads().await;
     let again = first.elector.lead(work(unbounded_channel().0), CancellationToken::new()).await;
     assert_eq!(again, Err(LeadError::AlreadyRunning));
     first.leading.abort();
     assert!(first.leading.await.unwrap_err().is_cancelled());
     assert_eq!(first.elector.state().phase, ElectionPhase::Idle);
-    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
-    let mut second = RunningCandidate::new(&world, "second");
+    assert_eq!(fixture.lease().await["spec"]["holderIdentity"], json!("first"));
+    let mut second = RunningCandidate::new(&fixture, "second");
     assert_eq!(second.leads().await.epoch(), term.epoch() + 1);
     let not_led = CancellationToken::new();
     not_led.cancel();
@@ -85,30 +85,30 @@ async fn p18_an_elector_runs_once_at_a_time_and_dropping_it_releases_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_caches() {
-    let world = ElectionFixture::new().await;
-    let notes = world.notes();
+    let fixture = ElectionFixture::new().await;
+    let notes = fixture.notes();
     notes.create(&note("a", "0"), None).await.unwrap();
-    let informer = world.informer();
+    let informer = fixture.informer();
     informer.synced().await.unwrap();
     let controller = Controller::of("notes", &informer).build().unwrap();
-    let leases = world.leases();
+    let leases = fixture.leases();
     let elector = elector("me", &leases);
-    let (tells, mut seen) = unbounded_channel();
+    let (sender, mut seen) = unbounded_channel();
     let work = {
         let controller = controller.clone();
         move |term: Term| {
-            let (controller, tells) = (controller.clone(), tells.clone());
+            let (controller, sender) = (controller.clone(), sender.clone());
             let epoch = term.epoch();
             let reconcile = move |note: Arc<ConfigMapNote>, _: Run| {
-                let _ = tells.send((epoch, note.text().to_owned()));
+                let _ = sender.send((epoch, note.text().to_owned()));
                 async { Ok::<_, Infallible>(Next::Done) }
             };
             async move { controller.run(reconcile, term.token().clone()).await }
         }
     };
-    let stopping = world.stopping.child_token();
+    let stopping = fixture.stopping.child_token();
     let (leads, stop) = (elector.clone(), stopping.clone());
-    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    let leading = fixture.tasks.spawn(async move { leads.lead(work, stop).await });
     for epoch in 0..3 {
         assert_eq!(within(seen.recv()).await.unwrap(), (epoch, epoch.to_string()));
         assert_eq!(controller.state().phase, Phase::Working);
@@ -135,11 +135,11 @@ async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_c
 #[tokio::test(start_paused = true)]
 async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
     for has_fences in [false, true] {
-        let world = ElectionFixture::new().await;
-        world.notes().create(&note("a", "0"), None).await.unwrap();
-        let informer = world.informer();
+        let fixture = ElectionFixture::new().await;
+        fixture.notes().create(&note("a", "0"), None).await.unwrap();
+        let informer = fixture.informer();
         let controller = Controller::of("notes", &informer).build().unwrap();
-        let mut leases = world.leases();
+        let mut leases = fixture.leases();
         leases.has_fences = has_fences;
         let elector = elector("first", &leases);
         let (begins, mut begun) = unbounded_channel();
@@ -160,12 +160,12 @@ async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
                 async move { term.within(controller.run(reconcile, term.token().clone())).await.is_some() }
             }
         };
-        let stopping = world.stopping.child_token();
+        let stopping = fixture.stopping.child_token();
         let (leads, stop) = (elector.clone(), stopping.clone());
-        let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+        let leading = fixture.tasks.spawn(async move { leads.lead(work, stop).await });
         let mut run = within(begun.recv()).await.unwrap();
         let renewed = Instant::now() - elector.state().renewed.unwrap();
-        let mut second = RunningCandidate::new(&world, "second");
+        let mut second = RunningCandidate::new(&fixture, "second");
         leases.is(Link::Fails);
         until(|| elector.state().phase == ElectionPhase::Stopping).await;
         second.leads().await;

@@ -66,7 +66,7 @@ struct RaceState {
 
 /// A process: ends within a write, or when its work is done.
 struct Process {
-    world: Arc<RaceState>,
+    fixture: Arc<RaceState>,
     locks: Locks,
     records: Arc<FaultyWriter>,
     hosts: Vec<Doc>,
@@ -76,12 +76,12 @@ struct Process {
 impl Process {
     async fn work(self) {
         self.locks.informer().synced().await.unwrap();
-        let dice = &self.world.dice;
+        let dice = &self.fixture.dice;
         let mut mine = Vec::new();
         for host in &self.hosts {
             mine.extend(self.locks.recover(host, |_| dice.one_in(2)).await.unwrap());
         }
-        self.world.counts.adopted.fetch_add(mine.len(), Relaxed);
+        self.fixture.counts.adopted.fetch_add(mine.len(), Relaxed);
         while self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok() {
             match dice.below(8) {
                 0..4 => mine.extend(self.claim().await),
@@ -90,7 +90,7 @@ impl Process {
                     self.locks.release(&held).await.unwrap();
                 }
                 6 => {
-                    let stale = dice.one_of(&self.world.long_ago.lock()).cloned();
+                    let stale = dice.one_of(&self.fixture.long_ago.lock()).cloned();
                     if let Some(held) = stale {
                         self.write(&held).await;
                     }
@@ -105,17 +105,17 @@ impl Process {
     }
 
     async fn claim(&self) -> Option<HeldLock<String>> {
-        let dice = &self.world.dice;
+        let dice = &self.fixture.dice;
         let wanted = if dice.one_in(2) { 10 } else { NAMES };
         let name = format!("name-{}", dice.below(wanted));
         match self.locks.claim(dice.one_of(&self.hosts).unwrap(), &name).await {
             Ok(Claim::Held(held)) => {
                 self.write(&held).await;
-                self.world.long_ago.lock().push(held.clone());
+                self.fixture.long_ago.lock().push(held.clone());
                 Some(held)
             }
             Ok(Claim::Taken(_)) => {
-                self.world.counts.taken.fetch_add(1, Relaxed);
+                self.fixture.counts.taken.fetch_add(1, Relaxed);
                 None
             }
             Err(LockError::Unsettled { .. }) => None,
@@ -127,10 +127,10 @@ impl Process {
         let only_if = Preconditions { fence: Some(held.fence().unwrap()), ..Preconditions::default() };
         let record = doc(held.lock())
             .says("under", held.uid().as_str())
-            .says("chance", &self.world.dice.below(1 << 30).to_string());
+            .says("chance", &self.fixture.dice.below(1 << 30).to_string());
         let count = match self.records.update(&record, &only_if).await {
-            Ok(_) => &self.world.counts.written,
-            Err(WriteError::Conflict(Conflict::Fence(_))) => &self.world.counts.refused,
+            Ok(_) => &self.fixture.counts.written,
+            Err(WriteError::Conflict(Conflict::Fence(_))) => &self.fixture.counts.refused,
             Err(error) => panic!("{error}"),
         };
         count.fetch_add(1, Relaxed);
@@ -138,14 +138,14 @@ impl Process {
 }
 
 /// Runs successive processes for the same hosts until the work is done.
-async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) {
+async fn live(fixture: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) {
     let left = Arc::new(AtomicUsize::new(STEPS));
     loop {
         let (crash, life) = (CancellationToken::new(), CancellationToken::new());
         let unlucky = |inner| {
-            let (world, crash) = (world.clone(), crash.clone());
+            let (fixture, crash) = (fixture.clone(), crash.clone());
             FaultyWriter::new(inner, move |_| {
-                let (crashes, crash) = (world.dice.one_in(60), crash.clone());
+                let (crashes, crash) = (fixture.dice.one_in(60), crash.clone());
                 Box::pin(async move {
                     if crashes {
                         crash.cancel();
@@ -156,10 +156,10 @@ async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) 
                 })
             })
         };
-        let locks = locks(&world.names, unlucky(&world.names), |builder| builder);
+        let locks = locks(&fixture.names, unlucky(&fixture.names), |builder| builder);
         plane.tasks.spawn(locks.run(life.clone()));
-        let (world, records, hosts) = (world.clone(), unlucky(&world.records), hosts.clone());
-        let process = Process { world: world.clone(), locks, records, hosts, left: left.clone() };
+        let (fixture, records, hosts) = (fixture.clone(), unlucky(&fixture.records), hosts.clone());
+        let process = Process { fixture: fixture.clone(), locks, records, hosts, left: left.clone() };
         let mut working = plane.tasks.spawn(process.work());
         let ended = tokio::select! {
             biased;
@@ -172,7 +172,7 @@ async fn live(world: Arc<RaceState>, plane: Arc<LocksFixture>, hosts: Vec<Doc>) 
         }
         working.abort();
         let _ = working.await;
-        world.counts.crashes.fetch_add(1, Relaxed);
+        fixture.counts.crashes.fetch_add(1, Relaxed);
     }
 }
 
@@ -240,14 +240,14 @@ async fn p27_no_two_holders_write_and_no_lock_is_leaked() {
     let (locks_told, records_told) =
         (history(&plane, &plane.names).await, history(&plane, &plane.records).await);
     let (names, records) = (plane.names.clone(), plane.records.clone());
-    let world = Arc::new(RaceState {
+    let fixture = Arc::new(RaceState {
         names,
         records,
         dice,
         counts: RaceCounts::default(),
         long_ago: Mutex::default(),
     });
-    let claim = |hosts: &[Doc]| plane.tasks.spawn(live(world.clone(), plane.clone(), hosts.to_vec()));
+    let claim = |hosts: &[Doc]| plane.tasks.spawn(live(fixture.clone(), plane.clone(), hosts.to_vec()));
     let claimers: Vec<_> = hosts.chunks(3).map(claim).collect();
     for claimer in claimers {
         claimer.await.unwrap();
@@ -258,7 +258,7 @@ async fn p27_no_two_holders_write_and_no_lock_is_leaked() {
     let locks = told(locks_told, &plane.names).await;
     let records = told(records_told, &plane.records).await;
     let writes = judge(&locks, &records);
-    let counts = &world.counts;
+    let counts = &fixture.counts;
     let [crashes, adopted, written, refused, taken] =
         [&counts.crashes, &counts.adopted, &counts.written, &counts.refused, &counts.taken]
             .map(|count| count.load(Relaxed));

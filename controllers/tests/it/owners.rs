@@ -13,34 +13,34 @@ async fn p04_events_of_owned_objects_reconcile_present_and_former_owners() {
     }
     let controller =
         of(&stage.informer(&wholes)).owning("pieces", &stage.informer(&parts), &whole()).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     for _ in 0..2 {
-        next(&mut asked).await.done();
+        next(&mut started).await.done();
     }
     parts.put(part("n/x").of("a"));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(run.subject.key.as_str(), "n/a");
     assert!(format!("{:?}", run.run.causes).contains("pieces added 1"), "{:?}", run.run.causes);
     run.done();
-    silence(&mut asked).await;
+    silence(&mut started).await;
 
     parts.put(part("n/x").of("b"));
     let mut ran = BTreeSet::new();
     for _ in 0..2 {
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         ran.insert(run.subject.key.to_string());
         run.done();
     }
     assert_eq!(ran, ["n/a", "n/b"].map(String::from).into());
-    silence(&mut asked).await;
+    silence(&mut started).await;
 
     parts.delete(&"n/x".parse().unwrap());
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(run.subject.key.as_str(), "n/b");
     assert!(format!("{:?}", run.run.causes).contains("pieces deleted"), "{:?}", run.run.causes);
     run.done();
-    silence(&mut asked).await;
+    silence(&mut started).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -51,9 +51,9 @@ async fn p04_a_missing_owner_makes_no_run_and_counts_as_absent() {
     parts.put(part("n/y").of(".."));
     let controller =
         of(&stage.informer(&wholes)).owning("pieces", &stage.informer(&parts), &whole()).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    silence(&mut asked).await;
+    silence(&mut started).await;
     let counts = controller.state().counts;
     assert_eq!((counts.absent, counts.panicked, counts.source_panics), (1, 0, 0));
 }
@@ -66,13 +66,13 @@ async fn p04_an_update_is_one_cause_for_an_unchanged_owner() {
     wholes.put(part("n/a"));
     let controller =
         of(&stage.informer(&wholes)).owning("pieces", &stage.informer(&parts), &whole()).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     parts.put(part("n/x").of("a"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     parts.put(part("n/x").of("a").says("changed"));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(format!("{:?}", run.run.causes), r#"["pieces updated 2 (×1)"]"#);
     run.done();
 }
@@ -89,19 +89,19 @@ async fn p04_dangling_owner_references_are_harmless() {
         .owning("orphans", &stage.informer(&parts), &unknown)
         .build()
         .unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     for (name, owner) in [("n/u", "../a"), ("n/v", ""), ("n/w", "A\u{0}"), ("n/x", "gone")] {
         parts.put(part(name).of(owner));
     }
-    silence(&mut asked).await;
+    silence(&mut started).await;
     // The reference has the UID of a predecessor: the present object of the name runs, harmlessly.
     parts.put(part("n/y").of("a"));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_ne!(run.subject.uid, "1", "{:?}", run.subject);
     run.done();
-    silence(&mut asked).await;
+    silence(&mut started).await;
     let counts = controller.state().counts;
     assert_eq!((counts.absent, counts.panicked, counts.failed, counts.source_panics), (1, 0, 0, 0));
 }

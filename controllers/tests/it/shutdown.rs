@@ -20,9 +20,9 @@ async fn p07_shutdown_starts_no_run_and_drains_active_runs() {
     }
     let controller =
         of(&stage.informer(&plane)).settings(Settings { workers: 1, ..settings() }).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     assert!(!first.run.stopping().is_cancelled());
     stopping.cancel();
     tokio::time::sleep(settings().drain / 2).await;
@@ -30,7 +30,7 @@ async fn p07_shutdown_starts_no_run_and_drains_active_runs() {
     assert_eq!(controller.state().phase, Phase::Draining);
     first.done();
     assert!(ran.await.unwrap().unwrap().dropped.is_empty());
-    assert!(asked.recv().await.is_none(), "no other run was begun");
+    assert!(started.recv().await.is_none(), "no other run was begun");
     assert_eq!(controller.state().counts.done, 1);
     assert!(!controller.request("n/a".parse().unwrap(), &"too late").await);
 }
@@ -42,9 +42,9 @@ async fn p07_runs_exceeding_the_drain_timeout_are_dropped_and_reported() {
     plane.put(part("n/a"));
     plane.put(part("n/b"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let (first, second) = (next(&mut asked).await, next(&mut asked).await);
+    let (first, second) = (next(&mut started).await, next(&mut started).await);
     let (hangs, ends) = if first.subject.key.name() == "a" { (first, second) } else { (second, first) };
     let began = Instant::now();
     stopping.cancel();
@@ -63,9 +63,9 @@ async fn p07_a_held_key_does_not_delay_shutdown() {
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
     let controller = of(&parts).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled(), CancellationToken::new());
     let ran = stage.run(&controller, reconcile, &stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     let elsewhere = crate::fixture::plane();
     for _ in 0..9 {
         elsewhere.put(part("n/a"));
@@ -106,7 +106,7 @@ async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
     let again = controller.run(crate::fixture::controlled().0, CancellationToken::new()).await;
     assert_eq!(again, Err(RunError::Runs), "still, though nobody waits for it");
     drop(goes_on);
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let end = Instant::now() + Duration::from_secs(60);
     let (controller, again) = (controller.clone(), stage.stopping.clone());
     let tasks = stage.tasks.clone();
@@ -117,7 +117,7 @@ async fn p07_a_blocking_run_is_waited_for_beyond_the_deadline() {
         }
         controller.run(reconcile.take().unwrap(), again).await.unwrap();
     });
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
 }
 
 /// Regression: no informer repeats an explicit request, which was lost.
@@ -127,17 +127,17 @@ async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     let settings = Settings { workers: 1, ..settings() };
     let controller = Controller::of_requests("numbers").settings(settings).build().unwrap();
     assert!(controller.last_shutdown().is_none());
-    let ((reconcile, mut asked), stopping) = (controlled::<u32>(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled::<u32>(), CancellationToken::new());
     let ran = runs(&stage, &controller, reconcile, &stopping);
     while !controller.request(0, &"asked for").await {
         tokio::task::yield_now().await;
     }
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     for number in 1..2000 {
         assert!(controller.request(number, &"asked for").await);
     }
     first.answers(Ok(Next::After(Duration::from_secs(100))));
-    let hangs = next(&mut asked).await;
+    let hangs = next(&mut started).await;
     let was_told = Instant::now();
     stopping.cancel();
     let ended = ran.await.unwrap().unwrap();
@@ -148,9 +148,9 @@ async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     assert_eq!(format!("{:?}", last.causes), r#"["asked for 0 (×1)"]"#);
 
     // Dropping the future loses nothing either.
-    let (reconcile, mut asked) = controlled::<u32>();
+    let (reconcile, mut started) = controlled::<u32>();
     let ran = runs(&stage, &controller, reconcile, &stage.stopping);
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(format!("{:?}", run.run.causes), r#"["left before 0 (×1)"]"#);
     ran.abort();
     let _ = ran.await;
@@ -160,18 +160,18 @@ async fn p07_queued_keys_are_reported_and_requeued_at_the_next_start() {
     let ended = controller.last_shutdown().unwrap();
     assert_eq!((ended.dropped, ended.queued_count), (vec![run.subject], 2000));
 
-    let (reconcile, mut asked) = controlled::<u32>();
+    let (reconcile, mut started) = controlled::<u32>();
     runs(&stage, &controller, reconcile, &stage.stopping);
     let mut seen = BTreeSet::new();
     while seen.len() < 2000 {
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         if run.subject == 0 {
             assert!(was_told.elapsed() >= Duration::from_secs(99), "it was to come later");
         }
         seen.insert(run.subject);
         run.done();
     }
-    silence(&mut asked).await;
+    silence(&mut started).await;
 }
 
 /// Regression: the drop at shutdown was the last allowed failure, and the request was lost.
@@ -180,19 +180,19 @@ async fn p07_a_key_dropped_in_its_last_attempt_is_reported_and_requeued() {
     let stage = Fixture::new();
     let once = || Config { max_tries: NonZeroU16::new(1), ..Config::default() };
     let controller = Controller::of_requests("numbers").settings(settings()).queue(once).build().unwrap();
-    let ((reconcile, mut asked), stopping) = (controlled::<u32>(), CancellationToken::new());
+    let ((reconcile, mut started), stopping) = (controlled::<u32>(), CancellationToken::new());
     let ran = runs(&stage, &controller, reconcile, &stopping);
     while !controller.request(7, &"asked for").await {
         tokio::task::yield_now().await;
     }
-    let hangs = next(&mut asked).await;
+    let hangs = next(&mut started).await;
     stopping.cancel();
     let ended = ran.await.unwrap().unwrap();
     assert_eq!((ended.dropped, ended.queued, ended.queued_count), (vec![7], vec![7], 1));
     drop(hangs);
-    let (reconcile, mut asked) = controlled::<u32>();
+    let (reconcile, mut started) = controlled::<u32>();
     runs(&stage, &controller, reconcile, &stage.stopping);
-    assert_eq!(next(&mut asked).await.subject, 7);
+    assert_eq!(next(&mut started).await.subject, 7);
 }
 
 /// Also if a source stops before the controller.
@@ -206,9 +206,9 @@ async fn p07_dropped_keys_are_reported_also_when_a_source_stops() {
     let parts = machinery_informers::Informer::builder(source).build();
     stage.tasks.spawn(parts.run(informer_stops.clone()));
     let controller = of(&parts).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let ran = stage.run(&controller, reconcile, &stage.stopping);
-    let hangs = next(&mut asked).await;
+    let hangs = next(&mut started).await;
     informer_stops.cancel();
     assert_eq!(ran.await.unwrap(), Err(RunError::SourceEnded { source_name: "parts".into() }));
     let ended = controller.last_shutdown().unwrap();
@@ -236,12 +236,12 @@ async fn p07_a_controller_cancelled_before_its_start_returns_ok() {
     assert_eq!(controller.state().phase, Phase::Idle);
 
     // Also beside a run that has not returned: the caller could not remedy an error.
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     while controller.state().phase == Phase::Idle {
         tokio::task::yield_now().await;
     }
-    assert!(asked.try_recv().is_err());
+    assert!(started.try_recv().is_err());
     let (stopping, (reconcile, _asked)) = (CancellationToken::new(), controlled());
     assert_eq!(controller.run(reconcile, stopping.clone()).await, Err(RunError::Runs));
     stopping.cancel();

@@ -57,14 +57,14 @@ async fn p09_a_run_is_one_span() {
     let plane = plane();
     plane.put(part("n/a"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     let ids =
         |run: &Run| run.traceparent().map(|own| (own.trace().to_string(), own.span().to_string())).unwrap();
     let (trace, span) = ids(&first.run);
     first.answers(Err("no".into()));
-    let second = next(&mut asked).await;
+    let second = next(&mut started).await;
     let (other_trace, other_span) = ids(&second.run);
     second.done();
     tokio::task::yield_now().await;

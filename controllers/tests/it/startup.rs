@@ -26,19 +26,19 @@ async fn p01_no_run_starts_before_all_sources_have_synced() {
     never(&late);
     let (parts, others) = (stage.informer(&ready), stage.informer(&late));
     let controller = of(&parts).watching("others", &others, |_| None).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     parts.synced().await.unwrap();
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(asked.try_recv().is_err(), "one of two is not there");
+    assert!(started.try_recv().is_err(), "one of two is not there");
     let state = controller.state();
     assert_eq!((state.phase, state.waits_for), (Phase::Syncing, vec!["others".to_owned()]));
     late.behave();
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     assert_eq!(first.subject.key.as_str(), "n/a");
     assert_eq!(controller.state().phase, Phase::Working);
     first.done();
-    silence(&mut asked).await;
+    silence(&mut started).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -79,12 +79,12 @@ async fn p01_with_a_full_queue_all_caches_are_complete_before_the_first_run() {
         .queue(|| Config::<ObjectKey> { capacity: 4, ..Config::default() })
         .build()
         .unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(60)).await;
-    assert!(asked.try_recv().is_err(), "one of two is not there");
+    assert!(started.try_recv().is_err(), "one of two is not there");
     late.behave();
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     assert_eq!((parts.read().len(), others.read().len()), (50, 50));
     first.done();
 }
@@ -94,13 +94,13 @@ async fn p01_an_empty_source_counts_as_synced() {
     let stage = Fixture::new();
     let plane = plane();
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     while controller.state().phase != Phase::Working {
         tokio::task::yield_now().await;
     }
     plane.put(part("n/a"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
 }
 
 #[tokio::test(start_paused = true)]
@@ -133,19 +133,19 @@ async fn p02_a_key_runs_once_at_a_time_and_again_for_events_during_its_run() {
     let parts = stage.informer(&plane);
     let settings = Settings { run_time: Duration::MAX, ..settings() };
     let controller = of(&parts).settings(settings).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    let first = next(&mut asked).await;
+    let first = next(&mut started).await;
     for text in ["1", "2", "3"] {
         let token = plane.put(part("n/a").says(text));
         parts.reached(&token, Duration::from_secs(1)).await.unwrap();
     }
-    silence(&mut asked).await;
+    silence(&mut started).await;
     first.done();
-    let second = next(&mut asked).await;
+    let second = next(&mut started).await;
     assert_eq!(second.subject.text, "3", "as it is, and not how it came to that");
     second.done();
-    silence(&mut asked).await;
+    silence(&mut started).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -185,14 +185,14 @@ async fn p04_filtered_events_make_no_run() {
     let parts = stage.informer(&plane);
     let is_news = changed(|part: &Part| part.text.len());
     let controller = Controller::of_filtered("parts", &parts, is_news).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     plane.put(part("n/a").says("x"));
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
     plane.put(part("n/a").says("y"));
-    silence(&mut asked).await;
+    silence(&mut started).await;
     plane.put(part("n/a").says("yy"));
-    assert_eq!(next(&mut asked).await.subject.text, "yy");
+    assert_eq!(next(&mut started).await.subject.text, "yy");
 }
 
 #[tokio::test(start_paused = true)]
@@ -202,13 +202,13 @@ async fn p08_a_restart_reconciles_all_objects_and_runs_never_overlap() {
     plane.put(part("n/a"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
     for _ in 0..3 {
-        let (stopping, (reconcile, mut asked)) = (CancellationToken::new(), controlled());
+        let (stopping, (reconcile, mut started)) = (CancellationToken::new(), controlled());
         let ran = stage.run(&controller, reconcile, &stopping);
-        let first = next(&mut asked).await;
+        let first = next(&mut started).await;
         let again = controller.run(controlled().0, stopping.clone()).await;
         assert_eq!(again, Err(RunError::Runs));
         first.done();
-        silence(&mut asked).await;
+        silence(&mut started).await;
         stopping.cancel();
         assert!(ran.await.unwrap().unwrap().dropped.is_empty());
         assert_eq!(controller.state().phase, Phase::Idle);
@@ -222,17 +222,17 @@ async fn p08_a_dropped_run_future_does_not_prevent_a_restart() {
     let plane = plane();
     plane.put(part("n/a"));
     let controller = of(&stage.informer(&plane)).build().unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let ran = stage.run(&controller, reconcile, &stage.stopping);
-    let _first = next(&mut asked).await;
+    let _first = next(&mut started).await;
     ran.abort();
     assert!(ran.await.unwrap_err().is_cancelled());
     while controller.state().phase != Phase::Idle {
         tokio::task::yield_now().await;
     }
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.done();
+    next(&mut started).await.done();
 }
 
 #[tokio::test(start_paused = true)]
@@ -247,13 +247,13 @@ async fn p10_a_full_queue_loses_nothing() {
         .settings(Settings { workers: 1, sync_time: Duration::MAX, ..settings() })
         .build()
         .unwrap();
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let mut seen = std::collections::BTreeSet::new();
     while seen.len() < 50 {
-        let asked = next(&mut asked).await;
-        seen.insert(asked.subject.key.clone());
-        asked.done();
+        let started = next(&mut started).await;
+        seen.insert(started.subject.key.clone());
+        started.done();
     }
     assert!(controller.state().counts.queue_full_waits > 0);
 }

@@ -17,24 +17,24 @@ fn of_run(run: &Run) -> Traceparent {
 async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
     noting();
     let (stage, plane, ids) = (Fixture::new(), plane(), SpanIds::seeded(1));
-    let (parts, (reconcile, mut asked)) = (stage.informer(&plane), controlled());
+    let (parts, (reconcile, mut started)) = (stage.informer(&plane), controlled());
     let controller = of(&parts).owning("parts of wholes", &parts, &crate::fixture::whole()).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     let [first, second, owned] = [ids.root(), ids.root(), ids.root()];
     plane.put(part("n/a").in_trace(first));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     let own = of_run(&run.run);
     assert_eq!(own.trace(), first.trace());
     assert_ne!(own.span(), first.span());
     noted();
     // Both changes occur during the run.
     plane.put(part("n/b").of("a").in_trace(owned));
-    next(&mut asked).await.done(); // of b
+    next(&mut started).await.done(); // of b
     plane.put(part("n/a").says("more").in_trace(second));
     yield_now().await;
     noted();
     run.done();
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(of_run(&run.run).trace(), second.trace());
     run.done();
     yield_now().await;
@@ -47,21 +47,21 @@ async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
 async fn p28_each_retry_is_a_child_of_the_first_cause() {
     noting();
     let (stage, plane, ids) = (Fixture::new(), plane(), SpanIds::seeded(1));
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let controller = of(&stage.informer(&plane)).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     let cause = ids.root();
     plane.put(part("n/a").in_trace(cause));
     let mut spans = Vec::new();
     for answer in [Err("no".into()), Err("no".into()), Ok(Next::After(Duration::from_secs(60)))] {
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         assert_eq!(of_run(&run.run).trace(), cause.trace());
         spans.push(of_run(&run.run).span());
         run.answers(answer);
     }
     spans.dedup();
     assert_eq!(spans.len(), 3);
-    let by_itself = next(&mut asked).await;
+    let by_itself = next(&mut started).await;
     assert_ne!(of_run(&by_itself.run).trace(), cause.trace());
     by_itself.done();
 }
@@ -73,20 +73,20 @@ async fn p28_an_outdated_traceparent_causes_nothing() {
     untold.tells_traces = false;
     for (plane, is_last) in [(plane(), true), (plane_that(untold), false)] {
         let (stage, cause) = (Fixture::new(), SpanIds::seeded(1).root());
-        let (reconcile, mut asked) = controlled();
+        let (reconcile, mut started) = controlled();
         let controller = of(&stage.informer(&plane)).build().unwrap();
         stage.run(&controller, reconcile, &stage.stopping);
         plane.put(part("n/a").in_trace(cause));
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         assert_eq!(of_run(&run.run).trace(), cause.trace());
         run.done();
         // A foreign writer kept the old annotation.
         plane.put(part("n/a").says("more").in_trace(cause));
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         assert_eq!(of_run(&run.run).trace() == cause.trace(), is_last);
         run.done();
         plane.put(part("n/a").says("no trace"));
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         assert_ne!(of_run(&run.run).trace(), cause.trace());
         run.done();
     }
@@ -96,15 +96,15 @@ async fn p28_an_outdated_traceparent_causes_nothing() {
 async fn p28_without_a_subscriber_the_parent_trace_is_passed_on() {
     let _nobody = set_default(NoSubscriber::default());
     let (stage, plane, cause) = (Fixture::new(), plane(), SpanIds::seeded(1).root());
-    let (reconcile, mut asked) = controlled();
+    let (reconcile, mut started) = controlled();
     let controller = of(&stage.informer(&plane)).build().unwrap();
     stage.run(&controller, reconcile, &stage.stopping);
     plane.put(part("n/a").in_trace(cause));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(run.run.traceparent(), Some(cause));
     run.done();
     plane.put(part("n/b"));
-    let run = next(&mut asked).await;
+    let run = next(&mut started).await;
     assert_eq!(run.run.traceparent(), None);
     run.done();
 }
@@ -140,13 +140,13 @@ async fn p28_span_ids_derive_from_seed_and_controller_name() {
     let mut seen = Vec::new();
     for name in ["one", "one", "other"] {
         let (stage, plane) = (Fixture::new(), plane());
-        let (reconcile, mut asked) = controlled();
+        let (reconcile, mut started) = controlled();
         let seeded = || Config { seed: Some(7), ..Config::default() };
         let parts = stage.informer(&plane);
         let controller = machinery_controllers::Controller::of(name, &parts).queue(seeded).build().unwrap();
         stage.run(&controller, reconcile, &stage.stopping);
         plane.put(part("n/a"));
-        let run = next(&mut asked).await;
+        let run = next(&mut started).await;
         seen.push(of_run(&run.run));
         run.done();
     }

@@ -126,17 +126,17 @@ async fn p28_converged_controllers_stop_writing() {
         let rig = TraceFixture::on(road).await;
         let mut all = Vec::new();
         for name in ["one", "other"] {
-            let (reconcile, asked) = controlled::<Arc<ConfigMap>>();
+            let (reconcile, started) = controlled::<Arc<ConfigMap>>();
             let controller = Controller::of(name, &rig.maps).build().unwrap();
             rig.stage.run(&controller, reconcile, &rig.stage.stopping);
-            all.push((controller, asked));
+            all.push((controller, started));
         }
         rig.post("a", SpanIds::seeded(1).root()).await;
         let mut settled = None;
         for round in 0..5 {
-            for (controller, asked) in &mut all {
+            for (controller, started) in &mut all {
                 // Each controller always writes its desired state, each time in another trace.
-                let run = next(asked).await;
+                let run = next(started).await;
                 let wanted = ConfigMap { data: Some([("x".into(), "1".into())].into()), ..map("a") };
                 let only_if = Preconditions::default();
                 let wrote = traced(run.run.traceparent(), rig.writer.update(&wanted, &only_if));

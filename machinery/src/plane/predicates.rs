@@ -81,13 +81,13 @@ mod tests {
     #[test]
     fn deletions_and_finalizer_changes_pass_every_predicate() {
         let never = deliver_finalizer_events(|_: &Event<Arc<ConfigMap>>| false);
-        let going = json!({ "deletionTimestamp": "2026-11-21T09:30:38Z" });
+        let deleting = json!({ "deletionTimestamp": "2026-11-21T09:30:38Z" });
         let predicate = |old: Value, new: Value| never(&Event::Updated { old: map(old), object: map(new) });
         assert!(!never(&Event::Added { object: map(json!({})), initial: true }));
         assert!(!predicate(json!({ "labels": { "a": "b" } }), json!({})));
-        assert!(!predicate(going.clone(), going.clone()));
-        assert!(never(&Event::Added { object: map(going.clone()), initial: true }));
-        assert!(predicate(json!({}), going));
+        assert!(!predicate(deleting.clone(), deleting.clone()));
+        assert!(never(&Event::Added { object: map(deleting.clone()), initial: true }));
+        assert!(predicate(json!({}), deleting));
         assert!(predicate(json!({ "finalizers": ["x/y"] }), json!({})));
         assert!(predicate(json!({ "uid": "1" }), json!({ "uid": "2" })));
         assert!(never(&Event::Deleted { last: map(json!({})), final_state_known: true }));
@@ -101,12 +101,12 @@ mod tests {
             let owner = json!({ "apiVersion": "v1", "kind": "Secret", "name": name, "uid": name, "controller": true });
             map(json!({ "namespace": "n", "ownerReferences": [owner] }))
         };
-        let told = |old: &str, new: &str| {
+        let mapped = |old: &str, new: &str| {
             let keys = map_keys(&Event::Updated { old: of(old), object: of(new) });
             keys.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(told("one", "two"), ["n/one", "n/two"]);
-        assert!(told("one", "one").is_empty());
+        assert_eq!(mapped("one", "two"), ["n/one", "n/two"]);
+        assert!(mapped("one", "one").is_empty());
         let panics = owners(owner.clone(), |_: &Event<Arc<ConfigMap>>| panic!("on purpose"));
         assert_eq!(panics(&Event::Added { object: of("one"), initial: true }), ["n/one".parse().unwrap()]);
         let gone = map_keys(&Event::Deleted { last: of("one"), final_state_known: true });

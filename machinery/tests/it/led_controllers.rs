@@ -65,19 +65,19 @@ async fn p06_two_planes_hand_over_all_controllers_of_a_lease() {
         let other = plane(&client).await; // a candidate beside the leader
         let plane = plane(&client).await;
         let here = plane.objects::<Host>().unwrap();
-        let (tells, mut counted) = unbounded_channel();
+        let (sender, mut counted) = unbounded_channel();
         let lead = |plane: &Plane, identity: &str| {
             let locks = plane.name_locks::<Host, _, _>(|_: &u32| Rack::new("", RackSpec {})).unwrap();
-            let (hosts, tells) = (plane.objects::<Host>().unwrap(), tells.clone());
+            let (hosts, sender) = (plane.objects::<Host>().unwrap(), sender.clone());
             let names = locks.clone();
             let claims = move |term: &Term| {
                 let (hosts, locks, term) = (hosts.clone(), names.clone(), term.clone());
                 with(RackContext { hosts, locks, term }, claim)
             };
             let counts = move |term: &Term| {
-                let (tells, epoch) = (tells.clone(), term.epoch());
+                let (sender, epoch) = (sender.clone(), term.epoch());
                 move |_: Arc<Rack>, _: Run| {
-                    let _ = tells.send(epoch);
+                    let _ = sender.send(epoch);
                     async { Ok::<_, machinery::Error>(Next::Done) }
                 }
             };
@@ -144,22 +144,22 @@ async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_wi
     let (hosts, racks) = (plane.objects::<Host>().unwrap(), plane.objects::<Rack>().unwrap());
     hosts.create(&host("a", 1)).await.unwrap();
     let (begins, mut begun) = unbounded_channel();
-    let (tells, mut told) = unbounded_channel();
+    let (sender, mut received) = unbounded_channel();
     let goes = Arc::new(Notify::new());
     let (writes, waits) = (hosts.clone(), goes.clone());
     let slow = move |term: &Term| {
         let (term, hosts, begins) = (term.clone(), writes.clone(), begins.clone());
-        let (tells, goes) = (tells.clone(), waits.clone());
+        let (sender, goes) = (sender.clone(), waits.clone());
         move |host: Arc<Host>, _: Run| {
             let (term, hosts, begins) = (term.clone(), hosts.clone(), begins.clone());
-            let (tells, goes) = (tells.clone(), goes.clone());
+            let (sender, goes) = (sender.clone(), goes.clone());
             async move {
                 begins.send(term.epoch())?;
                 goes.notified().await;
                 let status = Some(HostStatus { address: term.epoch().to_string() });
                 let hosts = hosts.fenced(term.fence());
                 let wrote = hosts.update_status(&Host { status, ..(*host).clone() }).await;
-                tells.send(wrote.map(drop))?;
+                sender.send(wrote.map(drop))?;
                 Ok::<_, machinery::Error>(Next::After(Duration::from_secs(3600)))
             }
         }
@@ -192,7 +192,7 @@ async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_wi
     steal(&server).await;
     until(|| elector.state().counts.lost == 1).await;
     goes.notify_one();
-    let refused = told.recv().await.unwrap();
+    let refused = received.recv().await.unwrap();
     assert!(matches!(refused, Err(WriteError::Conflict(Conflict::Fence(_)))), "{refused:?}");
     assert_eq!(status(&hosts, "a"), None);
 
@@ -200,7 +200,7 @@ async fn p06_a_run_that_lost_the_lease_writes_nothing_and_controllers_restart_wi
     // run.
     assert_eq!((begun.recv().await, counted.recv().await), (Some(2), Some(2)));
     goes.notify_one();
-    told.recv().await.unwrap().unwrap();
+    received.recv().await.unwrap().unwrap();
     until(|| status(&hosts, "a").as_deref() == Some("2")).await;
     assert_eq!(asked(&hosts), before, "caches stay warm");
     plane.stop().await;

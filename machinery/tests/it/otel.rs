@@ -37,17 +37,17 @@ struct ReceivedSpan {
 async fn collector(tasks: &TaskTracker) -> (String, UnboundedReceiver<ReceivedSpan>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (tells, told) = unbounded_channel();
+    let (sender, received) = unbounded_channel();
     let connections = tasks.clone();
     tasks.spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
-            connections.spawn(take(stream, tells.clone()));
+            connections.spawn(take(stream, sender.clone()));
         }
     });
-    (url, told)
+    (url, received)
 }
 
-async fn take(stream: TcpStream, tells: UnboundedSender<ReceivedSpan>) {
+async fn take(stream: TcpStream, sender: UnboundedSender<ReceivedSpan>) {
     let mut stream = BufReader::new(stream);
     loop {
         let (mut line, mut length, mut first) = (String::new(), 0, None);
@@ -75,7 +75,7 @@ async fn take(stream: TcpStream, tells: UnboundedSender<ReceivedSpan>) {
                         .collect()
                 });
                 let name = String::from_utf8(parts(span, 5).next().unwrap().to_vec()).unwrap();
-                let _ = tells.send(ReceivedSpan { name, trace, span: id, parent });
+                let _ = sender.send(ReceivedSpan { name, trace, span: id, parent });
             }
         }
         stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").await.unwrap();
@@ -139,7 +139,7 @@ async fn make_page(maps: Objects<ConfigMap>, site: Arc<ConfigMap>, _: Run) -> ma
 #[tokio::test]
 async fn p09_exported_spans_form_the_tree_of_the_annotations() {
     let tasks = TaskTracker::new();
-    let (url, mut told) = collector(&tasks).await;
+    let (url, mut received) = collector(&tasks).await;
     let otlp = Otlp::to(url).service("sites").seed(7).start().unwrap();
     MINE.set(true);
     registry().with(otlp.layer().with_filter(dynamic_filter_fn(|_, _| MINE.get()))).init();
@@ -174,7 +174,7 @@ async fn p09_exported_spans_form_the_tree_of_the_annotations() {
     otlp.finish().await.unwrap();
 
     let mut spans = BTreeMap::new();
-    while let Ok(came) = told.try_recv() {
+    while let Ok(came) = received.try_recv() {
         assert_ne!(came.trace, unsampled.trace().to_string());
         if came.trace == deploy.trace().to_string() {
             assert_eq!(spans.insert(came.span.clone(), came), None, "an id is one span's");

@@ -268,10 +268,10 @@ async fn p06_a_led_controller_writes_under_the_fence_of_its_term() {
         let hosts = plane.objects::<Host>().unwrap();
         let config = ElectionConfig::new("default/hosts".parse().unwrap(), name, 7);
         let elector = plane.elector(config).unwrap();
-        let (told, mut terms) = tokio::sync::mpsc::unbounded_channel();
+        let (received, mut terms) = tokio::sync::mpsc::unbounded_channel();
         let writes = hosts.clone();
         let reconcile = move |term: &Term| {
-            let _ = told.send(term.fence().clone());
+            let _ = received.send(term.fence().clone());
             with((writes.clone(), term.clone()), set_epoch)
         };
         let controller = plane.controller::<Host>("hosts").unwrap();
