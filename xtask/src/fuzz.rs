@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 pub(crate) struct FuzzArgs {
     /// The target; without it, each in turn
     pub(crate) target: Option<String>,
-    /// How long to run each target
+    /// Seconds to run each target
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) seconds: u64,
     /// Seed of an earlier run on the same corpus, to repeat its inputs; by default a new one is
@@ -43,7 +43,7 @@ pub(crate) struct FuzzArgs {
 #[cfg(feature = "fuzz")]
 struct Target {
     name: &'static str,
-    /// From the root of the workspace.
+    /// The directory of the committed inputs, relative to the root of the workspace.
     corpus: &'static str,
     run: fn(&[u8]),
 }
@@ -128,7 +128,7 @@ pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool
     Ok(command.status().context("cannot start cargo")?.success())
 }
 
-/// Runs the chosen target, or each in turn. True: nothing was found.
+/// Runs the chosen target, or each in turn. Returns whether all inputs passed.
 #[cfg(feature = "fuzz")]
 pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool> {
     use anyhow::{Context, bail};

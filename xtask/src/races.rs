@@ -12,7 +12,8 @@ use crate::workspace::Workspace;
 const RACES: [(&str, &str); 2] =
     [("machinery-apiserver", "guards::races"), ("machinery-controllers", "locks_race")];
 
-/// Runs the races and shows their output. True: at least one of each ran, and all passed.
+/// Runs the races and shows their output. Returns whether at least one of each
+/// ran and all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut held = true;
     for (package, tests) in RACES {
