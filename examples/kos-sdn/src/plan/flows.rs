@@ -51,7 +51,7 @@ const CLASSIFY: u8 = 0;
 const FORWARD: u8 = 1;
 const PRIORITY_DROP: u16 = 0;
 const PRIORITY_FRAMES: u16 = 100;
-/// Above the priority of frames: an ARP request has no unicast destination to match.
+/// Above [`PRIORITY_FRAMES`]: a unicast ARP request can match a flow of each kind.
 const PRIORITY_REQUESTS: u16 = 200;
 
 impl LocalInterface {
