@@ -43,7 +43,7 @@ impl<T> BatchQueue<T> {
         Self { requests, first, taken: 0, begun, expected: 0, sync }
     }
 
-    /// Waits for the first request of a batch. False: all senders are gone.
+    /// Waits for the first request of a batch. Returns false if all senders are gone.
     pub(crate) fn begin(&mut self) -> bool {
         self.first = self.requests.blocking_recv();
         self.taken = 0;
