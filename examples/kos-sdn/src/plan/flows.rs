@@ -17,24 +17,24 @@ use crate::model::Vni;
 pub struct LocalInterface {
     /// Name of the interface.
     pub name: String,
-    /// Its network.
+    /// VNI of the network.
     pub vni: Vni,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: Mac,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
 }
 
 /// An interface on another node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteInterface {
-    /// Its network.
+    /// VNI of the network.
     pub vni: Vni,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: Mac,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Underlay address of its node.
+    /// Underlay address of the interface's node: the tunnel destination.
     pub host: Ipv4Addr,
 }
 
