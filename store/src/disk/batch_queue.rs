@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 1024;
-/// The wait is at most the duration of a sync divided by this.
+/// Divisor of the last sync's duration, for the maximum wait.
 const WAIT_FRACTION: u32 = 4;
 /// Maximum wait: the last sync may have been unusually long.
 const MAX_WAIT: Duration = Duration::from_millis(5);
