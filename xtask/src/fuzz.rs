@@ -1,11 +1,11 @@
 //! `cargo xtask fuzz`: mutated bytes for functions that must accept any bytes.
 //!
-//! It runs on a stable toolchain and has no coverage feedback: unlike libFuzzer, it does not learn
-//! which inputs reach new code. It replays the committed corpus, then mutates and splices it with a
-//! small seeded generator as often as the target allows. That finds shallow bugs soon and deep ones
-//! late, so the corpus should hold an input for every path worth reaching. A failing input is
-//! shortened and written into the corpus: once committed, it is a regression test, because `cargo
-//! xtask test` replays every corpus.
+//! The fuzzer runs on a stable toolchain and has no coverage feedback: unlike libFuzzer, it does
+//! not learn which inputs reach new code. It replays the committed corpus, then mutates and splices
+//! it with a small seeded generator as often as the target allows. That finds shallow bugs soon and
+//! deep ones late, so the corpus should hold an input for every path worth reaching. A failing
+//! input is shortened and written into the corpus: once committed, it is a regression test, because
+//! `cargo xtask test` replays every corpus.
 
 #[cfg(feature = "fuzz")]
 mod attempt;

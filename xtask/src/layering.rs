@@ -45,9 +45,9 @@ pub(crate) struct Graph {
 /// One crate, as its manifest and the resolver see it.
 #[derive(Debug, Default)]
 struct Crate {
-    /// Its package name.
+    /// Name of the package.
     package: String,
-    /// Dependencies in its manifest, optional ones and those of any platform included.
+    /// Dependencies in the manifest, optional ones and those of any platform included.
     edges: Vec<Edge>,
     /// Linked crates at any depth: edges from each crate to its dependencies. Empty where no
     /// exclusion is checked.

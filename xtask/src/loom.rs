@@ -1,9 +1,9 @@
 //! `cargo xtask loom`: the models in every crate's `tests/loom.rs`, under the private `--cfg
 //! machinery_loom`.
 //!
-//! They have a target directory of their own: with other flags in the same one, cargo would rebuild
-//! everything, back and forth. Each model sets its own bound, so a bound in the environment is
-//! removed.
+//! The models have a target directory of their own: with other flags in the same one, cargo would
+//! rebuild everything, back and forth. Each model sets its own bound, so a bound in the environment
+//! is removed.
 
 use std::process::Command;
 

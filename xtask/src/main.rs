@@ -1,7 +1,7 @@
 //! The developer's commands, as `cargo xtask COMMAND`.
 //!
-//! They call plain cargo, so that a fresh clone needs no other tool, and so that CI and a developer
-//! run the same thing.
+//! The commands call plain cargo, so that a fresh clone needs no other tool, and so that CI and a
+//! developer run the same thing.
 
 mod counts;
 mod fuzz;

@@ -1,6 +1,6 @@
 //! `cargo xtask operators`: the examples of kube-rs, unmodified, on `machinery serve`.
 //!
-//! They are cloned from its repository at one commit, with the versions of
+//! The examples are cloned from the repository of kube-rs at one commit, with the versions of
 //! `xtask/operators/Cargo.lock`. Only this command needs git, kubectl and openssl. The exit status
 //! of each example and the objects on the server afterwards decide.
 

@@ -1,8 +1,8 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
 //! shape; eight claimants of a thousand names that crash and resume late.
 //!
-//! They are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds, not
-//! optimized.
+//! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
+//! not optimized.
 
 use crate::counts::Counts;
 use crate::shell::{self, Show};

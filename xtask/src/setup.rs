@@ -92,7 +92,7 @@ pub(crate) struct Setup {
 /// A missing tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// Its name in the table.
+    /// Name of the tool in the table.
     pub(crate) tool: &'static str,
     /// The reason and the remedy.
     pub(crate) why: String,

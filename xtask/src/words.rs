@@ -22,13 +22,13 @@ use figures::{Figures, Rule};
 use crate::workspace::Workspace;
 
 const GLOSSARY: &str = "docs/glossary.md";
-/// The documentation outside of crates: `docs/` and the Markdown files of the root.
+/// The name of documentation outside of crates: of `docs/` and the Markdown files of the root.
 const DOCUMENTATION: &str = "docs";
 /// Maximum number of lines that the stage prints for each crate over a ceiling.
 const SHOWN_FOR_A_STAGE: usize = 20;
 
 /// Prints the figures, and the lines below `only` or, without it, those of crates over a ceiling.
-/// True: nothing is over.
+/// Returns whether there are no [`findings`].
 pub(crate) fn run(workspace: &Workspace, only: &[PathBuf]) -> anyhow::Result<bool> {
     let survey = Survey::read(workspace)?;
     survey.print_table();
