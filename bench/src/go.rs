@@ -5,7 +5,7 @@ use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// As many as our runtime has worker threads.
+/// `GOMAXPROCS` of the peers, equal to the worker threads of our runtime.
 const PROCESSORS: &str = "2";
 
 /// Returns whether there is a Go toolchain.

@@ -53,9 +53,9 @@ pub struct ResourceAttributes {
     pub namespace: String,
     /// The object's name.
     pub name: String,
-    /// The unparsed field selector. An invalid one is to be ignored.
+    /// The unparsed field selector. The authorizer must ignore an invalid one.
     pub field_selector: String,
-    /// The unparsed label selector. An invalid one is to be ignored.
+    /// The unparsed label selector. The authorizer must ignore an invalid one.
     pub label_selector: String,
 }
 

@@ -27,7 +27,7 @@ pub struct Env {
 pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) declared: Arc<DeclaredType>,
-    /// Bound as an optional: `oldSelf` with `optionalOldSelf`.
+    /// Whether expressions see an optional, as `oldSelf` with `optionalOldSelf`.
     pub(crate) optional: bool,
 }
 

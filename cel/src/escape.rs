@@ -28,8 +28,8 @@ pub(crate) fn is_reserved(word: &str) -> bool {
     matches!(word, "true" | "false" | "null" | "in") || RESERVED.contains(&word)
 }
 
-/// Returns the property's name in expressions, or `None` if it has none. `a-b` is `a__dash__b`, and
-/// `namespace` is `__namespace__`.
+/// Returns the name of a property in expressions; `None` if it cannot be escaped. `a-b` is
+/// `a__dash__b`, and `namespace` is `__namespace__`.
 pub fn escape(property: &str) -> Option<Cow<'_, str>> {
     let first = *property.as_bytes().first()?;
     if first.is_ascii_digit() {
@@ -48,7 +48,8 @@ pub fn escape(property: &str) -> Option<Cow<'_, str>> {
     Some(escaped.replace('/', "__slash__").replace('\0', "__underscores__").into())
 }
 
-/// Returns the property of a name in expressions, or `None` if no property has that name.
+/// Reverses [`escape`]: returns the property with this name in expressions; `None` if there is
+/// none.
 pub fn unescape(name: &str) -> Option<String> {
     if let Some(word) = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"))
         && is_reserved(word)

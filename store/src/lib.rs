@@ -2,8 +2,9 @@
 //!
 //! Keys are text; values are bytes that the store does not interpret. A [`Transaction`] changes
 //! several keys at one revision, if all its conditions hold; a [`Range`] reads at one revision; a
-//! [`Watch`] yields every change after one. [`Memory`] and [`Disk`] are two [`Backend`]s over one
-//! core. The disk backend writes a log and shares one sync among all waiting transactions.
+//! [`Watch`] yields every change after a given revision. [`Memory`] and [`Disk`] are two
+//! [`Backend`]s over one core. The disk backend writes a log, and shares one sync among all waiting
+//! transactions (group commit).
 //!
 //! # Promises
 //!

@@ -2,7 +2,7 @@
 
 use crate::shell::plain;
 
-/// How many tests passed, failed and were skipped.
+/// Numbers of tests that passed, failed and were skipped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
     /// Ran and passed.
@@ -36,7 +36,7 @@ impl Counts {
         sum
     }
 
-    /// How many tests were really run.
+    /// Returns the number of tests that ran.
     pub(crate) fn ran(&self) -> usize {
         self.passed + self.failed
     }
@@ -56,7 +56,7 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// Ignored tests, each with the reason in its `#[ignore = "…"]`.
+/// Returns the ignored tests, each with the reason in its `#[ignore = "…"]`.
 pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
     output
         .lines()

@@ -1,11 +1,11 @@
 //! `cargo xtask fuzz`: mutated bytes for functions that must accept any bytes.
 //!
-//! It runs on a stable toolchain and has no coverage feedback: unlike libFuzzer, it does not learn
-//! which inputs reach new code. It replays the committed corpus, then mutates and splices it with a
-//! small seeded generator as often as the target allows. That finds shallow bugs soon and deep ones
-//! late, so the corpus should hold an input for every path worth reaching. A failing input is
-//! shortened and written into the corpus: once committed, it is a regression test, because `cargo
-//! xtask test` replays every corpus.
+//! The fuzzer runs on a stable toolchain and has no coverage feedback: unlike libFuzzer, it does
+//! not learn which inputs reach new code. It replays the committed corpus, then mutates and splices
+//! it with a small seeded generator as often as the target allows. That finds shallow bugs soon and
+//! deep ones late, so the corpus should hold an input for every path worth reaching. A failing
+//! input is shortened and written into the corpus: once committed, it is a regression test, because
+//! `cargo xtask test` replays every corpus.
 
 #[cfg(feature = "fuzz")]
 mod attempt;
@@ -27,7 +27,7 @@ use crate::workspace::Workspace;
 pub(crate) struct FuzzArgs {
     /// The target; without it, each in turn
     pub(crate) target: Option<String>,
-    /// How long to run each target
+    /// Seconds to run each target
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) seconds: u64,
     /// Seed of an earlier run on the same corpus, to repeat its inputs; by default a new one is
@@ -43,7 +43,7 @@ pub(crate) struct FuzzArgs {
 #[cfg(feature = "fuzz")]
 struct Target {
     name: &'static str,
-    /// From the root of the workspace.
+    /// The directory of the committed inputs, relative to the root of the workspace.
     corpus: &'static str,
     run: fn(&[u8]),
 }
@@ -128,7 +128,7 @@ pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool
     Ok(command.status().context("cannot start cargo")?.success())
 }
 
-/// Runs the chosen target, or each in turn. True: nothing was found.
+/// Runs the chosen target, or each in turn. Returns whether all inputs passed.
 #[cfg(feature = "fuzz")]
 pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool> {
     use anyhow::{Context, bail};

@@ -17,10 +17,10 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 use cluster::Cluster;
 
-/// The variable with the path of the kubeconfig.
+/// The environment variable by which the tests find the kubeconfig of the cluster.
 const VARIABLE: &str = "KUBERNETES_UNDER_TEST";
 
-/// Runs all tests on Kubernetes. True: all passed.
+/// Runs all tests on Kubernetes. Returns whether all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let begun = shell::now();
     let version = cluster::version(workspace)?;
@@ -59,7 +59,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
 
 /// Test suites, with their arguments of `cargo test`.
 const TESTS: [(&str, &[&str]); 3] = [
-    // One after the other: each begins with nothing.
+    // One after the other: each test expects an empty cluster.
     (
         "the ports",
         &[

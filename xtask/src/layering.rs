@@ -17,7 +17,7 @@ use workspace_table::{May, Row, SINGLE_USER};
 use crate::sources;
 use crate::workspace::Workspace;
 
-/// Prints violations. True: there are none.
+/// Prints the violations. Returns whether there are none.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let findings = findings(workspace)?;
     match findings.as_slice() {
@@ -27,7 +27,8 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(findings.is_empty())
 }
 
-/// Violations of the rules of this module and of [`sources`], each as a paragraph with its remedy.
+/// Returns the violations of the rules of this module and of [`sources`], each as a paragraph with
+/// its remedy.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let graph = read::graph(workspace)?;
     let mut findings: Vec<_> = violations(&graph).iter().map(Violation::to_string).collect();
@@ -44,9 +45,9 @@ pub(crate) struct Graph {
 /// One crate, as its manifest and the resolver see it.
 #[derive(Debug, Default)]
 struct Crate {
-    /// Its package name.
+    /// Name of the package.
     package: String,
-    /// Dependencies in its manifest, optional ones and those of any platform included.
+    /// Dependencies in the manifest, optional ones and those of any platform included.
     edges: Vec<Edge>,
     /// Linked crates at any depth: edges from each crate to its dependencies. Empty where no
     /// exclusion is checked.
@@ -55,7 +56,7 @@ struct Crate {
 
 #[derive(Debug)]
 struct Edge {
-    /// The package at the other end, whatever it is renamed to.
+    /// The package at the other end, by its own name, also if the manifest renames it.
     to: String,
     /// For tests, examples and benches only.
     dev: bool,
@@ -75,7 +76,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All violations, in the order of the workspace.
+/// Returns all violations, in the order of the workspace.
 pub(crate) fn violations(graph: &Graph) -> Vec<Violation> {
     graph.crates.iter().flat_map(|it| violations_of(it, graph)).collect()
 }
@@ -99,7 +100,7 @@ fn violations_of(it: &Crate, graph: &Graph) -> Vec<Violation> {
     inside.chain(outside).chain(linked).collect()
 }
 
-/// Judges an edge between two crates of the workspace.
+/// Checks an edge between two crates of the workspace.
 fn judge_inside(row: &Row, edge: &Edge) -> Option<Violation> {
     let to = workspace_table::row_of(&edge.to)?;
     let mut allowed = workspace_table::allowed(row);
@@ -127,7 +128,7 @@ fn judge_inside(row: &Row, edge: &Edge) -> Option<Violation> {
     })
 }
 
-/// Judges an edge to an external crate that only one crate may use.
+/// Checks an edge to an external crate that only one crate may use.
 fn judge_outside(row: &Row, edge: &Edge) -> Option<Violation> {
     let external = SINGLE_USER.iter().find(|external| external.package == edge.to)?;
     if row.name == external.inside || (edge.dev && external.dev.contains(&row.name)) {
@@ -159,12 +160,13 @@ fn judge_links(row: &Row, links: &BTreeMap<String, BTreeSet<String>>, pattern: &
     everywhere.into_iter().map(violation).collect()
 }
 
-/// `hyper-*` matches `hyper-util`; a pattern without a star matches itself.
+/// Returns whether a pattern matches: `hyper-*` matches `hyper-util`; a pattern without a star
+/// matches itself.
 fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
 }
 
-/// The shortest dependency path from one crate to another.
+/// Returns the shortest dependency path from one crate to another.
 fn path<'a>(from: &'a str, to: &'a str, links: &'a BTreeMap<String, BTreeSet<String>>) -> Vec<&'a str> {
     let mut came_from = BTreeMap::from([(from, from)]);
     let mut queue = VecDeque::from([from]);

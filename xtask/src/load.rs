@@ -10,7 +10,7 @@ use crate::workspace::Workspace;
 /// The suite and its rows.
 const LOADS: [(&str, &str); 2] = [("apiserver", "list-100k-20-peak"), ("fanout", "stalled")];
 
-/// Runs the rows and shows their output. True: all goals were met.
+/// Runs the rows and shows their output. Returns whether all goals were met.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut kept = true;
     for (suite, rows) in LOADS {

@@ -1,9 +1,9 @@
 //! `cargo xtask loom`: the models in every crate's `tests/loom.rs`, under the private `--cfg
 //! machinery_loom`.
 //!
-//! They have a target directory of their own: with other flags in the same one, cargo would rebuild
-//! everything, back and forth. Each model sets its own bound, so a bound in the environment is
-//! removed.
+//! The models have a target directory of their own: with other flags in the same one, cargo would
+//! rebuild everything, back and forth. Each model sets its own bound, so a bound in the environment
+//! is removed.
 
 use std::process::Command;
 
@@ -11,7 +11,7 @@ use crate::counts::Counts;
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
-/// Runs the models and shows their output. True: at least one ran, and all passed.
+/// Runs the models and shows their output. Returns whether at least one ran and all passed.
 pub(crate) fn run(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result<bool> {
     let mut counts = Counts::default();
     let mut ok = true;
@@ -30,7 +30,7 @@ pub(crate) fn run(workspace: &Workspace, filter: Option<&str>) -> anyhow::Result
     Ok(ok && counts.ran() > 0)
 }
 
-/// One command for each crate, so that a failure names its crate and each must run a model.
+/// Returns one command for each crate, so that a failure names its crate and each must run a model.
 pub(crate) fn commands(workspace: &Workspace, filter: Option<&str>) -> Vec<Command> {
     let target = workspace.target.join("loom");
     let command = |package: &cargo_metadata::Package| {

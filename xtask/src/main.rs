@@ -1,7 +1,7 @@
 //! The developer's commands, as `cargo xtask COMMAND`.
 //!
-//! They call plain cargo, so that a fresh clone needs no other tool, and so that CI and a developer
-//! run the same thing.
+//! The commands call plain cargo, so that a fresh clone needs no other tool, and so that CI and a
+//! developer run the same thing.
 
 mod counts;
 mod fuzz;
@@ -40,7 +40,7 @@ struct Args {
 enum Command {
     /// Installs the tools that the tests need, where permitted; names those that are missing
     Setup,
-    /// Runs everything; the last line is `N passed, N failed, N skipped`
+    /// Runs all tests and checks; the last line is `N passed, N failed, N skipped`
     Test {
         /// Only these stages, by name, as in `cargo xtask test lints docs`
         stages: Vec<String>,
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs a command. True: it succeeded. Failures have been printed.
+/// Runs a command. Returns whether it succeeded; failures have been printed.
 fn run(command: Command) -> anyhow::Result<bool> {
     let workspace = Workspace::read()?;
     match command {

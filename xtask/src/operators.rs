@@ -1,6 +1,6 @@
 //! `cargo xtask operators`: the examples of kube-rs, unmodified, on `machinery serve`.
 //!
-//! They are cloned from its repository at one commit, with the versions of
+//! The examples are cloned from the repository of kube-rs at one commit, with the versions of
 //! `xtask/operators/Cargo.lock`. Only this command needs git, kubectl and openssl. The exit status
 //! of each example and the objects on the server afterwards decide.
 
@@ -23,12 +23,12 @@ use kubectl::Kubectl;
 
 #[derive(clap::Args)]
 pub(crate) struct OperatorArgs {
-    /// Where the repository of kube-rs is cloned from
+    /// The repository of kube-rs to clone
     #[arg(long, default_value = source::REPOSITORY)]
     repository: String,
 }
 
-/// An example, and the function that judges it.
+/// An example, and the function that runs and checks it.
 type Run = (&'static str, fn(&Site) -> anyhow::Result<()>);
 
 const RUNS: [Run; 7] = [
@@ -41,7 +41,7 @@ const RUNS: [Run; 7] = [
     ("secret_syncer", runs::secret_syncer),
 ];
 
-/// Runs all examples. True: all passed.
+/// Runs all examples. Returns whether all passed.
 pub(crate) fn run(workspace: &Workspace, args: &OperatorArgs) -> anyhow::Result<bool> {
     for (tool, proof) in [("git", "--version"), ("openssl", "version"), ("kubectl", "help")] {
         ensure!(shell::succeeds(tool, &[proof]), "{tool} is needed for this: install it");
@@ -113,7 +113,7 @@ impl Site {
         )
     }
 
-    /// The path of a file of the examples.
+    /// Returns the path of a file of the examples.
     fn file(&self, name: &str) -> String {
         self.files.join(name).display().to_string()
     }

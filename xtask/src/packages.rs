@@ -10,13 +10,14 @@ use crate::shell::{self, Show};
 use crate::stages;
 use crate::workspace::Workspace;
 
-/// Makes and compiles all packages, and shows the output. True: all compile.
+/// Makes and compiles all packages, and shows the output. Returns whether all compile.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     forget_packages(workspace);
     Ok(shell::run(command(workspace), Show::Lines)?.ok)
 }
 
-/// One command for all packages: cargo verifies crates against each other before any is published.
+/// Returns one command for all packages: cargo verifies crates against each other before any is
+/// published.
 pub(crate) fn command(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(["package", "--allow-dirty"]);
     command.args(stages::named(workspace.published())).arg("--target-dir").arg(target(workspace));

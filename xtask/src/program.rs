@@ -56,12 +56,12 @@ impl Program {
         Ok(())
     }
 
-    /// Waits until a file is there.
+    /// Waits until a file exists.
     pub(crate) fn until_there(&mut self, path: &Path) -> anyhow::Result<()> {
         self.until(|| path.exists())
     }
 
-    /// Waits until it is so, as it begins.
+    /// Waits until a condition holds. Fails if the program exits first.
     pub(crate) fn until(&mut self, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
         let end = Instant::now() + TIMEOUT;
         while !is_so() {
@@ -71,7 +71,7 @@ impl Program {
         Ok(())
     }
 
-    /// SIGTERM, and an end without an error.
+    /// Sends SIGTERM, and waits for an exit with status 0.
     pub(crate) fn end(self) -> anyhow::Result<()> {
         let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         ensure!(
@@ -82,7 +82,7 @@ impl Program {
         self.ends()
     }
 
-    /// An end without an error, by itself.
+    /// Waits until the program exits by itself, with status 0.
     pub(crate) fn ends(mut self) -> anyhow::Result<()> {
         let end = Instant::now() + TIMEOUT;
         loop {

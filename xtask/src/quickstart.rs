@@ -10,8 +10,8 @@ use crate::workspace::Workspace;
 
 pub(crate) const MANIFEST: &str = "xtask/outside/quickstart/Cargo.toml";
 
-/// Builds it, and runs it on a server of its own and on `machinery serve`: each host gets its
-/// address, and SIGTERM stops it cleanly.
+/// Builds the quick start, and runs it with a server in its process and on `machinery serve`: each
+/// host gets its address, and SIGTERM stops it cleanly.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let quickstart = build(workspace)?;
     let server = build_server(workspace)?;
@@ -28,14 +28,14 @@ pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Builds it, and returns its path.
+/// Builds the quick start, and returns the path of the program.
 pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let target = workspace.target.join("quickstart");
     let built = workspace
         .cargo(["build", "--quiet", "--manifest-path", MANIFEST])
         .arg("--target-dir")
         .arg(&target)
-        // Nobody debugs it: with what a debugger wants it takes five gigabytes.
+        // Without debug information, which would take five gigabytes.
         .env("CARGO_PROFILE_DEV_DEBUG", "0")
         .env("CARGO_INCREMENTAL", "0")
         .status();
@@ -43,7 +43,7 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(target.join("debug/quickstart"))
 }
 
-/// Builds the command `machinery`, and returns its path.
+/// Builds the program `machinery`, and returns its path.
 pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let built = workspace
         .cargo(["build", "--quiet", "--package", "machinery-cli"])
@@ -54,7 +54,7 @@ pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(workspace.target.join("debug/machinery"))
 }
 
-/// Runs it twice: the second run finds the kind and its hosts.
+/// Runs the quick start twice: the second run finds the kind and its hosts.
 pub(crate) fn runs_on(quickstart: &Path, kubeconfig: &Path) -> anyhow::Result<()> {
     for _ in 0..2 {
         runs(Command::new(quickstart).arg("--kubeconfig").arg(kubeconfig))?;
@@ -64,7 +64,7 @@ pub(crate) fn runs_on(quickstart: &Path, kubeconfig: &Path) -> anyhow::Result<()
 
 fn runs(command: &mut Command) -> anyhow::Result<()> {
     let mut program = Program::start(command)?;
-    // Said when the status has been written.
+    // Printed once the status has been written.
     for host in [r#"Some("db-0") is at 10.0.17.1: "#, r#"Some("db-1") is at 10.0.18.1: "#] {
         program.expect_line(host)?;
     }

@@ -1,8 +1,8 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
 //! shape; eight claimants of a thousand names that crash and resume late.
 //!
-//! They are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds, not
-//! optimized.
+//! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
+//! not optimized.
 
 use crate::counts::Counts;
 use crate::shell::{self, Show};
@@ -12,7 +12,8 @@ use crate::workspace::Workspace;
 const RACES: [(&str, &str); 2] =
     [("machinery-apiserver", "guards::races"), ("machinery-controllers", "locks_race")];
 
-/// Runs the races and shows their output. True: at least one of each ran, and all passed.
+/// Runs the races and shows their output. Returns whether at least one of each
+/// ran and all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut held = true;
     for (package, tests) in RACES {

@@ -34,26 +34,26 @@ pub(crate) struct RecordArgs {
     suite: Suite,
     /// Only these themes, by the names of their files
     themes: Vec<String>,
-    /// How many random sequences; more than the tests keep are compared at once and not kept
+    /// Number of random sequences; more than the tests keep are compared at once and not kept
     #[arg(long, default_value_t = runner::applies::KEPT)]
     sequences: u64,
     /// Writes nothing; prints responses that differ from the recorded ones
     #[arg(long)]
     check: bool,
-    /// A program to ask that was built before
+    /// The program of the genuine API machinery, instead of building it
     #[arg(long)]
     peer: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Suite {
-    /// The answers that the apiserver's own are compared with
+    /// The responses that those of our API server are compared with
     Differential,
-    /// The answers to random sequences of applies, updates and patches
+    /// The responses to random sequences of applies, updates and patches
     Applies,
 }
 
-/// Records. True: every request had a response and, with `--check`, the recorded one.
+/// Records responses. Returns whether every request had one; with `--check`, the recorded one.
 pub(crate) fn run(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<bool> {
     if let Suite::Applies = args.suite {
         return applies(workspace, args);
@@ -84,7 +84,7 @@ pub(crate) fn run(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<bo
     Ok(fine)
 }
 
-/// Sends random sequences; our responses must be the same.
+/// Sends random sequences. Returns whether our responses are the same.
 fn applies(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<bool> {
     let theme = runner::applies::theme(0..args.sequences).map_err(plain)?;
     let peer = started(workspace, args)?;
@@ -143,7 +143,7 @@ fn ask(theme: &Theme, peer: &Peer) -> anyhow::Result<(Record, bool)> {
     Ok((record, answered))
 }
 
-/// True: every response is as recorded.
+/// Returns whether every response is as recorded; with `tell`, prints the differences.
 fn same_as_recorded(theme: &Theme, record: &Record, tell: bool) -> bool {
     let Ok(last) = Record::read(&theme.name) else { return false };
     let stale = last.stale(theme);

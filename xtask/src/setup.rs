@@ -92,19 +92,19 @@ pub(crate) struct Setup {
 /// A missing tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
-    /// Its name in the table.
+    /// Name of the tool in the table.
     pub(crate) tool: &'static str,
     /// The reason and the remedy.
     pub(crate) why: String,
 }
 
 impl Setup {
-    /// Nothing is missing.
+    /// Returns whether no tool is missing.
     pub(crate) fn is_ready(&self) -> bool {
         self.missing.is_empty()
     }
 
-    /// The tool, if it is missing.
+    /// Returns the entry of a tool, if it is missing.
     pub(crate) fn missing(&self, tool: &str) -> Option<&Missing> {
         self.missing.iter().find(|missing| missing.tool == tool)
     }
@@ -154,7 +154,7 @@ fn settle(
     setup
 }
 
-/// Whether the installer exists and this user may run it.
+/// Returns whether the installer exists and this user may run it.
 fn may_use(source: Source, patient: bool) -> bool {
     match source {
         Source::Cargo(_) => patient,
@@ -177,7 +177,7 @@ fn install(tool: &Tool) -> bool {
             let install = ["install", "-y", "--no-install-recommends", tool.name];
             let installed = succeeds("apt-get", &install)
                 || (succeeds("apt-get", &["update"]) && succeeds("apt-get", &install));
-            // Where systemd does not run, nothing was begun.
+            // Without systemd, installation started no service.
             for (_, service) in SERVICES.iter().filter(|(name, _)| *name == tool.name) {
                 shell::succeeds("systemctl", &["disable", "--now", service]);
             }

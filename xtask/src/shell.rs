@@ -1,4 +1,4 @@
-//! Runs child processes: their output is kept, and shown as it comes or as one moving line.
+//! Runs child processes: their output is kept, and shown line by line or as a progress line.
 
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::{Command, Stdio};
@@ -7,18 +7,18 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 
-/// How much of a child's output is shown while it runs. All of it is kept either way.
+/// The display of a child's output while it runs. All of it is kept either way.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Show {
-    /// Every line, as it comes.
+    /// Every line, immediately.
     Lines,
-    /// On a terminal one line that moves; elsewhere a sign of life every half minute.
+    /// On a terminal one line that is overwritten; elsewhere a message every half minute.
     Progress,
 }
 
 /// The result of a child that exited.
 pub(crate) struct Outcome {
-    /// The exit status was zero.
+    /// Whether the exit status was zero.
     pub(crate) ok: bool,
     /// The exit status as text: `exit status: 101`, `signal: 9 (SIGKILL)`.
     pub(crate) ending: String,
@@ -71,7 +71,7 @@ pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
     Ok(Outcome { ok: status.success(), ending: status.to_string(), text })
 }
 
-/// The command line as a user would type it, with the variables that it sets.
+/// Returns the command line as a user would type it, with the variables that it sets.
 pub(crate) fn describe(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let variables =
@@ -82,7 +82,7 @@ pub(crate) fn describe(command: &Command) -> String {
     variables.chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a program starts and exits with zero. Its output is discarded.
+/// Returns whether a program starts and exits with zero. Its output is discarded.
 pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());

@@ -10,7 +10,7 @@ use anyhow::Context;
 
 use crate::workspace::Workspace;
 
-/// Every `select!` in the sources of the libraries that does not begin with `biased;`.
+/// Returns every `select!` in the sources of the libraries that does not begin with `biased;`.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let mut findings = Vec::new();
     for package in workspace.libraries() {
@@ -45,7 +45,7 @@ fn rust_files(directory: &Path) -> anyhow::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The line numbers of the offending calls.
+/// Returns the line numbers of the `select!` calls without `biased;`.
 fn unbiased(text: &str) -> Vec<usize> {
     let code = code_only(text);
     let in_a_name = |c: char| c.is_alphanumeric() || c == '_';
@@ -59,7 +59,7 @@ fn unbiased(text: &str) -> Vec<usize> {
         .collect()
 }
 
-/// The text with comments, strings and characters blanked out, line for line.
+/// Returns the text with comments, strings and characters blanked out, line for line.
 fn code_only(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut rest = text;
@@ -82,7 +82,7 @@ fn code_only(text: &str) -> String {
     code
 }
 
-/// The length of the comment that `text` begins with.
+/// Returns the length of the comment that `text` begins with.
 fn comment(text: &str) -> Option<usize> {
     if text.starts_with("//") {
         return Some(text.find('\n').unwrap_or(text.len()));
@@ -107,7 +107,7 @@ fn comment(text: &str) -> Option<usize> {
     Some(text.len())
 }
 
-/// The length of the string or character that `text` begins with.
+/// Returns the length of the string or character that `text` begins with.
 fn literal(text: &str) -> Option<usize> {
     let raw = text.trim_start_matches(['b', 'c']);
     if text.len() - raw.len() <= 1

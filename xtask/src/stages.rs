@@ -9,7 +9,7 @@ use crate::{layering, loom, packages, quickstart, words};
 
 /// One line of the run.
 pub(crate) struct Stage {
-    /// As in `[n/N] name`.
+    /// The name, printed as `[n/N] name`.
     pub(crate) name: &'static str,
     /// The work of the stage.
     pub(crate) work: Work,
@@ -19,7 +19,7 @@ pub(crate) struct Stage {
 
 /// The work of a stage, and its counting.
 pub(crate) enum Work {
-    /// Commands that hold or do not: one test together.
+    /// Commands that count as one test, which passes if all succeed.
     Check(Vec<Command>),
     /// Test harnesses, counted by their closing lines. Each command must run at least one test.
     Harness(Vec<Command>),
@@ -29,7 +29,7 @@ pub(crate) enum Work {
     Inside(fn(&Workspace) -> anyhow::Result<Vec<String>>),
 }
 
-/// All stages.
+/// Returns all stages, in order.
 pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
     let stage = |name, work| Stage { name, work, needs: None };
     vec![
@@ -65,8 +65,9 @@ fn formatting(workspace: &Workspace) -> Work {
 fn lints(workspace: &Workspace) -> Work {
     let mut whole = workspace.cargo(["clippy", "--workspace", "--all-targets", "--all-features"]);
     whole.args(STRICT);
-    // Its target is excluded from `--all-targets`, because only `cargo xtask kubernetes` runs it. With `--workspace` the
-    // features of dependencies are the same as above, so nothing is compiled twice.
+    // Its target is excluded from `--all-targets`, because only `cargo xtask kubernetes` runs it.
+    // With `--workspace` the features of dependencies are the same as above, so nothing is compiled
+    // twice.
     let mut elsewhere = workspace.cargo(["clippy", "--workspace", "--all-features", "--test", "kubernetes"]);
     elsewhere.args(STRICT);
     let mut commands = vec![whole, elsewhere];
@@ -86,13 +87,13 @@ fn lints(workspace: &Workspace) -> Work {
 
 const STRICT: [&str; 3] = ["--", "-D", "warnings"];
 
-/// Whether the tests of a package turn on features of the package.
+/// Returns whether the tests of a package turn on features of the package.
 fn asks_itself(package: &Package) -> bool {
     package.dependencies.iter().any(|dependency| dependency.name == package.name.as_str())
 }
 
-/// Unit, integration and model tests, and the committed inputs of the fuzz targets, which are a
-/// test of xtask.
+/// Unit, integration and model tests. A test of xtask replays the committed inputs of the fuzz
+/// targets.
 fn tests(workspace: &Workspace) -> Work {
     let args = [
         "test",

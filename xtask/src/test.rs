@@ -12,7 +12,7 @@ use crate::stages::{self, Stage, Work};
 use crate::test_programs;
 use crate::workspace::Workspace;
 
-/// Runs all stages, or those in `only`. A failed stage does not stop the next. True: no failure.
+/// Runs all stages, or those in `only`, also after a failed one. Returns whether all passed.
 pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool> {
     let mut stages = stages::all(workspace);
     if let Some(unknown) = only.iter().find(|name| !stages.iter().any(|stage| stage.name == *name)) {
@@ -51,7 +51,7 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     Ok(failed.is_empty())
 }
 
-/// Seconds by stage, and their sum.
+/// Returns a table of seconds by stage, with their sum.
 fn table_of(times: &[(&str, f64)]) -> String {
     let sum: f64 = times.iter().map(|(_, seconds)| seconds).sum();
     let whole = ("whole run", sum);
@@ -101,7 +101,7 @@ fn perform(workspace: &Workspace, setup: &Setup, stage: Stage) -> Report {
             findings.iter().for_each(|finding| println!("{finding}"));
             Report { counts: one(findings.is_empty()), skips: Vec::new() }
         }
-        // All of them, also after one that fails: each finds something else.
+        // All commands, also after a failed one: each checks something else.
         Work::Check(commands) => {
             let failures = commands.into_iter().map(attempt).filter(|(ok, _)| !ok).count();
             Report { counts: one(failures == 0), skips: Vec::new() }
@@ -149,7 +149,7 @@ fn run_programs(stage: &str, command: Command) -> Report {
             Err(error) => (false, format!("{error:#}")),
         };
         let counts = Counts::of(&text);
-        // Of a program without tests nothing is expected: a crate may have none in its `main.rs`.
+        // A program may have no tests: many crates have none in `main.rs`.
         report.add(if ok { counts } else { judge(false, counts) }, &text);
     }
     if report.counts.ran() == 0 {

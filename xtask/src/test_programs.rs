@@ -18,7 +18,7 @@ use serde::Deserialize;
 
 use crate::shell::{self, Outcome, Show};
 
-/// How many programs run at a time. Each has as many threads as the machine has cores.
+/// Number of test programs run concurrently. Each has as many threads as the machine has cores.
 const AT_A_TIME: usize = 2;
 
 /// Programs that compare durations, as `package/target`.
@@ -85,7 +85,7 @@ fn run_one(program: TestProgram, count: usize, results: &Mutex<Vec<ProgramResult
     results.push(result);
 }
 
-/// The part of cargo's messages that names a program.
+/// The fields read from cargo's JSON messages about built artifacts.
 #[derive(Deserialize)]
 struct Artifact {
     reason: String,
@@ -107,7 +107,7 @@ struct ArtifactProfile {
     test: bool,
 }
 
-/// The test program that a message of cargo names. Libraries and examples are none.
+/// Returns the test program named in a message of cargo; `None` for libraries and examples.
 fn program(line: &str) -> anyhow::Result<Option<TestProgram>> {
     let message: Artifact = serde_json::from_str(line).context("cargo's messages are JSON")?;
     let Artifact { manifest_path: Some(manifest), target: Some(target), profile: Some(profile), .. } =

@@ -22,13 +22,13 @@ use figures::{Figures, Rule};
 use crate::workspace::Workspace;
 
 const GLOSSARY: &str = "docs/glossary.md";
-/// The documentation outside of crates: `docs/` and the Markdown files of the root.
+/// The name of documentation outside of crates: of `docs/` and the Markdown files of the root.
 const DOCUMENTATION: &str = "docs";
-/// How many lines the stage prints for each crate over a ceiling.
+/// Maximum number of lines that the stage prints for each crate over a ceiling.
 const SHOWN_FOR_A_STAGE: usize = 20;
 
 /// Prints the figures, and the lines below `only` or, without it, those of crates over a ceiling.
-/// True: nothing is over.
+/// Returns whether there are no [`findings`].
 pub(crate) fn run(workspace: &Workspace, only: &[PathBuf]) -> anyhow::Result<bool> {
     let survey = Survey::read(workspace)?;
     survey.print_table();
@@ -50,7 +50,7 @@ pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(Survey::read(workspace)?.findings())
 }
 
-/// All figures of the workspace.
+/// The figures of all crates and of the documentation, and stale citations.
 struct Survey {
     crates: BTreeMap<String, Figures>,
     citations: Vec<String>,

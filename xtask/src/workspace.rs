@@ -18,7 +18,7 @@ pub(crate) struct Workspace {
 }
 
 impl Workspace {
-    /// Asks cargo. Works from any directory inside the workspace.
+    /// Reads the metadata of the workspace with cargo, from any directory inside it.
     pub(crate) fn read() -> anyhow::Result<Self> {
         let metadata = MetadataCommand::new().no_deps().exec().context(
             "cargo cannot read the workspace: run this inside it, and look for a manifest that is not whole",
@@ -30,7 +30,7 @@ impl Workspace {
         })
     }
 
-    /// A cargo command in the root of the workspace.
+    /// Returns a cargo command that runs in the root of the workspace.
     pub(crate) fn cargo(&self, args: impl IntoIterator<Item = impl AsRef<str>>) -> Command {
         // The cargo that runs us, so that one invocation means one toolchain.
         let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -39,27 +39,28 @@ impl Workspace {
         command
     }
 
-    /// Clippy's compiler, which is beside the cargo that runs this program.
+    /// Returns the path of clippy's compiler, beside the cargo that runs this program.
     pub(crate) fn clippy_driver(&self) -> Option<PathBuf> {
         let cargo = PathBuf::from(std::env::var_os("CARGO")?);
         Some(cargo.with_file_name("clippy-driver")).filter(|driver| driver.is_file())
     }
 
-    /// Crates that others link: they have a library, and rules that programs are free of.
+    /// Returns the crates that others link: they have a library, and rules that programs are free
+    /// of.
     pub(crate) fn libraries(&self) -> impl Iterator<Item = &Package> {
         self.packages
             .iter()
             .filter(|package| package.targets.iter().any(|target| target.is_kind(TargetKind::Lib)))
     }
 
-    /// Crates that go to the registry: not marked `publish = false`.
+    /// Returns the crates that are published to the registry: not marked `publish = false`.
     pub(crate) fn published(&self) -> impl Iterator<Item = &Package> {
         self.packages
             .iter()
             .filter(|package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty()))
     }
 
-    /// Crates that have a `tests/loom.rs`.
+    /// Returns the crates with a `tests/loom.rs`.
     pub(crate) fn with_loom_models(&self) -> impl Iterator<Item = &Package> {
         self.packages.iter().filter(|package| {
             package.targets.iter().any(|target| target.is_kind(TargetKind::Test) && target.name == "loom")

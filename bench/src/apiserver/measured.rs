@@ -1,4 +1,4 @@
-//! A subject of this suite: a server that is started, used, measured from outside and killed.
+//! The subjects of this suite: a server that is started, used, measured from outside and killed.
 
 use super::shape::ApiserverShape;
 use super::{idle, lists, writes};

@@ -19,7 +19,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
     ]
 }
 
-/// `rate` and `cpu` are the goals of creates, as factors over the peer.
+/// Returns the rows of writes. `rate` and `cpu` are the goals of creates, as factors over the peer.
 fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<ApiserverShape> {
     let goals = |factor: Option<f64>| -> Vec<Goal> {
         factor.map(|factor| Goal::times(factor, PEER)).into_iter().collect()

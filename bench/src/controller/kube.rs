@@ -19,7 +19,7 @@ use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Assembled as by `Controller::new`, except for the watcher.
+/// Starts the loop, assembled as by `Controller::new` except for the watcher.
 pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'static) {
     let (reader, writer) = store::<Pod>();
     let there = stream::iter(of.there).map(|pod| Event::InitApply((*pod).clone()));
@@ -43,7 +43,7 @@ pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'sta
     tokio::spawn(to_its_end(controller.run(reconcile, never, Arc::new(()))));
 }
 
-/// Starts it over the wire, as documented, with its own client.
+/// Starts the loop over the wire, as kube documents it, with kube's client.
 pub(super) async fn far(kubeconfig: &Path, far: Arc<RemoteLoop>) -> anyhow::Result<()> {
     let client = Client::try_from(config(kubeconfig).await?)?;
     let configs = Api::<ConfigMap>::namespaced(client.clone(), "default");

@@ -1,4 +1,4 @@
-//! A subject: a separate process for each shape.
+//! The subjects of this suite: a process per shape, with the control loop of one library.
 
 use super::far::now_ns;
 use super::process::ControllerLibrary;
@@ -29,7 +29,7 @@ const IN_FLIGHT: usize = 64;
 pub(super) struct ControllerSubject {
     pub(super) library: ControllerLibrary,
     pub(super) site: Rc<RefCell<SharedServer>>,
-    /// Turn numbers are unique over all subjects.
+    /// The number of turns begun by all subjects, so that turn numbers are unique.
     pub(super) turns: Rc<RefCell<usize>>,
 }
 

@@ -149,7 +149,7 @@ fn next(begun: &Receiver<(Instant, Option<String>)>) -> anyhow::Result<(Instant,
     begun.recv_timeout(TIMEOUT).context("a change was not reconciled")
 }
 
-/// Returns the version of a pod, as unique to its object.
+/// Returns the resourceVersion of a pod, which identifies the object and its version.
 fn version(pod: &Pod) -> Option<String> {
     pod.metadata.resource_version.clone()
 }

@@ -32,7 +32,7 @@ pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'sta
     run(&pods, (of.keeps != IdleContents::Cache).then_some((settings, reconcile)))
 }
 
-/// Starts it over the wire.
+/// Starts the loop over the wire.
 pub(super) async fn far(kubeconfig: &Path, far: Arc<RemoteLoop>) -> anyhow::Result<()> {
     let client = client(config(kubeconfig).await?, Connections::default())?;
     let remote = Arc::new(Remote::<ConfigMap>::new(client, kind()?, Server::machinery()));

@@ -29,8 +29,10 @@ const QUICK: ControllerSizes =
 /// Changes yielded but not reconciled: more than workers, and fewer than would merge.
 const IN_FLIGHT: usize = 100;
 
-/// Not a multiple of a timer's millisecond, so that changes fall between its ticks.
+/// Interval of changes in the process, in microseconds. Not a multiple of a timer's millisecond, so
+/// that changes fall between its ticks.
 const NEAR_US: u64 = 4100;
+/// Interval of changes over the wire, in microseconds.
 const FAR_US: u64 = 5100;
 
 /// Returns the shapes and their rows.

@@ -42,6 +42,6 @@ pub(super) enum ControllerStep {
 pub(super) enum IdleContents {
     Cache,
     Loop,
-    /// Ours without the results of each object's last run.
+    /// Our control loop without the record of each object's last run.
     LoopWithoutRecords,
 }

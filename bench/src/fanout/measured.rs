@@ -1,4 +1,4 @@
-//! A subject of this suite: a server with watching clients.
+//! The subjects of this suite: a server with watching clients.
 
 use super::shape::{FanoutShape, INTERESTED, Traffic, seats};
 use crate::measure::{Figures, count, cpu_time};

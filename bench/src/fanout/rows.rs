@@ -20,7 +20,7 @@ const FULL: FanoutSizes = FanoutSizes {
     stalled: (5000, 500.0, 15.0),
 };
 
-/// A smoke test: smaller than the names of the rows promise.
+/// Sizes of a smoke test, below those in the names of the rows.
 const QUICK: FanoutSizes = FanoutSizes {
     watches: 500,
     many: 1000,

@@ -84,7 +84,7 @@ pub(super) fn writes(
         .with("lists", beside.lists))
 }
 
-/// It has no indexes: a list by a value scans all objects.
+/// Measures gets and lists. The store has no indexes: a list by a value scans all objects.
 pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (reader, running) = begin(runtime, pods(objects, 0), stream::pending(), |_| {})?;
     let keys: Vec<ObjectRef<Pod>> =
@@ -119,7 +119,7 @@ struct KubeList<O> {
     items: Vec<O>,
 }
 
-/// Always uses the type of k8s-openapi.
+/// Measures decoding of whole objects and of five fields. The lean type is the whole one.
 pub(super) fn decode(objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (whole, five) = (each::<ConfigMap>(objects, passes)?, each::<FiveOfKube>(objects, passes)?);
     Ok(Figures::default().with("whole_ns", whole).with("lean_ns", whole).with("five_ns", five))
@@ -136,7 +136,7 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     Ok(lap.per(passes * objects).of("ns").unwrap_or_default())
 }
 
-/// Also returns the running store.
+/// Measures a sync over the wire. Also returns the running store.
 pub(super) async fn sync(
     kubeconfig: &Path,
     of: Projection,
@@ -153,7 +153,7 @@ pub(super) async fn sync(
     }
 }
 
-/// Follows its documentation, with its own client.
+/// Runs a reflector as kube documents it, with kube's client.
 async fn follow<K>(
     kubeconfig: &Path,
     objects: usize,

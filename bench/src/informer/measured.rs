@@ -1,4 +1,5 @@
-//! A subject: a separate process for each shape, measured from outside.
+//! The subjects of this suite: a process per shape, with the informers of one library, measured
+//! from outside.
 
 use super::irrelevant::{self, AgentLoad};
 use super::process::InformerLibrary;

@@ -5,7 +5,7 @@ use super::shape::{InformerShape, Projection};
 use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-/// Sizes of the shapes. A quick run is smaller than the names of the rows promise.
+/// Sizes of the shapes. Those of a quick run are below the sizes in the names of the rows.
 struct InformerSizes {
     few: usize,
     many: usize,

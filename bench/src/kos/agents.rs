@@ -121,7 +121,8 @@ async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
-/// A fabric that records the time of each call.
+/// A logging fabric that also counts created local interfaces, and records the creation time of
+/// each remote interface.
 struct RecordingFabric {
     of: LogFabric,
     node: u32,

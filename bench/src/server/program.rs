@@ -14,7 +14,7 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
-/// Longer than any start with 100 000 objects.
+/// Timeout of a start, longer than any with 100 000 objects.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
 pub(crate) struct ServerProcess {

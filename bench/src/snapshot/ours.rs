@@ -1,4 +1,4 @@
-//! Our snapshot map.
+//! Our cache: a snapshot map with two indexes.
 
 use super::cache::Cache;
 use super::object::{CacheKey, CachedObject};

@@ -16,11 +16,11 @@ use std::time::Duration;
 
 pub(super) const NAME: &str = "etcd";
 
-/// More were slower here: 64 clients had 7.5 k puts/s on one or two, 6.6 k on four, 6.5 k on
-/// sixteen.
+/// Number of client connections. More were slower here: 64 clients had 7.5 k puts/s on one or two,
+/// 6.6 k on four, 6.5 k on sixteen.
 const CONNECTIONS: usize = 1;
 
-/// The log file.
+/// File of etcd's standard error, quoted in the error of a failed start.
 const LOG: &str = "etcd.log";
 
 const QUOTA_BYTES: &str = "8589934592";

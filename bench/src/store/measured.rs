@@ -1,4 +1,4 @@
-//! A subject of this suite: a store process that is started, used, measured from outside and
+//! The subjects of this suite: a store process that is started, used, measured from outside and
 //! killed.
 
 use super::shape::{StoreShape, StoreStep};

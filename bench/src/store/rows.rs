@@ -19,7 +19,7 @@ struct StoreSizes {
 const FULL: StoreSizes =
     StoreSizes { seconds: 4.0, objects: 10_000, large: [100_000, 1_000_000], events: [1000, 200, 20] };
 
-/// A smoke test: smaller than the names of the rows promise.
+/// Sizes of a smoke test, below those in the names of the rows.
 const QUICK: StoreSizes =
     StoreSizes { seconds: 0.5, objects: 1000, large: [2000, 10_000], events: [20, 10, 3] };
 
@@ -109,7 +109,7 @@ fn commits_1(sizes: &StoreSizes) -> Plan<StoreShape> {
     }
 }
 
-/// `restart` and `commits` are the goals, as factors over etcd.
+/// Returns the rows of a large store. `restart` and `commits` are the goals, as factors over etcd.
 fn large(
     name: &str,
     objects: usize,

@@ -30,7 +30,7 @@ pub(crate) struct Publisher {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteTimes {
     first: u64,
-    /// With their shards.
+    /// The shard of each write, and the time of its answer.
     answered: Vec<(usize, Instant)>,
 }
 

@@ -56,7 +56,7 @@ type Requests = Pin<Box<dyn Stream<Item = ScheduleRequest<QueueKey>>>>;
 struct Fed {
     scheduler: Pin<Box<Scheduler<QueueKey, Requests>>>,
     waiting: Rc<RefCell<VecDeque<ScheduleRequest<QueueKey>>>>,
-    /// The start; a request for this time is due at once.
+    /// The due time of requests: the start, so that each is due at once.
     due: Instant,
 }
 

@@ -5,14 +5,14 @@ use crate::types::Type;
 
 /// Work limit of one compilation. Each step of an expression can double the size of its type.
 const WORK: u32 = 2_000_000;
-/// Maximum number of parts of a node's type.
+/// Maximum size of a node's type, counted in nested types.
 const PARTS: usize = 2_000;
 
 /// The substitution of type variables.
 #[derive(Debug)]
 pub(crate) struct Infer {
     known: Vec<Option<Type>>,
-    /// Changes to undo if an overload does not match.
+    /// Previous values of substituted variables, restored if an overload does not match.
     trail: Vec<(u32, Option<Type>)>,
     work: u32,
 }

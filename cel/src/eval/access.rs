@@ -48,9 +48,9 @@ impl<'a> Run<'_, 'a> {
 
 enum Lookup<'a> {
     Value(Outcome<'a>),
-    /// It is absent.
+    /// The field, key or index is absent.
     No(String),
-    /// The operand cannot have such a part.
+    /// Values of the operand's type have no such field, key or index.
     Wrong(String),
 }
 

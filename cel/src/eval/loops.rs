@@ -42,7 +42,7 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// Runs one iteration. False: the remaining iterations cannot change the result.
+    /// Runs one iteration. Returns false if the remaining iterations cannot change the result.
     fn round(&mut self, it: &'a LoopStep, first: Outcome<'a>, second: Outcome<'a>) -> Result<bool, Failure> {
         self.locals.truncate(it.accu + 1);
         self.locals.push(first);

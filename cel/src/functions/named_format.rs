@@ -10,7 +10,7 @@ use super::opaque::Opaque;
 use super::{time, url};
 use crate::value::{Outcome, Val, no_overload};
 
-/// A named format.
+/// A format of the `format` library, by its index in the table of formats.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Format(pub(crate) usize);

@@ -91,7 +91,7 @@ pub(super) fn plus<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     }
 }
 
-/// Refuses to build a value of `bytes` bytes above the limit.
+/// Fails if a computed value of `bytes` bytes is above the limit.
 pub(super) fn bounded<'a>(bytes: usize) -> Outcome<'a> {
     if bytes <= VALUE_BYTES { Ok(Val::Null) } else { fail(format!("a value of {bytes} bytes is too large")) }
 }

@@ -1,4 +1,4 @@
-//! Semantic versions.
+//! Semantic versions: `semver('1.2.3').isLessThan(semver('2.0.0'))`.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -97,7 +97,7 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
     operators::bounded(out.len()).map(|_| ())
 }
 
-/// In a list or map, strings are quoted and doubles have six digits.
+/// Formats a value in a list or map: strings are quoted, and doubles have six digits.
 fn nested(out: &mut String, value: &Val<'_>) -> Written {
     let _ = match value {
         Val::String(it) => write!(out, "{:?}", it.as_str()),

@@ -1,4 +1,4 @@
-//! Escapes after a backslash.
+//! Translates escape sequences: `\d`, `\pL`, `\x41`, `\Q…\E`.
 
 use regex::Regex;
 

@@ -33,9 +33,10 @@ pub(super) struct Translator<'a> {
     pub(super) out: String,
     /// Whether there is nothing to repeat yet.
     bare: bool,
-    /// Copies of the innermost part that the last part stands for.
+    /// Maximum repetitions of a part nested in the last translated part: its repeat counts
+    /// multiplied.
     copies: u64,
-    /// The maximum copies in each open group.
+    /// The maximum of `copies` in each open group.
     most: Vec<u64>,
 }
 

@@ -10,7 +10,7 @@ use crate::error::{Errors, Problem};
 use crate::escape::RESERVED;
 use crate::limits;
 
-/// Parses an expression to its tree, with the number of node ids.
+/// Parses an expression. Returns its tree, and the number of node ids.
 pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
     let chars: Vec<char> = text.chars().take(limits::MAX_CHARS + 1).collect();
     if chars.len() > limits::MAX_CHARS {

@@ -1,4 +1,5 @@
-//! The invariant checker: verifies every committed change of a server against the rules of KOS.
+//! The invariant checker: verifies every committed change of attachments and subnets, and the
+//! interfaces of nodes after it, against the invariants in [`crate::plan`].
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -22,8 +23,9 @@ use crate::plan::{Invariants, NodeInterfaces, Violation, converged_violations};
 /// Interval of checks for convergence.
 const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Watches the commits of a server one by one, and checks the interfaces of nodes after each. Its
-/// memory grows with history: for tests. Cheap to clone.
+/// Checks the changes of a server's attachments and subnets, each as its watch event arrives, and
+/// then the interfaces of the nodes. Locks are checked by [`Self::not_converged`] only. Memory
+/// grows with history: for tests. Cheap to clone.
 #[derive(Clone)]
 pub struct InvariantChecker(Arc<Inner>);
 
@@ -89,7 +91,7 @@ impl InvariantChecker {
         (auditor, watching)
     }
 
-    /// Adds a node. Its fabric must not change anything in `list`.
+    /// Adds a node to be checked. Its fabric is only listed, and `list` must have no side effects.
     pub fn watch_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
         self.0.state.lock().nodes.push((node.into(), host, fabric));
     }
@@ -102,7 +104,7 @@ impl InvariantChecker {
         state.found.iter().cloned().chain(unexpected).collect()
     }
 
-    /// Returns the violations of a state that should have converged.
+    /// Returns the differences between the current state and a converged one.
     ///
     /// # Errors
     /// The state cannot be read.
@@ -117,8 +119,8 @@ impl InvariantChecker {
         Ok(wrong)
     }
 
-    /// Waits until there are no violations, at most `time_limit`. Returns the remaining ones,
-    /// including all former ones.
+    /// Waits until the state has converged, at most `time_limit`. Returns the remaining
+    /// differences, and [`violations`](Self::violations), which never disappear once found.
     ///
     /// # Errors
     /// The state cannot be read.

@@ -1,12 +1,14 @@
 //! The control plane of a software-defined network, on Machinery: subnets of VXLAN networks, IPAM,
-//! and node agents that create interfaces and the flows between them.
+//! and node agents that create interfaces and the flows between them. A rewrite of KOS, the
+//! Kubernetes OVS SDN in Go, which comments here call the original.
 //!
 //! - [`model`]: the API kinds with validation, stamping, and their CustomResourceDefinitions.
 //! - [`plan`]: all decisions, as pure functions and state machines.
-//! - [`drive`]: the data path of a node: the port [`Fabric`](drive::Fabric) and implementations.
+//! - [`drive`]: the data path of a node: the trait [`Fabric`](drive::Fabric) of a switch, and
+//!   implementations.
 //! - [`controllers`] and [`agent`]: thin shells around the decisions: the subnet validator and the
 //!   IPAM controller; the node agent.
-//! - [`checker`]: the invariant checker, which runs in every test.
+//! - [`checker`]: the invariant checker; [`metrics`]: metrics, and a dashboard for them.
 //! - [`load`]: the load generator and its reports; [`webhook`]: validation for other servers.
 //! - [`probe`]: pings and traces through node agents; [`up`]: a whole cluster in one process;
 //!   [`command`]: the command line.
@@ -14,14 +16,14 @@
 //! # Promises
 //!
 //! Each test is a function of that name: `cargo test -p kos NAME`. A file instead of a name stands
-//! for all tests in it. The invariant checker runs in all tests with controllers.
+//! for all tests in it. The invariant checker runs in the tests with controllers.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
 //! | 1 | Subnets of a network never overlap and share a namespace, for any writer, on our server | `overlapping_subnets_are_rejected`, `one_of_concurrent_conflicting_subnets_is_created` |
 //! | 2 | Immutable fields cannot change, on our server and on any cluster | `immutable_fields_cannot_change`, `the_definitions_in_the_tree_are_current` |
 //! | 3 | The server stamps each write, by section | `each_section_is_stamped_when_it_is_written` |
-//! | 4 | No two addresses of networks share a MAC address, an interface name or a lock | `no_two_addresses_share_a_mac`, `no_two_addresses_share_a_lock` |
+//! | 4 | Two addresses, of one network or of two, never share a MAC address, an interface name or a lock | `no_two_addresses_share_a_mac`, `no_two_addresses_share_a_lock` |
 //! | 5 | At most one of several conflicting subnets is validated, with any number of validators; without conflict a subnet eventually is | `two_validators_never_validate_conflicting_subnets`; every interleaving of two: `plan/races/subnets.rs` |
 //! | 6 | An address is written only under its lock; waiters are notified and get released addresses in order, also after restarts | `an_address_is_never_written_without_its_lock`; every interleaving of two controllers and two claimants: `plan/races/addresses.rs`; `released_addresses_go_to_waiters_in_order`, `wait_queue_order_survives_controller_restarts`, `deleted_waiters_block_nobody`, `recreated_attachment_is_a_new_waiter` |
 //! | 7 | Frames follow the flows only: between interfaces of one network, from their own addresses; without flows nothing is forwarded | `a_ping_crosses_the_underlay`, `networks_are_isolated`, `spoofed_frames_are_dropped`, `a_switch_without_flows_forwards_nothing`, `a_ping_stops_with_any_flow_that_is_deleted` |
@@ -31,9 +33,9 @@
 //! | 11 | One command runs a cluster with working pings, and others probe it from other processes | `up_once_pings_and_exits_with_success`, `ping_and_trace_work_from_another_process` |
 //! | 12 | An allowed program runs once per interface, with limits of time and concurrency, and its process group ends with it; its result is reported | `disallowed_program_is_reported_and_not_run`, `adopted_interface_does_not_rerun_its_program`, `time_limit_kills_the_process_group`, `concurrent_and_waiting_programs_are_limited`, `shutdown_kills_running_programs`, `program_result_is_reported` |
 //! | 13 | The latency of each step is measured by cause and shown per attachment; a dashboard has all metrics | `each_latency_is_observed_once`, `latest_write_is_the_cause`, `timeline_names_the_cause_of_each_write`, `every_metric_has_exactly_one_panel`, `the_dashboard_in_the_tree_is_current` |
-//! | 14 | No frame harms a switch or a guest | `arbitrary_frames_follow_the_flows` |
+//! | 14 | Arbitrary bytes panic neither switch nor frame parser, and are forwarded only as the flows say | `arbitrary_frames_follow_the_flows`, `arbitrary_bytes_do_not_panic` |
 //! | 15 | An attachment that changes its network converges, in every order of events | `plan/races/moves.rs` |
-//! | 16 | A crash at any effect leaves nothing over | `controllers_crashing_at_any_effect_converge_to_the_same_state`, `agent_crashing_at_any_effect_converges_to_the_same_state` |
+//! | 16 | A crash before or after any effect of a component changes nothing in the converged state: no object or interface is left over | `controllers_crashing_at_any_effect_converge_to_the_same_state`, `agent_crashing_at_any_effect_converges_to_the_same_state` |
 //! | 17 | Each component can run as a process with the rights of its role only; frames travel between processes as VXLAN | `each_component_runs_as_a_process_with_its_own_role`, `frames_go_between_processes_over_udp`, `vxlan_header_matches_the_rfc` |
 //! | 18 | A webhook validates and stamps for other servers as our server does | `new_object_is_stamped_without_status`, `invalid_objects_are_denied_with_causes`, `reviews_are_answered_over_tls` |
 //! | 19 | A load is generated as planned, and measured | `no_slot_is_used_twice_at_a_time`, `load_is_created_tested_and_reported`, `contended_load_is_reported_separately` |

@@ -19,7 +19,7 @@ pub async fn operations_up_to_the_limit_are_accepted(subject: &mut dyn Subject) 
     assert_eq!(Limits::default().operations, 100);
 }
 
-/// One more is refused with an error that states the count and the limit.
+/// One operation more than the limit is refused with an error that states both numbers.
 pub async fn operations_beyond_the_limit_are_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (conditions, puts, deletes) in [(101, 0, 0), (0, 101, 0), (0, 0, 101), (41, 30, 30)] {

@@ -15,7 +15,7 @@ use crate::{
 #[derive(Clone)]
 pub(super) struct TestStore(pub(super) Arc<dyn Backend>);
 
-/// A fresh store with the default limits.
+/// Opens an empty store with the default limits.
 pub(super) async fn fresh(subject: &mut dyn Subject) -> TestStore {
     TestStore(subject.open(Limits::default()).await)
 }

@@ -167,7 +167,7 @@ pub async fn a_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     assert_eq!(store.follow(KeySpan::prefix("/nobody"), first).await.until(now).await, []);
 }
 
-/// The same for a running watch.
+/// A running watch of a prefix or a key yields its keys only.
 pub async fn a_running_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -205,7 +205,7 @@ pub async fn an_event_has_the_state_before_and_after(subject: &mut dyn Subject) 
     }
 }
 
-/// The same for a watch of past revisions.
+/// A watch that is read late yields the same events as one that is read at once.
 pub async fn a_past_event_has_the_state_before_and_after(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut running = store.follow(KeySpan::all(), store.now().await).await;

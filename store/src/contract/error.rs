@@ -75,7 +75,7 @@ pub enum CommitError {
     TooLarge {
         /// The part that is too large: `key`, `value` or `transaction`.
         what: &'static str,
-        /// Its size.
+        /// Size of the part.
         bytes: usize,
         /// The limit.
         limit: usize,

@@ -14,7 +14,7 @@ use crate::contract::{Change, Entry, Event, Key};
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(crate) state: State,
-    /// Its index among the changes of its revision.
+    /// Index of the version among the changes of its revision.
     pub(crate) place: u16,
     older: Mutex<Option<Arc<Version>>>,
 }

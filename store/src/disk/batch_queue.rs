@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 /// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 1024;
-/// The wait is at most the duration of a sync divided by this.
+/// Divisor of the last sync's duration, for the maximum wait.
 const WAIT_FRACTION: u32 = 4;
 /// Maximum wait: the last sync may have been unusually long.
 const MAX_WAIT: Duration = Duration::from_millis(5);
@@ -43,7 +43,7 @@ impl<T> BatchQueue<T> {
         Self { requests, first, taken: 0, begun, expected: 0, sync }
     }
 
-    /// Waits for the first request of a batch. False: all senders are gone.
+    /// Waits for the first request of a batch. Returns false if all senders are gone.
     pub(crate) fn begin(&mut self) -> bool {
         self.first = self.requests.blocking_recv();
         self.taken = 0;

@@ -1,4 +1,4 @@
-//! The end of the log: appending batches.
+//! Appending batches to the log.
 
 use std::io;
 use std::sync::Arc;
@@ -167,7 +167,7 @@ impl Log {
         self.segment.file.write_at(&self.mark, self.segment.end)
     }
 
-    /// Makes the seal durable.
+    /// Syncs the open segment, and with it a seal that was written last.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.segment.file.sync()
     }

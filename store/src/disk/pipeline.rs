@@ -11,7 +11,7 @@ use std::thread;
 /// largest batch.
 const WAITING: usize = 32;
 
-/// Sends a part to the next stage. False: the receiver is gone, so stop.
+/// Sends a part to the next stage. Returns false if the receiver is gone, so that the stage stops.
 pub(crate) type Emit<'a, T> = dyn Fn(T) -> bool + 'a;
 
 /// Runs the three stages and returns the result of `make`. When `make` returns, the others stop.

@@ -247,7 +247,8 @@ impl<'h> Search<'h> {
         self.evidence.get(&revision).is_none_or(|(key, value)| put(key, value))
     }
 
-    /// Places a step that makes the next revision, if possible.
+    /// Places a commit next in the order, if it makes the next revision and explains its answer.
+    /// Returns whether it was placed.
     fn make(&mut self, place: usize) -> bool {
         let step = &self.steps[place];
         let (transaction, said) = match step.says {

@@ -27,9 +27,9 @@ pub struct TrafficStats {
     pub watches: usize,
     /// Watches resumed from a past revision.
     pub resumed: usize,
-    /// Items of changes.
+    /// Watch items with changes.
     pub changes: usize,
-    /// Items of progress.
+    /// Progress items of watches.
     pub marks: usize,
 }
 

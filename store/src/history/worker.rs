@@ -66,7 +66,7 @@ impl WriteClient {
         format!("{}-{}", self.name, self.written).into_bytes()
     }
 
-    /// Mostly updates, and as many deletes as creates, each conditional on the last read.
+    /// Updates, deletes or creates a key, conditional on the last read of it: mostly updates.
     async fn write_one(&mut self) {
         let key = self.key();
         let value = self.value();

@@ -1,4 +1,5 @@
-//! A backend with one flaw: reads and writes.
+//! A backend with one flaw, to test the conformance suite and the history checker: its reads and
+//! writes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A backend with one flaw: watches.
+//! The watches of a backend with one flaw.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

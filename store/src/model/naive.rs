@@ -31,7 +31,7 @@ struct State {
 }
 
 impl NaiveBackend {
-    /// An empty store at revision 1.
+    /// Creates an empty store at revision 1.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
         Self(Arc::new(Mutex::new(State {

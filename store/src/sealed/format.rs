@@ -35,7 +35,7 @@ pub(super) enum StoredValue<'a> {
     /// Plain; the value begins at this offset.
     Plain(usize),
     Sealed(SealedParts<'a>),
-    /// Of this later format.
+    /// Sealed in this later format.
     Later(u8),
     /// Truncated: it has the prefix of a sealed value.
     Cut,

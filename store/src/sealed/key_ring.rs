@@ -22,7 +22,7 @@ pub struct SealingKey {
 pub enum Provider {
     /// Sealed with this key.
     Key(SealingKey),
-    /// In plain.
+    /// Stored in plain.
     Identity,
 }
 

@@ -14,7 +14,7 @@ use super::{Target, corpus};
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// An input that takes longer than this hangs.
+/// Timeout of one input; a slower one is reported as a hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const SHRINK_ATTEMPTS: usize = 20_000;
@@ -49,7 +49,7 @@ impl Shared {
     }
 }
 
-/// Runs `target` on its corpus, then on mutations of it for `seconds`. True: no input panicked.
+/// Runs `target` on its corpus, then on mutations of it for `seconds`. Returns whether all passed.
 pub(super) fn run(workspace: &Workspace, target: &Target, seed: u64, seconds: u64) -> anyhow::Result<bool> {
     let directory = workspace.root.join(target.corpus);
     let entries: Vec<_> = corpus::load(&directory)?.into_iter().map(|(_, input)| input).collect();

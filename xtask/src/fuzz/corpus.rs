@@ -35,7 +35,7 @@ pub(super) fn save(directory: &Path, kind: &str, input: &[u8]) -> anyhow::Result
     Ok(file)
 }
 
-/// A readable dump of the bytes; empty when there are too many.
+/// Returns a hex dump with the ASCII characters; empty for inputs above 256 bytes.
 pub(super) fn dump(input: &[u8]) -> String {
     let mut text = String::new();
     if input.len() <= 256 {

@@ -5,7 +5,7 @@ use std::hash::BuildHasher;
 /// Inputs are no longer than this: bugs that need more are rare, and long inputs are slow.
 pub(super) const LONGEST: usize = 4096;
 
-/// A seed that was not used before.
+/// Returns a fresh seed.
 #[expect(clippy::disallowed_types, reason = "somebody has to begin; the seed is printed, and can be given")]
 pub(super) fn any_seed() -> u64 {
     std::hash::RandomState::new().hash_one("a seed")
@@ -27,20 +27,22 @@ impl Rng {
         z ^ (z >> 31)
     }
 
-    /// A number below `limit`; zero if there is none. Slightly uneven, which does no harm here.
+    /// Returns a number below `limit`; zero if `limit` is zero. Slightly uneven, which does no harm
+    /// here.
     fn below(&mut self, limit: usize) -> usize {
         usize::try_from(self.next() % (limit.max(1) as u64)).unwrap_or(0)
     }
 
     fn byte(&mut self) -> u8 {
-        // The edges of the range turn up in every second byte: they are where lengths and counts go wrong.
+        // The edges of the range turn up in every second byte: they are where lengths and counts go
+        // wrong.
         const EDGES: [u8; 8] = [0, 1, 2, 0x7f, 0x80, 0xfe, 0xff, b' '];
         let [kind, byte, ..] = self.next().to_le_bytes();
         if kind % 2 == 0 { EDGES[usize::from(byte) % EDGES.len()] } else { byte }
     }
 }
 
-/// The next input: a corpus entry with a few changes, two of them spliced, or something fresh.
+/// Returns the next input: a mutated or spliced corpus entry, or random bytes.
 pub(super) fn input(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     if corpus.is_empty() || rng.below(16) == 0 {
         // Any order of magnitude is as likely as any other.
@@ -74,7 +76,7 @@ fn change(rng: &mut Rng, input: &mut Vec<u8>, corpus: &[Vec<u8>]) {
         }
         5 => input.truncate(at),
         _ => {
-            // The same again: repetition is how a stateful target is taken further.
+            // Repetition advances the state of stateful targets.
             let again = input[at..(at + some).min(input.len())].to_vec();
             input.splice(at..at, again);
         }

@@ -1,6 +1,7 @@
-//! Shortens a failing input for its reader.
+//! Shortens failing inputs, so that they are easier to read.
 
-/// Tries to leave out pieces of halving size until no single byte can go, or after `attempts`.
+/// Removes pieces while the input still fails: first halves, finally single bytes. Stops when no
+/// byte can be removed, or after `attempts`.
 pub(super) fn shrink(input: &[u8], attempts: usize, mut fails: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
     let mut best = input.to_vec();
     let mut left = attempts;
@@ -21,7 +22,8 @@ pub(super) fn shrink(input: &[u8], attempts: usize, mut fails: impl FnMut(&[u8])
                 at += piece;
             }
         }
-        // With pieces of one byte, repeat while it helps: a byte that was needed before may now be superfluous.
+        // With pieces of one byte, repeat while it helps: a byte that was needed before may now be
+        // superfluous.
         if piece > 1 || best.len() == before {
             piece /= 2;
         }

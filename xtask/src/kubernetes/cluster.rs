@@ -52,7 +52,7 @@ pub(super) struct Cluster {
 }
 
 impl Cluster {
-    /// Starts with an empty store, and returns when it serves and collects garbage.
+    /// Starts a cluster with an empty store, and returns when it serves and collects garbage.
     pub(super) fn start(programs: &Path, directory: &Path) -> anyhow::Result<Self> {
         let [store, peers, serves] = free_ports()?;
         let start = |name: &str, args: &[&str]| {
@@ -62,7 +62,7 @@ impl Cluster {
             Program::start(command.current_dir(directory).args(args).stderr(log))
         };
         let (store, peers) = (format!("http://127.0.0.1:{store}"), format!("http://127.0.0.1:{peers}"));
-        // What it keeps is thrown away afterwards, so nothing is synced.
+        // Its data is deleted afterwards, so nothing is synced.
         let etcd = start(
             "server",
             &[
@@ -88,7 +88,7 @@ impl Cluster {
                 "--authorization-mode=RBAC",
                 "--service-cluster-ip-range=10.0.0.0/24",
                 "--service-account-issuer=https://kubernetes.default.svc",
-                // The key of the certificate that it makes for itself.
+                // The key of its self-signed certificate.
                 "--service-account-key-file=pki/apiserver.key",
                 "--service-account-signing-key-file=pki/apiserver.key",
             ],
@@ -128,7 +128,7 @@ fn text_of_kubeconfig(url: &str, authority: &Path) -> String {
     )
 }
 
-/// Ports that were free a moment ago.
+/// Returns ports that were just free.
 fn free_ports() -> anyhow::Result<[u16; 3]> {
     let bind = || TcpListener::bind("127.0.0.1:0").context("there is no port to listen on");
     let all = [bind()?, bind()?, bind()?];

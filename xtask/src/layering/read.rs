@@ -1,4 +1,4 @@
-//! Reads from cargo the graph that `layering` judges.
+//! Reads the dependency graph of the workspace from cargo.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use super::workspace_table::{self, Row};
 use super::{Crate, Edge, Graph};
 use crate::workspace::Workspace;
 
-/// Reads the graph of the workspace.
+/// Returns the dependencies of each crate, and the linked crates where the table excludes some.
 pub(super) fn graph(workspace: &Workspace) -> anyhow::Result<Graph> {
     let crates =
         workspace.packages.iter().map(|package| read(workspace, package)).collect::<anyhow::Result<_>>()?;
@@ -64,7 +64,7 @@ fn links(
     parse(&String::from_utf8(output.stdout).context("cargo tree printed something that is not UTF-8")?)
 }
 
-/// Turns `0a v1 …`, `1b v2 …`, `2c v3 … (*)` into the edges a -> b -> c.
+/// Parses `0a v1 …`, `1b v2 …`, `2c v3 … (*)` into the edges a -> b -> c.
 pub(super) fn parse(tree: &str) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
     let mut links: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut road: Vec<&str> = Vec::new();

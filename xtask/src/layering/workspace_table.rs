@@ -5,15 +5,15 @@ use std::collections::BTreeSet;
 
 /// One crate of the workspace, existing or planned.
 pub(super) struct Row {
-    /// Its directory, and its name in the docs.
+    /// Directory of the crate, and its name in the docs.
     pub(super) name: &'static str,
-    /// Its package.
+    /// Name of the package.
     pub(super) package: &'static str,
-    /// Crates that it may name in `[dependencies]` and `[build-dependencies]`.
+    /// Crates that the crate may name in `[dependencies]` and `[build-dependencies]`.
     pub(super) may: May,
-    /// Further crates that its tests may name.
+    /// Further crates that the tests may name.
     pub(super) dev: &'static [&'static str],
-    /// Crates that it must not link at any depth. A star at the end matches any suffix.
+    /// Crates that the crate must not link at any depth. A star at the end matches any suffix.
     pub(super) excludes: &'static [&'static str],
     /// The reason of the exclusion.
     pub(super) because: &'static str,

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-/// kubectl, of one server.
+/// Runs kubectl against one server.
 pub(super) struct Kubectl {
     kubeconfig: PathBuf,
     home: PathBuf,
@@ -17,14 +17,15 @@ impl Kubectl {
         Self { kubeconfig: kubeconfig.to_owned(), home: home.to_owned() }
     }
 
-    /// A command on the same server.
+    /// Returns a command with the same kubeconfig, home and working directory.
     pub(super) fn beside(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.env("KUBECONFIG", &self.kubeconfig).env("HOME", &self.home).current_dir(&self.home);
         command
     }
 
-    /// Runs a command line that is split at spaces. The error has the output.
+    /// Runs a command line, split at spaces, and returns its output. Errors have the standard
+    /// error.
     pub(super) fn run(&self, line: &str) -> anyhow::Result<String> {
         let done = self.done(line)?;
         let said = String::from_utf8_lossy(&done.stderr);
@@ -32,7 +33,7 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
-    /// Runs a command line that must be refused with this reason.
+    /// Checks that a command line fails with this reason.
     pub(super) fn refused(&self, line: &str, why: &str) -> anyhow::Result<()> {
         let done = self.done(line)?;
         let said = String::from_utf8_lossy(&done.stderr);
@@ -41,13 +42,13 @@ impl Kubectl {
         Ok(())
     }
 
-    /// An object.
+    /// Returns an object, with its managed fields.
     pub(super) fn read(&self, what: &str) -> anyhow::Result<Value> {
         let text = self.run(&format!("get {what} --output=json --show-managed-fields"))?;
         serde_json::from_str(&text).with_context(|| format!("kubectl get {what}: {text}"))
     }
 
-    /// Whether there is no such object.
+    /// Returns whether an object does not exist.
     pub(super) fn is_gone(&self, what: &str) -> bool {
         self.run(&format!("get {what} --ignore-not-found --output=name")).is_ok_and(|said| said.is_empty())
     }

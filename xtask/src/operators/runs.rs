@@ -10,9 +10,9 @@ use super::Site;
 use super::kubectl::Kubectl;
 use crate::program::Program;
 
-/// Applies a definition, an object of it, and the half of that.
+/// The example applies a definition, an object of it, and half of its fields, as one manager.
 pub(super) fn crd_apply(site: &Site) -> anyhow::Result<()> {
-    // The second run finds all there.
+    // The second run finds all objects applied.
     for _ in 0..2 {
         site.start("crd_apply")?.ends()?;
         let applied = site.kubectl.read("foos.clux.dev baz")?;
@@ -24,20 +24,20 @@ pub(super) fn crd_apply(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Evaluates rules by itself, without a server. `crd_derive_schema` has a server evaluate similar
-/// ones.
+/// The example evaluates CEL rules without a server; in `crd_derive_schema` the server evaluates
+/// similar ones.
 pub(super) fn crd_derive_cel(site: &Site) -> anyhow::Result<()> {
     let mut example = site.start("crd_derive_cel")?;
     example.expect_line("all CEL validations behaved as expected")?;
     example.ends()
 }
 
-/// Checks by itself defaulting, pruning, merging by set and validation rules of the server. It
+/// The example checks defaulting, pruning, merging of sets and validation rules of the server. It
 /// leaves no objects.
 pub(super) fn crd_derive_schema(site: &Site) -> anyhow::Result<()> {
     let ended = site.start("crd_derive_schema")?.ends();
-    // The last that it does is to delete its definition, and then to begin a watch of the end of that. What was over before it
-    // looked, it waits for in vain: with nothing but that it may find fault.
+    // Finally the example deletes its definition and then starts a watch for the deletion. If the
+    // deletion precedes the watch, the example times out: this one error is accepted.
     let log = site.directory.join("stderr");
     let said = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
     if said.lines().next() != Some("Error: CRD not deleted after 15 seconds") {
@@ -47,19 +47,19 @@ pub(super) fn crd_derive_schema(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Checks by itself objects in two versions. It leaves no objects.
+/// The example checks objects in two versions. It leaves no objects.
 pub(super) fn crd_derive_multi(site: &Site) -> anyhow::Result<()> {
     site.start("crd_derive_multi")?.ends()?;
     ensure!(site.kubectl.is_gone("crd manyderives.kube.rs"), "it has left its definition");
     Ok(())
 }
 
-/// Labels objects without a label, refuses those with a wrong one; while it is down, creation
-/// fails.
+/// The example is a webhook that labels objects and rejects a wrong label. While it is down,
+/// creation fails.
 pub(super) fn admission_controller(site: &Site) -> anyhow::Result<()> {
     let Site { kubectl, directory, .. } = site;
     kubectl.run(&format!("apply -f {}", site.file("admission_crd.yaml")))?;
-    // Its script makes the certificates, and has the server ask it.
+    // The script makes the certificates, and registers the webhook.
     let template = "admission_controller.yaml.tpl";
     fs::copy(site.file(template), directory.join(template)).context("the template cannot be copied")?;
     let mut script = kubectl.beside("bash");
@@ -78,12 +78,12 @@ pub(super) fn admission_controller(site: &Site) -> anyhow::Result<()> {
     let reject = format!("apply -f {}", site.file("admission_reject.yaml"));
     kubectl.refused(&reject, "denied the request: Resource contained 'illegal' label")?;
     ensure!(kubectl.is_gone("admittests.kube.rs reject"), "what was refused is there");
-    // It hears no signal.
+    // The example does not handle SIGTERM: kill it.
     drop(example);
     kubectl.refused("label admittests.kube.rs ok admission-", "failed calling webhook")
 }
 
-/// Keeps a config map for each of its objects.
+/// The example keeps a config map for each of its objects.
 pub(super) fn configmapgen_controller(site: &Site) -> anyhow::Result<()> {
     let kubectl = &site.kubectl;
     kubectl.run(&format!("apply -f {}", site.file("configmapgen_controller_crd.yaml")))?;
@@ -100,7 +100,7 @@ pub(super) fn configmapgen_controller(site: &Site) -> anyhow::Result<()> {
     becomes(&mut example, kubectl, "Hey!")?;
     kubectl.run(r#"patch configmap foo --type=json --patch=[{"op":"remove","path":"/data/content"}]"#)?;
     becomes(&mut example, kubectl, "Hey!")?;
-    // What somebody else has written, it does not take from them.
+    // A field of another manager is a conflict, and is left unchanged.
     kubectl.run(r#"patch configmap foo --type=merge --patch={"data":{"content":"theirs"}}"#)?;
     example.expect_line("conflict with \\\"kubectl-patch\\\"")?;
     is(&kubectl.read("configmap foo")?["data"]["content"], &json!("theirs"))?;
@@ -113,7 +113,7 @@ pub(super) fn configmapgen_controller(site: &Site) -> anyhow::Result<()> {
     example.end()
 }
 
-/// Keeps a secret for each config map with a label, and a finalizer on that.
+/// The example keeps a secret for each labelled config map, and a finalizer on the config map.
 pub(super) fn secret_syncer(site: &Site) -> anyhow::Result<()> {
     let kubectl = &site.kubectl;
     let mut example = site.start("secret_syncer")?;
@@ -131,7 +131,7 @@ pub(super) fn secret_syncer(site: &Site) -> anyhow::Result<()> {
         kubectl.is_gone("secret cmsyncer-secret-syncer-example"),
         "the config map went before its secret"
     );
-    // It hears no signal.
+    // The example does not handle SIGTERM: kill it.
     drop(example);
     Ok(())
 }

@@ -10,7 +10,7 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
 pub(super) const REPOSITORY: &str = "https://github.com/kube-rs/kube";
-/// The versions in `xtask/operators/Cargo.lock` are those of this one.
+/// The tag to clone. `xtask/operators/Cargo.lock` has its dependencies.
 pub(super) const TAG: &str = "4.2.0";
 /// The commit of the tag when this was written: a tag can be moved.
 const COMMIT: &str = "526f1f2cfa996ed0e92510feabb2d2327df5e49f";
@@ -31,13 +31,13 @@ pub(super) fn clone(workspace: &Workspace, home: &Path, repository: &str) -> any
         );
         ensure!(is_whole(&source), "the tag {TAG} in {repository} is not commit {COMMIT}: look into why");
     }
-    // It has none of its own: git is told to leave it out.
+    // The repository has no lock file: its `.gitignore` excludes it.
     let lock = workspace.root.join("xtask/operators/Cargo.lock");
     fs::copy(&lock, source.join("Cargo.lock")).with_context(|| format!("cannot copy {}", lock.display()))?;
     Ok(source)
 }
 
-/// Builds examples, and says in which directory they are.
+/// Builds examples, and returns the directory of the programs.
 pub(super) fn build(
     workspace: &Workspace,
     home: &Path,
@@ -51,14 +51,14 @@ pub(super) fn build(
     for example in examples {
         command.args(["--example", example]);
     }
-    // Nobody debugs them.
+    // Without debug information, to build faster.
     command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
     let built = shell::run(command, Show::Progress)?;
     ensure!(built.ok, "the examples do not build: {}\n{}", built.ending, built.text);
     Ok(target.join("debug/examples"))
 }
 
-/// Whether the clone is at the commit, without changes.
+/// Returns whether the clone is at the commit, without changes.
 fn is_whole(source: &Path) -> bool {
     let says = |args: &[&str]| {
         let said = Command::new("git").arg("-C").arg(source).args(args).output();

@@ -1,4 +1,4 @@
-//! Requests over a socket: a curl for each, so that a watch is a child that goes on talking.
+//! Requests by curl, one process each: a watch is a child that keeps writing.
 
 use std::io::{Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -54,12 +54,12 @@ impl Client for Curl<'_> {
 impl Curl<'_> {
     fn command(&self, request: &Request) -> Command {
         let mut command = Command::new("curl");
-        // Nothing of a user's own settings, nothing that tidies up the URL, nothing kept back.
+        // Ignore the user's configuration, send the URL unchanged, and do not buffer output.
         command.args(["--disable", "--silent", "--show-error", "--http1.1", "--no-buffer"]);
         command.args(["--path-as-is", "--globoff", "--noproxy", "*", "--cacert"]).arg(&self.server.authority);
         match request.method.as_str() {
             "HEAD" => command.arg("--head"),
-            // Unlike `--include`, it does not keep the head until there is a body.
+            // Unlike `--include`, it writes the head before the body arrives.
             method => command.args(["--dump-header", "-", "--request", method]),
         };
         let given = |name: &str| request.headers.iter().any(|(given, _)| given == name);
@@ -81,7 +81,7 @@ impl Curl<'_> {
     }
 }
 
-/// From another thread: the server may answer before it has read all.
+/// Sends the body from another thread: the server may answer before it has read all of it.
 fn send(stdin: Option<ChildStdin>, body: Option<Vec<u8>>) {
     if let (Some(mut stdin), Some(body)) = (stdin, body) {
         thread::spawn(move || drop(stdin.write_all(&body)));
@@ -131,7 +131,7 @@ impl Drop for Answer {
     }
 }
 
-/// Takes the head off, if all of it is there.
+/// Removes and returns the head of the response, if it is complete.
 fn head(bytes: &mut Vec<u8>) -> Option<String> {
     const END: &[u8] = b"\r\n\r\n";
     let at = bytes.windows(END.len()).position(|window| window == END)?;

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 const WIDTH: usize = 120;
 const STEP: usize = 2;
 
-/// The value as text, with a newline at the end.
+/// Formats a value as text, with a newline at the end.
 pub(crate) fn page(value: &Value) -> String {
     let mut text = String::new();
     write(value, 0, 0, &mut text);
@@ -13,7 +13,7 @@ pub(crate) fn page(value: &Value) -> String {
     text
 }
 
-/// `used` is the number of columns already written on the line.
+/// Appends a value; `used` is the number of columns already written on the line.
 fn write(value: &Value, indent: usize, used: usize, text: &mut String) {
     let line = line(value);
     if used + line.len() <= WIDTH {

@@ -25,13 +25,13 @@ pub(crate) struct Address {
     pub(crate) version: String,
 }
 
-/// A server that runs until this is dropped.
+/// A running server of the genuine API machinery, killed on drop.
 pub(crate) struct Peer {
     pub(crate) address: Address,
     child: Child,
 }
 
-/// Builds it. Cold this takes minutes; afterwards seconds.
+/// Builds the server, and returns its path. A first build takes minutes.
 pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let program = workspace.target.join("peer-apiserver");
     let mut command = Command::new("go");
@@ -43,7 +43,7 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 }
 
 impl Peer {
-    /// Starts with nothing, and returns when it serves.
+    /// Starts the server with an empty store, and returns when it serves.
     pub(crate) fn start(program: &Path, directory: &Path, hooks: &Value) -> anyhow::Result<Self> {
         let told = directory.join("hooks.json");
         std::fs::write(&told, hooks.to_string()).context("cannot write what its webhooks answer")?;

@@ -11,7 +11,7 @@ pub(crate) struct Ceilings {
 /// The committed table. A crate that is missing here has the goals as its ceilings.
 pub(crate) const CEILINGS: &[Ceilings] = &[];
 
-/// How far a figure may be below a ceiling that is above the goal.
+/// The share of a ceiling by which a figure may be below it before the ceiling must be lowered.
 const SLACK: f64 = 0.1;
 
 /// Compares the figures of a crate with its row of the table. Each entry is a paragraph that names
@@ -21,7 +21,7 @@ pub(crate) fn judge(name: &str, figures: &Figures, table: &[Ceilings]) -> Vec<St
     Rule::ALL.into_iter().filter_map(judge).collect()
 }
 
-/// Whether a figure is above its ceiling, so that its lines are worth printing.
+/// Returns whether a figure is above its ceiling, so that its lines are worth printing.
 pub(crate) fn is_over(name: &str, rule: Rule, figures: &Figures) -> bool {
     figures.value(rule) > ceiling(name, rule, CEILINGS)
 }

@@ -51,8 +51,8 @@ impl Names {
     }
 }
 
-/// Tests that a document cites and the code does not have. A citation is inline code in snake case:
-/// four words and more, or the number of a promise, whole or cut with `…`.
+/// Returns the tests that a document cites and the code does not have. A citation is inline code in
+/// snake case: four words and more, or the number of a promise, whole or cut with `…`.
 pub(crate) fn missing_tests(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut missing = Vec::new();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| !file.ends_with(".rs") || is_doc(line))
@@ -84,8 +84,8 @@ const SEARCHED: [&str; 12] = [
     "garbage collector",
 ];
 
-/// Items that the glossary names and the code does not have, and searched terms that their item
-/// does not mention.
+/// Returns the items that the glossary names and the code does not have, and searched terms that
+/// their item does not mention.
 pub(crate) fn glossary(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut findings = Vec::new();
     let mut found = BTreeSet::new();

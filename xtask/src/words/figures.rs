@@ -52,7 +52,7 @@ impl Rule {
         Self::QuestionTests,
     ];
 
-    /// The figure's name and unit, as the stage prints it.
+    /// Returns the figure's name and unit, as the stage prints it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::What => "`what` per 1 000 words",
@@ -67,7 +67,7 @@ impl Rule {
         }
     }
 
-    /// The goal: the ceiling of a crate that is not in the table.
+    /// Returns the goal: the ceiling of a crate that is not in the table.
     pub(crate) fn goal(self) -> f64 {
         match self {
             Self::What => 2.0,
@@ -131,7 +131,7 @@ impl Figures {
         }
     }
 
-    /// The figure that a ceiling limits, rounded to a hundredth.
+    /// Returns the figure that a ceiling limits, rounded to a hundredth.
     pub(crate) fn value(&self, rule: Rule) -> f64 {
         let count = self.counts[rule as usize] as f64;
         let value = match rule {
@@ -144,7 +144,7 @@ impl Figures {
         (100.0 * value).round() / 100.0
     }
 
-    /// The figures of several crates together.
+    /// Returns the figures of several crates together.
     pub(crate) fn sum<'a>(all: impl Iterator<Item = &'a Self>) -> Self {
         let mut sum = Self::default();
         for one in all {

@@ -1,4 +1,4 @@
-//! Each rule is seen to fail once, on text that breaks it and nothing else.
+//! Tests that each rule finds text that breaks this rule and no other.
 
 use super::ceilings::{self, Ceilings};
 use super::citations::{self, Names};

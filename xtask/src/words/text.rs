@@ -79,18 +79,19 @@ pub(crate) fn of_rust(source: &str) -> Text {
     text
 }
 
-/// Lower-case words, split at anything but letters, digits and apostrophes.
+/// Returns the words of a text in lower case, split at anything but letters, digits and
+/// apostrophes.
 pub(crate) fn words(text: &str) -> Vec<String> {
     let pieces = text.split(|c: char| !c.is_alphanumeric() && c != '\'');
     pieces.filter(|word| word.contains(char::is_alphabetic)).map(str::to_lowercase).collect()
 }
 
-/// The pieces of a line between backticks.
+/// Returns the pieces of a line between backticks.
 pub(crate) fn inline_code(line: &str) -> impl Iterator<Item = &str> {
     line.split('`').skip(1).step_by(2)
 }
 
-/// Whether a documentation line is outside of a fenced block.
+/// Tracks whether a documentation line is outside of a fenced block.
 #[derive(Default)]
 struct Fences {
     is_open: bool,
@@ -114,7 +115,8 @@ fn without_code(line: &str) -> String {
     line.split('`').step_by(2).collect::<Vec<_>>().join(" ")
 }
 
-/// `#[test]`, `#[tokio::test]`, `#[tokio::test(start_paused = true)]`.
+/// Returns whether a line is a test attribute: `#[test]`, `#[tokio::test]`,
+/// `#[tokio::test(start_paused = true)]`.
 fn is_test_attribute(code: &str) -> bool {
     let path = code.trim_start_matches("#[");
     let path =
@@ -122,7 +124,8 @@ fn is_test_attribute(code: &str) -> bool {
     path.rsplit("::").next() == Some("test")
 }
 
-/// The name of a struct, enum, union, trait or alias. Associated types are indented, and are none.
+/// Returns the name of a struct, enum, union, trait or alias. Associated types are indented, and
+/// are none.
 fn declared_type(line: &str) -> Option<&str> {
     let code = without_visibility(line.trim_start());
     let code = code.strip_prefix("unsafe ").unwrap_or(code);

@@ -26,7 +26,7 @@ pub(crate) fn kind() -> anyhow::Result<Kind> {
     Ok(Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced)?)
 }
 
-/// Also returns the running informer.
+/// Measures a sync over the wire. Also returns the running informer.
 pub(in crate::informer) async fn sync(
     kubeconfig: &Path,
     of: Projection,

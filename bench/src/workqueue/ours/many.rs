@@ -15,7 +15,7 @@ use tokio::task::{JoinSet, yield_now};
 /// best.
 const STEP_ASIDE_EVERY: usize = 128;
 
-/// Long enough for any backlog of these shapes.
+/// Timeout of draining, long enough for any backlog of these shapes.
 const DRAIN_WITHIN: Duration = Duration::from_secs(60);
 
 pub(super) struct QueueLoad {
@@ -94,7 +94,7 @@ async fn work(queue: Queue<QueueKey>, batch: usize) -> usize {
     handed_out
 }
 
-/// The producer is the main thread, besides the runtime's two.
+/// Measures adds by the main thread, which is not one of the runtime's two.
 pub(super) async fn add_lock_contended(
     n: usize,
     workers: usize,

@@ -23,8 +23,8 @@ pub(super) struct AgentArguments {
     /// The underlay address of the node: the destination of frames from other nodes
     #[arg(long, value_name = "IP")]
     host_ip: Ipv4Addr,
-    /// The data path: a switch in this process with UDP between nodes (sim), Open vSwitch (ovs), or
-    /// calls that are only logged (log)
+    /// The data path: a switch in this process with UDP between nodes (sim), calls that are only
+    /// logged (log), or Open vSwitch (ovs, not implemented yet)
     #[arg(long, value_enum, default_value_t = AgentFabric::Sim)]
     fabric: AgentFabric,
     /// The UDP port for frames between nodes, the same on all nodes

@@ -93,7 +93,7 @@ pub(super) struct DriveArguments {
     /// Write the due time of each operation to a file
     #[arg(long)]
     dump_ops_times: bool,
-    /// Comma-separated nodes. Default: the nodes of the cluster with the label
+    /// Comma-separated nodes. Default: the nodes that --node-label-selector selects
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     nodes: Vec<String>,
     /// Use this node only

@@ -24,8 +24,8 @@ pub(super) struct UpArguments {
     /// The number of nodes: node-1, node-2, …
     #[arg(long, value_name = "N", default_value_t = 3)]
     nodes: usize,
-    /// The data path: switches in memory (sim), Open vSwitch (ovs), or calls that are only logged
-    /// (log)
+    /// The data path: switches in memory (sim), calls that are only logged (log), or Open
+    /// vSwitch (ovs, not implemented yet)
     #[arg(long, value_enum, default_value_t = UpFabric::Sim)]
     fabric: UpFabric,
     /// The address to listen on, for kubectl and the other commands. Port 0 chooses a free port

@@ -1,4 +1,4 @@
-//! The port to a node's switch.
+//! The trait through which a node agent controls the switch of its node.
 
 use std::net::Ipv4Addr;
 
@@ -42,13 +42,14 @@ pub trait Fabric: Send + Sync + 'static {
     async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError>;
 
     /// Sends an ARP request and an ICMP echo request from a local interface, and waits for the echo
-    /// reply.
+    /// reply. Fails by default, as for a fabric without frames.
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
         let _ = (from, to, sequence);
         Err(self.no_frames_error("a ping"))
     }
 
-    /// Traces the frames of a path through this node's flows, as text.
+    /// Traces the frames of a path through this node's flows, like `ovs-appctl ofproto/trace`.
+    /// Returns lines of text. Fails by default.
     async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
         let _ = path;
         Err(self.no_frames_error("a trace"))
@@ -60,7 +61,7 @@ pub trait Fabric: Send + Sync + 'static {
     }
 }
 
-/// A path of frames through a node.
+/// The path of frames to trace through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FramePath {
     /// Source: an interface of a network.
@@ -81,7 +82,7 @@ pub struct InterfaceList {
     pub remotes: Vec<RemoteInterface>,
 }
 
-/// The flows repaired by a flow reconciliation.
+/// The numbers of flows that a flow reconciliation repaired.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowRepairs {
     /// Number of missing flows added.
@@ -101,7 +102,7 @@ pub enum FabricError {
         vni: Vni,
         /// The address.
         address: Ipv4Addr,
-        /// The other interface.
+        /// Description of the other interface.
         by: String,
     },
     /// The limit of interfaces is reached.
@@ -116,7 +117,7 @@ pub enum FabricError {
         /// The cause.
         reason: String,
     },
-    /// The switch refused the operation.
+    /// The operation failed, or the fabric does not support it.
     #[error("{what} failed: {reason}")]
     Failed {
         /// The operation.

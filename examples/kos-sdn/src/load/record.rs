@@ -15,20 +15,21 @@ use crate::plan::{LastWrite, seconds};
 pub struct AttachmentRecord {
     /// Namespace and name.
     pub attachment: String,
-    /// VNI of its network.
+    /// VNI of the network.
     pub vni: u32,
-    /// Its node.
+    /// Name of the node.
     pub node: String,
-    /// Whether it never waited for an address of a full subnet.
+    /// Whether the attachment never waited for an address of a full subnet.
     pub easy: bool,
-    /// The last client write that it depended on: its own (na), or its subnet's.
+    /// The last client write that the address depended on: of the attachment (na), or of the
+    /// subnet.
     pub cause: String,
     /// Seconds from that write to each step, by the server's clock: lock, address, implemented.
     pub server: BTreeMap<String, f64>,
     /// Seconds from the start of creation to the observation of each step, by the load generator's
     /// clock: create, addressed, ready, delete, gone.
     pub client: BTreeMap<String, f64>,
-    /// The result of its connectivity test.
+    /// The result of the connectivity test, if there was one.
     pub tested: Option<TestResult>,
     /// Errors observed at any time.
     pub wrong: Vec<String>,

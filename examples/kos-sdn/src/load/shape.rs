@@ -35,7 +35,7 @@ pub struct NetworkSize {
 pub struct PlannedSubnet {
     /// Name of the subnet.
     pub name: String,
-    /// Its block.
+    /// Address block of the subnet.
     pub block: Cidr,
     /// Maximum number of concurrent attachments.
     pub size: u64,

@@ -36,11 +36,11 @@ pub(super) struct LiveAttachment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum TrackedChange {
     Nothing,
-    /// It has its interface.
+    /// The attachment has its interface.
     Ready,
-    /// It reported an error.
+    /// The attachment reported an error.
     Broken,
-    /// It was deleted.
+    /// The attachment was deleted.
     Gone,
 }
 

@@ -28,13 +28,13 @@ use series::{GaugeSeries, MetricEntry};
 /// The metrics of all components. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// Of the subnet validator.
+    /// Metrics of the subnet validator.
     pub validator: ValidatorMetrics,
-    /// Of the IPAM controller.
+    /// Metrics of the IPAM controller.
     pub ipam: IpamMetrics,
-    /// Of node agents.
+    /// Metrics of node agents.
     pub agent: AgentMetrics,
-    /// Of the load generator.
+    /// Metrics of the load generator.
     pub load: LoadMetrics,
     version: BuildVersion,
 }

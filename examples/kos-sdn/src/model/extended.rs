@@ -5,7 +5,8 @@ use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Write times by section, to the microsecond; `metadata` has seconds and no sections.
+/// Write times by section, to the microsecond. Times in `metadata` are in seconds, and not by
+/// section.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExtendedMetadata {

@@ -29,13 +29,13 @@ pub struct Peer {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PeerStatus {
-    /// VNI of its network; 0 without an address.
+    /// VNI of the network; 0 without an address.
     #[serde(rename = "addressVNI")]
     pub address_vni: u32,
-    /// Its address.
+    /// The attachment's address.
     #[serde(deserialize_with = "address")]
     pub ipv4: Option<Ipv4Addr>,
-    /// Underlay address of its node.
+    /// Underlay address of the attachment's node.
     #[serde(rename = "hostIP", deserialize_with = "address")]
     pub host_ip: Option<Ipv4Addr>,
     /// Time of the write of the subnet's spec.

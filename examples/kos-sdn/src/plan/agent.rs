@@ -38,7 +38,7 @@ pub struct AgentView<'a> {
     pub host: Ipv4Addr,
     /// The attachment, if it is on this node.
     pub here: Option<&'a NetworkAttachment>,
-    /// Its location as a peer.
+    /// The location of the attachment according to the cached peers.
     pub location: PeerLocation,
     /// The interface that the node has for it.
     pub actual: Option<&'a Interface>,

@@ -19,7 +19,7 @@ pub struct LastWrite {
 pub enum WriteCause {
     /// The attachment.
     Attachment,
-    /// Its subnet.
+    /// The subnet of the attachment.
     Subnet,
     /// The first attachment in the network on this node.
     FirstLocal,

@@ -7,9 +7,9 @@ use std::collections::BTreeSet;
 pub struct ExecValues<'a> {
     /// Name of the interface.
     pub ifname: &'a str,
-    /// Its IPv4 address.
+    /// IPv4 address of the interface.
     pub ipv4: &'a str,
-    /// Its MAC address.
+    /// MAC address of the interface.
     pub mac: &'a str,
 }
 

@@ -6,8 +6,9 @@ use std::net::Ipv4Addr;
 use super::Mac;
 use crate::model::Vni;
 
-/// One flow of one table. The matching flow of highest priority applies; two flows of equal
-/// priority in one table never match the same frame.
+/// One flow of one table. The matching flow of highest priority applies. Two flows of equal
+/// priority in one table never match the same frame: OpenFlow leaves open which of them would
+/// apply.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
     /// Number of the table.
@@ -22,7 +23,7 @@ pub struct Flow {
     pub actions: Vec<Action>,
 }
 
-/// A port number of a switch.
+/// An OpenFlow port number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u32);
 
@@ -31,7 +32,7 @@ pub struct Port(pub u32);
 pub struct Match {
     /// Ingress port.
     pub in_port: Option<Port>,
-    /// VNI, from the tunnel or set by an earlier flow; zero for none.
+    /// VNI, from the tunnel or set by a flow of an earlier table; zero for none.
     pub tun_id: Option<u32>,
     /// Tunnel source: underlay address of the sending node.
     pub tun_src: Option<Ipv4Addr>,
@@ -63,9 +64,9 @@ pub enum EtherType {
 /// An action on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Sets the VNI.
+    /// Sets `tun_id` to the VNI.
     SetTunnel(Vni),
-    /// Sets the tunnel destination: underlay address of the receiving node.
+    /// Sets `tun_dst`: underlay address of the receiving node.
     SetTunnelTo(Ipv4Addr),
     /// Sends the frame out of a port, except the ingress port.
     Output(Port),
@@ -118,7 +119,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// In the syntax of `ovs-ofctl add-flow`.
+/// Formats the flow in the syntax of `ovs-ofctl add-flow`.
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cookie={:#x},table={},priority={}", self.cookie, self.table, self.priority)?;

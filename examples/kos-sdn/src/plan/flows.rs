@@ -17,24 +17,24 @@ use crate::model::Vni;
 pub struct LocalInterface {
     /// Name of the interface.
     pub name: String,
-    /// Its network.
+    /// VNI of the network.
     pub vni: Vni,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: Mac,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
 }
 
 /// An interface on another node.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RemoteInterface {
-    /// Its network.
+    /// VNI of the network.
     pub vni: Vni,
-    /// Its MAC address.
+    /// MAC address.
     pub mac: Mac,
-    /// Its IPv4 address.
+    /// IPv4 address.
     pub address: Ipv4Addr,
-    /// Underlay address of its node.
+    /// Underlay address of the interface's node: the tunnel destination.
     pub host: Ipv4Addr,
 }
 
@@ -51,7 +51,7 @@ const CLASSIFY: u8 = 0;
 const FORWARD: u8 = 1;
 const PRIORITY_DROP: u16 = 0;
 const PRIORITY_FRAMES: u16 = 100;
-/// Above the priority of frames: an ARP request has no unicast destination to match.
+/// Above [`PRIORITY_FRAMES`]: a unicast ARP request can match a flow of each kind.
 const PRIORITY_REQUESTS: u16 = 200;
 
 impl LocalInterface {

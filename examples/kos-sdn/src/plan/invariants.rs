@@ -56,9 +56,9 @@ pub enum Violation {
 pub struct NodeInterfaces {
     /// Name of the node.
     pub node: String,
-    /// Its underlay address.
+    /// Underlay address of the node.
     pub host: Ipv4Addr,
-    /// Its interfaces.
+    /// Interfaces of the node.
     pub interfaces: InterfaceList,
 }
 

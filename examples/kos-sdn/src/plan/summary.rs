@@ -26,15 +26,15 @@ pub struct AttachmentCounts {
 pub struct SubnetSummary {
     /// Namespace and name.
     pub subnet: String,
-    /// VNI of its network.
+    /// VNI of the network.
     pub vni: u32,
-    /// Its block.
+    /// Address block of the subnet.
     pub block: String,
     /// Number of usable addresses.
     pub size: usize,
     /// Result of validation, or the reason for failure.
     pub state: String,
-    /// Counts of its attachments.
+    /// Counts of the subnet's attachments.
     pub tally: AttachmentCounts,
 }
 

@@ -22,15 +22,15 @@ const ALL_PAIRS: usize = 12;
 /// The result of one ping.
 #[derive(Clone, Debug, Serialize)]
 pub struct PingResult {
-    /// The source.
+    /// Name of the source attachment.
     pub from: String,
-    /// The destination.
+    /// Name of the destination attachment.
     pub to: String,
     /// Whether both are in one network, so that a reply is expected.
     pub expected: bool,
     /// Whether there was a reply.
     pub answered: bool,
-    /// The error reported by the node, without a reply.
+    /// The error of the probe or of its node; empty if there is none.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub reason: String,
 }

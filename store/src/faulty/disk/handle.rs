@@ -26,7 +26,7 @@ pub(super) struct State {
     pub(super) platter: Platter,
     pub(super) plan: FaultPlan,
     pub(super) locked: bool,
-    /// For salts, and for sectors that a sync drops.
+    /// Chooses salts, and the sectors that a failed sync drops.
     pub(super) dice: Dice,
     /// The effects of the power cut that made this disk.
     damage: CrashDamage,

@@ -18,7 +18,7 @@ pub(super) struct Platter {
     pub(super) files: Vec<FileBytes>,
     pub(super) names: BTreeMap<String, FileNumber>,
     pub(super) durable_names: BTreeMap<String, FileNumber>,
-    /// In the order of the changes.
+    /// The changes that are not durable, in their order.
     pub(super) pending: Vec<PendingChange>,
 }
 

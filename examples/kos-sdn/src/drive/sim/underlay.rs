@@ -50,7 +50,7 @@ pub struct DeliveredFrame {
     pub to: AddressKey,
     /// The bytes of the frame.
     pub frame: Vec<u8>,
-    /// The reaction of the guest.
+    /// The reply of the guest, and the echo reply that it received, if any.
     pub response: GuestResponse,
 }
 

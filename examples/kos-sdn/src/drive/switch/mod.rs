@@ -54,7 +54,7 @@ pub struct OutgoingFrame {
 pub struct FlowTrace<'a> {
     /// The matching flows, in order.
     pub flows: Vec<&'a Flow>,
-    /// The outputs.
+    /// Ports, and tunnels, to which the flows output the frame.
     pub outputs: Vec<OutgoingFrame>,
 }
 

@@ -41,7 +41,7 @@ fn op() -> impl Strategy<Value = IpamOp> {
 struct ObjectStore {
     subnet: Option<Subnet>,
     attachments: BTreeMap<String, NetworkAttachment>,
-    /// With the name of the owner.
+    /// Locks by address, each with the name of the owning attachment.
     locks: BTreeMap<AddressKey, (String, OwnedLock)>,
 }
 
@@ -56,7 +56,8 @@ enum CacheEvent {
 #[derive(Debug)]
 struct IpamModel {
     cache: ObjectStore,
-    /// Of subnets, attachments and locks: ordered within a kind, unordered between kinds.
+    /// Undelivered events of subnets, attachments and locks: ordered within a kind, unordered
+    /// between kinds.
     pending_events: [VecDeque<CacheEvent>; 3],
     queue: VecDeque<String>,
     gone: BTreeMap<String, String>,

@@ -19,7 +19,8 @@ struct AddressRace {
     subnet: Subnet,
     attachments: BTreeMap<&'static str, Abbreviated<NetworkAttachment>>,
     locks: BTreeMap<AddressKey, Locked>,
-    /// Number of writes of each object: versions that do not depend on other objects.
+    /// Number of writes of each object, used as its resourceVersion. Counted per object, so that
+    /// interleavings of writes to different objects lead to equal states.
     written: BTreeMap<&'static str, u32>,
     ipams: Vec<RacingIpam>,
     mistake: Option<IpamMistake>,

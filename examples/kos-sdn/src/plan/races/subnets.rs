@@ -14,7 +14,8 @@ struct SubnetRace {
     /// Client actions, executed in this order at any time.
     clients: VecDeque<SubnetAction>,
     stored: BTreeMap<SubnetName, Subnet>,
-    /// Number of writes of each object: versions that do not depend on other objects.
+    /// Number of writes of each object, used as its resourceVersion. Counted per object, so that
+    /// interleavings of writes to different objects lead to equal states.
     written: BTreeMap<SubnetName, u32>,
     validators: Vec<RacingValidator>,
     /// The mistake: judge by the cache instead of a live list.
