@@ -7,7 +7,7 @@ use machinery::apiserver::{Audit, AuditFile, AuditPolicy};
 
 /// As kube-apiserver calls them.
 #[derive(clap::Args)]
-pub(crate) struct AuditLog {
+pub(crate) struct AuditArgs {
     /// The policy that says which requests are logged: a Policy of audit.k8s.io/v1. Without it none is
     #[arg(long, value_name = "F", requires = "audit_log_path")]
     audit_policy_file: Option<PathBuf>,
@@ -24,19 +24,19 @@ pub(crate) struct AuditLog {
     #[arg(long, value_name = "N", default_value_t = 0)]
     audit_log_maxbackup: usize,
     /// What becomes of a request that cannot be logged when it comes
-    #[arg(long, value_name = "M", value_enum, default_value_t = Mode::Blocking)]
-    audit_log_mode: Mode,
+    #[arg(long, value_name = "M", value_enum, default_value_t = AuditLogMode::Blocking)]
+    audit_log_mode: AuditLogMode,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
-enum Mode {
+enum AuditLogMode {
     /// It is counted, and done
     Blocking,
     /// It is refused
     BlockingStrict,
 }
 
-impl AuditLog {
+impl AuditArgs {
     /// What is to be logged, if anything is.
     pub(crate) fn policy(&self) -> anyhow::Result<Option<AuditPolicy>> {
         let Some(path) = &self.audit_policy_file else { return Ok(None) };
@@ -54,8 +54,8 @@ impl AuditLog {
             _ => Audit::new(policy, std::io::stdout()),
         };
         Ok(match self.audit_log_mode {
-            Mode::Blocking => audit,
-            Mode::BlockingStrict => audit.strict(),
+            AuditLogMode::Blocking => audit,
+            AuditLogMode::BlockingStrict => audit.strict(),
         })
     }
 

@@ -9,15 +9,15 @@ use anyhow::{Context, bail};
 const STORE: &str = "store";
 
 /// What we make there, and what a file system puts into its root.
-const OURS: [&str; 5] = [STORE, "pki", "kubeconfig", "kubeconfig.new", "lost+found"];
+const KNOWN_ENTRIES: [&str; 5] = [STORE, "pki", "kubeconfig", "kubeconfig.new", "lost+found"];
 
 /// Where everything is kept. One that is temporary is removed in the end.
-pub(crate) struct Directory {
+pub(crate) struct DataDirectory {
     path: PathBuf,
     temporary: bool,
 }
 
-impl Directory {
+impl DataDirectory {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, temporary: false }
     }
@@ -63,7 +63,7 @@ impl Directory {
         }
         for entry in fs::read_dir(&self.path).with_context(wrong)? {
             let name = entry.with_context(wrong)?.file_name();
-            if OURS.iter().all(|ours| name != *ours) {
+            if KNOWN_ENTRIES.iter().all(|known| name != *known) {
                 let name = name.display();
                 bail!(
                     "{shown} holds {name} and no data of this command; name an empty directory, or the right one"
@@ -74,7 +74,7 @@ impl Directory {
     }
 
     /// Refuses one without data. Changes nothing.
-    pub(crate) fn must_have_data(&self) -> anyhow::Result<()> {
+    pub(crate) fn require_data(&self) -> anyhow::Result<()> {
         if !self.store().is_dir() {
             let shown = self.path.display();
             bail!("there is no data in {shown}; name with --data-dir what `machinery serve` was given");
@@ -83,7 +83,7 @@ impl Directory {
     }
 }
 
-impl Drop for Directory {
+impl Drop for DataDirectory {
     fn drop(&mut self) {
         if self.temporary {
             let _ = fs::remove_dir_all(&self.path);

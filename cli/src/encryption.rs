@@ -10,18 +10,18 @@ use machinery::apiserver::Encryption;
 use zeroize::Zeroizing;
 
 /// No configuration is near this: a wrong path must not fill the memory.
-const LIMIT: u64 = 1 << 20;
+const MAX_BYTES: u64 = 1 << 20;
 
 /// As kube-apiserver calls it.
 #[derive(clap::Args)]
-pub(crate) struct AtRest {
+pub(crate) struct EncryptionArgs {
     /// Which objects are encrypted in the store, and by which keys: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Others than its
     /// owner must not be able to read it
     #[arg(long, value_name = "F")]
     encryption_provider_config: Option<PathBuf>,
 }
 
-impl AtRest {
+impl EncryptionArgs {
     /// What is to be encrypted, if anything is.
     pub(crate) fn read(&self) -> anyhow::Result<Option<Encryption>> {
         let Some(path) = &self.encryption_provider_config else { return Ok(None) };
@@ -39,8 +39,8 @@ fn text(path: &Path) -> anyhow::Result<Zeroizing<String>> {
         bail!("others than its owner may use it (mode {mode:o}); run: chmod 600 {}", path.display());
     }
     let mut text = Zeroizing::new(String::new());
-    file.take(LIMIT + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LIMIT {
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
         bail!("it is larger than 1 MiB; name the file that was meant");
     }
     Ok(text)

@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 #[derive(clap::Args)]
-pub(crate) struct Explain {
+pub(crate) struct ExplainArgs {
     /// The kind, as kubectl takes it: `hosts`, `host`, `hosts.example.com`; or the name of a controller
     kind: String,
     /// The object, as NS/NAME; a NAME alone where objects are in no namespace
@@ -19,15 +19,16 @@ pub(crate) struct Explain {
     at: SocketAddr,
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 /// More is no page of ours.
-const LONGEST: u64 = 16 << 20;
+const MAX_PAGE_BYTES: u64 = 16 << 20;
 
-pub(crate) async fn run(arguments: Explain) -> anyhow::Result<()> {
-    let Explain { kind, object, at } = arguments;
-    let path = format!("/debug/machinery.json?kind={}&object={}", quoted(&kind), quoted(&object));
-    let asked = timeout(PATIENCE, get(at, &path)).await;
-    let page = asked.with_context(|| format!("{at} did not answer in {PATIENCE:?}"))??;
+pub(crate) async fn run(arguments: ExplainArgs) -> anyhow::Result<()> {
+    let ExplainArgs { kind, object, at } = arguments;
+    let path =
+        format!("/debug/machinery.json?kind={}&object={}", percent_encode(&kind), percent_encode(&object));
+    let answer = timeout(TIMEOUT, get(at, &path)).await;
+    let page = answer.with_context(|| format!("{at} did not answer in {TIMEOUT:?}"))??;
     print!("{}", machinery::explain(&kind, &page)?);
     Ok(())
 }
@@ -41,7 +42,7 @@ async fn get(at: SocketAddr, path: &str) -> anyhow::Result<String> {
         .write_all(format!("GET {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\r\n").as_bytes())
         .await?;
     let mut bytes = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut bytes).await?;
+    stream.take(MAX_PAGE_BYTES).read_to_end(&mut bytes).await?;
     let text = String::from_utf8(bytes).with_context(|| format!("{at} answers with no text"))?;
     let Some((head, body)) = text.split_once("\r\n\r\n") else { bail!("{at} does not speak HTTP") };
     ensure!(
@@ -53,7 +54,7 @@ async fn get(at: SocketAddr, path: &str) -> anyhow::Result<String> {
 }
 
 /// As it may stand in a query.
-fn quoted(text: &str) -> String {
+fn percent_encode(text: &str) -> String {
     let quoted = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),

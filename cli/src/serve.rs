@@ -14,18 +14,18 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::directory::Directory;
-use crate::progress::step;
-use crate::webhooks::Known;
-use crate::{cores, crds};
+use crate::directory::DataDirectory;
+use crate::progress::with_progress;
+use crate::webhooks::WebhookTargets;
+use crate::{core_dumps, crds};
 
-/// Signals that are no further apart are one.
-const SAME_WISH: Duration = Duration::from_millis(300);
+/// ShutdownSignals that are no further apart are one.
+const SIGNAL_COALESCING: Duration = Duration::from_millis(300);
 /// How often is looked whether certificates or tokens are others.
-const LOOK: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct ServeArgs {
     /// Where the objects are kept, with the certificates and tokens. Made if it is not there
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
@@ -58,34 +58,34 @@ pub(crate) struct Arguments {
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
-    audit: crate::audit::AuditLog,
+    audit: crate::audit::AuditArgs,
     #[command(flatten)]
-    webhooks: crate::webhooks::Webhooks,
+    webhooks: crate::webhooks::WebhookArgs,
     #[command(flatten)]
-    at_rest: crate::encryption::AtRest,
+    encryption: crate::encryption::EncryptionArgs,
     #[cfg(feature = "otel")]
     #[command(flatten)]
-    traces: crate::traces::Collector,
+    traces: crate::traces::TraceArgs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    cores::leave_none()?;
+pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
+    core_dumps::disable()?;
     // What is wrong with the arguments is found out before anything is made.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
-        would_take(crds.clone()).await.with_context(|| {
+        validate_crds(crds.clone()).await.with_context(|| {
             let path = arguments.crds.iter().map(|path| path.display().to_string()).collect::<String>();
             format!("mend the definition in {path}")
         })?;
     }
     let policy = arguments.audit.policy()?;
-    let webhooks = arguments.webhooks.known()?;
-    let encryption = arguments.at_rest.read()?;
-    let mut signals = Signals::hear()?;
-    let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
+    let webhooks = arguments.webhooks.targets()?;
+    let encryption = arguments.encryption.read()?;
+    let mut signals = ShutdownSignals::install()?;
+    let mut hangup = listen_for(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
-        true => Directory::temporary()?,
-        false => Directory::at(arguments.data_dir.clone()),
+        true => DataDirectory::temporary()?,
+        false => DataDirectory::at(arguments.data_dir.clone()),
     };
     directory.check()?;
     let listen = listen(&arguments, &directory);
@@ -99,26 +99,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let memory = arguments.memory;
     let up = tokio::select! {
         biased;
-        () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, Wanted { memory, crds, listen, audit, encryption, webhooks }) => up?,
+        () = signals.recv() => return Ok(()),
+        up = RunningServer::start(&directory, ServerOptions { memory, crds, listen, audit, encryption, webhooks }) => up?,
     };
-    up.tell(&directory, memory);
-    up.go_on(&mut signals, &mut hangup).await;
+    up.announce(&directory, memory);
+    up.serve_until_signal(&mut signals, &mut hangup).await;
     let ended = up.stop(&mut signals).await?;
     #[cfg(feature = "otel")]
-    if ended == Ended::InGoodOrder
+    if ended == Shutdown::Clean
         && let Some(why) = traces.finish().await
     {
-        say(&[why]);
+        print_notes(&[why]);
     }
-    if ended == Ended::AtOnce {
+    if ended == Shutdown::Forced {
         drop(directory);
         std::process::exit(1);
     }
     Ok(())
 }
 
-fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
+fn listen(arguments: &ServeArgs, directory: &DataDirectory) -> Listen {
     let kubeconfig = arguments.kubeconfig_out.clone().unwrap_or_else(|| directory.kubeconfig());
     let certificate = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     Listen {
@@ -135,37 +135,37 @@ fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
 }
 
 /// Tries definitions on a server of no consequence: those that are refused leave nothing behind.
-async fn would_take(crds: Vec<Value>) -> anyhow::Result<()> {
+async fn validate_crds(crds: Vec<Value>) -> anyhow::Result<()> {
     let server = ApiServer::builder(Memory::new(Options::default())).crds(crds).start().await?;
     server.stop().await;
     Ok(())
 }
 
 /// What a server is started with.
-struct Wanted {
+struct ServerOptions {
     memory: bool,
     crds: Vec<Value>,
     listen: Listen,
     audit: Option<Audit>,
     encryption: Option<Encryption>,
-    webhooks: Known,
+    webhooks: WebhookTargets,
 }
 
 /// A server that is up.
-struct Up {
+struct RunningServer {
     server: ApiServer,
     disk: Option<Disk>,
     access: Access,
 }
 
-impl Up {
-    async fn start(directory: &Directory, wanted: Wanted) -> anyhow::Result<Self> {
-        let Wanted { memory, crds, listen, audit, encryption, webhooks } = wanted;
+impl RunningServer {
+    async fn start(directory: &DataDirectory, wanted: ServerOptions) -> anyhow::Result<Self> {
+        let ServerOptions { memory, crds, listen, audit, encryption, webhooks } = wanted;
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
             let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
-            let disk = step(&what, move || Disk::open(store, DiskOptions::default())).await??;
+            let disk = with_progress(&what, move || Disk::open(store, DiskOptions::default())).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
         };
         let builder = match audit {
@@ -176,18 +176,20 @@ impl Up {
             Some(encryption) => builder.encryption(encryption),
             None => builder,
         };
-        let server = webhooks.told_to(builder).rbac().crds(crds).start().await?;
+        let server = webhooks.configure(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
         Ok(Self { server, disk, access })
     }
 
     /// Says how it is reached. Whoever does not listen misses it.
-    fn tell(&self, directory: &Directory, memory: bool) {
+    fn announce(&self, directory: &DataDirectory, memory: bool) {
         let Access { url, kubeconfig, notes, .. } = &self.access;
-        say(notes);
+        print_notes(notes);
         let anew = self.server.resealed().rewritten;
         if anew > 0 {
-            say(&[format!("objects written anew, as the encryption configuration wants them: {anew}")]);
+            print_notes(&[format!(
+                "objects written anew, as the encryption configuration wants them: {anew}"
+            )]);
         }
         let kept = match memory {
             true => "data in memory".to_owned(),
@@ -204,23 +206,23 @@ impl Up {
     }
 
     /// Serves until somebody wants it to end. Reads again what has changed meanwhile.
-    async fn go_on(&self, signals: &mut Signals, hangup: &mut Signal) {
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    async fn serve_until_signal(&self, signals: &mut ShutdownSignals, hangup: &mut Signal) {
+        let mut poll = interval(POLL_INTERVAL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut trouble: Option<Arc<str>> = None;
         loop {
             tokio::select! {
                 biased;
-                () = signals.ending() => return,
+                () = signals.recv() => return,
                 _ = hangup.recv() => self.reload(),
-                _ = look.tick() => {
+                _ = poll.tick() => {
                     if self.access.is_outdated() {
                         self.reload();
                     }
-                    let now = self.trouble().await;
+                    let now = self.store_trouble().await;
                     match &now {
-                        Some(why) if now != trouble => say(&[format!("the store needs help: {why}")]),
-                        None if trouble.is_some() => say(&["the store needs no help any more".to_owned()]),
+                        Some(why) if now != trouble => print_notes(&[format!("the store needs help: {why}")]),
+                        None if trouble.is_some() => print_notes(&["the store needs no help any more".to_owned()]),
                         _ => {}
                     }
                     trouble = now;
@@ -230,27 +232,27 @@ impl Up {
     }
 
     /// What the store cannot do. One whose disk is full has another look, with a transaction that changes nothing.
-    async fn trouble(&self) -> Option<Arc<str>> {
+    async fn store_trouble(&self) -> Option<Arc<str>> {
         let disk = self.disk.as_ref()?;
         disk.trouble()?;
-        let _ = timeout(LOOK, disk.commit(Transaction::new())).await;
+        let _ = timeout(POLL_INTERVAL, disk.commit(Transaction::new())).await;
         disk.trouble()
     }
 
     fn reload(&self) {
         let reloaded = self.access.reload();
-        say(&reloaded.notes);
+        print_notes(&reloaded.notes);
         for why in &reloaded.refused {
-            say(&[format!("not taken, and what was there before goes on: {why}")]);
+            print_notes(&[format!("not taken, and what was there before goes on: {why}")]);
         }
         if reloaded.refused.is_empty() {
-            say(&["certificates and tokens are read again".to_owned()]);
+            print_notes(&["certificates and tokens are read again".to_owned()]);
         }
     }
 
     /// Ends in good order; at once, if somebody asks a second time.
-    async fn stop(self, signals: &mut Signals) -> anyhow::Result<Ended> {
-        say(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
+    async fn stop(self, signals: &mut ShutdownSignals) -> anyhow::Result<Shutdown> {
+        print_notes(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
         let Self { server, disk, .. } = self;
         let end = async {
             server.stop().await;
@@ -261,59 +263,59 @@ impl Up {
         };
         tokio::select! {
             biased;
-            () = signals.ending_again() => {
-                say(&["ended at once; what was acknowledged is safe".to_owned()]);
-                Ok(Ended::AtOnce)
+            () = signals.recv_second() => {
+                print_notes(&["ended at once; what was acknowledged is safe".to_owned()]);
+                Ok(Shutdown::Forced)
             }
             ended = end => {
                 let why = "the store could not be closed in good order; what was acknowledged is safe";
-                ended.map(|()| Ended::InGoodOrder).context(why)
+                ended.map(|()| Shutdown::Clean).context(why)
             }
         }
     }
 }
 
 #[derive(PartialEq)]
-enum Ended {
-    InGoodOrder,
-    AtOnce,
+enum Shutdown {
+    Clean,
+    Forced,
 }
 
 /// Lines for people, whether anybody reads them or not.
-fn say(lines: &[String]) {
+fn print_notes(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
 /// Somebody wants it to end.
-struct Signals {
+struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
-    fn hear() -> anyhow::Result<Self> {
+impl ShutdownSignals {
+    fn install() -> anyhow::Result<Self> {
         Ok(Self {
-            terminate: hear(SignalKind::terminate(), "SIGTERM")?,
-            interrupt: hear(SignalKind::interrupt(), "Ctrl-C")?,
+            terminate: listen_for(SignalKind::terminate(), "SIGTERM")?,
+            interrupt: listen_for(SignalKind::interrupt(), "Ctrl-C")?,
         })
     }
 
-    /// Until it should end at once. What comes on the heels of the first signal is the same wish, told twice: `timeout` signals
+    /// Until it should end at once. What comes on the duplicates of the first signal is the same wish, told twice: `timeout` signals
     /// a process and its group, and so may others.
-    async fn ending_again(&mut self) {
-        let heels = async {
+    async fn recv_second(&mut self) {
+        let duplicates = async {
             loop {
-                self.ending().await;
+                self.recv().await;
             }
         };
-        let _: Result<Infallible, _> = timeout(SAME_WISH, heels).await;
-        self.ending().await;
+        let _: Result<Infallible, _> = timeout(SIGNAL_COALESCING, duplicates).await;
+        self.recv().await;
     }
 
     /// Until it should end.
-    async fn ending(&mut self) {
+    async fn recv(&mut self) {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => {}
@@ -322,6 +324,6 @@ impl Signals {
     }
 }
 
-fn hear(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
+fn listen_for(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
     signal(kind).with_context(|| format!("cannot hear of {name}"))
 }

@@ -7,61 +7,61 @@ use machinery::apiserver::Listen;
 use machinery::store::{Backend as _, Disk, DiskOptions, Range, Span, restore as restore_store};
 use tokio::runtime::Handle;
 
-use crate::directory::Directory;
-use crate::progress::step;
+use crate::directory::DataDirectory;
+use crate::progress::with_progress;
 
 /// Revisions that the server may have given out after the snapshot was made. Its clients list again.
-const BUMP: u64 = 1_000_000_000;
+const REVISION_GAP: u64 = 1_000_000_000;
 /// Objects that are read at once.
-const PAGE: usize = 1000;
+const PAGE_SIZE: usize = 1000;
 
 #[derive(clap::Args)]
-pub(crate) struct Snapshot {
+pub(crate) struct SnapshotArgs {
     /// The file. It must not be there yet
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Restore {
+pub(crate) struct RestoreArgs {
     /// The file that a snapshot was written into
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-struct Data {
+struct DataDirArgs {
     /// Where the objects are kept
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
 }
 
-pub(crate) async fn snapshot(arguments: Snapshot) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn snapshot(arguments: SnapshotArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     let disk = open(&directory).await?;
     let (file, snapshot) = (arguments.file.clone(), disk.clone());
     let what = format!("writing {}", file.display());
     let runtime = Handle::current();
-    let written = step(&what, move || runtime.block_on(snapshot.snapshot(file))).await?;
+    let written = with_progress(&what, move || runtime.block_on(snapshot.snapshot(file))).await?;
     close(&disk).await?;
     println!("{}: everything as of revision {}", arguments.file.display(), written?);
     Ok(())
 }
 
-pub(crate) async fn restore(arguments: Restore) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn restore(arguments: RestoreArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     directory.check()?;
     let what = format!("restoring {}", arguments.file.display());
     let (file, into) = (arguments.file.clone(), directory.store());
-    let restored = step(&what, move || restore_store(file, into, BUMP)).await?;
+    let restored = with_progress(&what, move || restore_store(file, into, REVISION_GAP)).await?;
     let revision = restored.with_context(|| {
         let file = arguments.file.display();
         format!(
@@ -80,11 +80,11 @@ pub(crate) async fn restore(arguments: Restore) -> anyhow::Result<()> {
     Ok(())
 }
 
-pub(crate) async fn check(arguments: Check) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn check(arguments: CheckArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     let disk = open(&directory).await?;
     let (reading, runtime) = (disk.clone(), Handle::current());
-    let read = step("reading all objects", move || runtime.block_on(count(&reading))).await?;
+    let read = with_progress("reading all objects", move || runtime.block_on(count(&reading))).await?;
     let usage = disk.usage();
     close(&disk).await?;
     let (objects, at) = read?;
@@ -98,11 +98,11 @@ pub(crate) async fn check(arguments: Check) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(directory: &Directory) -> anyhow::Result<Disk> {
-    directory.must_have_data()?;
+async fn open(directory: &DataDirectory) -> anyhow::Result<Disk> {
+    directory.require_data()?;
     let what = format!("opening {}", directory.path().display());
     let store = directory.store();
-    Ok(step(&what, move || Disk::open(store, DiskOptions::default())).await??)
+    Ok(with_progress(&what, move || Disk::open(store, DiskOptions::default())).await??)
 }
 
 async fn close(disk: &Disk) -> anyhow::Result<()> {
@@ -110,7 +110,7 @@ async fn close(disk: &Disk) -> anyhow::Result<()> {
 }
 
 async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
-    let mut range = Range::of(Span::all()).limit(PAGE);
+    let mut range = Range::of(Span::all()).limit(PAGE_SIZE);
     let mut objects = 0;
     loop {
         let page = disk.range(range.clone()).await?;

@@ -3,7 +3,7 @@
 use machinery::otel::{Otlp, SubscriberExt as _, SubscriberInitExt as _, registry};
 
 #[derive(clap::Args)]
-pub(crate) struct Collector {
+pub(crate) struct TraceArgs {
     /// Send a span for each request to the collector of OpenTelemetry at this URL, by OTLP over HTTP: http://127.0.0.1:4318. Without it: to
     /// where OTEL_EXPORTER_OTLP_ENDPOINT says, if spans can be sent there
     #[arg(long, value_name = "URL")]
@@ -11,29 +11,29 @@ pub(crate) struct Collector {
 }
 
 /// Spans on their way, if they are wanted.
-pub(crate) struct Traces(Option<Otlp>);
+pub(crate) struct SpanExport(Option<Otlp>);
 
-impl Collector {
+impl TraceArgs {
     /// Begins. It is the program's one subscriber.
-    pub(crate) fn start(&self) -> anyhow::Result<Traces> {
+    pub(crate) fn start(&self) -> anyhow::Result<SpanExport> {
         let otlp = match (&self.otlp, Otlp::from_env()) {
             (Some(url), _) => Otlp::to(url).service("machinery").start()?,
-            (None, None) => return Ok(Traces(None)),
+            (None, None) => return Ok(SpanExport(None)),
             // It is said to all programs there are, and not to this one.
             (None, Some(start)) => match start.service("machinery").start() {
                 Ok(otlp) => otlp,
                 Err(error) => {
                     eprintln!("machinery: by OTEL_EXPORTER_OTLP_ENDPOINT: {error}");
-                    return Ok(Traces(None));
+                    return Ok(SpanExport(None));
                 }
             },
         };
         registry().with(otlp.layer()).try_init()?;
-        Ok(Traces(Some(otlp)))
+        Ok(SpanExport(Some(otlp)))
     }
 }
 
-impl Traces {
+impl SpanExport {
     /// Sends what is left, and says why not.
     pub(crate) async fn finish(self) -> Option<String> {
         self.0?.finish().await.err().map(|error| error.to_string())

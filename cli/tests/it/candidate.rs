@@ -13,14 +13,14 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
-use crate::program::PATIENCE;
+use crate::program::TIMEOUT;
 
 const KUBECONFIG: &str = "CANDIDATE_KUBECONFIG";
 const NAME: &str = "CANDIDATE_NAME";
 pub(crate) const LEASE: &str = "default/candidates";
 pub(crate) const RECORD: &str = "record";
 /// So often it is answered when its term is over: what it had in hand.
-pub(crate) const LATE: usize = 3;
+pub(crate) const LATE_ANSWERS: usize = 3;
 
 /// No test: what a process of [`Candidate`] runs.
 #[tokio::test]
@@ -47,7 +47,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
     println!("leads {epoch} {}", term.fence().uid);
     let only_if = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
     let (mut late, mut count) = (0, 0_u64);
-    while late < LATE {
+    while late < LATE_ANSWERS {
         let is_late = term.token().is_cancelled();
         count += 1;
         let mut record = ConfigMap::default();
@@ -73,7 +73,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
 
 /// What a candidate says.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum CandidateOutput {
     Stands,
     Leads { epoch: u64, uid: String },
     Wrote(u64),
@@ -82,14 +82,14 @@ pub(crate) enum Says {
     Stopped,
 }
 
-impl Says {
+impl CandidateOutput {
     fn read(line: &str) -> Option<Self> {
         // The harness has no end of a line behind the name of its test.
         let line = line.rsplit_once("... ").map_or(line, |(_, line)| line);
         let mut words = line.split(' ');
-        let what = words.next()?;
+        let verb = words.next()?;
         let mut number = || words.next()?.parse().ok();
-        Some(match what {
+        Some(match verb {
             "stands" => Self::Stands,
             "leads" => Self::Leads { epoch: number()?, uid: words.next()?.to_owned() },
             "wrote" => Self::Wrote(number()?),
@@ -107,7 +107,7 @@ pub(crate) struct Candidate {
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
     /// All that it said until now, as far as it was heard.
-    pub(crate) said: Vec<Says>,
+    pub(crate) output: Vec<CandidateOutput>,
 }
 
 impl Candidate {
@@ -117,7 +117,7 @@ impl Candidate {
         command.env(KUBECONFIG, kubeconfig).env(NAME, name).kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { name, child, lines, said: Vec::new() }
+        Self { name, child, lines, output: Vec::new() }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -126,32 +126,37 @@ impl Candidate {
     }
 
     /// What it says next.
-    pub(crate) async fn next(&mut self) -> Says {
+    pub(crate) async fn next(&mut self) -> CandidateOutput {
         loop {
             let line = self.lines.next_line().await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("{} ended, and had said {:?}", self.name, self.said));
-            if let Some(says) = Says::read(&line) {
-                self.said.push(says.clone());
-                return says;
+            let line = line.unwrap_or_else(|| panic!("{} ended, and had said {:?}", self.name, self.output));
+            if let Some(line) = CandidateOutput::read(&line) {
+                self.output.push(line.clone());
+                return line;
             }
         }
     }
 
     /// Waits until it says such a thing.
-    pub(crate) async fn says<T>(&mut self, what: &str, is_it: impl Fn(Says) -> Option<T>) -> T {
-        let heard = async {
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        description: &str,
+        accept: impl Fn(CandidateOutput) -> Option<T>,
+    ) -> T {
+        let found = async {
             loop {
-                if let Some(found) = is_it(self.next().await) {
+                if let Some(found) = accept(self.next().await) {
                     return found;
                 }
             }
         };
-        timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("{what}"))
+        timeout(TIMEOUT, found).await.unwrap_or_else(|_| panic!("{description}"))
     }
 
     pub(crate) async fn leads(&mut self) -> (u64, String) {
-        let is_it = |says| if let Says::Leads { epoch, uid } = says { Some((epoch, uid)) } else { None };
-        self.says("it leads", is_it).await
+        let accept =
+            |line| if let CandidateOutput::Leads { epoch, uid } = line { Some((epoch, uid)) } else { None };
+        self.wait_for("it leads", accept).await
     }
 
     /// Kills it, as no program can hear.
@@ -160,6 +165,6 @@ impl Candidate {
     }
 
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+        timeout(TIMEOUT, self.child.wait()).await.expect("it ends").unwrap()
     }
 }

@@ -5,10 +5,10 @@ mod bad_input;
 mod candidate;
 mod client;
 mod commands;
+mod disk_full;
 mod encryption;
-mod full;
 mod kill;
-mod leads;
+mod leader_election;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;

@@ -16,7 +16,7 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 /// Longer than anything takes here on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn command(arguments: &[&str], home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_machinery"));
@@ -26,7 +26,7 @@ fn command(arguments: &[&str], home: &Path) -> Command {
 
 /// Runs it to its end.
 pub(crate) async fn run(arguments: &[&str], home: &Path) -> Output {
-    timeout(PATIENCE, command(arguments, home).output()).await.expect("it ends").unwrap()
+    timeout(TIMEOUT, command(arguments, home).output()).await.expect("it ends").unwrap()
 }
 
 /// A port that nobody listens on, and that the system gives to nobody who does not ask for it. Each time it is another one: whoever has it may
@@ -39,9 +39,9 @@ pub(crate) fn free_port() -> u16 {
 }
 
 /// `machinery serve`, up.
-pub(crate) struct Serving {
+pub(crate) struct ServerProcess {
     child: Child,
-    said: PathBuf,
+    stderr: PathBuf,
     /// What it printed.
     pub(crate) lines: Vec<String>,
     pub(crate) kubeconfig: PathBuf,
@@ -56,28 +56,28 @@ pub(crate) struct Access {
     pub(crate) token: String,
 }
 
-impl Serving {
+impl ServerProcess {
     /// Starts it in `home`, and waits until it is up.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
-        let said = home.join("said");
+        let stderr = home.join("stderr");
         let mut child = command(&[&["serve"], arguments].concat(), home)
             .stdout(Stdio::piped())
-            .stderr(File::options().create(true).append(true).open(&said).unwrap())
+            .stderr(File::options().create(true).append(true).open(&stderr).unwrap())
             .spawn()
             .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut lines = Vec::new();
         let kubeconfig = loop {
-            let line = timeout(PATIENCE, out.next_line()).await.expect("it is up").unwrap();
+            let line = timeout(TIMEOUT, out.next_line()).await.expect("it is up").unwrap();
             let line =
-                line.unwrap_or_else(|| panic!("it ended: {}", std::fs::read_to_string(&said).unwrap()));
+                line.unwrap_or_else(|| panic!("it ended: {}", std::fs::read_to_string(&stderr).unwrap()));
             lines.push(line.clone());
             if let Some(path) = line.trim().strip_prefix("export KUBECONFIG=") {
                 break home.join(path);
             }
         };
         let access = Access::read(&kubeconfig);
-        Self { child, said, lines, kubeconfig, access }
+        Self { child, stderr, lines, kubeconfig, access }
     }
 
     /// Its process.
@@ -92,7 +92,7 @@ impl Serving {
 
     /// Waits for its end.
     pub(crate) async fn ended(mut self) -> ExitStatus {
-        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+        timeout(TIMEOUT, self.child.wait()).await.expect("it ends").unwrap()
     }
 
     /// Kills it, as no program can hear.
@@ -101,18 +101,18 @@ impl Serving {
     }
 
     /// Waits until it has said so on its error output.
-    pub(crate) async fn says(&self, expected: &str) {
-        let said = async {
-            while !self.said().contains(expected) {
+    pub(crate) async fn wait_for_stderr(&self, expected: &str) {
+        let seen = async {
+            while !self.stderr().contains(expected) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.said()));
+        timeout(TIMEOUT, seen).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.stderr()));
     }
 
     /// All that is on its error output until now.
-    pub(crate) fn said(&self) -> String {
-        std::fs::read_to_string(&self.said).unwrap()
+    pub(crate) fn stderr(&self) -> String {
+        std::fs::read_to_string(&self.stderr).unwrap()
     }
 }
 
