@@ -30,20 +30,20 @@ struct Cli {
 enum Command {
     /// Serve until SIGTERM or Ctrl-C
     ///
-    /// Certificates and tokens are read again at SIGHUP, and within five seconds after a file of theirs has changed. One that is
-    /// not good is named, and what was read before it goes on.
+    /// Certificates and tokens are reloaded at SIGHUP, and within five seconds after one of their
+    /// files changes. An invalid file is reported, and the previous one stays in use.
     Serve(Box<serve::ServeArgs>),
-    /// Say why a controller ran an object last, what came of it, and when it runs next
+    /// Show the causes and result of a controller's last run of an object, and its next run
     Explain(explain::ExplainArgs),
-    /// Write all objects into one file, while no server runs on them
+    /// Write all objects to one file, while no server uses the data directory
     Snapshot(store::SnapshotArgs),
-    /// Make a data directory out of such a file
+    /// Create a data directory from a snapshot file
     Restore(store::RestoreArgs),
-    /// Read all of a data directory and say whether it is sound, while no server runs on it
+    /// Verify a data directory, while no server uses it
     Check(store::CheckArgs),
-    /// Print what a shell completes this command by
+    /// Print the completion script of a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
 }
@@ -73,7 +73,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// One line that names what is wrong and the way out.
+/// Prints an error and its remedy as one line.
 fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("machinery: {}", format!("{error:#}").replace('\n', " "));
     ExitCode::from(2)

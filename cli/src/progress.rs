@@ -1,14 +1,14 @@
-//! Long work is seen to go on: a line with the seconds on a terminal, a plain line elsewhere.
+//! Progress of long operations: a line with the elapsed time on a terminal, a plain line elsewhere.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
 use tokio::time::{Instant, interval_at};
 
-/// What is done by then is not worth a word.
+/// Shorter operations print nothing.
 const DELAY: Duration = Duration::from_millis(500);
 
-/// Does `work` on a thread where it may block.
+/// Runs `work` on a blocking thread, and shows `description` while it runs.
 pub(crate) async fn with_progress<T: Send + 'static>(
     description: &str,
     work: impl FnOnce() -> T + Send + 'static,
@@ -32,7 +32,7 @@ pub(crate) async fn with_progress<T: Send + 'static>(
         }
     };
     if terminal && shown {
-        // Back to an empty line.
+        // Erases the progress line.
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
     Ok(done)

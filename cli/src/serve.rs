@@ -19,42 +19,42 @@ use crate::progress::with_progress;
 use crate::webhooks::WebhookTargets;
 use crate::{core_dumps, crds};
 
-/// ShutdownSignals that are no further apart are one.
+/// Signals within this time count as one.
 const SIGNAL_COALESCING: Duration = Duration::from_millis(300);
-/// How often is looked whether certificates or tokens are others.
+/// Interval of the checks for changed certificates and tokens, and of the store's state.
 const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(crate) struct ServeArgs {
-    /// Where the objects are kept, with the certificates and tokens. Made if it is not there
+    /// Directory of the objects, certificates and tokens. Created if it does not exist
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
-    /// Keep objects in memory only: they are gone when it ends
+    /// Keep objects in memory only: they are lost when the server stops
     #[arg(long, conflicts_with = "data_dir")]
     memory: bool,
-    /// The address to listen on. Port 0 is any that is free
+    /// Address to listen on. Port 0 selects a free port
     #[arg(long, value_name = "A", default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
-    /// Another name or address that clients reach it by. May be given several times
+    /// Additional name or address of the server, for its certificate. May be repeated
     #[arg(long, value_name = "H")]
     host: Vec<String>,
-    /// Where to write the kubeconfig, instead of into the data directory
+    /// Path of the kubeconfig, instead of the data directory
     #[arg(long, value_name = "F")]
     kubeconfig_out: Option<PathBuf>,
-    /// A file of CustomResourceDefinitions, or a directory of such, that are there when it is up. One that is there already
-    /// stays as it is
+    /// File or directory of CustomResourceDefinitions to create at start. Existing definitions stay
+    /// unchanged
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
-    /// The server's certificate, instead of one that it makes for itself; with those between it and an authority
+    /// Server certificate with its intermediate certificates, instead of a generated one
     #[arg(long, value_name = "F", requires = "tls_key", conflicts_with = "insecure_http")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate
+    /// Private key of the server certificate
     #[arg(long, value_name = "F", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// What verifies the certificates of clients, if the server's is given
+    /// Certificate authority of client certificates, with --tls-cert
     #[arg(long, value_name = "F", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// HTTP without TLS, and without asking who it is: for whoever reaches the address
+    /// Serve HTTP without TLS and without authentication: every client is admin
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
@@ -70,12 +70,12 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     core_dumps::disable()?;
-    // What is wrong with the arguments is found out before anything is made.
+    // All arguments are validated before the first file is created: a failed start changes nothing.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
         validate_crds(crds.clone()).await.with_context(|| {
             let path = arguments.crds.iter().map(|path| path.display().to_string()).collect::<String>();
-            format!("mend the definition in {path}")
+            format!("fix the definition in {path}")
         })?;
     }
     let policy = arguments.audit.policy()?;
@@ -91,7 +91,10 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     let listen = listen(&arguments, &directory);
     listen.check()?;
     std::net::TcpListener::bind(listen.address).with_context(|| {
-        format!("cannot listen on {}; end what listens there, or choose another address", listen.address)
+        format!(
+            "cannot listen on {}; stop the process that listens there, or choose another address",
+            listen.address
+        )
     })?;
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
@@ -134,14 +137,14 @@ fn listen(arguments: &ServeArgs, directory: &DataDirectory) -> Listen {
     }
 }
 
-/// Tries definitions on a server of no consequence: those that are refused leave nothing behind.
+/// Validates definitions on a temporary server in memory, so that a refusal leaves nothing on disk.
 async fn validate_crds(crds: Vec<Value>) -> anyhow::Result<()> {
     let server = ApiServer::builder(Memory::new(Options::default())).crds(crds).start().await?;
     server.stop().await;
     Ok(())
 }
 
-/// What a server is started with.
+/// The parsed and validated arguments of a server.
 struct ServerOptions {
     memory: bool,
     crds: Vec<Value>,
@@ -151,7 +154,7 @@ struct ServerOptions {
     webhooks: WebhookTargets,
 }
 
-/// A server that is up.
+/// A server that accepts requests.
 struct RunningServer {
     server: ApiServer,
     disk: Option<Disk>,
@@ -164,8 +167,8 @@ impl RunningServer {
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
-            let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
-            let disk = with_progress(&what, move || Disk::open(store, DiskOptions::default())).await??;
+            let (store, activity) = (directory.store(), format!("opening {}", directory.path().display()));
+            let disk = with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
         };
         let builder = match audit {
@@ -181,14 +184,14 @@ impl RunningServer {
         Ok(Self { server, disk, access })
     }
 
-    /// Says how it is reached. Whoever does not listen misses it.
+    /// Prints the URL and the kubeconfig's path. A closed standard output is no error.
     fn announce(&self, directory: &DataDirectory, memory: bool) {
         let Access { url, kubeconfig, notes, .. } = &self.access;
         print_notes(notes);
-        let anew = self.server.resealed().rewritten;
-        if anew > 0 {
+        let rewritten = self.server.resealed().rewritten;
+        if rewritten > 0 {
             print_notes(&[format!(
-                "objects written anew, as the encryption configuration wants them: {anew}"
+                "objects rewritten as the encryption configuration requires: {rewritten}"
             )]);
         }
         let kept = match memory {
@@ -205,7 +208,7 @@ impl RunningServer {
         let _ = out.flush();
     }
 
-    /// Serves until somebody wants it to end. Reads again what has changed meanwhile.
+    /// Serves until a signal arrives. Reloads changed certificates and tokens.
     async fn serve_until_signal(&self, signals: &mut ShutdownSignals, hangup: &mut Signal) {
         let mut poll = interval(POLL_INTERVAL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -221,8 +224,8 @@ impl RunningServer {
                     }
                     let now = self.store_trouble().await;
                     match &now {
-                        Some(why) if now != trouble => print_notes(&[format!("the store needs help: {why}")]),
-                        None if trouble.is_some() => print_notes(&["the store needs no help any more".to_owned()]),
+                        Some(why) if now != trouble => print_notes(&[format!("the store is degraded: {why}")]),
+                        None if trouble.is_some() => print_notes(&["the store has recovered".to_owned()]),
                         _ => {}
                     }
                     trouble = now;
@@ -231,7 +234,7 @@ impl RunningServer {
         }
     }
 
-    /// What the store cannot do. One whose disk is full has another look, with a transaction that changes nothing.
+    /// The reason why the store is degraded. An empty transaction makes a full store retry.
     async fn store_trouble(&self) -> Option<Arc<str>> {
         let disk = self.disk.as_ref()?;
         disk.trouble()?;
@@ -243,16 +246,18 @@ impl RunningServer {
         let reloaded = self.access.reload();
         print_notes(&reloaded.notes);
         for why in &reloaded.refused {
-            print_notes(&[format!("not taken, and what was there before goes on: {why}")]);
+            print_notes(&[format!("not reloaded, the previous one stays in use: {why}")]);
         }
         if reloaded.refused.is_empty() {
-            print_notes(&["certificates and tokens are read again".to_owned()]);
+            print_notes(&["certificates and tokens reloaded".to_owned()]);
         }
     }
 
-    /// Ends in good order; at once, if somebody asks a second time.
+    /// Stops after the requests in flight have finished, or at once at a second signal.
     async fn stop(self, signals: &mut ShutdownSignals) -> anyhow::Result<Shutdown> {
-        print_notes(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
+        print_notes(&[
+            "stopping after the requests in flight; send the signal again to stop at once".to_owned()
+        ]);
         let Self { server, disk, .. } = self;
         let end = async {
             server.stop().await;
@@ -264,11 +269,11 @@ impl RunningServer {
         tokio::select! {
             biased;
             () = signals.recv_second() => {
-                print_notes(&["ended at once; what was acknowledged is safe".to_owned()]);
+                print_notes(&["stopped at once; acknowledged writes are safe".to_owned()]);
                 Ok(Shutdown::Forced)
             }
             ended = end => {
-                let why = "the store could not be closed in good order; what was acknowledged is safe";
+                let why = "the store could not be closed cleanly; acknowledged writes are safe";
                 ended.map(|()| Shutdown::Clean).context(why)
             }
         }
@@ -281,14 +286,14 @@ enum Shutdown {
     Forced,
 }
 
-/// Lines for people, whether anybody reads them or not.
+/// Prints lines to standard error. A closed one is no error.
 fn print_notes(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
-/// Somebody wants it to end.
+/// SIGTERM and SIGINT.
 struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -302,8 +307,8 @@ impl ShutdownSignals {
         })
     }
 
-    /// Until it should end at once. What comes on the duplicates of the first signal is the same wish, told twice: `timeout` signals
-    /// a process and its group, and so may others.
+    /// Waits for a second signal. Signals directly after the first count as the first: `timeout`
+    /// signals the process and its group.
     async fn recv_second(&mut self) {
         let duplicates = async {
             loop {
@@ -314,7 +319,7 @@ impl ShutdownSignals {
         self.recv().await;
     }
 
-    /// Until it should end.
+    /// Waits for a signal.
     async fn recv(&mut self) {
         tokio::select! {
             biased;
@@ -325,5 +330,5 @@ impl ShutdownSignals {
 }
 
 fn listen_for(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
-    signal(kind).with_context(|| format!("cannot hear of {name}"))
+    signal(kind).with_context(|| format!("cannot install a handler for {name}"))
 }

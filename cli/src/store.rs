@@ -1,4 +1,4 @@
-//! What is done with data while nobody serves it: `machinery snapshot`, `restore`, `check`.
+//! Commands on a data directory without a server: `machinery snapshot`, `restore`, `check`.
 
 use std::path::PathBuf;
 
@@ -10,14 +10,15 @@ use tokio::runtime::Handle;
 use crate::directory::DataDirectory;
 use crate::progress::with_progress;
 
-/// Revisions that the server may have given out after the snapshot was made. Its clients list again.
+/// Added to the snapshot's revision, so that none is reused: the old server may have committed more
+/// after the snapshot. Its clients relist.
 const REVISION_GAP: u64 = 1_000_000_000;
-/// Objects that are read at once.
+/// Entries per range read.
 const PAGE_SIZE: usize = 1000;
 
 #[derive(clap::Args)]
 pub(crate) struct SnapshotArgs {
-    /// The file. It must not be there yet
+    /// The file to create. It must not exist
     file: PathBuf,
     #[command(flatten)]
     data: DataDirArgs,
@@ -25,7 +26,7 @@ pub(crate) struct SnapshotArgs {
 
 #[derive(clap::Args)]
 pub(crate) struct RestoreArgs {
-    /// The file that a snapshot was written into
+    /// The snapshot file
     file: PathBuf,
     #[command(flatten)]
     data: DataDirArgs,
@@ -39,7 +40,7 @@ pub(crate) struct CheckArgs {
 
 #[derive(clap::Args)]
 struct DataDirArgs {
-    /// Where the objects are kept
+    /// Directory of the objects, certificates and tokens
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
 }
@@ -48,9 +49,9 @@ pub(crate) async fn snapshot(arguments: SnapshotArgs) -> anyhow::Result<()> {
     let directory = DataDirectory::at(arguments.data.data_dir);
     let disk = open(&directory).await?;
     let (file, snapshot) = (arguments.file.clone(), disk.clone());
-    let what = format!("writing {}", file.display());
+    let activity = format!("writing {}", file.display());
     let runtime = Handle::current();
-    let written = with_progress(&what, move || runtime.block_on(snapshot.snapshot(file))).await?;
+    let written = with_progress(&activity, move || runtime.block_on(snapshot.snapshot(file))).await?;
     close(&disk).await?;
     println!("{}: everything as of revision {}", arguments.file.display(), written?);
     Ok(())
@@ -59,22 +60,20 @@ pub(crate) async fn snapshot(arguments: SnapshotArgs) -> anyhow::Result<()> {
 pub(crate) async fn restore(arguments: RestoreArgs) -> anyhow::Result<()> {
     let directory = DataDirectory::at(arguments.data.data_dir);
     directory.check()?;
-    let what = format!("restoring {}", arguments.file.display());
+    let activity = format!("restoring {}", arguments.file.display());
     let (file, into) = (arguments.file.clone(), directory.store());
-    let restored = with_progress(&what, move || restore_store(file, into, REVISION_GAP)).await?;
+    let restored = with_progress(&activity, move || restore_store(file, into, REVISION_GAP)).await?;
     let revision = restored.with_context(|| {
         let file = arguments.file.display();
-        format!(
-            "cannot restore {file}; name a file that `machinery snapshot` wrote, and a directory without data"
-        )
+        format!("cannot restore {file}; name a file of `machinery snapshot`, and a directory without data")
     })?;
     println!(
-        "{} begins at revision {revision}; watches of the old one list again",
+        "{} begins at revision {revision}; clients of the old server must list again",
         directory.path().display()
     );
     if !directory.pki().exists() {
         println!(
-            "its certificates and tokens are made anew when it is served: copy the old pki directory there to keep them"
+            "`machinery serve` will create new certificates and tokens; copy the old pki directory there to keep the old ones"
         );
     }
     Ok(())
@@ -90,7 +89,7 @@ pub(crate) async fn check(arguments: CheckArgs) -> anyhow::Result<()> {
     let (objects, at) = read?;
     Listen::at(([127, 0, 0, 1], 0).into(), directory.pki())
         .check()
-        .context("the objects are sound, and this is not")?;
+        .context("the objects are sound, but the certificates or tokens are not")?;
     let (bytes, revisions) = (usage.bytes, usage.revisions);
     println!(
         "sound: {objects} objects at revision {at}; {bytes} bytes with the history of {revisions} revisions"
@@ -100,13 +99,13 @@ pub(crate) async fn check(arguments: CheckArgs) -> anyhow::Result<()> {
 
 async fn open(directory: &DataDirectory) -> anyhow::Result<Disk> {
     directory.require_data()?;
-    let what = format!("opening {}", directory.path().display());
+    let activity = format!("opening {}", directory.path().display());
     let store = directory.store();
-    Ok(with_progress(&what, move || Disk::open(store, DiskOptions::default())).await??)
+    Ok(with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??)
 }
 
 async fn close(disk: &Disk) -> anyhow::Result<()> {
-    disk.close().await.context("the store could not be closed in good order; nothing is lost by that")
+    disk.close().await.context("the store could not be closed cleanly; no data is lost")
 }
 
 async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
@@ -114,7 +113,7 @@ async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
     let mut objects = 0;
     loop {
         let page = disk.range(range.clone()).await?;
-        // What begins with a slash is no object: so do the records of guards.
+        // Keys with a leading slash are records of guards, not objects.
         objects += page.entries.iter().filter(|entry| !entry.key.starts_with('/')).count() as u64;
         match page.next {
             Some(next) => range = range.resume(next),

@@ -1,4 +1,4 @@
-//! Where the webhooks of `machinery serve` are, and by whom they are known.
+//! Addresses and certificate authorities of the webhooks of `machinery serve`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,13 +8,15 @@ use std::str::FromStr;
 use anyhow::Context;
 use machinery::apiserver::Builder;
 
-/// There is no network of a cluster here, and no authority of the machine counts.
+// No doc comment: clap would show it as the description of `serve`. There is no cluster network to
+// resolve services in, and the authorities of the machine are not trusted.
 #[derive(clap::Args)]
 pub(crate) struct WebhookArgs {
-    /// Where a service is that webhooks are at: NAMESPACE/NAME:PORT=ADDRESS:PORT. Without the first port it is 443. May be given several times
+    /// Address of a webhook's service: NAMESPACE/NAME:PORT=ADDRESS:PORT. The first port defaults to
+    /// 443. May be repeated
     #[arg(long, value_name = "S=A")]
     webhook_service: Vec<ServiceAddress>,
-    /// By which authorities webhooks are known that bring no caBundle: a file of certificates
+    /// Certificate authorities of webhooks without a caBundle
     #[arg(long, value_name = "F")]
     webhook_ca_file: Option<PathBuf>,
 }
@@ -27,14 +29,14 @@ struct ServiceAddress {
     at: SocketAddr,
 }
 
-/// What the server is told of them.
+/// Addresses of webhook services, and the authorities of their certificates.
 pub(crate) struct WebhookTargets {
     services: BTreeMap<(String, String, u16), SocketAddr>,
     roots: Option<Vec<u8>>,
 }
 
 impl WebhookArgs {
-    /// Reads what there is to read.
+    /// Reads the authorities, and returns them with the services' addresses.
     pub(crate) fn targets(&self) -> anyhow::Result<WebhookTargets> {
         let roots = self.webhook_ca_file.as_ref().map(|path| {
             std::fs::read(path).with_context(|| format!("cannot read the authorities in {}", path.display()))
@@ -47,7 +49,7 @@ impl WebhookArgs {
 }
 
 impl WebhookTargets {
-    /// The builder of a server that knows it.
+    /// Configures a server's builder.
     pub(crate) fn configure(self, builder: Builder) -> Builder {
         let Self { services, roots } = self;
         let builder = match services.is_empty() {

@@ -1,4 +1,4 @@
-//! What is wrong is stderr in one line that names it and the way out, with exit code 2; and nothing is changed.
+//! Bad input: one line names the error and its remedy, the exit code is 2, and no file changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::program::{ServerProcess, run};
 
-/// What lies below a directory, with what is in the files.
+/// The paths below a directory, with the contents of files.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -27,7 +27,7 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     found
 }
 
-/// Runs a line in `home`: it fails, says all of these, and changes nothing.
+/// Runs a command line in `home`: it fails, prints all `expected` texts, and changes no file.
 async fn check(home: &Path, line: &str, expected: &[&str]) {
     let before = contents(home);
     let arguments: Vec<&str> = line.split_whitespace().collect();
@@ -37,14 +37,14 @@ async fn check(home: &Path, line: &str, expected: &[&str]) {
     assert_eq!(String::from_utf8_lossy(&done.stdout), "", "machinery {line}");
     assert!(stderr.starts_with("machinery: ") && stderr.lines().count() == 1, "machinery {line}: {stderr}");
     for one in expected {
-        assert!(stderr.contains(one), "machinery {line} says no {one:?}: {stderr}");
+        assert!(stderr.contains(one), "machinery {line} does not print {one:?}: {stderr}");
     }
     assert_eq!(contents(home), before, "machinery {line}: {stderr}");
 }
 
 const SERVE: &str = "serve --listen 127.0.0.1:0";
 
-/// A home with a data directory `data` in which all is well.
+/// A temporary directory with a sound data directory `data`.
 async fn home_with_data() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], home.path()).await;
@@ -58,7 +58,8 @@ async fn a_port_in_use_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let expected = format!("cannot listen on {address}; end what listens there, or choose another address");
+    let expected =
+        format!("cannot listen on {address}; stop the process that listens there, or choose another address");
     for kept in ["--data-dir data", "--memory"] {
         check(home.path(), &format!("serve {kept} --listen {address}"), &[&expected]).await;
     }
@@ -137,7 +138,7 @@ async fn invalid_crds_are_refused() {
         home.path(),
         &format!("{line} crd.yaml"),
         &[
-            "mend the definition in crd.yaml: the CustomResourceDefinition \"a.b.c\" was refused: ",
+            "fix the definition in crd.yaml: the CustomResourceDefinition \"a.b.c\" was refused: ",
             "spec.scope",
         ],
     )
@@ -199,8 +200,8 @@ async fn an_invalid_or_readable_encryption_configuration_is_refused() {
         check(home.path(), &line, &[config, "others than its owner may use it", &of]).await;
     }
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
-    let mend = "mend the encryption configuration keys.yaml: the configuration: ";
-    check(home.path(), &line, &[mend, "write kind: EncryptionConfiguration"]).await;
+    let fix = "fix the encryption configuration keys.yaml: the configuration: ";
+    check(home.path(), &line, &[fix, "write kind: EncryptionConfiguration"]).await;
     fs::write(&keys, vec![b'#'; (1 << 20) + 1]).unwrap();
     check(home.path(), &line, &[config, "larger than 1 MiB"]).await;
 }
@@ -257,7 +258,7 @@ async fn explain_reports_a_missing_page_or_controller() {
     check(
         home.path(),
         "explain host default/db-0 --at 127.0.0.1:1",
-        &["nobody shows pages at 127.0.0.1:1", "--at"],
+        &["no diagnostics pages at 127.0.0.1:1", "--at"],
     )
     .await;
     let plane = machinery::embedded().start().await.unwrap();
@@ -282,7 +283,7 @@ async fn an_invalid_audit_configuration_is_refused() {
     check(
         home.path(),
         &none,
-        &["mend the audit policy policy.yaml", "rules[0].level", "write None, Metadata"],
+        &["fix the audit policy policy.yaml", "rules[0].level", "write None, Metadata"],
     )
     .await;
     policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]");

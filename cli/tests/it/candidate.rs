@@ -1,4 +1,4 @@
-//! A process that stands for a Lease, and writes under the fence of its term for as long as it leads, and a little longer.
+//! A candidate process: writes under the fence of its term while it leads, and a little longer.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -19,10 +19,10 @@ const KUBECONFIG: &str = "CANDIDATE_KUBECONFIG";
 const NAME: &str = "CANDIDATE_NAME";
 pub(crate) const LEASE: &str = "default/candidates";
 pub(crate) const RECORD: &str = "record";
-/// So often it is answered when its term is over: what it had in hand.
+/// Answers that a candidate awaits after the end of its term, for its writes in flight.
 pub(crate) const LATE_ANSWERS: usize = 3;
 
-/// No test: what a process of [`Candidate`] runs.
+/// Not a test: the main function of a [`Candidate`]'s process.
 #[tokio::test]
 async fn candidate() {
     let (Ok(kubeconfig), Ok(name)) = (std::env::var(KUBECONFIG), std::env::var(NAME)) else { return };
@@ -58,7 +58,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
         let answer = match records.update(&record, &only_if).await {
             Ok(_) => "wrote",
             Err(WriteError::Conflict(Conflict::Fence(_))) => "refused",
-            // There was no answer: it asks as often as there is one.
+            // The server may be down: retried until it answers.
             Err(_) => {
                 sleep(Duration::from_millis(20)).await;
                 continue;
@@ -71,7 +71,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
     println!("ends {epoch}");
 }
 
-/// What a candidate says.
+/// A line of a candidate's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum CandidateOutput {
     Stands,
@@ -84,7 +84,7 @@ pub(crate) enum CandidateOutput {
 
 impl CandidateOutput {
     fn read(line: &str) -> Option<Self> {
-        // The harness has no end of a line behind the name of its test.
+        // The test harness prints the test's name without a line end.
         let line = line.rsplit_once("... ").map_or(line, |(_, line)| line);
         let mut words = line.split(' ');
         let verb = words.next()?;
@@ -101,12 +101,12 @@ impl CandidateOutput {
     }
 }
 
-/// A process that is one.
+/// A running candidate process.
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    /// All that it said until now, as far as it was heard.
+    /// The lines read until now.
     pub(crate) output: Vec<CandidateOutput>,
 }
 
@@ -125,11 +125,11 @@ impl Candidate {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// What it says next.
+    /// Reads the next line.
     pub(crate) async fn next(&mut self) -> CandidateOutput {
         loop {
             let line = self.lines.next_line().await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("{} ended, and had said {:?}", self.name, self.output));
+            let line = line.unwrap_or_else(|| panic!("{} exited after {:?}", self.name, self.output));
             if let Some(line) = CandidateOutput::read(&line) {
                 self.output.push(line.clone());
                 return line;
@@ -137,7 +137,7 @@ impl Candidate {
         }
     }
 
-    /// Waits until it says such a thing.
+    /// Reads lines until `accept` returns a value.
     pub(crate) async fn wait_for<T>(
         &mut self,
         description: &str,
@@ -159,7 +159,7 @@ impl Candidate {
         self.wait_for("it leads", accept).await
     }
 
-    /// Kills it, as no program can hear.
+    /// Sends SIGKILL.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }

@@ -20,11 +20,11 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 
 use crate::program::Access;
 
-/// The connection could not be had, or was cut off: what was asked for may have happened.
+/// The connection failed or was cut off: the outcome of a request is unknown.
 #[derive(Debug)]
 pub(crate) struct ConnectionLost;
 
-/// A connection on which nothing was said yet.
+/// Opens a TLS connection.
 pub(crate) async fn stream(access: &Access) -> Result<TlsStream<TcpStream>, ConnectionLost> {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_slice(access.ca.as_bytes()).unwrap()).unwrap();
@@ -36,11 +36,11 @@ pub(crate) async fn stream(access: &Access) -> Result<TlsStream<TcpStream>, Conn
     TlsConnector::from(config).connect(name, stream).await.map_err(|_| ConnectionLost)
 }
 
-/// A connection, kept.
+/// A persistent connection.
 pub(crate) struct Connection {
     requests: SendRequest<Full<Bytes>>,
     token: String,
-    /// What its requests rest on, as a header.
+    /// The `Machinery-Fence` header of its requests.
     pub(crate) fence: Option<String>,
     /// Drives it, until this is dropped.
     _driver: JoinSet<()>,
@@ -79,7 +79,7 @@ impl Connection {
         Ok((answer.status().as_u16(), answer.into_body()))
     }
 
-    /// The code and the body of the answer, once all of it is there.
+    /// Sends a request, and returns the status code and the whole body.
     pub(crate) async fn request(
         &mut self,
         method: Method,
@@ -97,7 +97,7 @@ impl Connection {
     }
 }
 
-/// The frames of a watch.
+/// The JSON lines of a watch.
 pub(crate) struct WatchFrames {
     body: Incoming,
     rest: BytesMut,
@@ -108,12 +108,12 @@ impl WatchFrames {
         Self { body, rest: BytesMut::new() }
     }
 
-    /// Whether what comes now is the end, as the server sends it.
+    /// Whether the stream ends here as the server ends it.
     pub(crate) async fn ends(&mut self) -> bool {
         self.rest.is_empty() && self.body.frame().await.is_none()
     }
 
-    /// The next one. `None`: the watch is over, or cut off. What came of a frame that is not whole counts for nothing.
+    /// The next event. `None`: the watch ended or was cut off. An incomplete line is discarded.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
             if let Some(end) = self.rest.iter().position(|byte| *byte == b'\n') {

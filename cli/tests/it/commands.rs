@@ -1,4 +1,4 @@
-//! What is done with data while nobody serves it.
+//! Commands on a data directory without a server, completions and `explain`.
 
 use http::Method;
 use machinery::store::{Backend as _, Disk, DiskOptions, Transaction};
@@ -11,7 +11,7 @@ use crate::program::{ServerProcess, run};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SERVE: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
 
-/// The last line of one that is content.
+/// Standard output of a command that must succeed.
 async fn stdout_of(line: &str, home: &std::path::Path) -> String {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let done = run(&arguments, home).await;
@@ -45,7 +45,7 @@ async fn a_restored_snapshot_serves_its_objects() {
         (code, &found["metadata"]["uid"], &found["data"]),
         (200, &made["metadata"]["uid"], &map["data"])
     );
-    // Who has seen the old one is told to list again.
+    // Clients of the old server must list again.
     let revision = made["metadata"]["resourceVersion"].as_str().unwrap();
     let (_, expired) =
         client.get(&format!("{MAPS}?watch=1&timeoutSeconds=5&resourceVersion={revision}")).await;
@@ -86,7 +86,7 @@ async fn explain_shows_causes_and_result_of_a_run() {
     let home = tempfile::tempdir().unwrap();
     let plane = machinery::embedded().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    // Each server has a namespace of this name from its beginning.
+    // Each server has the namespace `default` from its start.
     let reconcile = |_: Arc<machinery::k8s_openapi::api::core::v1::Namespace>, _: Run| async {
         Err::<Next, _>("it has no owner")
     };

@@ -1,4 +1,4 @@
-//! `serve` on a file system that is full, and on which there is room again later.
+//! `serve` on a full file system that later has free space.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,14 +12,14 @@ use crate::client::{Connection, WatchFrames};
 use crate::program::ServerProcess;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Where the file system is mounted, if this process is the one that has it.
+/// Mount point of the file system, set in the process that has mounted it.
 const MOUNT: &str = "MACHINERY_TEST_MOUNT";
 
 fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"text": "x".repeat(100_000)}})
 }
 
-/// Names and revision of what is there.
+/// The names of the listed objects, and the list's revision.
 async fn names(client: &mut Connection) -> (Vec<String>, String) {
     let (code, list) = client.get(MAPS).await;
     assert_eq!(code, 200, "{list}");
@@ -33,7 +33,7 @@ async fn ready(client: &mut Connection) -> (u16, String) {
     (code, text.as_str().unwrap().to_owned())
 }
 
-/// Not a test of its own: works on a file system of 8 MiB that only this process sees.
+/// Not a test of its own: works on a file system of 8 MiB in a private mount namespace.
 #[tokio::test]
 async fn mounted_for_serve() {
     let Some(home) = std::env::var_os(MOUNT).map(PathBuf::from) else { return };
@@ -44,7 +44,7 @@ async fn mounted_for_serve() {
         return;
     }
     println!("@mounted");
-    // What a file system may have at its root.
+    // A file system may have `lost+found` at its root.
     let filler = data.join("lost+found");
     fs::write(&filler, vec![1; 4 << 20]).unwrap();
     let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], &home).await;
@@ -57,11 +57,11 @@ async fn mounted_for_serve() {
             break (code, answer);
         }
         made.push(name);
-        assert!(made.len() < 100, "it is full at last");
+        assert!(made.len() < 100, "the disk is full in the end");
     };
     let says = refused.1["message"].as_str().unwrap();
     assert!(refused.0 == 503 && says.contains("No space left"), "{refused:?}");
-    serving.wait_for_stderr("the store needs help: there is no room").await;
+    serving.wait_for_stderr("the store is degraded: there is no room").await;
     let (there, last) = names(&mut client).await;
     assert_eq!(
         there.iter().filter(|name| name.starts_with('m')).collect::<Vec<_>>(),
@@ -76,7 +76,7 @@ async fn mounted_for_serve() {
     let running = WatchFrames::of(body);
 
     fs::remove_file(&filler).unwrap();
-    serving.wait_for_stderr("the store needs no help any more").await;
+    serving.wait_for_stderr("the store has recovered").await;
     assert_eq!(ready(&mut client).await.0, 200);
     let id = serving.id();
     for name in ["n1", "n2"] {
@@ -94,7 +94,7 @@ async fn mounted_for_serve() {
             );
         }
     }
-    assert_eq!(serving.id(), id, "nobody started it again");
+    assert_eq!(serving.id(), id, "the server was not restarted");
     let before = names(&mut client).await;
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await.code(), Some(0));
@@ -107,7 +107,7 @@ async fn mounted_for_serve() {
     println!("@done");
 }
 
-/// In a mount namespace, which needs no root where the kernel lets users have one.
+/// Runs in a mount namespace, without root where the kernel permits user namespaces.
 #[tokio::test]
 async fn a_full_disk_refuses_writes_until_space_is_freed() {
     let home = tempfile::tempdir().unwrap();

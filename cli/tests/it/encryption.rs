@@ -1,4 +1,4 @@
-//! What is secret is in no file, and no file is for others; keys are replaced over restarts.
+//! Encryption at rest: no secret is in a file, files are private, and keys rotate over restarts.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -19,7 +19,7 @@ const PLANTED: &str = "pl4nted-v4lue-of-a-secret";
 const DISK: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
 const KEYS: [&str; 2] = ["--encryption-provider-config", "keys.yaml"];
 
-/// Writes a configuration with these keys, for its owner alone.
+/// Writes a configuration with these keys and this file mode.
 fn configure(home: &Path, names: &[&str], mode: u32) {
     let key = |name: &&str| {
         let secret = STANDARD.encode([name.len() as u8; 32]);
@@ -35,7 +35,7 @@ fn configure(home: &Path, names: &[&str], mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Everything below a directory, and the directory.
+/// All paths below a directory, and the directory.
 fn files_below(directory: &Path) -> Vec<PathBuf> {
     let mut found = vec![directory.to_owned()];
     for entry in fs::read_dir(directory).unwrap() {
@@ -48,7 +48,7 @@ fn files_below(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// The files below a directory that have it.
+/// The files below a directory that contain `text`.
 fn containing(directory: &Path, text: &str) -> Vec<PathBuf> {
     let has = |path: &PathBuf| {
         path.is_file() && fs::read(path).unwrap().windows(text.len()).any(|window| window == text.as_bytes())
@@ -112,7 +112,7 @@ async fn no_secret_is_in_any_file() {
         assert_eq!(mode, expected, "{} has the mode {mode:o}", path.display());
     }
 
-    // It is the same file that is served again.
+    // The snapshot restores with the same key.
     let restored = run(&["restore", "copy", "--data-dir", "new"], home).await;
     assert!(restored.status.success(), "{restored:?}");
     let serving =
@@ -143,7 +143,7 @@ async fn keys_are_rotated_over_restarts_and_a_missing_key_is_named() {
         assert_eq!(
             serving
                 .stderr()
-                .matches("objects written anew, as the encryption configuration wants them: 1\n")
+                .matches("objects rewritten as the encryption configuration requires: 1\n")
                 .count(),
             rewrites,
             "{}",
@@ -162,11 +162,11 @@ async fn keys_are_rotated_over_restarts_and_a_missing_key_is_named() {
 
 #[tokio::test]
 async fn core_dumps_are_disabled() {
-    // Many systems allow none to begin with, and it is to forbid them where they are allowed.
+    // Many systems start with a limit of 0: raise it, so that the program has to lower it.
     let limit = getrlimit(Resource::Core);
     setrlimit(Resource::Core, Rlimit { current: limit.maximum, ..limit }).unwrap();
     if limit.maximum == Some(0) {
-        println!("skipped: core dumps are forbidden for all that this system starts");
+        println!("skipped: this system forbids core dumps");
     }
     let home = tempfile::tempdir().unwrap();
     let serving = ServerProcess::start(&["--listen", "127.0.0.1:0", "--memory"], home.path()).await;

@@ -1,8 +1,8 @@
-//! Real servers killed under load, again and again on the same data, while clients go on as clients do.
+//! Kills servers under load, repeatedly on the same data, while clients reconnect and continue.
 //!
-//! Each writer has objects of its own, so it knows what must have become of them; what it was not told, it finds out by
-//! reading. Each watch begins once, and from then on only resumes after what it has seen. In the end every watch must have
-//! told exactly what happened. `SERVE_KILLS` is how many servers are killed.
+//! Each writer owns its objects, so it knows their history; after an unknown outcome it reads the
+//! object. Each watch starts once and then only resumes from its last revision. At the end every
+//! watch must have received exactly the writers' history. `SERVE_KILLS` sets the number of kills.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,23 +20,23 @@ use crate::program::{Access, ServerProcess, free_port};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WRITERS: u64 = 4;
 const NAMES: u64 = 4;
-/// So much is acknowledged between two kills, at least.
+/// Minimum of acknowledged writes between two kills.
 const WRITES_PER_KILL: u64 = 25;
 const COLORS: [&str; 2] = ["red", "blue"];
-/// What is written last: whoever watches has seen everything then.
+/// Prefix of the objects written last: after them a watch is complete.
 const LAST: &str = "last";
 
-/// What all clients know.
+/// State that all clients share.
 struct SharedState {
     access: Access,
     acknowledged: AtomicU64,
     enough: AtomicBool,
 }
 
-/// What became of an object.
+/// One state in the history of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ObjectState {
-    /// At this revision it was this.
+    /// Created or updated at this revision, with this count.
     Put {
         revision: u64,
         count: u64,
@@ -44,7 +44,7 @@ enum ObjectState {
     Deleted,
 }
 
-/// What a watch told.
+/// An event that a watch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WatchedEvent {
     event: String,
@@ -57,7 +57,7 @@ struct WatchedEvent {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_killed_under_load_lose_nothing_and_every_watch_resumes() {
     let kills = std::env::var("SERVE_KILLS").map_or(20, |kills| kills.parse().unwrap());
-    timeout(Duration::from_secs(60 + 10 * kills), kill_and_check(kills)).await.expect("it ends");
+    timeout(Duration::from_secs(60 + 10 * kills), kill_and_check(kills)).await.expect("the run ends in time");
 }
 
 async fn kill_and_check(kills: u64) {
@@ -85,9 +85,9 @@ async fn kill_and_check(kills: u64) {
     }
     for kill in 0..kills {
         let before = world.acknowledged.load(SeqCst);
-        // Not always at the same point of whatever goes on.
+        // Vary the point of the kill.
         while world.acknowledged.load(SeqCst) < before + WRITES_PER_KILL + kill % 7 {
-            // Whoever has found something wrong has ended.
+            // A client that found an error has panicked.
             if let Some(Err(wrong)) = writers.try_join_next() {
                 panic!("a writer: {wrong}");
             }
@@ -98,7 +98,7 @@ async fn kill_and_check(kills: u64) {
         }
         serving.kill().await;
         serving = start().await;
-        assert_eq!(serving.access, world.access, "certificates and tokens stay");
+        assert_eq!(serving.access, world.access, "certificates and tokens are kept");
     }
     world.enough.store(true, SeqCst);
     let histories: BTreeMap<String, History> = writers.join_all().await.into_iter().flatten().collect();
@@ -121,7 +121,7 @@ async fn kill_and_check(kills: u64) {
     }
 }
 
-/// What its writer knows of an object.
+/// The history of an object, as its writer knows it.
 #[derive(Default)]
 struct History {
     steps: Vec<ObjectState>,
@@ -130,7 +130,7 @@ struct History {
 }
 
 impl History {
-    /// The revision at which it is, if it is there.
+    /// The revision of the object, if it exists.
     fn revision(&self) -> Option<u64> {
         match self.steps.last()? {
             ObjectState::Put { revision, .. } => Some(*revision),
@@ -139,7 +139,7 @@ impl History {
     }
 }
 
-/// Changes its own objects until it is enough. Knows of each what has become of it.
+/// Changes its own objects until `enough` is set. Returns their histories.
 async fn write(world: Arc<SharedState>, writer: u64) -> Vec<(String, History)> {
     let mut histories: Vec<(String, History)> =
         (0..NAMES).map(|one| (format!("w{writer}-{one}"), History::default())).collect();
@@ -161,21 +161,21 @@ async fn write(world: Arc<SharedState>, writer: u64) -> Vec<(String, History)> {
             world.acknowledged.fetch_add(1, SeqCst);
             continue;
         }
-        // Nobody has said whether it happened: whoever looks must find the one or the other.
+        // The outcome is unknown: a read must find the state before or after the change.
         client = None;
         let path = format!("{MAPS}/{name}");
         let (code, found) = request_until_answered(&world, Method::GET, &path, None).await;
         let was = history.revision();
         match code {
             404 if was.is_some() => {
-                assert!(delete, "{name} was at {was:?} and is gone");
+                assert!(delete, "{name} was at {was:?}, and was deleted without a request");
                 history.steps.push(ObjectState::Deleted);
             }
             404 => {}
             200 if Some(revision(&found["metadata"])) == was => {}
             200 => {
                 let count = count(&found);
-                assert_eq!(count, history.count + 1, "{name}: what nobody has asked for");
+                assert_eq!(count, history.count + 1, "{name}: a change without a request");
                 record_put(history, &found, count);
             }
             _ => panic!("{code} {found}"),
@@ -184,7 +184,7 @@ async fn write(world: Arc<SharedState>, writer: u64) -> Vec<(String, History)> {
     histories
 }
 
-/// Makes one change, and learns of it.
+/// Makes one change, and records its result.
 async fn change(
     client: &mut Connection,
     name: &str,
@@ -221,7 +221,7 @@ fn record_put(history: &mut History, object: &Value, count: u64) {
     history.steps.push(ObjectState::Put { revision: revision(&object["metadata"]), count });
 }
 
-/// Watches from `begin` on, and over every end goes on after what it has seen, until it has seen the last.
+/// Watches from `begin` on, resuming after each disconnect, until the last object is received.
 async fn watch(
     world: Arc<SharedState>,
     begin: u64,
@@ -230,7 +230,7 @@ async fn watch(
 ) -> (Option<&'static str>, Vec<WatchedEvent>) {
     let (mut after, mut seen) = (begin, Vec::new());
     let selector = color.map(|color| format!("&labelSelector=color%3D{color}")).unwrap_or_default();
-    // Those with marks also end by themselves: the mark before the end is where they go on.
+    // Watches with bookmarks also time out, and resume from the bookmark before the end.
     let marks = if bookmarks { "&allowWatchBookmarks=true&timeoutSeconds=2" } else { "" };
     let last = format!("{LAST}-{}", color.unwrap_or(COLORS[1]));
     loop {
@@ -250,11 +250,11 @@ async fn watch(
             assert_ne!(event, "ERROR", "{color:?} after {after}: {frame}");
             let revision = revision(&object["metadata"]);
             if event == "BOOKMARK" {
-                assert!(revision >= after, "a mark at {revision}, and {after} was told before");
+                assert!(revision >= after, "a bookmark at {revision} after {after}");
                 after = revision;
                 continue;
             }
-            assert!(revision > after, "{event} at {revision}, and {after} was told before");
+            assert!(revision > after, "{event} at {revision} after {after}");
             after = revision;
             let text = |value: &Value| value.as_str().unwrap().to_owned();
             let (name, shown) =
@@ -274,7 +274,7 @@ async fn watch(
     }
 }
 
-/// Asks until there is an answer. Only what may be asked twice.
+/// Repeats a request until it is answered. For idempotent requests only.
 async fn request_until_answered(
     world: &SharedState,
     method: Method,
@@ -304,7 +304,8 @@ fn count(map: &Value) -> u64 {
     map["data"]["count"].as_str().unwrap().parse().unwrap()
 }
 
-/// What was told of each object is what its writer knows: nothing is missing, doubled, or of nobody.
+/// Compares the events of each object with its writer's history: none is missing, repeated or
+/// foreign.
 fn check_against_histories(whole: &[WatchedEvent], histories: &BTreeMap<String, History>) {
     let mut events: BTreeMap<&str, Vec<&WatchedEvent>> = BTreeMap::new();
     for seen in whole {
@@ -331,7 +332,7 @@ fn check_against_histories(whole: &[WatchedEvent], histories: &BTreeMap<String, 
     assert!(events.is_empty(), "{events:?}");
 }
 
-/// The list is what is left, as it was acknowledged.
+/// Compares the final list with the state that the events lead to.
 fn check_list(whole: &[WatchedEvent], histories: &BTreeMap<String, History>, items: &[Value]) {
     let mut left = BTreeMap::new();
     for seen in whole {
@@ -351,7 +352,8 @@ fn check_list(whole: &[WatchedEvent], histories: &BTreeMap<String, History>, ite
     assert_eq!(listed, left);
 }
 
-/// What a watch of one color is events: what it sees no more is deleted to it, what it sees now is added.
+/// The events that a watch of one color must receive: leaving the selector is a deletion, entering
+/// it an addition.
 fn selected(whole: &[WatchedEvent], color: Option<&str>) -> Vec<WatchedEvent> {
     let Some(color) = color else { return whole.to_vec() };
     let mut shown: BTreeMap<&str, &WatchedEvent> = BTreeMap::new();
@@ -364,7 +366,7 @@ fn selected(whole: &[WatchedEvent], color: Option<&str>) -> Vec<WatchedEvent> {
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // Who is shown that an object left is shown it as it was seen last.
+        // A deletion event has the last state that matched the selector.
         let before = shown.remove(seen.name.as_str()).filter(|_| !now).unwrap_or(seen);
         events.push(WatchedEvent { event: event.to_owned(), revision: seen.revision, ..before.clone() });
         if now {

@@ -1,5 +1,6 @@
-//! Three processes, one Lease and one server, and what a machine does to them: who leader is stopped past its Lease and goes on, is killed,
-//! and the server is killed under them. Who leader writes; all that was written is read from the server afterwards.
+//! Three candidate processes, one Lease and one server. The leader is suspended past its Lease and
+//! resumed, then killed; the server is killed, too. Leaders write under the fences of their terms,
+//! and the history of writes is read from the server afterwards.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,7 +34,7 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
         candidate.wait_for("it stands", |line| (line == CandidateOutput::Stands).then_some(())).await;
     }
 
-    // Who leader is stopped, as a machine is suspended, until another one leader.
+    // The leader is suspended until another candidate leads.
     let (first, (stale, uid)) = next_leader(&mut all).await;
     let mut stopped = all.remove(first);
     stopped.wait_for("it writes", |line| (line == CandidateOutput::Wrote(stale)).then_some(())).await;
@@ -42,7 +43,7 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
     assert!(epoch > stale && same_uid == uid);
     all[second].wait_for("it writes", |line| (line == CandidateOutput::Wrote(epoch)).then_some(())).await;
 
-    // Also by hand, and also if it would change nothing: who has the header of that term is refused, with the cause.
+    // A request with the stale fence in its header is refused with the cause, also a write without effect.
     for (method, path) in [(Method::PUT, format!("{MAPS}/{RECORD}")), (Method::POST, MAPS.to_owned())] {
         let mut by_hand = Connection::to(&serving.access).await.unwrap();
         by_hand.fence = Some(format!("coordination.k8s.io/v1/leases/{LEASE}; uid={uid}; epoch={stale}"));
@@ -57,12 +58,12 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
         assert_eq!(cause["message"], format!("its epoch is {epoch}"));
     }
 
-    // It goes on: what it sends under its old fence is refused, it ends its term, and stands again.
+    // The resumed leader's writes are refused; it ends its term and becomes a candidate again.
     stopped.output.clear();
     stopped.signal(Signal::CONT);
     stopped.wait_for("its term ends", |line| (line == CandidateOutput::Ends(stale)).then_some(())).await;
     let mut answers = stopped.output.as_slice();
-    // The answer to what it had sent before it was stopped.
+    // The answer to a write sent before the suspension.
     if answers.first() == Some(&CandidateOutput::Wrote(stale)) {
         answers = &answers[1..];
     }
@@ -73,7 +74,7 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
         "{answers:?}"
     );
 
-    // Whoever leader is killed, until that one leader again, in the same process.
+    // Leaders are killed until the resumed process leads again.
     let mut epochs = vec![stale, epoch];
     let mut leader = second;
     all.push(stopped);
@@ -89,7 +90,7 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
     }
     let again = *epochs.last().unwrap();
 
-    // The server is killed under them, and started again. Others have come meanwhile, one under the name of one that was killed.
+    // The server is killed and restarted, after new candidates have joined under the killed ones' names.
     let names: BTreeSet<_> = all.iter().map(|candidate| candidate.name).collect();
     all.extend(["one", "two", "three"].into_iter().filter(|name| !names.contains(name)).map(candidate));
     for candidate in &mut all[1..] {
@@ -99,7 +100,7 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
     }
     serving.kill().await;
     let serving = start().await;
-    // Either its term outlived the server, or another one began.
+    // The term outlived the server's restart, or a new one began.
     let mut client = Connection::to(&serving.access).await.unwrap();
     let (_, found) = client.get(&format!("{MAPS}/{RECORD}")).await;
     let writes = async {
@@ -111,10 +112,10 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
             sleep(Duration::from_millis(20)).await;
         }
     };
-    let last = timeout(TIMEOUT, writes).await.expect("somebody writes");
+    let last = timeout(TIMEOUT, writes).await.expect("a leader writes");
     assert!(last >= again, "{last} is not before {again}");
 
-    // Who is told to end gives the Lease back.
+    // SIGTERM releases the Lease.
     for candidate in &mut all {
         candidate.signal(Signal::TERM);
     }
@@ -127,10 +128,10 @@ async fn a_suspended_or_killed_leader_writes_nothing_after_its_term() {
     check_history(&mut client, &begin, &epochs).await;
 }
 
-/// The next who line that it leader, and the epoch and the UID that it names.
+/// The index of the next candidate that leads, with the epoch and the Lease's UID of its term.
 async fn next_leader(all: &mut [Candidate]) -> (usize, (u64, String)) {
     let leading = all.iter_mut().map(|candidate| Box::pin(candidate.leads()));
-    let (term, index, _) = timeout(TIMEOUT, select_all(leading)).await.expect("one leader");
+    let (term, index, _) = timeout(TIMEOUT, select_all(leading)).await.expect("a leader in time");
     (index, term)
 }
 
@@ -143,7 +144,7 @@ fn epoch_of(record: &Value) -> u64 {
     record["data"]["epoch"].as_str().unwrap().parse().unwrap()
 }
 
-/// All that was written, in the order in index it was: no epoch comes after a later one, and each is one process's.
+/// Reads the history of writes: epochs never decrease, and each epoch has one writer.
 async fn check_history(client: &mut Connection, begin: &str, epochs: &[u64]) {
     let (code, last) = client
         .request(Method::PUT, &format!("{MAPS}/{RECORD}"), Some(&record("the end", u64::MAX)))
@@ -154,7 +155,8 @@ async fn check_history(client: &mut Connection, begin: &str, epochs: &[u64]) {
     let (_, body) = client.send(Method::GET, &watch, None).await.unwrap();
     let (mut frames, mut latest, mut writers) = (WatchFrames::of(body), 0, BTreeMap::new());
     loop {
-        let frame = timeout(TIMEOUT, frames.next()).await.expect("it is told").expect("the watch goes on");
+        let frame =
+            timeout(TIMEOUT, frames.next()).await.expect("an event in time").expect("the watch is open");
         let data = &frame["object"]["data"];
         let (by, epoch) = (data["by"].as_str().unwrap().to_owned(), epoch_of(&frame["object"]));
         assert!(epoch >= latest, "{by} wrote in {epoch} after {latest}");
@@ -162,7 +164,11 @@ async fn check_history(client: &mut Connection, begin: &str, epochs: &[u64]) {
         if by == "the end" {
             break;
         }
-        assert_eq!(*writers.entry(epoch).or_insert_with(|| by.clone()), by, "{epoch} is another's");
+        assert_eq!(
+            *writers.entry(epoch).or_insert_with(|| by.clone()),
+            by,
+            "a second writer in epoch {epoch}"
+        );
     }
     assert!(epochs.iter().all(|epoch| writers.contains_key(epoch)), "{epochs:?} in {writers:?}");
 }

@@ -1,4 +1,4 @@
-//! Spans of what is served.
+//! Spans of served requests.
 
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -26,7 +26,7 @@ async fn request_spans_are_exported_to_the_collector() {
     client.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
 
-    // What has not been sent by then is sent before it ends.
+    // Shutdown exports the remaining spans.
     serving.signal(Signal::TERM);
     let came = async {
         let mut body = Vec::new();
@@ -47,7 +47,7 @@ async fn request_spans_are_exported_to_the_collector() {
         }
         body
     };
-    let body = timeout(TIMEOUT, came).await.expect("spans come");
+    let body = timeout(TIMEOUT, came).await.expect("spans arrive");
     assert!(holds(&body, &0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes()));
     assert!(holds(&body, b"/api/v1/namespaces") && holds(&body, b"machinery"));
     assert!(serving.ended().await.success());

@@ -1,4 +1,4 @@
-//! The program, run to its end or for as long as a test needs it.
+//! Runs the program to its end, or as a server for the time of a test.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -15,7 +15,7 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// Longer than anything takes here on the slowest machine.
+/// Longer than any step takes on the slowest machine.
 pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn command(arguments: &[&str], home: &Path) -> Command {
@@ -24,13 +24,13 @@ fn command(arguments: &[&str], home: &Path) -> Command {
     command
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) async fn run(arguments: &[&str], home: &Path) -> Output {
     timeout(TIMEOUT, command(arguments, home).output()).await.expect("it ends").unwrap()
 }
 
-/// A port that nobody listens on, and that the system gives to nobody who does not ask for it. Each time it is another one: whoever has it may
-/// not listen yet.
+/// A free port outside of the system's ephemeral range. Each call returns another port, as the
+/// previous caller may not listen yet.
 pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = 20_000 + u16::try_from(std::process::id() % 5_000).unwrap() * 2;
@@ -38,17 +38,17 @@ pub(crate) fn free_port() -> u16 {
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
-/// `machinery serve`, up.
+/// A `machinery serve` process that accepts requests.
 pub(crate) struct ServerProcess {
     child: Child,
     stderr: PathBuf,
-    /// What it printed.
+    /// Lines of its standard output.
     pub(crate) lines: Vec<String>,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) access: Access,
 }
 
-/// What a kubeconfig says.
+/// Address and credentials of a kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
@@ -57,7 +57,7 @@ pub(crate) struct Access {
 }
 
 impl ServerProcess {
-    /// Starts it in `home`, and waits until it is up.
+    /// Starts `machinery serve` in `home`, and waits until it accepts requests.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
         let stderr = home.join("stderr");
         let mut child = command(&[&["serve"], arguments].concat(), home)
@@ -80,7 +80,7 @@ impl ServerProcess {
         Self { child, stderr, lines, kubeconfig, access }
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id().expect("it runs")
     }
@@ -90,17 +90,17 @@ impl ServerProcess {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits until the process exits.
     pub(crate) async fn ended(mut self) -> ExitStatus {
         timeout(TIMEOUT, self.child.wait()).await.expect("it ends").unwrap()
     }
 
-    /// Kills it, as no program can hear.
+    /// Sends SIGKILL.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Waits until it has said so on its error output.
+    /// Waits until standard error contains a text.
     pub(crate) async fn wait_for_stderr(&self, expected: &str) {
         let seen = async {
             while !self.stderr().contains(expected) {
@@ -110,7 +110,7 @@ impl ServerProcess {
         timeout(TIMEOUT, seen).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.stderr()));
     }
 
-    /// All that is on its error output until now.
+    /// Standard error until now.
     pub(crate) fn stderr(&self) -> String {
         std::fs::read_to_string(&self.stderr).unwrap()
     }

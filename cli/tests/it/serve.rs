@@ -1,4 +1,4 @@
-//! A server from its start to its end.
+//! `machinery serve` from start to shutdown.
 
 use std::fs;
 use std::path::Path;
@@ -36,7 +36,7 @@ async fn serve_prints_its_url_and_kubeconfig() {
     let temporary = plain.kubeconfig.parent().unwrap().to_owned();
     plain.signal(Signal::INT);
     assert!(plain.ended().await.success());
-    assert!(!temporary.exists(), "what was made for it alone is gone with it");
+    assert!(!temporary.exists(), "the temporary directory is removed");
 
     let more = ["--crds", "crds", "--kubeconfig-out", "out/config"];
     let serving = ServerProcess::start(&[&DISK[..], &more].concat(), home.path()).await;
@@ -66,12 +66,12 @@ async fn a_signal_ends_watches_and_stops_the_server() {
     let map = json!({"metadata": {"name": "one"}});
     assert_eq!(writing.request(Method::POST, MAPS, Some(&map)).await.unwrap().0, 201);
     assert_eq!(frames.next().await.unwrap()["type"], "ADDED");
-    // Twice at the same time is once.
+    // Two signals at once count as one.
     serving.signal(Signal::TERM);
     serving.signal(Signal::TERM);
-    // The watch ends whole, and not by a connection that is cut off.
+    // The watch ends with a complete response, and the connection is not cut off.
     assert!(frames.ends().await);
-    serving.wait_for_stderr("stopping when what was begun is done").await;
+    serving.wait_for_stderr("stopping after the requests in flight").await;
     assert_eq!(serving.ended().await.code(), Some(0));
     assert!(TcpStream::connect(address).await.is_err());
 }
@@ -111,13 +111,13 @@ async fn a_second_signal_stops_the_server_at_once() {
     let home = tempfile::tempdir().unwrap();
     let serving = ServerProcess::start(&["--listen", "127.0.0.1:0", "--memory"], home.path()).await;
     let temporary = serving.kubeconfig.parent().unwrap().to_owned();
-    // A connection on which nothing comes holds up the end.
+    // A connection without a request delays the shutdown.
     let _silent = TcpStream::connect(serving.access.address).await.unwrap();
     let mut client = Connection::to(&serving.access).await.unwrap();
     client.get("/livez").await;
     serving.signal(Signal::TERM);
     serving.wait_for_stderr("stopping").await;
-    while !serving.stderr().contains("ended at once") {
+    while !serving.stderr().contains("stopped at once") {
         serving.signal(Signal::TERM);
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -152,7 +152,7 @@ fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Puts a certificate for `localhost` there, with its key, and returns it.
+/// Writes a certificate for `localhost` and its key, and returns the certificate.
 fn put(home: &Path) -> String {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
     fs::write(home.join("k"), made.signing_key.serialize_pem()).unwrap();
@@ -169,22 +169,22 @@ async fn certificates_and_tokens_are_reloaded() {
     let mut old = Connection::to(&serving.access).await.unwrap();
     assert_eq!(old.get(MAPS).await.0, 200);
 
-    // Somebody asks for it.
+    // Reload by SIGHUP.
     let ca = put(home.path());
     let tokens = home.path().join("data/pki/tokens.csv");
     let text = fs::read_to_string(&tokens).unwrap();
     fs::write(&tokens, format!("{text}another,ann,1,system:masters\n")).unwrap();
     serving.signal(Signal::HUP);
-    serving.wait_for_stderr("certificates and tokens are read again").await;
+    serving.wait_for_stderr("certificates and tokens reloaded").await;
     let other = Access { ca, token: "another".to_owned(), ..serving.access.clone() };
     let mut new = Connection::to(&other).await.unwrap();
     assert_eq!([old.get(MAPS).await.0, new.get(MAPS).await.0], [200, 200]);
-    assert!(Connection::to(&serving.access).await.is_err(), "the old certificate is shown no more");
+    assert!(Connection::to(&serving.access).await.is_err(), "the old certificate is no longer presented");
 
-    // Nobody asks for it, and it is not good.
+    // Reload without a signal, of an invalid file.
     fs::write(home.path().join("c"), "no certificate").unwrap();
     serving
-        .wait_for_stderr("not taken, and what was there before goes on: c: there is no certificate in it")
+        .wait_for_stderr("not reloaded, the previous one stays in use: c: there is no certificate in it")
         .await;
     let mut newer = Connection::to(&other).await.unwrap();
     assert_eq!([old.get(MAPS).await.0, newer.get(MAPS).await.0], [200, 200]);
@@ -213,7 +213,7 @@ async fn the_audit_log_follows_its_policy() {
     assert_eq!(client.get("/readyz").await.0, 200);
     let map = json!({"metadata": {"name": "one"}, "data": {"k": "v"}});
     assert_eq!(client.request(Method::POST, MAPS, Some(&map)).await.unwrap().0, 201);
-    // It is there before the answer is.
+    // The event is written before the response.
     let log = fs::read_to_string(home.path().join("audit.log")).unwrap();
     let events: Vec<serde_json::Value> =
         log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -1,4 +1,4 @@
-//! Webhooks at services, and without a `caBundle`: as people install them who have a cluster around the server.
+//! Webhooks with a service reference and without a `caBundle`, as installed in a cluster.
 
 use std::fs;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::program::{ServerProcess, run};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// One that refuses everything, and the certificate that it shows.
+/// Starts a webhook that denies every request. Returns its port and its certificate.
 async fn refusing() -> (u16, String, JoinSet<()>) {
     let key = rcgen::KeyPair::generate().unwrap();
     let made = rcgen::CertificateParams::new(["hook.ops.svc".to_owned()]).unwrap().self_signed(&key).unwrap();
