@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use machinery::apiserver::{Audit, AuditFile, AuditPolicy};
 
-// No doc comment: clap would show it as the description of `serve`. The flags are kube-apiserver's.
+/// Flags of the audit log, named as in kube-apiserver.
 #[derive(clap::Args)]
 pub(crate) struct AuditArgs {
     /// Audit policy: a Policy of audit.k8s.io/v1. Without it nothing is logged

@@ -12,7 +12,7 @@ use zeroize::Zeroizing;
 /// Far above any configuration; bounds the memory that a wrong path can take.
 const MAX_BYTES: u64 = 1 << 20;
 
-// No doc comment: clap would show it as the description of `serve`. The flag is kube-apiserver's.
+/// The flag of encryption at rest, named as in kube-apiserver.
 #[derive(clap::Args)]
 pub(crate) struct EncryptionArgs {
     /// Keys of encryption at rest: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Must be

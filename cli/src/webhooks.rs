@@ -8,8 +8,8 @@ use std::str::FromStr;
 use anyhow::Context;
 use machinery::apiserver::Builder;
 
-// No doc comment: clap would show it as the description of `serve`. There is no cluster network to
-// resolve services in, and the authorities of the machine are not trusted.
+/// Flags for webhooks: there is no cluster network to resolve services in, and the authorities of
+/// the machine are not trusted.
 #[derive(clap::Args)]
 pub(crate) struct WebhookArgs {
     /// Address of a webhook's service: NAMESPACE/NAME:PORT=ADDRESS:PORT. The first port defaults to
