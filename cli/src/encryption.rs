@@ -15,8 +15,8 @@ const MAX_BYTES: u64 = 1 << 20;
 /// The flag of encryption at rest, named as in kube-apiserver.
 #[derive(clap::Args)]
 pub(crate) struct EncryptionArgs {
-    /// Keys of encryption at rest: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Must be
-    /// accessible to its owner only
+    /// Keys of encryption at rest: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Must
+    /// be accessible to its owner only
     #[arg(long, value_name = "F")]
     encryption_provider_config: Option<PathBuf>,
 }
