@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use serde_json::Value;
 
-/// All definitions in a file, or in the YAML and JSON files of a directory.
+/// Reads the definitions of a file, or of the YAML and JSON files of a directory.
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Value>> {
     let mut definitions = Vec::new();
     for file in files(path)? {
         let text = fs::read_to_string(&file)
             .with_context(|| format!("cannot read {}; check the path", file.display()))?;
         for document in documents(&text)
-            .with_context(|| format!("{} does not parse as YAML or JSON; mend it", file.display()))?
+            .with_context(|| format!("{} does not parse as YAML or JSON; fix it", file.display()))?
         {
             if document.is_null() {
                 continue;

@@ -8,28 +8,25 @@ use anyhow::{Context, bail};
 
 const STORE: &str = "store";
 
-/// What we make there, and what a file system puts into its root.
-const OURS: [&str; 5] = [STORE, "pki", "kubeconfig", "kubeconfig.new", "lost+found"];
+/// Entries that this command creates, and the one of a file system's root.
+const KNOWN_ENTRIES: [&str; 5] = [STORE, "pki", "kubeconfig", "kubeconfig.new", "lost+found"];
 
-/// Where everything is kept. One that is temporary is removed in the end.
-pub(crate) struct Directory {
+/// A data directory. A temporary one is removed on drop.
+pub(crate) struct DataDirectory {
     path: PathBuf,
     temporary: bool,
 }
 
-impl Directory {
+impl DataDirectory {
     pub(crate) fn at(path: PathBuf) -> Self {
         Self { path, temporary: false }
     }
 
-    /// One of this process alone, made now.
+    /// Creates a temporary directory for this process.
     pub(crate) fn temporary() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("machinery-{}", std::process::id()));
         fs::DirBuilder::new().mode(0o700).create(&path).with_context(|| {
-            format!(
-                "cannot make {}; remove what is there, or set TMPDIR to another directory",
-                path.display()
-            )
+            format!("cannot create {}; remove it, or set TMPDIR to another directory", path.display())
         })?;
         Ok(Self { path, temporary: true })
     }
@@ -50,40 +47,40 @@ impl Directory {
         self.path.join("kubeconfig")
     }
 
-    /// Refuses a directory that somebody else uses: nothing of ours is strewn into it. Changes nothing.
+    /// Refuses a directory with foreign files, to keep ours apart from them. Writes nothing.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
         let shown = self.path.display();
-        let wrong = || format!("cannot use {shown}; name a directory that may be read and written");
+        let wrong = || format!("cannot use {shown}; name a readable and writable directory");
         let Ok(found) = fs::metadata(&self.path) else { return Ok(()) };
         if !found.is_dir() {
-            bail!("{shown} is no directory; name another one with --data-dir");
+            bail!("{shown} is no directory; name a directory with --data-dir");
         }
         if self.store().exists() {
             return Ok(());
         }
         for entry in fs::read_dir(&self.path).with_context(wrong)? {
             let name = entry.with_context(wrong)?.file_name();
-            if OURS.iter().all(|ours| name != *ours) {
+            if KNOWN_ENTRIES.iter().all(|known| name != *known) {
                 let name = name.display();
                 bail!(
-                    "{shown} holds {name} and no data of this command; name an empty directory, or the right one"
+                    "{shown} holds {name} and no data of machinery; name an empty directory, or the right one"
                 );
             }
         }
         Ok(())
     }
 
-    /// Refuses one without data. Changes nothing.
-    pub(crate) fn must_have_data(&self) -> anyhow::Result<()> {
+    /// Refuses a directory without a store. Writes nothing.
+    pub(crate) fn require_data(&self) -> anyhow::Result<()> {
         if !self.store().is_dir() {
             let shown = self.path.display();
-            bail!("there is no data in {shown}; name with --data-dir what `machinery serve` was given");
+            bail!("there is no data in {shown}; name the directory of `machinery serve` with --data-dir");
         }
         Ok(())
     }
 }
 
-impl Drop for Directory {
+impl Drop for DataDirectory {
     fn drop(&mut self) {
         if self.temporary {
             let _ = fs::remove_dir_all(&self.path);

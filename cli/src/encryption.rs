@@ -9,26 +9,26 @@ use anyhow::{Context, bail};
 use machinery::apiserver::Encryption;
 use zeroize::Zeroizing;
 
-/// No configuration is near this: a wrong path must not fill the memory.
-const LIMIT: u64 = 1 << 20;
+/// Far above any configuration; bounds the memory that a wrong path can take.
+const MAX_BYTES: u64 = 1 << 20;
 
-/// As kube-apiserver calls it.
+/// The flag of encryption at rest, named as in kube-apiserver.
 #[derive(clap::Args)]
-pub(crate) struct AtRest {
-    /// Which objects are encrypted in the store, and by which keys: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Others than its
-    /// owner must not be able to read it
+pub(crate) struct EncryptionArgs {
+    /// Keys of encryption at rest: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Must
+    /// be accessible to its owner only
     #[arg(long, value_name = "F")]
     encryption_provider_config: Option<PathBuf>,
 }
 
-impl AtRest {
-    /// What is to be encrypted, if anything is.
+impl EncryptionArgs {
+    /// Reads the encryption configuration, if one is given.
     pub(crate) fn read(&self) -> anyhow::Result<Option<Encryption>> {
         let Some(path) = &self.encryption_provider_config else { return Ok(None) };
         let text = text(path)
             .with_context(|| format!("cannot use the encryption configuration {}", path.display()))?;
         let read = Encryption::read(&text);
-        read.map(Some).with_context(|| format!("mend the encryption configuration {}", path.display()))
+        read.map(Some).with_context(|| format!("fix the encryption configuration {}", path.display()))
     }
 }
 
@@ -39,9 +39,9 @@ fn text(path: &Path) -> anyhow::Result<Zeroizing<String>> {
         bail!("others than its owner may use it (mode {mode:o}); run: chmod 600 {}", path.display());
     }
     let mut text = Zeroizing::new(String::new());
-    file.take(LIMIT + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > LIMIT {
-        bail!("it is larger than 1 MiB; name the file that was meant");
+    file.take(MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > MAX_BYTES {
+        bail!("it is larger than 1 MiB; check the path");
     }
     Ok(text)
 }

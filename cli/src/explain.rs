@@ -9,25 +9,26 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 #[derive(clap::Args)]
-pub(crate) struct Explain {
-    /// The kind, as kubectl takes it: `hosts`, `host`, `hosts.example.com`; or the name of a controller
+pub(crate) struct ExplainArgs {
+    /// A kind as in kubectl (`hosts`, `host`, `hosts.example.com`), or the name of a controller
     kind: String,
-    /// The object, as NS/NAME; a NAME alone where objects are in no namespace
+    /// The object: NS/NAME, or NAME for a cluster-scoped kind
     object: String,
-    /// Where the program that controls it shows its pages
+    /// Address of the controller's diagnostics pages
     #[arg(long, value_name = "A", default_value = "127.0.0.1:9464", env = "MACHINERY_DIAGNOSTICS")]
     at: SocketAddr,
 }
 
-const PATIENCE: Duration = Duration::from_secs(10);
-/// More is no page of ours.
-const LONGEST: u64 = 16 << 20;
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// No diagnostics page is longer.
+const MAX_PAGE_BYTES: u64 = 16 << 20;
 
-pub(crate) async fn run(arguments: Explain) -> anyhow::Result<()> {
-    let Explain { kind, object, at } = arguments;
-    let path = format!("/debug/machinery.json?kind={}&object={}", quoted(&kind), quoted(&object));
-    let asked = timeout(PATIENCE, get(at, &path)).await;
-    let page = asked.with_context(|| format!("{at} did not answer in {PATIENCE:?}"))??;
+pub(crate) async fn run(arguments: ExplainArgs) -> anyhow::Result<()> {
+    let ExplainArgs { kind, object, at } = arguments;
+    let path =
+        format!("/debug/machinery.json?kind={}&object={}", percent_encode(&kind), percent_encode(&object));
+    let answer = timeout(TIMEOUT, get(at, &path)).await;
+    let page = answer.with_context(|| format!("{at} did not answer in {TIMEOUT:?}"))??;
     print!("{}", machinery::explain(&kind, &page)?);
     Ok(())
 }
@@ -35,25 +36,26 @@ pub(crate) async fn run(arguments: Explain) -> anyhow::Result<()> {
 async fn get(at: SocketAddr, path: &str) -> anyhow::Result<String> {
     let connected = TcpStream::connect(at).await;
     let mut stream = connected.with_context(|| {
-        format!("nobody shows pages at {at}: say `plane.diagnostics(…)` in the program, and here --at where")
+        format!("no diagnostics pages at {at}: call `plane.diagnostics(…)` in the program, and name its address with --at")
     })?;
     stream
         .write_all(format!("GET {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\r\n").as_bytes())
         .await?;
     let mut bytes = Vec::new();
-    stream.take(LONGEST).read_to_end(&mut bytes).await?;
-    let text = String::from_utf8(bytes).with_context(|| format!("{at} answers with no text"))?;
+    stream.take(MAX_PAGE_BYTES).read_to_end(&mut bytes).await?;
+    let text =
+        String::from_utf8(bytes).with_context(|| format!("{at} answered with bytes that are no UTF-8"))?;
     let Some((head, body)) = text.split_once("\r\n\r\n") else { bail!("{at} does not speak HTTP") };
     ensure!(
         head.split(' ').nth(1) == Some("200"),
-        "{at} has no such page: it answers {:?}",
+        "{at} has no diagnostics pages: it answered {:?}",
         head.lines().next()
     );
     Ok(body.to_owned())
 }
 
-/// As it may stand in a query.
-fn quoted(text: &str) -> String {
+/// Encodes a text for the query of a URL.
+fn percent_encode(text: &str) -> String {
     let quoted = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' => char::from(byte).to_string(),
         other => format!("%{other:02X}"),

@@ -1,7 +1,7 @@
 //! The command `machinery`.
 
 mod audit;
-mod cores;
+mod core_dumps;
 mod crds;
 mod directory;
 mod encryption;
@@ -21,7 +21,7 @@ use clap_complete::Shell;
 /// An API server for Kubernetes clients, in one binary.
 #[derive(Parser)]
 #[command(name = "machinery", version, about)]
-struct Arguments {
+struct Cli {
     #[command(subcommand)]
     command: Command,
 }
@@ -30,29 +30,29 @@ struct Arguments {
 enum Command {
     /// Serve until SIGTERM or Ctrl-C
     ///
-    /// Certificates and tokens are read again at SIGHUP, and within five seconds after a file of theirs has changed. One that is
-    /// not good is named, and what was read before it goes on.
-    Serve(Box<serve::Arguments>),
-    /// Say why a controller ran an object last, what came of it, and when it runs next
-    Explain(explain::Explain),
-    /// Write all objects into one file, while no server runs on them
-    Snapshot(store::Snapshot),
-    /// Make a data directory out of such a file
-    Restore(store::Restore),
-    /// Read all of a data directory and say whether it is sound, while no server runs on it
-    Check(store::Check),
-    /// Print what a shell completes this command by
+    /// Certificates and tokens are reloaded at SIGHUP, and within five seconds after one of their
+    /// files changes. An invalid file is reported, and the previous one stays in use.
+    Serve(Box<serve::ServeArgs>),
+    /// Show the causes and result of a controller's last run of an object, and its next run
+    Explain(explain::ExplainArgs),
+    /// Write all objects to one file, while no server uses the data directory
+    Snapshot(store::SnapshotArgs),
+    /// Create a data directory from a snapshot file
+    Restore(store::RestoreArgs),
+    /// Verify a data directory, while no server uses it
+    Check(store::CheckArgs),
+    /// Print the completion script of a shell
     Completions {
-        /// Which shell
+        /// The shell
         shell: Shell,
     },
 }
 
 fn main() -> ExitCode {
-    let Arguments { command } = Arguments::parse();
+    let Cli { command } = Cli::parse();
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
-        Err(error) => return failed(&error.into()),
+        Err(error) => return report(&error.into()),
     };
     let done = runtime.block_on(async {
         match command {
@@ -62,24 +62,19 @@ fn main() -> ExitCode {
             Command::Restore(arguments) => store::restore(arguments).await,
             Command::Check(arguments) => store::check(arguments).await,
             Command::Completions { shell } => {
-                clap_complete::generate(
-                    shell,
-                    &mut Arguments::command(),
-                    "machinery",
-                    &mut std::io::stdout(),
-                );
+                clap_complete::generate(shell, &mut Cli::command(), "machinery", &mut std::io::stdout());
                 Ok(())
             }
         }
     });
     match done {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => failed(&error),
+        Err(error) => report(&error),
     }
 }
 
-/// One line that names what is wrong and the way out.
-fn failed(error: &anyhow::Error) -> ExitCode {
+/// Prints an error and its remedy as one line.
+fn report(error: &anyhow::Error) -> ExitCode {
     eprintln!("machinery: {}", format!("{error:#}").replace('\n', " "));
     ExitCode::from(2)
 }

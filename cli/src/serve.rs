@@ -14,84 +14,87 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::directory::Directory;
-use crate::progress::step;
-use crate::webhooks::Known;
-use crate::{cores, crds};
+use crate::directory::DataDirectory;
+use crate::progress::with_progress;
+use crate::webhooks::WebhookTargets;
+use crate::{core_dumps, crds};
 
-/// Signals that are no further apart are one.
-const SAME_WISH: Duration = Duration::from_millis(300);
-/// How often is looked whether certificates or tokens are others.
-const LOOK: Duration = Duration::from_secs(5);
+/// Signals within this time count as one.
+const SIGNAL_COALESCING: Duration = Duration::from_millis(300);
+/// Interval of the checks for changed certificates and tokens, and of the store's state.
+const POLL_INTERVAL: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
-    /// Where the objects are kept, with the certificates and tokens. Made if it is not there
+pub(crate) struct ServeArgs {
+    /// Directory of the objects, certificates and tokens. Created if it does not exist
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
-    /// Keep objects in memory only: they are gone when it ends
+    /// Keep objects in memory only: they are lost when the server stops
     #[arg(long, conflicts_with = "data_dir")]
     memory: bool,
-    /// The address to listen on. Port 0 is any that is free
+    /// Address to listen on. Port 0 selects a free port
     #[arg(long, value_name = "A", default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
-    /// Another name or address that clients reach it by. May be given several times
+    /// Additional name or address of the server, for its certificate. May be repeated
     #[arg(long, value_name = "H")]
     host: Vec<String>,
-    /// Where to write the kubeconfig, instead of into the data directory
+    /// Path of the kubeconfig, instead of the data directory
     #[arg(long, value_name = "F")]
     kubeconfig_out: Option<PathBuf>,
-    /// A file of CustomResourceDefinitions, or a directory of such, that are there when it is up. One that is there already
-    /// stays as it is
+    /// File or directory of CustomResourceDefinitions to create at start. Existing definitions stay
+    /// unchanged
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
-    /// The server's certificate, instead of one that it makes for itself; with those between it and an authority
+    /// Server certificate with its intermediate certificates, instead of a generated one
     #[arg(long, value_name = "F", requires = "tls_key", conflicts_with = "insecure_http")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate
+    /// Private key of the server certificate
     #[arg(long, value_name = "F", requires = "tls_cert")]
     tls_key: Option<PathBuf>,
-    /// What verifies the certificates of clients, if the server's is given
+    /// Certificate authority of client certificates, with --tls-cert
     #[arg(long, value_name = "F", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// HTTP without TLS, and without asking who it is: for whoever reaches the address
+    /// Serve HTTP without TLS and without authentication: every client is admin
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
-    audit: crate::audit::AuditLog,
+    audit: crate::audit::AuditArgs,
     #[command(flatten)]
-    webhooks: crate::webhooks::Webhooks,
+    webhooks: crate::webhooks::WebhookArgs,
     #[command(flatten)]
-    at_rest: crate::encryption::AtRest,
+    encryption: crate::encryption::EncryptionArgs,
     #[cfg(feature = "otel")]
     #[command(flatten)]
-    traces: crate::traces::Collector,
+    traces: crate::traces::TraceArgs,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
-    cores::leave_none()?;
-    // What is wrong with the arguments is found out before anything is made.
+pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
+    core_dumps::disable()?;
+    // All arguments are validated before the first file is created: a failed start changes nothing.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
-        would_take(crds.clone()).await.with_context(|| {
+        validate_crds(crds.clone()).await.with_context(|| {
             let path = arguments.crds.iter().map(|path| path.display().to_string()).collect::<String>();
-            format!("mend the definition in {path}")
+            format!("fix the definition in {path}")
         })?;
     }
     let policy = arguments.audit.policy()?;
-    let webhooks = arguments.webhooks.known()?;
-    let encryption = arguments.at_rest.read()?;
-    let mut signals = Signals::hear()?;
-    let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
+    let webhooks = arguments.webhooks.targets()?;
+    let encryption = arguments.encryption.read()?;
+    let mut signals = ShutdownSignals::install()?;
+    let mut hangup = listen_for(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
-        true => Directory::temporary()?,
-        false => Directory::at(arguments.data_dir.clone()),
+        true => DataDirectory::temporary()?,
+        false => DataDirectory::at(arguments.data_dir.clone()),
     };
     directory.check()?;
     let listen = listen(&arguments, &directory);
     listen.check()?;
     std::net::TcpListener::bind(listen.address).with_context(|| {
-        format!("cannot listen on {}; end what listens there, or choose another address", listen.address)
+        format!(
+            "cannot listen on {}; stop the process that listens there, or choose another address",
+            listen.address
+        )
     })?;
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
@@ -99,26 +102,26 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let memory = arguments.memory;
     let up = tokio::select! {
         biased;
-        () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, Wanted { memory, crds, listen, audit, encryption, webhooks }) => up?,
+        () = signals.recv() => return Ok(()),
+        up = RunningServer::start(&directory, ServerOptions { memory, crds, listen, audit, encryption, webhooks }) => up?,
     };
-    up.tell(&directory, memory);
-    up.go_on(&mut signals, &mut hangup).await;
+    up.announce(&directory, memory);
+    up.serve_until_signal(&mut signals, &mut hangup).await;
     let ended = up.stop(&mut signals).await?;
     #[cfg(feature = "otel")]
-    if ended == Ended::InGoodOrder
+    if ended == Shutdown::Clean
         && let Some(why) = traces.finish().await
     {
-        say(&[why]);
+        print_notes(&[why]);
     }
-    if ended == Ended::AtOnce {
+    if ended == Shutdown::Forced {
         drop(directory);
         std::process::exit(1);
     }
     Ok(())
 }
 
-fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
+fn listen(arguments: &ServeArgs, directory: &DataDirectory) -> Listen {
     let kubeconfig = arguments.kubeconfig_out.clone().unwrap_or_else(|| directory.kubeconfig());
     let certificate = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
     Listen {
@@ -134,38 +137,38 @@ fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
     }
 }
 
-/// Tries definitions on a server of no consequence: those that are refused leave nothing behind.
-async fn would_take(crds: Vec<Value>) -> anyhow::Result<()> {
+/// Validates definitions on a temporary server in memory, so that a refusal leaves nothing on disk.
+async fn validate_crds(crds: Vec<Value>) -> anyhow::Result<()> {
     let server = ApiServer::builder(Memory::new(Options::default())).crds(crds).start().await?;
     server.stop().await;
     Ok(())
 }
 
-/// What a server is started with.
-struct Wanted {
+/// The parsed and validated arguments of a server.
+struct ServerOptions {
     memory: bool,
     crds: Vec<Value>,
     listen: Listen,
     audit: Option<Audit>,
     encryption: Option<Encryption>,
-    webhooks: Known,
+    webhooks: WebhookTargets,
 }
 
-/// A server that is up.
-struct Up {
+/// A server that accepts requests.
+struct RunningServer {
     server: ApiServer,
     disk: Option<Disk>,
     access: Access,
 }
 
-impl Up {
-    async fn start(directory: &Directory, wanted: Wanted) -> anyhow::Result<Self> {
-        let Wanted { memory, crds, listen, audit, encryption, webhooks } = wanted;
+impl RunningServer {
+    async fn start(directory: &DataDirectory, wanted: ServerOptions) -> anyhow::Result<Self> {
+        let ServerOptions { memory, crds, listen, audit, encryption, webhooks } = wanted;
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
-            let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
-            let disk = step(&what, move || Disk::open(store, DiskOptions::default())).await??;
+            let (store, activity) = (directory.store(), format!("opening {}", directory.path().display()));
+            let disk = with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
         };
         let builder = match audit {
@@ -176,18 +179,20 @@ impl Up {
             Some(encryption) => builder.encryption(encryption),
             None => builder,
         };
-        let server = webhooks.told_to(builder).rbac().crds(crds).start().await?;
+        let server = webhooks.configure(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
         Ok(Self { server, disk, access })
     }
 
-    /// Says how it is reached. Whoever does not listen misses it.
-    fn tell(&self, directory: &Directory, memory: bool) {
+    /// Prints the URL and the kubeconfig's path. A closed standard output is no error.
+    fn announce(&self, directory: &DataDirectory, memory: bool) {
         let Access { url, kubeconfig, notes, .. } = &self.access;
-        say(notes);
-        let anew = self.server.resealed().rewritten;
-        if anew > 0 {
-            say(&[format!("objects written anew, as the encryption configuration wants them: {anew}")]);
+        print_notes(notes);
+        let rewritten = self.server.resealed().rewritten;
+        if rewritten > 0 {
+            print_notes(&[format!(
+                "objects rewritten as the encryption configuration requires: {rewritten}"
+            )]);
         }
         let kept = match memory {
             true => "data in memory".to_owned(),
@@ -203,24 +208,24 @@ impl Up {
         let _ = out.flush();
     }
 
-    /// Serves until somebody wants it to end. Reads again what has changed meanwhile.
-    async fn go_on(&self, signals: &mut Signals, hangup: &mut Signal) {
-        let mut look = interval(LOOK);
-        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    /// Serves until a signal arrives. Reloads changed certificates and tokens.
+    async fn serve_until_signal(&self, signals: &mut ShutdownSignals, hangup: &mut Signal) {
+        let mut poll = interval(POLL_INTERVAL);
+        poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut trouble: Option<Arc<str>> = None;
         loop {
             tokio::select! {
                 biased;
-                () = signals.ending() => return,
+                () = signals.recv() => return,
                 _ = hangup.recv() => self.reload(),
-                _ = look.tick() => {
+                _ = poll.tick() => {
                     if self.access.is_outdated() {
                         self.reload();
                     }
-                    let now = self.trouble().await;
+                    let now = self.store_trouble().await;
                     match &now {
-                        Some(why) if now != trouble => say(&[format!("the store needs help: {why}")]),
-                        None if trouble.is_some() => say(&["the store needs no help any more".to_owned()]),
+                        Some(why) if now != trouble => print_notes(&[format!("the store is degraded: {why}")]),
+                        None if trouble.is_some() => print_notes(&["the store has recovered".to_owned()]),
                         _ => {}
                     }
                     trouble = now;
@@ -229,28 +234,30 @@ impl Up {
         }
     }
 
-    /// What the store cannot do. One whose disk is full has another look, with a transaction that changes nothing.
-    async fn trouble(&self) -> Option<Arc<str>> {
+    /// The reason why the store is degraded. An empty transaction makes a full store retry.
+    async fn store_trouble(&self) -> Option<Arc<str>> {
         let disk = self.disk.as_ref()?;
         disk.trouble()?;
-        let _ = timeout(LOOK, disk.commit(Transaction::new())).await;
+        let _ = timeout(POLL_INTERVAL, disk.commit(Transaction::new())).await;
         disk.trouble()
     }
 
     fn reload(&self) {
         let reloaded = self.access.reload();
-        say(&reloaded.notes);
+        print_notes(&reloaded.notes);
         for why in &reloaded.refused {
-            say(&[format!("not taken, and what was there before goes on: {why}")]);
+            print_notes(&[format!("not reloaded, the previous one stays in use: {why}")]);
         }
         if reloaded.refused.is_empty() {
-            say(&["certificates and tokens are read again".to_owned()]);
+            print_notes(&["certificates and tokens reloaded".to_owned()]);
         }
     }
 
-    /// Ends in good order; at once, if somebody asks a second time.
-    async fn stop(self, signals: &mut Signals) -> anyhow::Result<Ended> {
-        say(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
+    /// Stops after the requests in flight have finished, or at once at a second signal.
+    async fn stop(self, signals: &mut ShutdownSignals) -> anyhow::Result<Shutdown> {
+        print_notes(&[
+            "stopping after the requests in flight; send the signal again to stop at once".to_owned()
+        ]);
         let Self { server, disk, .. } = self;
         let end = async {
             server.stop().await;
@@ -261,59 +268,59 @@ impl Up {
         };
         tokio::select! {
             biased;
-            () = signals.ending_again() => {
-                say(&["ended at once; what was acknowledged is safe".to_owned()]);
-                Ok(Ended::AtOnce)
+            () = signals.recv_second() => {
+                print_notes(&["stopped at once; acknowledged writes are safe".to_owned()]);
+                Ok(Shutdown::Forced)
             }
             ended = end => {
-                let why = "the store could not be closed in good order; what was acknowledged is safe";
-                ended.map(|()| Ended::InGoodOrder).context(why)
+                let why = "the store could not be closed cleanly; acknowledged writes are safe";
+                ended.map(|()| Shutdown::Clean).context(why)
             }
         }
     }
 }
 
 #[derive(PartialEq)]
-enum Ended {
-    InGoodOrder,
-    AtOnce,
+enum Shutdown {
+    Clean,
+    Forced,
 }
 
-/// Lines for people, whether anybody reads them or not.
-fn say(lines: &[String]) {
+/// Prints lines to standard error. A closed one is no error.
+fn print_notes(lines: &[String]) {
     for line in lines {
         let _ = writeln!(std::io::stderr(), "{line}");
     }
 }
 
-/// Somebody wants it to end.
-struct Signals {
+/// SIGTERM and SIGINT.
+struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,
 }
 
-impl Signals {
-    fn hear() -> anyhow::Result<Self> {
+impl ShutdownSignals {
+    fn install() -> anyhow::Result<Self> {
         Ok(Self {
-            terminate: hear(SignalKind::terminate(), "SIGTERM")?,
-            interrupt: hear(SignalKind::interrupt(), "Ctrl-C")?,
+            terminate: listen_for(SignalKind::terminate(), "SIGTERM")?,
+            interrupt: listen_for(SignalKind::interrupt(), "Ctrl-C")?,
         })
     }
 
-    /// Until it should end at once. What comes on the heels of the first signal is the same wish, told twice: `timeout` signals
-    /// a process and its group, and so may others.
-    async fn ending_again(&mut self) {
-        let heels = async {
+    /// Waits for a second signal. Signals directly after the first count as the first: `timeout`
+    /// signals the process and its group.
+    async fn recv_second(&mut self) {
+        let duplicates = async {
             loop {
-                self.ending().await;
+                self.recv().await;
             }
         };
-        let _: Result<Infallible, _> = timeout(SAME_WISH, heels).await;
-        self.ending().await;
+        let _: Result<Infallible, _> = timeout(SIGNAL_COALESCING, duplicates).await;
+        self.recv().await;
     }
 
-    /// Until it should end.
-    async fn ending(&mut self) {
+    /// Waits for a signal.
+    async fn recv(&mut self) {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => {}
@@ -322,6 +329,6 @@ impl Signals {
     }
 }
 
-fn hear(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
-    signal(kind).with_context(|| format!("cannot hear of {name}"))
+fn listen_for(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
+    signal(kind).with_context(|| format!("cannot install a handler for {name}"))
 }

@@ -1,4 +1,4 @@
-//! What is done with data while nobody serves it: `machinery snapshot`, `restore`, `check`.
+//! Commands on a data directory without a server: `machinery snapshot`, `restore`, `check`.
 
 use std::path::PathBuf;
 
@@ -7,90 +7,89 @@ use machinery::apiserver::Listen;
 use machinery::store::{Backend as _, Disk, DiskOptions, Range, Span, restore as restore_store};
 use tokio::runtime::Handle;
 
-use crate::directory::Directory;
-use crate::progress::step;
+use crate::directory::DataDirectory;
+use crate::progress::with_progress;
 
-/// Revisions that the server may have given out after the snapshot was made. Its clients list again.
-const BUMP: u64 = 1_000_000_000;
-/// Objects that are read at once.
-const PAGE: usize = 1000;
+/// Added to the snapshot's revision, so that none is reused: the old server may have committed more
+/// after the snapshot. Its clients relist.
+const REVISION_GAP: u64 = 1_000_000_000;
+/// Entries per range read.
+const PAGE_SIZE: usize = 1000;
 
 #[derive(clap::Args)]
-pub(crate) struct Snapshot {
-    /// The file. It must not be there yet
+pub(crate) struct SnapshotArgs {
+    /// The file to create. It must not exist
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Restore {
-    /// The file that a snapshot was written into
+pub(crate) struct RestoreArgs {
+    /// The snapshot file
     file: PathBuf,
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     #[command(flatten)]
-    data: Data,
+    data: DataDirArgs,
 }
 
 #[derive(clap::Args)]
-struct Data {
-    /// Where the objects are kept
+struct DataDirArgs {
+    /// Directory of the objects, certificates and tokens
     #[arg(long, value_name = "D", default_value = "machinery-data")]
     data_dir: PathBuf,
 }
 
-pub(crate) async fn snapshot(arguments: Snapshot) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn snapshot(arguments: SnapshotArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     let disk = open(&directory).await?;
     let (file, snapshot) = (arguments.file.clone(), disk.clone());
-    let what = format!("writing {}", file.display());
+    let activity = format!("writing {}", file.display());
     let runtime = Handle::current();
-    let written = step(&what, move || runtime.block_on(snapshot.snapshot(file))).await?;
+    let written = with_progress(&activity, move || runtime.block_on(snapshot.snapshot(file))).await?;
     close(&disk).await?;
     println!("{}: everything as of revision {}", arguments.file.display(), written?);
     Ok(())
 }
 
-pub(crate) async fn restore(arguments: Restore) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn restore(arguments: RestoreArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     directory.check()?;
-    let what = format!("restoring {}", arguments.file.display());
+    let activity = format!("restoring {}", arguments.file.display());
     let (file, into) = (arguments.file.clone(), directory.store());
-    let restored = step(&what, move || restore_store(file, into, BUMP)).await?;
+    let restored = with_progress(&activity, move || restore_store(file, into, REVISION_GAP)).await?;
     let revision = restored.with_context(|| {
         let file = arguments.file.display();
-        format!(
-            "cannot restore {file}; name a file that `machinery snapshot` wrote, and a directory without data"
-        )
+        format!("cannot restore {file}; name a file of `machinery snapshot`, and a directory without data")
     })?;
     println!(
-        "{} begins at revision {revision}; watches of the old one list again",
+        "{} begins at revision {revision}; clients of the old server must list again",
         directory.path().display()
     );
     if !directory.pki().exists() {
         println!(
-            "its certificates and tokens are made anew when it is served: copy the old pki directory there to keep them"
+            "`machinery serve` will create new certificates and tokens; copy the old pki directory there to keep the old ones"
         );
     }
     Ok(())
 }
 
-pub(crate) async fn check(arguments: Check) -> anyhow::Result<()> {
-    let directory = Directory::at(arguments.data.data_dir);
+pub(crate) async fn check(arguments: CheckArgs) -> anyhow::Result<()> {
+    let directory = DataDirectory::at(arguments.data.data_dir);
     let disk = open(&directory).await?;
     let (reading, runtime) = (disk.clone(), Handle::current());
-    let read = step("reading all objects", move || runtime.block_on(count(&reading))).await?;
+    let read = with_progress("reading all objects", move || runtime.block_on(count(&reading))).await?;
     let usage = disk.usage();
     close(&disk).await?;
     let (objects, at) = read?;
     Listen::at(([127, 0, 0, 1], 0).into(), directory.pki())
         .check()
-        .context("the objects are sound, and this is not")?;
+        .context("the objects are sound, but the certificates or tokens are not")?;
     let (bytes, revisions) = (usage.bytes, usage.revisions);
     println!(
         "sound: {objects} objects at revision {at}; {bytes} bytes with the history of {revisions} revisions"
@@ -98,23 +97,23 @@ pub(crate) async fn check(arguments: Check) -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn open(directory: &Directory) -> anyhow::Result<Disk> {
-    directory.must_have_data()?;
-    let what = format!("opening {}", directory.path().display());
+async fn open(directory: &DataDirectory) -> anyhow::Result<Disk> {
+    directory.require_data()?;
+    let activity = format!("opening {}", directory.path().display());
     let store = directory.store();
-    Ok(step(&what, move || Disk::open(store, DiskOptions::default())).await??)
+    Ok(with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??)
 }
 
 async fn close(disk: &Disk) -> anyhow::Result<()> {
-    disk.close().await.context("the store could not be closed in good order; nothing is lost by that")
+    disk.close().await.context("the store could not be closed cleanly; no data is lost")
 }
 
 async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
-    let mut range = Range::of(Span::all()).limit(PAGE);
+    let mut range = Range::of(Span::all()).limit(PAGE_SIZE);
     let mut objects = 0;
     loop {
         let page = disk.range(range.clone()).await?;
-        // What begins with a slash is no object: so do the records of guards.
+        // Keys with a leading slash are records of guards, not objects.
         objects += page.entries.iter().filter(|entry| !entry.key.starts_with('/')).count() as u64;
         match page.next {
             Some(next) => range = range.resume(next),

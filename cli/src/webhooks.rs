@@ -1,4 +1,4 @@
-//! Where the webhooks of `machinery serve` are, and by whom they are known.
+//! Addresses and certificate authorities of the webhooks of `machinery serve`.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -8,46 +8,49 @@ use std::str::FromStr;
 use anyhow::Context;
 use machinery::apiserver::Builder;
 
-/// There is no network of a cluster here, and no authority of the machine counts.
+/// Flags for webhooks: there is no cluster network to resolve services in, and the authorities of
+/// the machine are not trusted.
 #[derive(clap::Args)]
-pub(crate) struct Webhooks {
-    /// Where a service is that webhooks are at: NAMESPACE/NAME:PORT=ADDRESS:PORT. Without the first port it is 443. May be given several times
+pub(crate) struct WebhookArgs {
+    /// Address of a webhook's service: NAMESPACE/NAME:PORT=ADDRESS:PORT. The first port defaults to
+    /// 443. May be repeated
     #[arg(long, value_name = "S=A")]
-    webhook_service: Vec<Service>,
-    /// By which authorities webhooks are known that bring no caBundle: a file of certificates
+    webhook_service: Vec<ServiceAddress>,
+    /// Certificate authorities of webhooks without a caBundle
     #[arg(long, value_name = "F")]
     webhook_ca_file: Option<PathBuf>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Service {
+struct ServiceAddress {
     namespace: String,
     name: String,
     port: u16,
     at: SocketAddr,
 }
 
-/// What the server is told of them.
-pub(crate) struct Known {
+/// Addresses of webhook services, and the authorities of their certificates.
+pub(crate) struct WebhookTargets {
     services: BTreeMap<(String, String, u16), SocketAddr>,
     roots: Option<Vec<u8>>,
 }
 
-impl Webhooks {
-    /// Reads what there is to read.
-    pub(crate) fn known(&self) -> anyhow::Result<Known> {
+impl WebhookArgs {
+    /// Reads the authorities, and returns them with the services' addresses.
+    pub(crate) fn targets(&self) -> anyhow::Result<WebhookTargets> {
         let roots = self.webhook_ca_file.as_ref().map(|path| {
             std::fs::read(path).with_context(|| format!("cannot read the authorities in {}", path.display()))
         });
         let services = self.webhook_service.iter().cloned();
-        let services = services.map(|Service { namespace, name, port, at }| ((namespace, name, port), at));
-        Ok(Known { services: services.collect(), roots: roots.transpose()? })
+        let services =
+            services.map(|ServiceAddress { namespace, name, port, at }| ((namespace, name, port), at));
+        Ok(WebhookTargets { services: services.collect(), roots: roots.transpose()? })
     }
 }
 
-impl Known {
-    /// The builder of a server that knows it.
-    pub(crate) fn told_to(self, builder: Builder) -> Builder {
+impl WebhookTargets {
+    /// Configures a server's builder.
+    pub(crate) fn configure(self, builder: Builder) -> Builder {
         let Self { services, roots } = self;
         let builder = match services.is_empty() {
             true => builder,
@@ -62,7 +65,7 @@ impl Known {
     }
 }
 
-impl FromStr for Service {
+impl FromStr for ServiceAddress {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -88,19 +91,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_service_is_at_an_address() {
+    fn service_addresses_are_parsed() {
         let of = |name: &str, port, at: &str| {
             let at = at.parse().expect("an address");
-            Ok(Service { namespace: "ops".into(), name: name.into(), port, at })
+            Ok(ServiceAddress { namespace: "ops".into(), name: name.into(), port, at })
         };
         assert_eq!("ops/hook=127.0.0.1:9443".parse(), of("hook", 443, "127.0.0.1:9443"));
         assert_eq!("ops/hook:8443=[::1]:1".parse(), of("hook", 8443, "[::1]:1"));
         for wrong in
             ["", "ops/hook", "hook=127.0.0.1:1", "ops/=127.0.0.1:1", "/a=127.0.0.1:1", "ops/a:x=127.0.0.1:1"]
         {
-            let why = wrong.parse::<Service>().expect_err(wrong);
+            let why = wrong.parse::<ServiceAddress>().expect_err(wrong);
             assert!(why.contains("NAMESPACE/NAME:PORT=ADDRESS:PORT"), "{why}");
         }
-        assert!("ops/a=host:1".parse::<Service>().expect_err("a name").contains("names are not looked up"));
+        assert!(
+            "ops/a=host:1".parse::<ServiceAddress>().expect_err("a name").contains("names are not looked up")
+        );
     }
 }

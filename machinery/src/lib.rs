@@ -173,3 +173,9 @@ struct FromControllerRuntime;
 #[cfg(all(doctest, feature = "embedded", feature = "testing"))]
 #[doc = include_str!("../../docs/guides/test-under-faults.md")]
 struct TestUnderFaults;
+#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../docs/guides/use-the-parts.md")]
+struct UseTheParts;
+#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;

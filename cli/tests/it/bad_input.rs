@@ -1,4 +1,4 @@
-//! What is wrong is said in one line that names it and the way out, with exit code 2; and nothing is changed.
+//! Bad input: one line names the error and its remedy, the exit code is 2, and no file changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -6,9 +6,9 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use crate::program::{Serving, run};
+use crate::program::{ServerProcess, run};
 
-/// What lies below a directory, with what is in the files.
+/// The paths below a directory, with the contents of files.
 fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(directory).unwrap() {
@@ -27,47 +27,48 @@ fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     found
 }
 
-/// Runs a line in `home`: it fails, says all of these, and changes nothing.
+/// Runs a command line in `home`: it fails, prints all `expected` texts, and changes no file.
 async fn check(home: &Path, line: &str, expected: &[&str]) {
     let before = contents(home);
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let done = run(&arguments, home).await;
-    let said = String::from_utf8(done.stderr).unwrap();
-    assert_eq!(done.status.code(), Some(2), "machinery {line}: {said}");
+    let stderr = String::from_utf8(done.stderr).unwrap();
+    assert_eq!(done.status.code(), Some(2), "machinery {line}: {stderr}");
     assert_eq!(String::from_utf8_lossy(&done.stdout), "", "machinery {line}");
-    assert!(said.starts_with("machinery: ") && said.lines().count() == 1, "machinery {line}: {said}");
+    assert!(stderr.starts_with("machinery: ") && stderr.lines().count() == 1, "machinery {line}: {stderr}");
     for one in expected {
-        assert!(said.contains(one), "machinery {line} says no {one:?}: {said}");
+        assert!(stderr.contains(one), "machinery {line} does not print {one:?}: {stderr}");
     }
-    assert_eq!(contents(home), before, "machinery {line}: {said}");
+    assert_eq!(contents(home), before, "machinery {line}: {stderr}");
 }
 
 const SERVE: &str = "serve --listen 127.0.0.1:0";
 
-/// A home with a data directory `data` in which all is well.
-async fn served() -> tempfile::TempDir {
+/// A temporary directory with a sound data directory `data`.
+async fn home_with_data() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
-    let serving = Serving::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], home.path()).await;
+    let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], home.path()).await;
     serving.signal(rustix::process::Signal::TERM);
     assert!(serving.ended().await.success());
     home
 }
 
 #[tokio::test]
-async fn a_port_that_is_in_use() {
+async fn a_port_in_use_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = taken.local_addr().unwrap().to_string();
-    let expected = format!("cannot listen on {address}; end what listens there, or choose another address");
+    let expected =
+        format!("cannot listen on {address}; stop the process that listens there, or choose another address");
     for kept in ["--data-dir data", "--memory"] {
         check(home.path(), &format!("serve {kept} --listen {address}"), &[&expected]).await;
     }
 }
 
 #[tokio::test]
-async fn a_data_directory_that_another_process_has_open() {
+async fn a_data_directory_in_use_is_refused() {
     let home = tempfile::tempdir().unwrap();
-    let serving = Serving::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], home.path()).await;
+    let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], home.path()).await;
     let expected = ["data/store", "is open in another process: stop that one, or name another directory"];
     for line in [SERVE, "check", "snapshot copy"] {
         check(home.path(), &format!("{line} --data-dir data"), &expected).await;
@@ -76,8 +77,8 @@ async fn a_data_directory_that_another_process_has_open() {
 }
 
 #[tokio::test]
-async fn a_data_directory_of_another_format() {
-    let home = served().await;
+async fn a_newer_store_format_is_refused() {
+    let home = home_with_data().await;
     let store = home.path().join("data/store");
     let log = fs::read_dir(&store).unwrap().map(|entry| entry.unwrap().path());
     let log = log.into_iter().find(|path| path.to_str().unwrap().contains("log-")).unwrap();
@@ -95,7 +96,7 @@ async fn a_data_directory_of_another_format() {
 }
 
 #[tokio::test]
-async fn a_directory_of_somebody_else() {
+async fn a_foreign_directory_is_refused() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("data")).unwrap();
     fs::write(home.path().join("data/thesis"), "mine").unwrap();
@@ -116,7 +117,7 @@ async fn a_directory_of_somebody_else() {
 }
 
 #[tokio::test]
-async fn definitions_that_cannot_be_had() {
+async fn invalid_crds_are_refused() {
     let home = tempfile::tempdir().unwrap();
     let line = format!("{SERVE} --data-dir data --crds");
     check(home.path(), &format!("{line} none.yaml"), &["cannot read none.yaml", "check the path"]).await;
@@ -137,7 +138,7 @@ async fn definitions_that_cannot_be_had() {
         home.path(),
         &format!("{line} crd.yaml"),
         &[
-            "mend the definition in crd.yaml: the CustomResourceDefinition \"a.b.c\" was refused: ",
+            "fix the definition in crd.yaml: the CustomResourceDefinition \"a.b.c\" was refused: ",
             "spec.scope",
         ],
     )
@@ -145,7 +146,7 @@ async fn definitions_that_cannot_be_had() {
 }
 
 #[tokio::test]
-async fn certificates_that_cannot_be_used() {
+async fn unusable_tls_files_are_refused() {
     let home = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| fs::write(home.path().join(name), text).unwrap();
     let made = || rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
@@ -166,26 +167,27 @@ async fn certificates_that_cannot_be_used() {
 }
 
 #[tokio::test]
-async fn what_the_server_has_made_and_cannot_be_used_any_more() {
-    let home = served().await;
+async fn damaged_pki_files_are_refused() {
+    let home = home_with_data().await;
     let pki = home.path().join("data/pki");
     let line = format!("{SERVE} --data-dir data");
-    let spoil = async |name: &str, text: &str, expected: &[&str]| {
+    let damage = async |name: &str, text: &str, expected: &[&str]| {
         let good = fs::read(pki.join(name)).unwrap();
         fs::write(pki.join(name), text).unwrap();
         check(home.path(), &line, expected).await;
         fs::write(pki.join(name), good).unwrap();
     };
-    spoil("ca.key", "no key", &["pki/ca.key: it is no key", "put the right file back, or remove ca.*"]).await;
-    spoil("server.crt", "", &["pki/server.crt", "remove server.*"]).await;
-    spoil("tokens.csv", "a,b\n", &["tokens.csv: line 1: it has less than three columns", "a line is: "])
+    damage("ca.key", "no key", &["pki/ca.key: it is no key", "put the right file back, or remove ca.*"])
+        .await;
+    damage("server.crt", "", &["pki/server.crt", "remove server.*"]).await;
+    damage("tokens.csv", "a,b\n", &["tokens.csv: line 1: it has less than three columns", "a line is: "])
         .await;
     fs::set_permissions(pki.join("tokens.csv"), fs::Permissions::from_mode(0o644)).unwrap();
     check(home.path(), &line, &["tokens.csv: others than its owner may use it", "run: chmod 600"]).await;
 }
 
 #[tokio::test]
-async fn an_encryption_configuration_that_is_none_or_everybodys() {
+async fn an_invalid_or_readable_encryption_configuration_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let line = format!("{SERVE} --data-dir data --encryption-provider-config keys.yaml");
     let config = "cannot use the encryption configuration keys.yaml: ";
@@ -198,14 +200,14 @@ async fn an_encryption_configuration_that_is_none_or_everybodys() {
         check(home.path(), &line, &[config, "others than its owner may use it", &of]).await;
     }
     fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
-    let mend = "mend the encryption configuration keys.yaml: the configuration: ";
-    check(home.path(), &line, &[mend, "write kind: EncryptionConfiguration"]).await;
+    let fix = "fix the encryption configuration keys.yaml: the configuration: ";
+    check(home.path(), &line, &[fix, "write kind: EncryptionConfiguration"]).await;
     fs::write(&keys, vec![b'#'; (1 << 20) + 1]).unwrap();
     check(home.path(), &line, &[config, "larger than 1 MiB"]).await;
 }
 
 #[tokio::test]
-async fn a_kubeconfig_that_cannot_be_written() {
+async fn an_unwritable_kubeconfig_is_refused() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("there")).unwrap();
     fs::write(home.path().join("file"), "").unwrap();
@@ -217,8 +219,8 @@ async fn a_kubeconfig_that_cannot_be_written() {
 }
 
 #[tokio::test]
-async fn snapshots_that_cannot_be_written_or_read() {
-    let home = served().await;
+async fn unusable_snapshot_files_are_refused() {
+    let home = home_with_data().await;
     fs::write(home.path().join("copy"), "mine").unwrap();
     check(home.path(), "snapshot copy --data-dir data", &["copy is there already", "name another file"])
         .await;
@@ -237,7 +239,7 @@ async fn snapshots_that_cannot_be_written_or_read() {
 }
 
 #[tokio::test]
-async fn arguments_that_there_are_not() {
+async fn unknown_arguments_are_refused() {
     let home = tempfile::tempdir().unwrap();
     for line in
         ["serve --etcd http://127.0.0.1:2379", "serve --listen nowhere", "serve --tls-cert c", "explain x"]
@@ -251,12 +253,12 @@ async fn arguments_that_there_are_not() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_explained_says_what_to_do() {
+async fn explain_reports_a_missing_page_or_controller() {
     let home = tempfile::tempdir().unwrap();
     check(
         home.path(),
         "explain host default/db-0 --at 127.0.0.1:1",
-        &["nobody shows pages at 127.0.0.1:1", "--at"],
+        &["no diagnostics pages at 127.0.0.1:1", "--at"],
     )
     .await;
     let plane = machinery::embedded().start().await.unwrap();
@@ -271,7 +273,7 @@ async fn what_cannot_be_explained_says_what_to_do() {
 }
 
 #[tokio::test]
-async fn an_audit_log_that_cannot_be() {
+async fn an_invalid_audit_configuration_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let policy = |text: &str| fs::write(home.path().join("policy.yaml"), text).unwrap();
     let log = "--audit-policy-file policy.yaml --audit-log-path";
@@ -281,7 +283,7 @@ async fn an_audit_log_that_cannot_be() {
     check(
         home.path(),
         &none,
-        &["mend the audit policy policy.yaml", "rules[0].level", "write None, Metadata"],
+        &["fix the audit policy policy.yaml", "rules[0].level", "write None, Metadata"],
     )
     .await;
     policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]");

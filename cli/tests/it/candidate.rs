@@ -1,4 +1,4 @@
-//! A process that stands for a Lease, and writes under the fence of its term for as long as it leads, and a little longer.
+//! A candidate process: writes under the fence of its term while it leads, and a little longer.
 
 use std::path::Path;
 use std::process::{ExitStatus, Stdio};
@@ -13,16 +13,16 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 use tokio::time::{sleep, timeout};
 
-use crate::program::PATIENCE;
+use crate::program::TIMEOUT;
 
 const KUBECONFIG: &str = "CANDIDATE_KUBECONFIG";
 const NAME: &str = "CANDIDATE_NAME";
 pub(crate) const LEASE: &str = "default/candidates";
 pub(crate) const RECORD: &str = "record";
-/// So often it is answered when its term is over: what it had in hand.
-pub(crate) const LATE: usize = 3;
+/// Answers that a candidate awaits after the end of its term, for its writes in flight.
+pub(crate) const LATE_ANSWERS: usize = 3;
 
-/// No test: what a process of [`Candidate`] runs.
+/// Not a test: the main function of a [`Candidate`]'s process.
 #[tokio::test]
 async fn candidate() {
     let (Ok(kubeconfig), Ok(name)) = (std::env::var(KUBECONFIG), std::env::var(NAME)) else { return };
@@ -47,7 +47,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
     println!("leads {epoch} {}", term.fence().uid);
     let only_if = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
     let (mut late, mut count) = (0, 0_u64);
-    while late < LATE {
+    while late < LATE_ANSWERS {
         let is_late = term.token().is_cancelled();
         count += 1;
         let mut record = ConfigMap::default();
@@ -58,7 +58,7 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
         let answer = match records.update(&record, &only_if).await {
             Ok(_) => "wrote",
             Err(WriteError::Conflict(Conflict::Fence(_))) => "refused",
-            // There was no answer: it asks as often as there is one.
+            // The server may be down: retried until it answers.
             Err(_) => {
                 sleep(Duration::from_millis(20)).await;
                 continue;
@@ -71,9 +71,9 @@ async fn write(records: Arc<dyn Writer<ConfigMap>>, name: String, term: Term) {
     println!("ends {epoch}");
 }
 
-/// What a candidate says.
+/// A line of a candidate's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Says {
+pub(crate) enum CandidateOutput {
     Stands,
     Leads { epoch: u64, uid: String },
     Wrote(u64),
@@ -82,14 +82,14 @@ pub(crate) enum Says {
     Stopped,
 }
 
-impl Says {
+impl CandidateOutput {
     fn read(line: &str) -> Option<Self> {
-        // The harness has no end of a line behind the name of its test.
+        // The test harness prints the test's name without a line end.
         let line = line.rsplit_once("... ").map_or(line, |(_, line)| line);
         let mut words = line.split(' ');
-        let what = words.next()?;
+        let verb = words.next()?;
         let mut number = || words.next()?.parse().ok();
-        Some(match what {
+        Some(match verb {
             "stands" => Self::Stands,
             "leads" => Self::Leads { epoch: number()?, uid: words.next()?.to_owned() },
             "wrote" => Self::Wrote(number()?),
@@ -101,13 +101,13 @@ impl Says {
     }
 }
 
-/// A process that is one.
+/// A running candidate process.
 pub(crate) struct Candidate {
     pub(crate) name: &'static str,
     child: Child,
     lines: Lines<BufReader<ChildStdout>>,
-    /// All that it said until now, as far as it was heard.
-    pub(crate) said: Vec<Says>,
+    /// The lines read until now.
+    pub(crate) output: Vec<CandidateOutput>,
 }
 
 impl Candidate {
@@ -117,7 +117,7 @@ impl Candidate {
         command.env(KUBECONFIG, kubeconfig).env(NAME, name).kill_on_drop(true);
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        Self { name, child, lines, said: Vec::new() }
+        Self { name, child, lines, output: Vec::new() }
     }
 
     pub(crate) fn signal(&self, signal: Signal) {
@@ -125,41 +125,46 @@ impl Candidate {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// What it says next.
-    pub(crate) async fn next(&mut self) -> Says {
+    /// Reads the next line.
+    pub(crate) async fn next(&mut self) -> CandidateOutput {
         loop {
             let line = self.lines.next_line().await.unwrap();
-            let line = line.unwrap_or_else(|| panic!("{} ended, and had said {:?}", self.name, self.said));
-            if let Some(says) = Says::read(&line) {
-                self.said.push(says.clone());
-                return says;
+            let line = line.unwrap_or_else(|| panic!("{} exited after {:?}", self.name, self.output));
+            if let Some(line) = CandidateOutput::read(&line) {
+                self.output.push(line.clone());
+                return line;
             }
         }
     }
 
-    /// Waits until it says such a thing.
-    pub(crate) async fn says<T>(&mut self, what: &str, is_it: impl Fn(Says) -> Option<T>) -> T {
-        let heard = async {
+    /// Reads lines until `accept` returns a value.
+    pub(crate) async fn wait_for<T>(
+        &mut self,
+        description: &str,
+        accept: impl Fn(CandidateOutput) -> Option<T>,
+    ) -> T {
+        let found = async {
             loop {
-                if let Some(found) = is_it(self.next().await) {
+                if let Some(found) = accept(self.next().await) {
                     return found;
                 }
             }
         };
-        timeout(PATIENCE, heard).await.unwrap_or_else(|_| panic!("{what}"))
+        timeout(TIMEOUT, found).await.unwrap_or_else(|_| panic!("{description}"))
     }
 
     pub(crate) async fn leads(&mut self) -> (u64, String) {
-        let is_it = |says| if let Says::Leads { epoch, uid } = says { Some((epoch, uid)) } else { None };
-        self.says("it leads", is_it).await
+        let accept =
+            |line| if let CandidateOutput::Leads { epoch, uid } = line { Some((epoch, uid)) } else { None };
+        self.wait_for("it leads", accept).await
     }
 
-    /// Kills it, as no program can hear.
+    /// Sends SIGKILL.
     pub(crate) async fn kill(&mut self) {
         self.child.kill().await.unwrap();
     }
 
     pub(crate) async fn ended(&mut self) -> ExitStatus {
-        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+        timeout(TIMEOUT, self.child.wait()).await.expect("it ends").unwrap()
     }
 }

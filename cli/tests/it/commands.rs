@@ -1,4 +1,4 @@
-//! What is done with data while nobody serves it.
+//! Commands on a data directory without a server, completions and `explain`.
 
 use http::Method;
 use machinery::store::{Backend as _, Disk, DiskOptions, Transaction};
@@ -6,13 +6,13 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::client::Connection;
-use crate::program::{Serving, run};
+use crate::program::{ServerProcess, run};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const SERVE: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
 
-/// The last line of one that is content.
-async fn said(line: &str, home: &std::path::Path) -> String {
+/// Standard output of a command that must succeed.
+async fn stdout_of(line: &str, home: &std::path::Path) -> String {
     let arguments: Vec<&str> = line.split_whitespace().collect();
     let done = run(&arguments, home).await;
     assert!(done.status.success(), "{done:?}");
@@ -20,32 +20,32 @@ async fn said(line: &str, home: &std::path::Path) -> String {
 }
 
 #[tokio::test]
-async fn what_was_in_a_snapshot_is_served_again() {
+async fn a_restored_snapshot_serves_its_objects() {
     let home = tempfile::tempdir().unwrap();
-    let serving = Serving::start(&SERVE, home.path()).await;
+    let serving = ServerProcess::start(&SERVE, home.path()).await;
     let mut client = Connection::to(&serving.access).await.unwrap();
     let map = json!({"metadata": {"name": "kept"}, "data": {"a": "b"}});
-    let (code, made) = client.ask(Method::POST, MAPS, Some(&map)).await.unwrap();
+    let (code, made) = client.request(Method::POST, MAPS, Some(&map)).await.unwrap();
     assert_eq!(code, 201);
     serving.signal(Signal::TERM);
     assert!(serving.ended().await.success());
 
-    let sound = said("check --data-dir data", home.path()).await;
+    let sound = stdout_of("check --data-dir data", home.path()).await;
     assert!(sound.starts_with("sound: ") && sound.contains(" objects at revision "), "{sound}");
-    let copied = said("snapshot copy --data-dir data", home.path()).await;
+    let copied = stdout_of("snapshot copy --data-dir data", home.path()).await;
     assert!(copied.starts_with("copy: everything as of revision "), "{copied}");
-    let restored = said("restore copy --data-dir new", home.path()).await;
+    let restored = stdout_of("restore copy --data-dir new", home.path()).await;
     assert!(restored.contains("new begins at revision 1000000"), "{restored}");
-    said("check --data-dir new", home.path()).await;
+    stdout_of("check --data-dir new", home.path()).await;
 
-    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--data-dir", "new"], home.path()).await;
+    let serving = ServerProcess::start(&["--listen", "127.0.0.1:0", "--data-dir", "new"], home.path()).await;
     let mut client = Connection::to(&serving.access).await.unwrap();
     let (code, found) = client.get(&format!("{MAPS}/kept")).await;
     assert_eq!(
         (code, &found["metadata"]["uid"], &found["data"]),
         (200, &made["metadata"]["uid"], &map["data"])
     );
-    // Who has seen the old one is told to list again.
+    // Clients of the old server must list again.
     let revision = made["metadata"]["resourceVersion"].as_str().unwrap();
     let (_, expired) =
         client.get(&format!("{MAPS}?watch=1&timeoutSeconds=5&resourceVersion={revision}")).await;
@@ -54,7 +54,7 @@ async fn what_was_in_a_snapshot_is_served_again() {
 }
 
 #[tokio::test]
-async fn records_of_guards_are_no_objects() {
+async fn check_does_not_count_guard_records() {
     let home = tempfile::tempdir().unwrap();
     let data = home.path().join("data");
     std::fs::create_dir(&data).unwrap();
@@ -65,28 +65,28 @@ async fn records_of_guards_are_no_objects() {
         .put("/guards/example.com/subnets/disjoint/=vni/17", *b"");
     store.commit(written).await.unwrap();
     store.close().await.unwrap();
-    let sound = said("check --data-dir data", home.path()).await;
+    let sound = stdout_of("check --data-dir data", home.path()).await;
     assert!(sound.starts_with("sound: 2 objects at revision "), "{sound}");
 }
 
 #[tokio::test]
-async fn shells_complete_it() {
+async fn completions_are_printed_for_each_shell() {
     let home = tempfile::tempdir().unwrap();
     for shell in ["bash", "zsh", "fish"] {
-        let script = said(&format!("completions {shell}"), home.path()).await;
+        let script = stdout_of(&format!("completions {shell}"), home.path()).await;
         assert!(script.contains("kubeconfig-out") && script.contains("snapshot"), "{script}");
     }
 }
 
 #[tokio::test]
-async fn explain_says_why_an_object_ran_and_what_came_of_it() {
+async fn explain_shows_causes_and_result_of_a_run() {
     use machinery::{Next, Run};
     use std::sync::Arc;
 
     let home = tempfile::tempdir().unwrap();
     let plane = machinery::embedded().start().await.unwrap();
     let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
-    // Each server has a namespace of this name from its beginning.
+    // Each server has the namespace `default` from its start.
     let reconcile = |_: Arc<machinery::k8s_openapi::api::core::v1::Namespace>, _: Run| async {
         Err::<Next, _>("it has no owner")
     };
@@ -95,7 +95,7 @@ async fn explain_says_why_an_object_ran_and_what_came_of_it() {
     plane.spawn(async move { controller.run(reconcile).await.map(drop) });
     let end = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
     let text = loop {
-        let text = said(&format!("explain namespace default --at {at}"), home.path()).await;
+        let text = stdout_of(&format!("explain namespace default --at {at}"), home.path()).await;
         if text.contains("it has no owner") || tokio::time::Instant::now() > end {
             break text;
         }

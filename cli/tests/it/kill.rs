@@ -1,8 +1,8 @@
-//! Real servers killed under load, again and again on the same data, while clients go on as clients do.
+//! Kills servers under load, repeatedly on the same data, while clients reconnect and continue.
 //!
-//! Each writer has objects of its own, so it knows what must have become of them; what it was not told, it finds out by
-//! reading. Each watch begins once, and from then on only resumes after what it has seen. In the end every watch must have
-//! told exactly what happened. `SERVE_KILLS` is how many servers are killed.
+//! Each writer owns its objects, so it knows their history; after an unknown outcome it reads the
+//! object. Each watch starts once and then only resumes from its last revision. At the end every
+//! watch must have received exactly the writers' history. `SERVE_KILLS` sets the number of kills.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,29 +14,29 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use crate::client::{Connection, Frames, Lost};
-use crate::program::{Access, Serving, free_port};
+use crate::client::{Connection, ConnectionLost, WatchFrames};
+use crate::program::{Access, ServerProcess, free_port};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WRITERS: u64 = 4;
 const NAMES: u64 = 4;
-/// So much is acknowledged between two kills, at least.
-const AT_LEAST: u64 = 25;
+/// Minimum of acknowledged writes between two kills.
+const WRITES_PER_KILL: u64 = 25;
 const COLORS: [&str; 2] = ["red", "blue"];
-/// What is written last: whoever watches has seen everything then.
+/// Prefix of the objects written last: after them a watch is complete.
 const LAST: &str = "last";
 
-/// What all clients know.
-struct World {
+/// State that all clients share.
+struct SharedState {
     access: Access,
     acknowledged: AtomicU64,
     enough: AtomicBool,
 }
 
-/// What became of an object.
+/// One state in the history of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Step {
-    /// At this revision it was this.
+enum ObjectState {
+    /// Created or updated at this revision, with this count.
     Put {
         revision: u64,
         count: u64,
@@ -44,10 +44,10 @@ enum Step {
     Deleted,
 }
 
-/// What a watch told.
+/// An event that a watch received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Seen {
-    what: String,
+struct WatchedEvent {
+    event: String,
     name: String,
     revision: u64,
     count: u64,
@@ -57,20 +57,21 @@ struct Seen {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn servers_killed_under_load_lose_nothing_and_every_watch_resumes() {
     let kills = std::env::var("SERVE_KILLS").map_or(20, |kills| kills.parse().unwrap());
-    timeout(Duration::from_secs(60 + 10 * kills), kill_and_judge(kills)).await.expect("it ends");
+    timeout(Duration::from_secs(60 + 10 * kills), kill_and_check(kills)).await.expect("the run ends in time");
 }
 
-async fn kill_and_judge(kills: u64) {
+async fn kill_and_check(kills: u64) {
     let home = tempfile::tempdir().unwrap();
     let address = format!("127.0.0.1:{}", free_port());
-    let start = async || Serving::start(&["--listen", &address, "--data-dir", "data"], home.path()).await;
+    let start =
+        async || ServerProcess::start(&["--listen", &address, "--data-dir", "data"], home.path()).await;
     let mut serving = start().await;
-    let world = Arc::new(World {
+    let world = Arc::new(SharedState {
         access: serving.access.clone(),
         acknowledged: AtomicU64::new(0),
         enough: AtomicBool::new(false),
     });
-    let (_, list) = patient(&world, Method::GET, MAPS, None).await;
+    let (_, list) = request_until_answered(&world, Method::GET, MAPS, None).await;
     let begin = revision(&list["metadata"]);
 
     let (mut writers, mut watchers) = (JoinSet::new(), JoinSet::new());
@@ -84,9 +85,9 @@ async fn kill_and_judge(kills: u64) {
     }
     for kill in 0..kills {
         let before = world.acknowledged.load(SeqCst);
-        // Not always at the same point of whatever goes on.
-        while world.acknowledged.load(SeqCst) < before + AT_LEAST + kill % 7 {
-            // Whoever has found something wrong has ended.
+        // Vary the point of the kill.
+        while world.acknowledged.load(SeqCst) < before + WRITES_PER_KILL + kill % 7 {
+            // A client that found an error has panicked.
             if let Some(Err(wrong)) = writers.try_join_next() {
                 panic!("a writer: {wrong}");
             }
@@ -97,21 +98,21 @@ async fn kill_and_judge(kills: u64) {
         }
         serving.kill().await;
         serving = start().await;
-        assert_eq!(serving.access, world.access, "certificates and tokens stay");
+        assert_eq!(serving.access, world.access, "certificates and tokens are kept");
     }
     world.enough.store(true, SeqCst);
     let histories: BTreeMap<String, History> = writers.join_all().await.into_iter().flatten().collect();
     for color in COLORS {
         let map = map(&format!("{LAST}-{color}"), color, 0);
-        let (code, _) = patient(&world, Method::POST, MAPS, Some(&map)).await;
+        let (code, _) = request_until_answered(&world, Method::POST, MAPS, Some(&map)).await;
         assert_eq!(code, 201);
     }
     let watched = watchers.join_all().await;
-    let (_, list) = patient(&world, Method::GET, MAPS, None).await;
+    let (_, list) = request_until_answered(&world, Method::GET, MAPS, None).await;
     serving.kill().await;
 
     let steps: usize = histories.values().map(|history| history.steps.len()).sum();
-    assert!(steps as u64 >= kills * AT_LEAST, "{steps} steps");
+    assert!(steps as u64 >= kills * WRITES_PER_KILL, "{steps} steps");
     let (_, whole) = watched.iter().find(|(color, _)| color.is_none()).unwrap();
     check_against_histories(whole, &histories);
     check_list(whole, &histories, list["items"].as_array().unwrap());
@@ -120,26 +121,26 @@ async fn kill_and_judge(kills: u64) {
     }
 }
 
-/// What its writer knows of an object.
+/// The history of an object, as its writer knows it.
 #[derive(Default)]
 struct History {
-    steps: Vec<Step>,
+    steps: Vec<ObjectState>,
     uid: Option<String>,
     count: u64,
 }
 
 impl History {
-    /// The revision at which it is, if it is there.
+    /// The revision of the object, if it exists.
     fn revision(&self) -> Option<u64> {
         match self.steps.last()? {
-            Step::Put { revision, .. } => Some(*revision),
-            Step::Deleted => None,
+            ObjectState::Put { revision, .. } => Some(*revision),
+            ObjectState::Deleted => None,
         }
     }
 }
 
-/// Changes its own objects until it is enough. Knows of each what has become of it.
-async fn write(world: Arc<World>, writer: u64) -> Vec<(String, History)> {
+/// Changes its own objects until `enough` is set. Returns their histories.
+async fn write(world: Arc<SharedState>, writer: u64) -> Vec<(String, History)> {
     let mut histories: Vec<(String, History)> =
         (0..NAMES).map(|one| (format!("w{writer}-{one}"), History::default())).collect();
     let mut dice = writer * 7919 + 1;
@@ -160,22 +161,22 @@ async fn write(world: Arc<World>, writer: u64) -> Vec<(String, History)> {
             world.acknowledged.fetch_add(1, SeqCst);
             continue;
         }
-        // Nobody has said whether it happened: whoever looks must find the one or the other.
+        // The outcome is unknown: a read must find the state before or after the change.
         client = None;
         let path = format!("{MAPS}/{name}");
-        let (code, found) = patient(&world, Method::GET, &path, None).await;
+        let (code, found) = request_until_answered(&world, Method::GET, &path, None).await;
         let was = history.revision();
         match code {
             404 if was.is_some() => {
-                assert!(delete, "{name} was at {was:?} and is gone");
-                history.steps.push(Step::Deleted);
+                assert!(delete, "{name} was at {was:?}, and was deleted without a request");
+                history.steps.push(ObjectState::Deleted);
             }
             404 => {}
             200 if Some(revision(&found["metadata"])) == was => {}
             200 => {
                 let count = count(&found);
-                assert_eq!(count, history.count + 1, "{name}: what nobody has asked for");
-                took(history, &found, count);
+                assert_eq!(count, history.count + 1, "{name}: a change without a request");
+                record_put(history, &found, count);
             }
             _ => panic!("{code} {found}"),
         }
@@ -183,53 +184,53 @@ async fn write(world: Arc<World>, writer: u64) -> Vec<(String, History)> {
     histories
 }
 
-/// Makes one change, and learns of it.
+/// Makes one change, and records its result.
 async fn change(
     client: &mut Connection,
     name: &str,
     history: &mut History,
     delete: bool,
     color: &str,
-) -> Result<(), Lost> {
+) -> Result<(), ConnectionLost> {
     let path = format!("{MAPS}/{name}");
     let mut next = map(name, color, history.count + 1);
     let (code, answer) = match history.revision() {
-        None => client.ask(Method::POST, MAPS, Some(&next)).await?,
+        None => client.request(Method::POST, MAPS, Some(&next)).await?,
         Some(_) if delete => {
-            let (code, answer) = client.ask(Method::DELETE, &path, None).await?;
+            let (code, answer) = client.request(Method::DELETE, &path, None).await?;
             assert_eq!(code, 200, "{answer}");
-            history.steps.push(Step::Deleted);
+            history.steps.push(ObjectState::Deleted);
             return Ok(());
         }
         Some(revision) => {
             next["metadata"]["resourceVersion"] = revision.to_string().into();
-            client.ask(Method::PUT, &path, Some(&next)).await?
+            client.request(Method::PUT, &path, Some(&next)).await?
         }
     };
     assert!(code == 200 || code == 201, "{name}: {code} {answer}");
     let count = history.count + 1;
-    took(history, &answer, count);
+    record_put(history, &answer, count);
     Ok(())
 }
 
-fn took(history: &mut History, object: &Value, count: u64) {
+fn record_put(history: &mut History, object: &Value, count: u64) {
     if history.revision().is_none() {
         history.uid = Some(object["metadata"]["uid"].as_str().unwrap().to_owned());
     }
     history.count = count;
-    history.steps.push(Step::Put { revision: revision(&object["metadata"]), count });
+    history.steps.push(ObjectState::Put { revision: revision(&object["metadata"]), count });
 }
 
-/// Watches from `begin` on, and over every end goes on after what it has seen, until it has seen the last.
+/// Watches from `begin` on, resuming after each disconnect, until the last object is received.
 async fn watch(
-    world: Arc<World>,
+    world: Arc<SharedState>,
     begin: u64,
     color: Option<&'static str>,
     bookmarks: bool,
-) -> (Option<&'static str>, Vec<Seen>) {
+) -> (Option<&'static str>, Vec<WatchedEvent>) {
     let (mut after, mut seen) = (begin, Vec::new());
     let selector = color.map(|color| format!("&labelSelector=color%3D{color}")).unwrap_or_default();
-    // Those with marks also end by themselves: the mark before the end is where they go on.
+    // Watches with bookmarks also time out, and resume from the bookmark before the end.
     let marks = if bookmarks { "&allowWatchBookmarks=true&timeoutSeconds=2" } else { "" };
     let last = format!("{LAST}-{}", color.unwrap_or(COLORS[1]));
     loop {
@@ -238,28 +239,34 @@ async fn watch(
             let mut client = Connection::to(&world.access).await?;
             let (code, body) = client.send(Method::GET, &path, None).await?;
             assert_eq!(code, 200);
-            Ok::<_, Lost>((client, Frames::of(body)))
+            Ok::<_, ConnectionLost>((client, WatchFrames::of(body)))
         };
         let Ok((_client, mut frames)) = began.await else {
             sleep(Duration::from_millis(5)).await;
             continue;
         };
         while let Some(frame) = frames.next().await {
-            let (what, object) = (frame["type"].as_str().unwrap(), &frame["object"]);
-            assert_ne!(what, "ERROR", "{color:?} after {after}: {frame}");
+            let (event, object) = (frame["type"].as_str().unwrap(), &frame["object"]);
+            assert_ne!(event, "ERROR", "{color:?} after {after}: {frame}");
             let revision = revision(&object["metadata"]);
-            if what == "BOOKMARK" {
-                assert!(revision >= after, "a mark at {revision}, and {after} was told before");
+            if event == "BOOKMARK" {
+                assert!(revision >= after, "a bookmark at {revision} after {after}");
                 after = revision;
                 continue;
             }
-            assert!(revision > after, "{what} at {revision}, and {after} was told before");
+            assert!(revision > after, "{event} at {revision} after {after}");
             after = revision;
             let text = |value: &Value| value.as_str().unwrap().to_owned();
             let (name, shown) =
                 (text(&object["metadata"]["name"]), text(&object["metadata"]["labels"]["color"]));
             let done = name == last;
-            seen.push(Seen { what: what.to_owned(), name, revision, count: count(object), color: shown });
+            seen.push(WatchedEvent {
+                event: event.to_owned(),
+                name,
+                revision,
+                count: count(object),
+                color: shown,
+            });
             if done {
                 return (color, seen);
             }
@@ -267,11 +274,16 @@ async fn watch(
     }
 }
 
-/// Asks until there is an answer. Only what may be asked twice.
-async fn patient(world: &World, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
+/// Repeats a request until it is answered. For idempotent requests only.
+async fn request_until_answered(
+    world: &SharedState,
+    method: Method,
+    path: &str,
+    body: Option<&Value>,
+) -> (u16, Value) {
     loop {
         if let Ok(mut client) = Connection::to(&world.access).await
-            && let Ok(answer) = client.ask(method.clone(), path, body).await
+            && let Ok(answer) = client.request(method.clone(), path, body).await
         {
             return answer;
         }
@@ -292,38 +304,39 @@ fn count(map: &Value) -> u64 {
     map["data"]["count"].as_str().unwrap().parse().unwrap()
 }
 
-/// What was told of each object is what its writer knows: nothing is missing, doubled, or of nobody.
-fn check_against_histories(whole: &[Seen], histories: &BTreeMap<String, History>) {
-    let mut told: BTreeMap<&str, Vec<&Seen>> = BTreeMap::new();
+/// Compares the events of each object with its writer's history: none is missing, repeated or
+/// foreign.
+fn check_against_histories(whole: &[WatchedEvent], histories: &BTreeMap<String, History>) {
+    let mut events: BTreeMap<&str, Vec<&WatchedEvent>> = BTreeMap::new();
     for seen in whole {
-        told.entry(&seen.name).or_default().push(seen);
+        events.entry(&seen.name).or_default().push(seen);
     }
-    told.retain(|name, _| !name.starts_with(LAST));
+    events.retain(|name, _| !name.starts_with(LAST));
     for (name, history) in histories {
-        let told = told.remove(name.as_str()).unwrap_or_default();
-        let steps: Vec<Step> = told
+        let events = events.remove(name.as_str()).unwrap_or_default();
+        let steps: Vec<ObjectState> = events
             .iter()
-            .map(|seen| match seen.what.as_str() {
-                "DELETED" => Step::Deleted,
-                _ => Step::Put { revision: seen.revision, count: seen.count },
+            .map(|seen| match seen.event.as_str() {
+                "DELETED" => ObjectState::Deleted,
+                _ => ObjectState::Put { revision: seen.revision, count: seen.count },
             })
             .collect();
         assert_eq!(steps, history.steps, "{name}");
         let mut there = false;
-        for seen in told {
+        for seen in events {
             let expected = if there { ["MODIFIED", "DELETED"] } else { ["ADDED", "ADDED"] };
-            assert!(expected.contains(&seen.what.as_str()), "{seen:?}");
-            there = seen.what != "DELETED";
+            assert!(expected.contains(&seen.event.as_str()), "{seen:?}");
+            there = seen.event != "DELETED";
         }
     }
-    assert!(told.is_empty(), "{told:?}");
+    assert!(events.is_empty(), "{events:?}");
 }
 
-/// The list is what is left, as it was acknowledged.
-fn check_list(whole: &[Seen], histories: &BTreeMap<String, History>, items: &[Value]) {
+/// Compares the final list with the state that the events lead to.
+fn check_list(whole: &[WatchedEvent], histories: &BTreeMap<String, History>, items: &[Value]) {
     let mut left = BTreeMap::new();
     for seen in whole {
-        match seen.what.as_str() {
+        match seen.event.as_str() {
             "DELETED" => left.remove(&seen.name),
             _ => left.insert(seen.name.clone(), (seen.revision, seen.count)),
         };
@@ -339,22 +352,23 @@ fn check_list(whole: &[Seen], histories: &BTreeMap<String, History>, items: &[Va
     assert_eq!(listed, left);
 }
 
-/// What a watch of one color is told: what it sees no more is deleted to it, what it sees now is added.
-fn selected(whole: &[Seen], color: Option<&str>) -> Vec<Seen> {
+/// The events that a watch of one color must receive: leaving the selector is a deletion, entering
+/// it an addition.
+fn selected(whole: &[WatchedEvent], color: Option<&str>) -> Vec<WatchedEvent> {
     let Some(color) = color else { return whole.to_vec() };
-    let mut shown: BTreeMap<&str, &Seen> = BTreeMap::new();
-    let mut told = Vec::new();
+    let mut shown: BTreeMap<&str, &WatchedEvent> = BTreeMap::new();
+    let mut events = Vec::new();
     for seen in whole {
-        let now = seen.what != "DELETED" && seen.color == color;
-        let what = match (shown.contains_key(seen.name.as_str()), now) {
+        let now = seen.event != "DELETED" && seen.color == color;
+        let event = match (shown.contains_key(seen.name.as_str()), now) {
             (false, false) => continue,
             (false, true) => "ADDED",
             (true, true) => "MODIFIED",
             (true, false) => "DELETED",
         };
-        // Who is shown that an object left is shown it as it was seen last.
+        // A deletion event has the last state that matched the selector.
         let before = shown.remove(seen.name.as_str()).filter(|_| !now).unwrap_or(seen);
-        told.push(Seen { what: what.to_owned(), revision: seen.revision, ..before.clone() });
+        events.push(WatchedEvent { event: event.to_owned(), revision: seen.revision, ..before.clone() });
         if now {
             shown.insert(&seen.name, seen);
         }
@@ -362,5 +376,5 @@ fn selected(whole: &[Seen], color: Option<&str>) -> Vec<Seen> {
             break;
         }
     }
-    told
+    events
 }

@@ -1,14 +1,14 @@
-//! The program as who runs it sees it: its arguments, its lines, its exit codes, and what it leaves on the disk.
-#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
+//! The program as its users see it: arguments, output, exit codes and files.
+#![allow(clippy::unwrap_used, reason = "clippy does not know that the helpers are test code")]
 
 mod bad_input;
 mod candidate;
 mod client;
 mod commands;
+mod disk_full;
 mod encryption;
-mod full;
 mod kill;
-mod leads;
+mod leader_election;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;

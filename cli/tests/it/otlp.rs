@@ -1,4 +1,4 @@
-//! Spans of what is served.
+//! Spans of served requests.
 
 use rustix::process::Signal;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
@@ -6,14 +6,15 @@ use tokio::net::TcpListener;
 use tokio::time::timeout;
 
 use crate::client::stream;
-use crate::program::{PATIENCE, Serving, run};
+use crate::program::{ServerProcess, TIMEOUT, run};
 
 #[tokio::test]
-async fn a_collector_gets_the_spans_of_requests() {
+async fn request_spans_are_exported_to_the_collector() {
     let home = tempfile::tempdir().unwrap();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--memory", "--otlp", &url], home.path()).await;
+    let serving =
+        ServerProcess::start(&["--listen", "127.0.0.1:0", "--memory", "--otlp", &url], home.path()).await;
     let request = format!(
         "GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\nconnection: close\r\n\
          traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n\r\n",
@@ -25,7 +26,7 @@ async fn a_collector_gets_the_spans_of_requests() {
     client.read_to_end(&mut answer).await.unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&answer));
 
-    // What has not been sent by then is sent before it ends.
+    // Shutdown exports the remaining spans.
     serving.signal(Signal::TERM);
     let came = async {
         let mut body = Vec::new();
@@ -46,7 +47,7 @@ async fn a_collector_gets_the_spans_of_requests() {
         }
         body
     };
-    let body = timeout(PATIENCE, came).await.expect("spans come");
+    let body = timeout(TIMEOUT, came).await.expect("spans arrive");
     assert!(holds(&body, &0x4bf9_2f35_77b3_4da6_a3ce_929d_0e0e_4736_u128.to_be_bytes()));
     assert!(holds(&body, b"/api/v1/namespaces") && holds(&body, b"machinery"));
     assert!(serving.ended().await.success());
@@ -57,10 +58,10 @@ fn holds(bytes: &[u8], part: &[u8]) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_no_collector_is_said_at_once() {
+async fn an_invalid_collector_url_is_refused() {
     let home = tempfile::tempdir().unwrap();
     let output = run(&["serve", "--memory", "--otlp", "https://collector"], home.path()).await;
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!((output.status.code(), said.lines().count()), (Some(2), 1), "{said}");
-    assert!(said.contains("http://HOST:PORT"), "{said}");
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!((output.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+    assert!(stderr.contains("http://HOST:PORT"), "{stderr}");
 }

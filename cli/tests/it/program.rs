@@ -1,4 +1,4 @@
-//! The program, run to its end or for as long as a test needs it.
+//! Runs the program to its end, or as a server for the time of a test.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
@@ -15,8 +15,8 @@ use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
-/// Longer than anything takes here on the slowest machine.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+/// Longer than any step takes on the slowest machine.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(120);
 
 fn command(arguments: &[&str], home: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_machinery"));
@@ -24,13 +24,13 @@ fn command(arguments: &[&str], home: &Path) -> Command {
     command
 }
 
-/// Runs it to its end.
+/// Runs the program to its end.
 pub(crate) async fn run(arguments: &[&str], home: &Path) -> Output {
-    timeout(PATIENCE, command(arguments, home).output()).await.expect("it ends").unwrap()
+    timeout(TIMEOUT, command(arguments, home).output()).await.expect("it ends").unwrap()
 }
 
-/// A port that nobody listens on, and that the system gives to nobody who does not ask for it. Each time it is another one: whoever has it may
-/// not listen yet.
+/// A free port outside of the system's ephemeral range. Each call returns another port, as the
+/// previous caller may not listen yet.
 pub(crate) fn free_port() -> u16 {
     static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = 20_000 + u16::try_from(std::process::id() % 5_000).unwrap() * 2;
@@ -38,17 +38,17 @@ pub(crate) fn free_port() -> u16 {
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
-/// `machinery serve`, up.
-pub(crate) struct Serving {
+/// A `machinery serve` process that accepts requests.
+pub(crate) struct ServerProcess {
     child: Child,
-    said: PathBuf,
-    /// What it printed.
+    stderr: PathBuf,
+    /// Lines of its standard output.
     pub(crate) lines: Vec<String>,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) access: Access,
 }
 
-/// What a kubeconfig says.
+/// Address and credentials of a kubeconfig.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
@@ -56,31 +56,31 @@ pub(crate) struct Access {
     pub(crate) token: String,
 }
 
-impl Serving {
-    /// Starts it in `home`, and waits until it is up.
+impl ServerProcess {
+    /// Starts `machinery serve` in `home`, and waits until it accepts requests.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
-        let said = home.join("said");
+        let stderr = home.join("stderr");
         let mut child = command(&[&["serve"], arguments].concat(), home)
             .stdout(Stdio::piped())
-            .stderr(File::options().create(true).append(true).open(&said).unwrap())
+            .stderr(File::options().create(true).append(true).open(&stderr).unwrap())
             .spawn()
             .unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
         let mut lines = Vec::new();
         let kubeconfig = loop {
-            let line = timeout(PATIENCE, out.next_line()).await.expect("it is up").unwrap();
+            let line = timeout(TIMEOUT, out.next_line()).await.expect("it is up").unwrap();
             let line =
-                line.unwrap_or_else(|| panic!("it ended: {}", std::fs::read_to_string(&said).unwrap()));
+                line.unwrap_or_else(|| panic!("it ended: {}", std::fs::read_to_string(&stderr).unwrap()));
             lines.push(line.clone());
             if let Some(path) = line.trim().strip_prefix("export KUBECONFIG=") {
                 break home.join(path);
             }
         };
         let access = Access::read(&kubeconfig);
-        Self { child, said, lines, kubeconfig, access }
+        Self { child, stderr, lines, kubeconfig, access }
     }
 
-    /// Its process.
+    /// Its process id.
     pub(crate) fn id(&self) -> u32 {
         self.child.id().expect("it runs")
     }
@@ -90,29 +90,29 @@ impl Serving {
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 
-    /// Waits for its end.
+    /// Waits until the process exits.
     pub(crate) async fn ended(mut self) -> ExitStatus {
-        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+        timeout(TIMEOUT, self.child.wait()).await.expect("it ends").unwrap()
     }
 
-    /// Kills it, as no program can hear.
+    /// Sends SIGKILL.
     pub(crate) async fn kill(mut self) {
         self.child.kill().await.unwrap();
     }
 
-    /// Waits until it has said so on its error output.
-    pub(crate) async fn says(&self, expected: &str) {
-        let said = async {
-            while !self.said().contains(expected) {
+    /// Waits until standard error contains a text.
+    pub(crate) async fn wait_for_stderr(&self, expected: &str) {
+        let seen = async {
+            while !self.stderr().contains(expected) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.said()));
+        timeout(TIMEOUT, seen).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.stderr()));
     }
 
-    /// All that is on its error output until now.
-    pub(crate) fn said(&self) -> String {
-        std::fs::read_to_string(&self.said).unwrap()
+    /// Standard error until now.
+    pub(crate) fn stderr(&self) -> String {
+        std::fs::read_to_string(&self.stderr).unwrap()
     }
 }
 

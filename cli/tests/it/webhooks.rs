@@ -1,4 +1,4 @@
-//! Webhooks at services, and without a `caBundle`: as people install them who have a cluster around the server.
+//! Webhooks with a service reference and without a `caBundle`, as installed in a cluster.
 
 use std::fs;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use crate::client::Connection;
-use crate::program::{Serving, run};
+use crate::program::{ServerProcess, run};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
-/// One that refuses everything, and the certificate that it shows.
+/// Starts a webhook that denies every request. Returns its port and its certificate.
 async fn refusing() -> (u16, String, JoinSet<()>) {
     let key = rcgen::KeyPair::generate().unwrap();
     let made = rcgen::CertificateParams::new(["hook.ops.svc".to_owned()]).unwrap().self_signed(&key).unwrap();
@@ -59,14 +59,14 @@ async fn refusing() -> (u16, String, JoinSet<()>) {
 }
 
 #[tokio::test]
-async fn a_webhook_at_a_service_is_where_the_arguments_say() {
+async fn a_webhook_service_resolves_to_its_configured_address() {
     let home = tempfile::tempdir().unwrap();
     let (port, pem, _task) = refusing().await;
     fs::write(home.path().join("ca.pem"), pem).unwrap();
     let service = format!("ops/hook:8443=127.0.0.1:{port}");
     let memory = ["--listen", "127.0.0.1:0", "--memory"];
     let known = ["--webhook-service", &service, "--webhook-ca-file", "ca.pem"];
-    let serving = Serving::start(&[&memory[..], &known].concat(), home.path()).await;
+    let serving = ServerProcess::start(&[&memory[..], &known].concat(), home.path()).await;
     let mut client = Connection::to(&serving.access).await.unwrap();
     let rules = json!([{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]);
     let at = json!({"service": {"namespace": "ops", "name": "hook", "port": 8443, "path": "/judge"}});
@@ -77,16 +77,16 @@ async fn a_webhook_at_a_service_is_where_the_arguments_say() {
         }],
     });
     let path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations";
-    assert_eq!(client.ask(Method::POST, path, Some(&hook)).await.unwrap().0, 201);
+    assert_eq!(client.request(Method::POST, path, Some(&hook)).await.unwrap().0, 201);
     let (code, refused) =
-        client.ask(Method::POST, MAPS, Some(&json!({"metadata": {"name": "a"}}))).await.unwrap();
+        client.request(Method::POST, MAPS, Some(&json!({"metadata": {"name": "a"}}))).await.unwrap();
     let message = "admission webhook \"all.example.com\" denied the request: not here";
     assert_eq!((code, &refused["message"]), (400, &json!(message)));
     serving.kill().await;
 }
 
 #[tokio::test]
-async fn what_is_no_service_is_refused_with_how_one_is_said() {
+async fn an_invalid_webhook_service_is_refused_with_the_expected_form() {
     let home = tempfile::tempdir().unwrap();
     for (arguments, says) in [
         (["--webhook-service", "hook=127.0.0.1:1"], "NAMESPACE/NAME:PORT=ADDRESS:PORT"),
@@ -96,7 +96,7 @@ async fn what_is_no_service_is_refused_with_how_one_is_said() {
         let ended =
             run(&[&["serve", "--memory", "--listen", "127.0.0.1:0"][..], &arguments].concat(), home.path())
                 .await;
-        let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-        assert!(!ended.status.success() && said.contains(says), "{said}");
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+        assert!(!ended.status.success() && stderr.contains(says), "{stderr}");
     }
 }

@@ -1,4 +1,4 @@
-//! `serve` on a file system that is full, and on which there is room again later.
+//! `serve` on a full file system that later has free space.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,18 +8,18 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 use tokio::process::Command;
 
-use crate::client::{Connection, Frames};
-use crate::program::Serving;
+use crate::client::{Connection, WatchFrames};
+use crate::program::ServerProcess;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Where the file system is mounted, if this process is the one that has it.
+/// Mount point of the file system, set in the process that has mounted it.
 const MOUNT: &str = "MACHINERY_TEST_MOUNT";
 
 fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"text": "x".repeat(100_000)}})
 }
 
-/// Names and revision of what is there.
+/// The names of the listed objects, and the list's revision.
 async fn names(client: &mut Connection) -> (Vec<String>, String) {
     let (code, list) = client.get(MAPS).await;
     assert_eq!(code, 200, "{list}");
@@ -33,7 +33,7 @@ async fn ready(client: &mut Connection) -> (u16, String) {
     (code, text.as_str().unwrap().to_owned())
 }
 
-/// Not a test of its own: works on a file system of 8 MiB that only this process sees.
+/// Not a test of its own: works on a file system of 8 MiB in a private mount namespace.
 #[tokio::test]
 async fn mounted_for_serve() {
     let Some(home) = std::env::var_os(MOUNT).map(PathBuf::from) else { return };
@@ -44,24 +44,24 @@ async fn mounted_for_serve() {
         return;
     }
     println!("@mounted");
-    // What a file system may have at its root.
+    // A file system may have `lost+found` at its root.
     let filler = data.join("lost+found");
     fs::write(&filler, vec![1; 4 << 20]).unwrap();
-    let serving = Serving::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], &home).await;
+    let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], &home).await;
     let mut client = Connection::to(&serving.access).await.unwrap();
     let mut made = Vec::new();
     let refused = loop {
         let name = format!("m{:03}", made.len());
-        let (code, answer) = client.ask(Method::POST, MAPS, Some(&map(&name))).await.unwrap();
+        let (code, answer) = client.request(Method::POST, MAPS, Some(&map(&name))).await.unwrap();
         if code != 201 {
             break (code, answer);
         }
         made.push(name);
-        assert!(made.len() < 100, "it is full at last");
+        assert!(made.len() < 100, "the disk is full in the end");
     };
     let says = refused.1["message"].as_str().unwrap();
     assert!(refused.0 == 503 && says.contains("No space left"), "{refused:?}");
-    serving.says("the store needs help: there is no room").await;
+    serving.wait_for_stderr("the store is degraded: there is no room").await;
     let (there, last) = names(&mut client).await;
     assert_eq!(
         there.iter().filter(|name| name.starts_with('m')).collect::<Vec<_>>(),
@@ -73,19 +73,19 @@ async fn mounted_for_serve() {
     let mut follower = Connection::to(&serving.access).await.unwrap();
     let from_last = format!("{MAPS}?watch=1&resourceVersion={last}");
     let (_, body) = follower.send(Method::GET, &from_last, None).await.unwrap();
-    let running = Frames::of(body);
+    let running = WatchFrames::of(body);
 
     fs::remove_file(&filler).unwrap();
-    serving.says("the store needs no help any more").await;
+    serving.wait_for_stderr("the store has recovered").await;
     assert_eq!(ready(&mut client).await.0, 200);
     let id = serving.id();
     for name in ["n1", "n2"] {
-        let (code, answer) = client.ask(Method::POST, MAPS, Some(&map(name))).await.unwrap();
+        let (code, answer) = client.request(Method::POST, MAPS, Some(&map(name))).await.unwrap();
         assert_eq!(code, 201, "{answer}");
     }
     let mut again = Connection::to(&serving.access).await.unwrap();
     let (_, body) = again.send(Method::GET, &from_last, None).await.unwrap();
-    for mut frames in [running, Frames::of(body)] {
+    for mut frames in [running, WatchFrames::of(body)] {
         for name in ["n1", "n2"] {
             let frame = frames.next().await.unwrap();
             assert_eq!(
@@ -94,12 +94,12 @@ async fn mounted_for_serve() {
             );
         }
     }
-    assert_eq!(serving.id(), id, "nobody started it again");
+    assert_eq!(serving.id(), id, "the server was not restarted");
     let before = names(&mut client).await;
     serving.signal(Signal::TERM);
     assert_eq!(serving.ended().await.code(), Some(0));
 
-    let serving = Serving::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], &home).await;
+    let serving = ServerProcess::start(&["--data-dir", "data", "--listen", "127.0.0.1:0"], &home).await;
     let mut client = Connection::to(&serving.access).await.unwrap();
     assert_eq!(names(&mut client).await.0, before.0);
     serving.signal(Signal::TERM);
@@ -107,27 +107,27 @@ async fn mounted_for_serve() {
     println!("@done");
 }
 
-/// In a mount namespace, which needs no root where the kernel lets users have one.
+/// Runs in a mount namespace, without root where the kernel permits user namespaces.
 #[tokio::test]
-async fn a_full_file_system_makes_it_read_only_until_there_is_room() {
+async fn a_full_disk_refuses_writes_until_space_is_freed() {
     let home = tempfile::tempdir().unwrap();
     let program = std::env::current_exe().unwrap();
     let done = Command::new("unshare")
         .args(["--map-root-user", "--mount"])
         .arg(program)
-        .args(["--exact", "full::mounted_for_serve", "--nocapture"])
+        .args(["--exact", "disk_full::mounted_for_serve", "--nocapture"])
         .env(MOUNT, home.path())
         .output()
         .await;
-    let said = done.map_or_else(
+    let output = done.map_or_else(
         |error| error.to_string(),
         |done| String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned(),
     );
-    if !said.contains("@mounted") {
+    if !output.contains("@mounted") {
         println!(
-            "SKIPPED: no file system could be mounted in a namespace (`unshare --map-root-user --mount`): {said}"
+            "SKIPPED: no file system could be mounted in a namespace (`unshare --map-root-user --mount`): {output}"
         );
         return;
     }
-    assert!(said.contains("@done"), "{said}");
+    assert!(output.contains("@done"), "{output}");
 }
