@@ -1,6 +1,6 @@
 //! What is asked of an add, and what became of it.
 
-use crate::core::{Given, Refusal};
+use crate::core::{KeySource, Refusal};
 use crate::{Cause, Debounce, Priority};
 use std::time::Duration;
 
@@ -99,7 +99,7 @@ pub enum AddError<K> {
 
 impl<K> AddError<K> {
     #[cold]
-    pub(crate) fn new(refusal: Refusal, given: &mut impl Given<K>) -> Self {
+    pub(crate) fn new(refusal: Refusal, given: &mut impl KeySource<K>) -> Self {
         let key = given.take();
         match refusal {
             Refusal::Closed => Self::Closed(key),

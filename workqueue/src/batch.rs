@@ -17,7 +17,7 @@ pub struct Batch<K: Key> {
 }
 
 /// The works of a batch, in the order in which the queue would have handed them out.
-pub struct Works<K: Key> {
+pub struct BatchIter<K: Key> {
     shared: Arc<Shared<K>>,
     rest: std::vec::IntoIter<Handout<K>>,
 }
@@ -53,14 +53,14 @@ impl<K: Key> Batch<K> {
 
 impl<K: Key> IntoIterator for Batch<K> {
     type Item = Work<K>;
-    type IntoIter = Works<K>;
+    type IntoIter = BatchIter<K>;
 
-    fn into_iter(mut self) -> Works<K> {
-        Works { shared: self.shared.clone(), rest: std::mem::take(&mut self.handouts).into_iter() }
+    fn into_iter(mut self) -> BatchIter<K> {
+        BatchIter { shared: self.shared.clone(), rest: std::mem::take(&mut self.handouts).into_iter() }
     }
 }
 
-impl<K: Key> Iterator for Works<K> {
+impl<K: Key> Iterator for BatchIter<K> {
     type Item = Work<K>;
 
     fn next(&mut self) -> Option<Work<K>> {
@@ -78,7 +78,7 @@ impl<K: Key> Drop for Batch<K> {
     }
 }
 
-impl<K: Key> Drop for Works<K> {
+impl<K: Key> Drop for BatchIter<K> {
     fn drop(&mut self) {
         work::abandon(&self.shared, self.rest.as_slice());
     }
@@ -90,8 +90,8 @@ impl<K: Key + fmt::Debug> fmt::Debug for Batch<K> {
     }
 }
 
-impl<K: Key> fmt::Debug for Works<K> {
+impl<K: Key> fmt::Debug for BatchIter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Works").field("left", &self.rest.len()).finish()
+        f.debug_struct("BatchIter").field("left", &self.rest.len()).finish()
     }
 }

@@ -7,7 +7,7 @@ use std::fmt;
 /// The name is given as a reference to a literal, `Cause::new(&"link down", 7)`, which makes a cause 16 bytes.
 #[derive(Clone, Copy)]
 pub struct Cause {
-    what: &'static &'static str,
+    name: &'static &'static str,
     detail: u64,
 }
 
@@ -45,14 +45,14 @@ pub(crate) fn abandoned(attempts: u16) -> Cause {
 }
 
 impl Cause {
-    /// The reason called `what`, and which one.
-    pub const fn new(what: &'static &'static str, detail: u64) -> Self {
-        Self { what, detail }
+    /// The reason called `name`, and which one.
+    pub const fn new(name: &'static &'static str, detail: u64) -> Self {
+        Self { name, detail }
     }
 
     /// Its name.
-    pub const fn what(&self) -> &'static str {
-        self.what
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 
     /// Which one; of several merged ones, the latest.
@@ -71,13 +71,13 @@ impl Eq for Cause {}
 
 impl Cause {
     fn same_name(&self, other: &Self) -> bool {
-        std::ptr::eq(self.what, other.what) || self.what == other.what
+        std::ptr::eq(self.name, other.name) || self.name == other.name
     }
 }
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.what, self.detail)
+        write!(f, "{} {}", self.name, self.detail)
     }
 }
 
@@ -169,7 +169,7 @@ impl fmt::Debug for Causes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(
-                self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.what(), cause.detail)),
+                self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.name(), cause.detail)),
             )
             .finish()
     }
@@ -186,7 +186,7 @@ mod tests {
         for (detail, &name) in names.iter().enumerate() {
             causes.merge(Cause::new(NAMES[name], detail as u64), 1);
         }
-        causes.iter().map(|(cause, count)| (cause.what(), cause.detail(), count)).collect()
+        causes.iter().map(|(cause, count)| (cause.name(), cause.detail(), count)).collect()
     }
 
     #[test]

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "tokio")]
-use crate::pulse::Pulse;
+use crate::ticker::Ticker;
 
 pub(crate) enum Clock {
     /// The core's own time, which [`ManualClock`] moves.
     Manual,
     #[cfg(feature = "tokio")]
-    Tokio(Pulse),
+    Tokio(Ticker),
 }
 
 impl Clock {
@@ -25,7 +25,7 @@ impl Clock {
             // The core never goes back, so 0 means "now" to it.
             Self::Manual => 0,
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.coarse(),
+            Self::Tokio(ticker) => ticker.coarse(),
         }
     }
 
@@ -35,7 +35,7 @@ impl Clock {
         match self {
             Self::Manual => 0,
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.exact(),
+            Self::Tokio(ticker) => ticker.exact(),
         }
     }
 
@@ -44,7 +44,7 @@ impl Clock {
         match self {
             Self::Manual => {}
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.stop().await,
+            Self::Tokio(ticker) => ticker.stop().await,
         }
     }
 
@@ -53,7 +53,7 @@ impl Clock {
         match self {
             Self::Manual => {}
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.rearm(),
+            Self::Tokio(ticker) => ticker.rearm(),
         }
     }
 }
@@ -70,7 +70,7 @@ impl<K: Key> ManualClock<K> {
 
     /// Moves the time on. What became due is ready when this returns, and whoever waits for it is woken.
     pub fn advance(&self, by: Duration) {
-        self.shared.with(|core| core.turn(core.now().saturating_add(micros(by))));
+        self.shared.with(|core| core.advance(core.now().saturating_add(micros(by))));
     }
 
     /// The time since the queue began.

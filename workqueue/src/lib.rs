@@ -15,7 +15,7 @@
 //! 2. **Exclusive.** At most one [`Work`] exists per key (`p02_…`; loom:
 //!    `two_producers_and_two_workers_never_hold_one_key_twice`).
 //! 3. **Nothing lost.** A key added while it is out is handed out again after its answer (`p03_…`; loom:
-//!    `an_add_while_out_is_never_lost`, `a_get_dropped_after_its_wake_passes_the_wake_on`).
+//!    `an_add_while_in_flight_is_never_lost`, `a_get_dropped_after_its_wake_passes_the_wake_on`).
 //! 4. **One entry per key**, ready or delayed: the earliest time wins, an add beats a delay, and [`Queue::cancel`] and
 //!    [`Queue::forget`] work on both (`p04_…`; loom: `an_immediate_add_racing_a_due_delay_is_one_run`,
 //!    `a_cancel_racing_a_get_has_one_winner`).
@@ -27,8 +27,8 @@
 //! 7. **Back-off per key**, exponential with jitter, capped, with a limit of tries and a hook for what exceeds it
 //!    (`p07_…`). Failures are counted in the key's entry and end with it.
 //! 8. **Drain means drained.** [`Queue::drain`] returns when nothing is left that could run before the deadline, or at
-//!    the deadline, with the leftovers (`p08_…`, `end.rs`; loom: `a_drain_racing_an_add_hands_it_out_or_refuses_it`,
-//!    `a_drain_waits_for_what_is_out_and_what_comes_back`).
+//!    the deadline, with the leftovers (`p08_…`, `end.rs`; loom: `a_drain_racing_an_add_hands_the_key_out_or_refuses_it`,
+//!    `a_drain_waits_for_keys_in_flight_and_their_retries`).
 //! 9. **Why.** The causes given with adds survive merging and failure, merged by name, four to a key (`p09_…`).
 //! 10. **Debounce** with a quiet time *and* a maximum wait (`p10_…`).
 //! 11. **Batches.** [`Queue::get_batch`] takes up to n keys, each as exclusive as a single one (`p11_…`; loom:
@@ -112,18 +112,18 @@ mod work;
 #[cfg(feature = "prometheus")]
 mod metrics;
 #[cfg(feature = "tokio")]
-mod pulse;
-#[cfg(feature = "tokio")]
 mod run;
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "tokio")]
+mod ticker;
 
 pub use add::{Add, AddError, Added};
-pub use batch::{Batch, Works};
+pub use batch::{Batch, BatchIter};
 pub use cause::{Cause, Causes};
 pub use clock::ManualClock;
 pub use config::{Config, ConfigError, DeadLetterHook, Debounce, MAX_DELAY, TenantOf, tenant_of};
-pub use core::{Histogram, Retried, Seen, SeenState, Stats};
+pub use core::{Histogram, KeyState, KeyStatus, Retried, Stats};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
 pub use priority::Priority;

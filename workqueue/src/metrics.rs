@@ -2,7 +2,7 @@
 
 use crate::core::{Histogram, Stats};
 use crate::queue::Queue;
-use crate::shared::{Key, Observed};
+use crate::shared::{Key, StatsSource};
 use machinery_sync::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -33,7 +33,7 @@ use std::sync::{Arc, Weak};
 /// ```
 #[derive(Clone, Default)]
 pub struct Metrics {
-    queues: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
+    queues: Arc<Mutex<BTreeMap<String, Weak<dyn StatsSource>>>>,
 }
 
 /// Another queue has the name.
@@ -61,13 +61,13 @@ impl Metrics {
         if queues.contains_key(&name) {
             return Err(NameTaken { name });
         }
-        let shared: Arc<dyn Observed> = queue.shared.clone();
+        let shared: Arc<dyn StatsSource> = queue.shared.clone();
         queues.insert(name, Arc::downgrade(&shared));
         Ok(())
     }
 
     /// The counts of each queue. Queues that are gone are dropped from the list.
-    fn look(&self) -> Vec<(String, Stats)> {
+    fn collect_stats(&self) -> Vec<(String, Stats)> {
         let mut live = Vec::new();
         self.queues.lock().retain(|name, queue| {
             let queue = queue.upgrade();
@@ -95,7 +95,7 @@ const COUNTERS: [Family<u64>; 8] = [
 const GAUGES: [Family<usize>; 4] = [
     Family("workqueue_depth", "Keys that are ready", |s| s.ready),
     Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
-    Family("workqueue_out", "Keys that are worked on", |s| s.out),
+    Family("workqueue_out", "Keys that are worked on", |s| s.in_flight),
     Family("workqueue_held", "Keys that are out and not worked on, until they are answered", |s| s.held),
 ];
 
@@ -118,7 +118,7 @@ const HISTOGRAMS: [Family<Histogram>; 3] = [
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let queues = self.look();
+        let queues = self.collect_stats();
         for Family(name, help, of) in COUNTERS {
             family(&mut encoder, name, help, MetricType::Counter, &queues, |stats, mut encoder| {
                 encoder.encode_counter::<NoLabelSet, _, u64>(&of(stats), None)

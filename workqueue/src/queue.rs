@@ -4,8 +4,8 @@ use crate::add::{Add, AddError, Added};
 use crate::batch::Batch;
 use crate::clock::{Clock, ManualClock};
 use crate::config::{Config, ConfigError};
-use crate::core::{Seen, Stats, Take};
-use crate::shared::{Key, Observed, Shared};
+use crate::core::{KeyStatus, Stats, Take};
+use crate::shared::{Key, Shared, StatsSource};
 use crate::work::Work;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -53,7 +53,7 @@ impl<K: Key> Queue<K> {
     /// If the queue is closed or full. The error holds the key.
     #[inline]
     pub fn add_with(&self, key: K, add: Add) -> Result<Added, AddError<K>> {
-        let known = self.shared.know(&key);
+        let known = self.shared.hashed(&key);
         let mut key = Some(key);
         let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
@@ -65,7 +65,7 @@ impl<K: Key> Queue<K> {
     /// If the queue is closed or full. The error holds a clone of the key.
     #[inline]
     pub fn add_ref(&self, mut key: &K, add: Add) -> Result<Added, AddError<K>> {
-        let known = self.shared.know(key);
+        let known = self.shared.hashed(key);
         let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
@@ -82,7 +82,7 @@ impl<K: Key> Queue<K> {
         let mut chunk = Vec::with_capacity(keys.size_hint().0.clamp(1, CHUNK));
         loop {
             // Hashed before the lock is taken; and `keys` is the caller's code, which may itself use the queue.
-            chunk.extend(keys.by_ref().take(CHUNK).map(|key| (self.shared.know(&key), Some(key))));
+            chunk.extend(keys.by_ref().take(CHUNK).map(|key| (self.shared.hashed(&key), Some(key))));
             if chunk.is_empty() {
                 return Ok(count);
             }
@@ -117,7 +117,7 @@ impl<K: Key> Queue<K> {
     pub fn try_get(&self) -> Option<Work<K>> {
         match self.shared.with(|core| core.take(self.shared.clock.coarse(), false)) {
             Take::Handout(handout) => Some(Work::new(self.shared.clone(), handout)),
-            Take::Empty | Take::Over | Take::Breathe => None,
+            Take::Empty | Take::Ended | Take::Yield => None,
         }
     }
 
@@ -129,10 +129,10 @@ impl<K: Key> Queue<K> {
             let now = self.shared.clock.coarse();
             self.shared.with(|core| match core.take(now, true) {
                 Take::Handout(first) => {
-                    let room = max.clamp(1, core.ready_len() + 1);
-                    let mut handouts = Vec::with_capacity(room);
+                    let limit = max.clamp(1, core.ready_len() + 1);
+                    let mut handouts = Vec::with_capacity(limit);
                     handouts.push(first);
-                    while handouts.len() < room {
+                    while handouts.len() < limit {
                         // A key whose clone panics stays, for the next get to panic: the others are taken already.
                         let next = catch_unwind(AssertUnwindSafe(|| core.take(now, false)));
                         let Ok(Take::Handout(next)) = next else { break };
@@ -141,8 +141,8 @@ impl<K: Key> Queue<K> {
                     Take::Handout(handouts)
                 }
                 Take::Empty => Take::Empty,
-                Take::Over => Take::Over,
-                Take::Breathe => Take::Breathe,
+                Take::Ended => Take::Ended,
+                Take::Yield => Take::Yield,
             })
         };
         let handouts = self.wait(take).await?;
@@ -184,11 +184,11 @@ impl<K: Key> Queue<K> {
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.drain(now, within));
         loop {
-            let over = self.shared.over.listen();
+            let drained = self.shared.drained.listen();
             if !self.shared.with(|core| core.drains()) {
                 break;
             }
-            over.await;
+            drained.await;
         }
         // A close may have ended it: then the queue is not over, and its clock has to go on.
         if self.shared.with(|core| core.is_stopped()) {
@@ -213,12 +213,12 @@ impl<K: Key> Queue<K> {
     }
 
     /// One key, as it is now.
-    pub fn see(&self, key: &K) -> Option<Seen<K>> {
+    pub fn status(&self, key: &K) -> Option<KeyStatus<K>> {
         let hash = self.shared.hash(key);
         let now = self.shared.clock.exact();
         self.shared.with(|core| {
-            core.turn(now);
-            core.see(hash, key)
+            core.advance(now);
+            core.status(hash, key)
         })
     }
 
@@ -226,13 +226,13 @@ impl<K: Key> Queue<K> {
     ///
     /// It looks at a thousand at a time, so a large queue goes on working meanwhile; a key that moves meanwhile is seen
     /// in one of its states.
-    pub fn list(&self) -> Vec<Seen<K>> {
+    pub fn list(&self) -> Vec<KeyStatus<K>> {
         const CHUNK: u32 = 1024;
         let now = self.shared.clock.exact();
-        self.shared.with(|core| core.turn(now));
+        self.shared.with(|core| core.advance(now));
         let mut seen = Vec::new();
         let mut start = 0;
-        while self.shared.with(|core| core.see_some(start..start + CHUNK, &mut seen)) {
+        while self.shared.with(|core| core.list_slots(start..start + CHUNK, &mut seen)) {
             start += CHUNK;
         }
         seen
@@ -244,18 +244,18 @@ impl<K: Key> Queue<K> {
             // Without a place in the line first: mostly there is something.
             match take() {
                 Take::Handout(handout) => return Some(handout),
-                Take::Over => return None,
-                Take::Breathe => {
+                Take::Ended => return None,
+                Take::Yield => {
                     // If a wake brought us here it is spent, and we may be dropped before we are back.
                     self.shared.ready.notify_one();
-                    breathe().await;
+                    yield_once().await;
                 }
                 Take::Empty => {
                     let ready = self.shared.ready.listen();
                     match take() {
                         Take::Handout(handout) => return Some(handout),
-                        Take::Over => return None,
-                        Take::Breathe => {}
+                        Take::Ended => return None,
+                        Take::Yield => {}
                         Take::Empty => ready.await,
                     }
                 }
@@ -269,14 +269,14 @@ impl<K: Key> Queue<K> {
 #[non_exhaustive]
 pub struct Drained<K> {
     /// What was not handed out, or not answered.
-    pub leftovers: Vec<Seen<K>>,
+    pub leftovers: Vec<KeyStatus<K>>,
 }
 
 /// Lets others run, once.
-async fn breathe() {
-    let mut breathed = false;
+async fn yield_once() {
+    let mut yielded = false;
     std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut breathed, true) {
+        if std::mem::replace(&mut yielded, true) {
             return std::task::Poll::Ready(());
         }
         cx.waker().wake_by_ref();
@@ -293,7 +293,11 @@ impl<K: Key> Clone for Queue<K> {
 
 impl<K: Key> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stats { ready, delayed, out, .. } = self.stats();
-        f.debug_struct("Queue").field("ready", &ready).field("delayed", &delayed).field("out", &out).finish()
+        let Stats { ready, delayed, in_flight, .. } = self.stats();
+        f.debug_struct("Queue")
+            .field("ready", &ready)
+            .field("delayed", &delayed)
+            .field("in_flight", &in_flight)
+            .finish()
     }
 }

@@ -4,9 +4,9 @@ use crate::cause::Causes;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::priority::Priority;
-use crate::pulse::Pulse;
 use crate::queue::Queue;
 use crate::shared::{Key, Shared};
+use crate::ticker::Ticker;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -52,8 +52,8 @@ impl<K: Key> Queue<K> {
     /// If a setting makes no sense, or there is no tokio runtime with timers here.
     pub fn new(config: Config<K>) -> Result<Self, ConfigError> {
         config.check()?;
-        let (pulse, driver) = Pulse::new()?;
-        let shared = Arc::new(Shared::new(config, Clock::Tokio(pulse)));
+        let (ticker, driver) = Ticker::new()?;
+        let shared = Arc::new(Shared::new(config, Clock::Tokio(ticker)));
         driver.start(&shared);
         Ok(Self { shared })
     }

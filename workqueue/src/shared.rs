@@ -6,7 +6,7 @@
 use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
-use crate::core::{Core, Given, Hasher, Known, Refusal, Signals, Stats};
+use crate::core::{Core, HashedKey, Hasher, KeySource, Refusal, Signals, Stats};
 use machinery_sync::{Mutex, MutexGuard, Notify, lock_patiently};
 use std::hash::Hash;
 
@@ -26,7 +26,7 @@ pub(crate) struct Shared<K> {
     /// Those who wait for a key.
     pub ready: Notify,
     /// Those who wait for the end.
-    pub over: Notify,
+    pub drained: Notify,
     pub clock: Clock,
 }
 
@@ -43,7 +43,7 @@ impl<K: Key> Shared<K> {
             tenants,
             dead_letter,
             ready: Notify::new(),
-            over: Notify::new(),
+            drained: Notify::new(),
             clock,
         }
     }
@@ -51,12 +51,17 @@ impl<K: Key> Shared<K> {
     /// One operation, and then word of what it changed.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
-        let mut turn = Turn { shared: self, core: Some(lock_patiently(&self.core)) };
-        operation(turn.core.as_mut().expect("it is taken when the turn ends"))
+        let mut guard = CoreGuard { shared: self, core: Some(lock_patiently(&self.core)) };
+        operation(guard.core.as_mut().expect("it is taken when the guard is dropped"))
     }
 
     #[inline]
-    pub(crate) fn add(&self, known: Known, given: &mut impl Given<K>, add: &Add) -> Result<Added, Refusal> {
+    pub(crate) fn add(
+        &self,
+        known: HashedKey,
+        given: &mut impl KeySource<K>,
+        add: &Add,
+    ) -> Result<Added, Refusal> {
         let now = self.clock.coarse();
         self.with(|core| core.add(now, || self.clock.exact(), known, given, add))
     }
@@ -67,21 +72,21 @@ impl<K: Key> Shared<K> {
     }
 
     #[inline]
-    pub(crate) fn know(&self, key: &K) -> Known {
+    pub(crate) fn hashed(&self, key: &K) -> HashedKey {
         let tenant = self.tenants.as_ref().map_or(0, |tenant_of| tenant_of(key));
-        Known { hash: self.hash(key), tenant }
+        HashedKey { hash: self.hash(key), tenant }
     }
 
     #[inline]
-    fn tell(&self, signals: Signals) {
+    fn send(&self, signals: Signals) {
         for _ in 0..signals.ready {
             if !self.ready.notify_one() {
                 break;
             }
         }
-        if signals.over {
+        if signals.wake_all {
             self.ready.notify_all();
-            self.over.notify_all();
+            self.drained.notify_all();
         }
         if signals.rearm {
             self.clock.rearm();
@@ -91,26 +96,26 @@ impl<K: Key> Shared<K> {
 
 /// A hold of the lock. However it ends, also by a panic in a key's `Eq`, whoever must hear of it does, after the lock
 /// is free.
-struct Turn<'a, K: Key> {
+struct CoreGuard<'a, K: Key> {
     shared: &'a Shared<K>,
     core: Option<MutexGuard<'a, Core<K>>>,
 }
 
-impl<K: Key> Drop for Turn<'_, K> {
+impl<K: Key> Drop for CoreGuard<'_, K> {
     #[inline]
     fn drop(&mut self) {
         let signals = self.core.as_mut().map(|core| core.signals()).unwrap_or_default();
         self.core = None;
-        self.shared.tell(signals);
+        self.shared.send(signals);
     }
 }
 
 /// What is looked at without knowing the keys' type.
-pub(crate) trait Observed: Send + Sync {
+pub(crate) trait StatsSource: Send + Sync {
     fn stats(&self) -> Stats;
 }
 
-impl<K: Key> Observed for Shared<K> {
+impl<K: Key> StatsSource for Shared<K> {
     fn stats(&self) -> Stats {
         let now = self.clock.exact();
         self.with(|core| core.stats(now))

@@ -2,7 +2,7 @@
 
 use crate::Key;
 use crate::cause::Causes;
-use crate::core::{Failed, Handout, Retried};
+use crate::core::{FailureOutcome, Handout, Retried};
 use crate::priority::Priority;
 use crate::shared::Shared;
 use std::fmt;
@@ -104,7 +104,7 @@ pub(crate) fn fail<K: Key>(
 ) -> Retried {
     let now = shared.clock.exact();
     let failed = shared.with(|core| core.fail(now, handout.slot, abandoned));
-    let Failed { retried, dead, ended, panicked } = failed;
+    let FailureOutcome { retried, dead, ended, panicked } = failed;
     drop(ended);
     if let (Some((key, attempts)), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });

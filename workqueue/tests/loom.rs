@@ -110,7 +110,7 @@ fn a_get_dropped_after_its_wake_passes_the_wake_on() {
 }
 
 #[test]
-fn an_add_while_out_is_never_lost() {
+fn an_add_while_in_flight_is_never_lost() {
     model(3, || {
         let (queue, _clock) = queue();
         add(&queue, 1, 1);
@@ -170,7 +170,7 @@ fn an_immediate_add_racing_a_due_delay_is_one_run() {
 }
 
 #[test]
-fn a_drain_racing_an_add_hands_it_out_or_refuses_it() {
+fn a_drain_racing_an_add_hands_the_key_out_or_refuses_it() {
     model(3, || {
         let (queue, _clock) = queue();
         let adding = {
@@ -196,7 +196,7 @@ fn a_drain_racing_an_add_hands_it_out_or_refuses_it() {
 }
 
 #[test]
-fn a_drain_waits_for_what_is_out_and_what_comes_back() {
+fn a_drain_waits_for_keys_in_flight_and_their_retries() {
     model(3, || {
         let (queue, _clock) = queue();
         add(&queue, 1, 1);
@@ -266,7 +266,7 @@ fn a_cancel_racing_a_get_has_one_winner() {
 }
 
 #[test]
-fn a_close_wakes_everybody_who_waits() {
+fn a_close_wakes_every_waiter() {
     model(3, || {
         let (queue, _clock) = queue();
         let waiting = [(), ()].map(|()| {

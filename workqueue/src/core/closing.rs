@@ -36,16 +36,16 @@ impl Phase {
 impl<K: Eq + Clone> Core<K> {
     /// Takes back what is queued for a key: ready, delayed, or to be run again. What is out stays out.
     pub(crate) fn cancel(&mut self, now: u64, hash: u32, key: &K) -> (bool, Option<K>) {
-        self.turn(now);
+        self.advance(now);
         let Some(slot) = self.find(hash, key) else { return (false, None) };
         let ended = match self.entries[slot].state {
-            State::Out | State::Held => {
+            State::InFlight | State::Held => {
                 let entry = &mut self.entries[slot];
                 let pending = entry.due != NEVER;
                 entry.due = NEVER;
                 entry.hard = NEVER;
                 entry.rerun_level = 0;
-                self.later.take(&mut self.entries, slot);
+                self.rerun_causes.take(&mut self.entries, slot);
                 self.stats.cancelled += u64::from(pending);
                 return (pending, None);
             }
@@ -75,13 +75,13 @@ impl<K: Eq + Clone> Core<K> {
         if !self.phase.stopped() {
             self.phase = Phase::Closed;
         }
-        self.signals.over = true;
+        self.signals.wake_all = true;
     }
 
     /// Refuses adds from now on, and stops after `within`, or when nothing is left that could run before. Of several
     /// deadlines the earliest counts.
     pub(crate) fn drain(&mut self, now: u64, within: Duration) {
-        self.turn(now);
+        self.advance(now);
         let until = self.later_by(within);
         self.phase = match self.phase {
             Phase::Open | Phase::Closed => Phase::Draining { until },
@@ -106,13 +106,13 @@ impl<K: Eq + Clone> Core<K> {
         let Phase::Draining { until } = self.phase else { return };
         if self.now >= until || self.is_drained(until) {
             self.phase = Phase::Stopped;
-            self.signals.over = true;
+            self.signals.wake_all = true;
         }
     }
 
     fn is_drained(&self, until: u64) -> bool {
         self.ready.len() == 0
-            && self.out_len == 0
+            && self.in_flight_len == 0
             && self.held_len == 0
             && self.wheel.earliest(&self.entries).is_none_or(|due| due >= until)
     }

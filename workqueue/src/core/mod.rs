@@ -4,43 +4,43 @@
 //! comes with an older one is treated as if it came now. What others must be told is left in [`Signals`].
 
 mod adding;
-mod answering;
 mod closing;
-mod later;
+mod completion;
 mod list;
 mod ready;
-mod seeing;
+mod rerun_causes;
 mod slab;
 mod stats;
+mod status;
 mod taking;
-mod turns;
+mod tenants;
 mod wheel;
 
 #[cfg(feature = "testing")]
-mod audit;
+mod invariants;
 
-pub(crate) use adding::{Given, Known, Refusal};
-pub(crate) use answering::Failed;
+pub(crate) use adding::{HashedKey, KeySource, Refusal};
+pub(crate) use completion::FailureOutcome;
 pub(crate) use taking::{Handout, Take};
 
-pub use answering::Retried;
-pub use seeing::{Seen, SeenState};
+pub use completion::Retried;
 pub use stats::{Histogram, Stats};
+pub use status::{KeyState, KeyStatus};
 
 use crate::Debounce;
 use crate::config::{Config, MAX_DELAY};
-use crate::limiter::{Ask, Charge, RateLimiter};
+use crate::limiter::{RateLimiter, Reservation, RetryContext};
 use closing::Phase;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use later::Later;
 use list::List;
 use ready::Ready;
+use rerun_causes::RerunCauses;
 use slab::{NEVER, Slab, State};
 use std::hash::{BuildHasher, Hash};
 use std::num::NonZeroU16;
 use std::time::Duration;
-use turns::Turns;
+use tenants::TenantRings;
 use wheel::Wheel;
 
 /// In the order of use: what every operation touches is together, in as few cache lines as it fits.
@@ -52,10 +52,10 @@ pub(crate) struct Core<K> {
     now: u64,
     ready: Ready,
     /// What is out, the longest first.
-    out: List,
-    out_len: usize,
+    in_flight: List,
+    in_flight_len: usize,
     /// The times at which they went out, added up.
-    out_since: u128,
+    in_flight_since: u128,
     phase: Phase,
     signals: Signals,
     /// Hand-outs since somebody last had to wait.
@@ -67,7 +67,7 @@ pub(crate) struct Core<K> {
     armed: u64,
     stats: Stats,
     /// Why some of what is out will run again.
-    later: Later,
+    rerun_causes: RerunCauses,
     limiter: Box<dyn RateLimiter>,
     chance: u64,
     max_tries: Option<NonZeroU16>,
@@ -81,7 +81,7 @@ pub(crate) struct Signals {
     /// So many more keys are ready.
     pub ready: u32,
     /// Whoever waits, for a key or for the end, should look again.
-    pub over: bool,
+    pub wake_all: bool,
     /// Something is due before the clock's next look.
     pub rearm: bool,
 }
@@ -111,19 +111,19 @@ fn spread(hash: u32) -> u64 {
 
 impl<K: Eq + Clone> Core<K> {
     pub(crate) fn new(config: Config<K>, seed: u64, tenants: bool) -> Self {
-        let turns = tenants.then(|| Box::new(Turns::new(seed)));
+        let tenants = tenants.then(|| Box::new(TenantRings::new(seed)));
         let aging = i64::try_from(config.aging.as_micros()).expect("Config::check caps aging at a day");
         Self {
             now: 0,
             entries: Slab::new(),
             table: HashTable::new(),
-            ready: Ready::new(aging, turns),
+            ready: Ready::new(aging, tenants),
             wheel: Wheel::new(),
-            out: List::EMPTY,
-            out_len: 0,
-            out_since: 0,
+            in_flight: List::EMPTY,
+            in_flight_len: 0,
+            in_flight_since: 0,
             held_len: 0,
-            later: Later::new(seed),
+            rerun_causes: RerunCauses::new(seed),
             phase: Phase::Open,
             stats: Stats::default(),
             signals: Signals::default(),
@@ -139,7 +139,7 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Moves the time, and what is due with it.
     #[inline]
-    pub(crate) fn turn(&mut self, now: u64) {
+    pub(crate) fn advance(&mut self, now: u64) {
         self.now = self.now.max(now);
         if self.wheel.is_due(self.now) {
             self.expire();
@@ -164,7 +164,7 @@ impl<K: Eq + Clone> Core<K> {
         std::mem::take(&mut self.signals)
     }
 
-    /// When to call [`Core::turn`] next, if nothing else happens and `tick` is not sooner. The caller promises to.
+    /// When to call [`Core::advance`] next, if nothing else happens and `tick` is not sooner. The caller promises to.
     #[cfg(feature = "tokio")]
     pub(crate) fn arm(&mut self, tick: Option<u64>) -> Option<u64> {
         let next = [self.next_wake(), tick].into_iter().flatten().min();
@@ -192,7 +192,7 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Puts an entry that is in no list where its `due` says.
     #[inline]
-    fn place(&mut self, slot: u32) {
+    fn schedule(&mut self, slot: u32) {
         if self.entries[slot].due <= self.now {
             return self.make_ready(slot, self.now);
         }
@@ -234,15 +234,15 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Gives a token back whose wait was cut short.
     fn refund(&mut self, slot: u32) {
-        let charge = std::mem::take(&mut self.entries[slot].charge);
-        if let Some(charge) = Charge::from_bits(charge) {
-            self.limiter.refund(charge);
+        let reservation = std::mem::take(&mut self.entries[slot].reservation);
+        if let Some(reservation) = Reservation::from_bits(reservation) {
+            self.limiter.refund(reservation);
         }
     }
 
-    fn ask(&mut self, attempt: u16) -> Ask {
+    fn retry_context(&mut self, attempt: u16) -> RetryContext {
         self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        Ask { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
+        RetryContext { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
     }
 
     #[inline]
@@ -272,7 +272,7 @@ fn make_ready<K>(
     entry.since = since;
     entry.due = NEVER;
     entry.hard = NEVER;
-    entry.charge = 0;
+    entry.reservation = 0;
     ready.push(entries, slot);
     stats.adds += 1;
     signals.ready += 1;

@@ -2,7 +2,7 @@
 
 use super::list::List;
 use super::slab::{Entry, NIL, Slab};
-use super::turns::Turns;
+use super::tenants::TenantRings;
 use crate::Priority;
 
 #[derive(Debug)]
@@ -14,13 +14,13 @@ pub(crate) struct Ready {
     aging: i64,
     levels: Box<[List; Priority::LEVELS]>,
     /// In place of `levels`, where tenants take turns.
-    turns: Option<Box<Turns>>,
+    tenants: Option<Box<TenantRings>>,
 }
 
 impl Ready {
-    pub(crate) fn new(aging_us: i64, turns: Option<Box<Turns>>) -> Self {
+    pub(crate) fn new(aging_us: i64, tenants: Option<Box<TenantRings>>) -> Self {
         let levels = Box::new([List::EMPTY; Priority::LEVELS]);
-        Self { used: 0, len: 0, aging: aging_us, levels, turns }
+        Self { used: 0, len: 0, aging: aging_us, levels, tenants }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -30,17 +30,17 @@ impl Ready {
     /// Says whose key is in a slot.
     #[inline]
     pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
-        if let Some(turns) = &mut self.turns {
-            turns.assign(slot, tenant);
+        if let Some(tenants) = &mut self.tenants {
+            tenants.assign(slot, tenant);
         }
     }
 
     #[inline]
     pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = entries[slot].level;
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[usize::from(level)].push_back(entries, slot),
-            Some(turns) => turns.push(entries, slot),
+            Some(tenants) => tenants.push(entries, slot),
         }
         self.used |= 1 << level;
         self.len += 1;
@@ -55,9 +55,9 @@ impl Ready {
     /// Takes out what [`Ready::peek`] found.
     #[inline]
     pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>, level: usize) {
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[level].pop_front(entries),
-            Some(turns) => turns.pop(entries, level),
+            Some(tenants) => tenants.pop(entries, level),
         };
         self.taken(level);
     }
@@ -65,16 +65,16 @@ impl Ready {
     /// Takes out an entry that is here.
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = usize::from(entries[slot].level);
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[level].unlink(entries, slot),
-            Some(turns) => turns.remove(entries, slot),
+            Some(tenants) => tenants.remove(entries, slot),
         }
         self.taken(level);
     }
 
     #[cfg(feature = "testing")]
-    pub(crate) fn tenants_in_line(&self) -> usize {
-        self.turns.as_ref().map_or(0, |turns| turns.len())
+    pub(crate) fn queued_tenants(&self) -> usize {
+        self.tenants.as_ref().map_or(0, |tenants| tenants.len())
     }
 
     #[inline]
@@ -87,9 +87,9 @@ impl Ready {
 
     #[inline]
     fn head(&self, level: usize) -> u32 {
-        match &self.turns {
+        match &self.tenants {
             None => self.levels[level].head,
-            Some(turns) => turns.head(level),
+            Some(tenants) => tenants.head(level),
         }
     }
 

@@ -33,10 +33,10 @@ pub(crate) struct Entry<K> {
     /// The priority's level: of this run, and of the one after it if it is out.
     pub level: u8,
     pub rerun_level: u8,
-    /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
-    pub charge: u8,
-    /// Out or held: whether [`super::later::Later`] knows why it will run again.
-    pub has_later: bool,
+    /// The bucket token that its delay cost ([`crate::limiter::Reservation::to_bits`]).
+    pub reservation: u8,
+    /// Out or held: whether [`super::rerun_causes::RerunCauses`] knows why it will run again.
+    pub has_rerun_causes: bool,
     /// What is in `why`.
     pub marks: Marks,
     /// Why it runs: of a key that is out, this run.
@@ -51,7 +51,7 @@ pub(crate) enum State {
     Free,
     Ready,
     Delayed,
-    Out,
+    InFlight,
     /// Out, and no longer worked on.
     Held,
 }
@@ -102,7 +102,7 @@ impl<K> Slab<K> {
         entry.state = State::Free;
         entry.next = free;
         entry.attempts = 0;
-        entry.charge = 0;
+        entry.reservation = 0;
         entry.marks = Marks::NONE;
         let key = entry.key.take();
         self.free = slot;
@@ -146,8 +146,8 @@ impl<K> Entry<K> {
             state: State::Free,
             level: 0,
             rerun_level: 0,
-            charge: 0,
-            has_later: false,
+            reservation: 0,
+            has_rerun_causes: false,
             marks: Marks::NONE,
             why: Causes::NONE.items,
         }
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_as_small_as_it_says() {
+    fn an_entry_takes_two_cache_lines() {
         assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 128);
     }
 }

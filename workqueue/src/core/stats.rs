@@ -34,7 +34,7 @@ pub struct Stats {
     /// Keys that are delayed.
     pub delayed: usize,
     /// Keys that are out, and not held.
-    pub out: usize,
+    pub in_flight: usize,
     /// Keys that are held.
     pub held: usize,
     /// How long all keys that are out have been so, added up.
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_counted_under_the_first_bound_that_holds_it() {
+    fn a_duration_is_counted_under_the_first_bound_not_below_it() {
         let mut histogram = Histogram::default();
         for us in [0, 999, 1000, 1001, 2000, 2001, 4000, 1_048_576_000, 1_048_576_001, u64::MAX / 2] {
             histogram.record(us);

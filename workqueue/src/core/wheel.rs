@@ -31,7 +31,7 @@ pub(crate) struct Wheel {
 }
 
 /// Where the next entries are.
-struct Place {
+struct WheelSlot {
     level: usize,
     slot: usize,
     /// The tick at which the slot begins.
@@ -92,7 +92,7 @@ impl Wheel {
     ) {
         let now = (now / 1000).min(LAST);
         loop {
-            let Some(Place { level, slot, start }) = self.first() else {
+            let Some(WheelSlot { level, slot, start }) = self.first() else {
                 self.next = NEVER;
                 break;
             };
@@ -117,7 +117,7 @@ impl Wheel {
 
     /// The earliest time at which something is due, exactly. Costs a look at one slot's entries.
     pub(crate) fn earliest<K>(&self, entries: &Slab<K>) -> Option<u64> {
-        let Place { level, slot, .. } = self.first()?;
+        let WheelSlot { level, slot, .. } = self.first()?;
         self.slots[level][slot].iter(entries).map(|entry| entries[entry].due).min()
     }
 
@@ -128,22 +128,22 @@ impl Wheel {
         self.next = self.next.min(place.start * 1000);
     }
 
-    fn place_of(&self, tick: u64) -> Place {
+    fn place_of(&self, tick: u64) -> WheelSlot {
         let differing = (self.elapsed ^ tick) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
         let shift = level * BITS;
         let slot = (tick >> shift) as usize % SLOTS;
-        Place { level: level as usize, slot, start: tick >> shift << shift }
+        WheelSlot { level: level as usize, slot, start: tick >> shift << shift }
     }
 
     /// The first occupied slot. Lower levels come first: each holds only ticks of the block that `elapsed` is in.
-    fn first(&self) -> Option<Place> {
+    fn first(&self) -> Option<WheelSlot> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         let slot = self.occupied[level].trailing_zeros();
         #[expect(clippy::cast_possible_truncation, reason = "there are seven levels")]
         let shift = level as u32 * BITS;
         let block = self.elapsed >> (shift + BITS) << (shift + BITS);
-        Some(Place { level, slot: slot as usize, start: block + (u64::from(slot) << shift) })
+        Some(WheelSlot { level, slot: slot as usize, start: block + (u64::from(slot) << shift) })
     }
 }
 
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_early_and_nothing_is_later_than_its_tick() {
+    fn no_delay_ends_early_or_later_than_its_tick() {
         let mut h = Harness::new();
         for exponent in 0..40 {
             let due = 1 << exponent;

@@ -1,6 +1,6 @@
 //! So many retries a second, whatever their keys.
 
-use super::{Ask, Charge, Delay, LimiterError, RateLimiter};
+use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
 /// Tokens that refill at a steady rate, up to a burst. A retry takes one, and waits for it when there is none.
@@ -35,19 +35,19 @@ impl TokenBucket {
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl RateLimiter for TokenBucket {
-    fn look(&self, ask: &Ask) -> Duration {
-        let missing = self.full_at.saturating_sub(ask.now);
+    fn peek(&self, context: &RetryContext) -> Duration {
+        let missing = self.full_at.saturating_sub(context.now);
         let saved_up = self.interval.saturating_mul(self.burst - 1);
         missing.saturating_sub(saved_up)
     }
 
-    fn take(&mut self, ask: &Ask) -> Delay {
-        let wait = self.look(ask);
-        self.full_at = self.full_at.max(ask.now).saturating_add(self.interval);
-        Delay { wait, charge: Some(Charge::ONLY) }
+    fn take(&mut self, context: &RetryContext) -> Delay {
+        let wait = self.peek(context);
+        self.full_at = self.full_at.max(context.now).saturating_add(self.interval);
+        Delay { wait, reservation: Some(Reservation::ONLY) }
     }
 
-    fn refund(&mut self, _: Charge) {
+    fn refund(&mut self, _: Reservation) {
         self.full_at = self.full_at.saturating_sub(self.interval);
     }
 
@@ -60,8 +60,8 @@ impl RateLimiter for TokenBucket {
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Ask {
-        Ask { attempt: 1, now: Duration::from_millis(millis), chance: 0 }
+    fn at(millis: u64) -> RetryContext {
+        RetryContext { attempt: 1, now: Duration::from_millis(millis), chance: 0 }
     }
 
     #[test]
@@ -78,8 +78,8 @@ mod tests {
         bucket.take(&at(0));
         let charged = bucket.take(&at(0));
         assert_eq!(charged.wait, Duration::from_secs(1));
-        bucket.refund(charged.charge.unwrap());
-        assert_eq!(bucket.look(&at(0)), Duration::from_secs(1));
+        bucket.refund(charged.reservation.unwrap());
+        assert_eq!(bucket.peek(&at(0)), Duration::from_secs(1));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Twice as long each time.
 
-use super::{Ask, LimiterError, RateLimiter};
+use super::{LimiterError, RateLimiter, RetryContext};
 use std::time::Duration;
 
 /// `base`, doubled with each failure in a row, never above `cap`; less a random share, so that keys which failed
@@ -50,10 +50,10 @@ impl Exponential {
 }
 
 impl RateLimiter for Exponential {
-    fn look(&self, ask: &Ask) -> Duration {
+    fn peek(&self, context: &RetryContext) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "53 random bits are plenty")]
-        let chance = (ask.chance >> 11) as f64 / (1_u64 << 53) as f64;
-        let full = self.full(ask.attempt);
+        let chance = (context.chance >> 11) as f64 / (1_u64 << 53) as f64;
+        let full = self.full(context.attempt);
         full.saturating_sub(full.mul_f64(self.jitter * chance))
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn delay(limiter: &Exponential, attempt: u16, chance: u64) -> Duration {
-        limiter.look(&Ask { attempt, now: Duration::ZERO, chance })
+        limiter.peek(&RetryContext { attempt, now: Duration::ZERO, chance })
     }
 
     /// client-go: `TestItemExponentialFailureRateLimiter`.

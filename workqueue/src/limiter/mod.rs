@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A failed key's question: how long now?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct RetryContext {
     /// How many runs of this key have failed in a row, this one included: 1 or more.
     pub attempt: u16,
     /// The time since the queue began. Never goes back.
@@ -32,14 +32,14 @@ pub struct Delay {
     /// How long the key waits.
     pub wait: Duration,
     /// The token that was given for it, if a bucket gave one.
-    pub charge: Option<Charge>,
+    pub reservation: Option<Reservation>,
 }
 
 /// A token given by some bucket of a limiter. It comes back through [`RateLimiter::refund`] if the wait is cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge(u8);
+pub struct Reservation(u8);
 
-impl Charge {
+impl Reservation {
     /// The charge of a limiter that has one bucket.
     pub const ONLY: Self = Self(0);
 
@@ -63,16 +63,16 @@ impl Charge {
 /// Called under the queue's lock: it must not block, and must not call the queue. A wait of zero is a retry at once.
 pub trait RateLimiter: Send {
     /// How long the key would wait. Gives no token away.
-    fn look(&self, ask: &Ask) -> Duration;
+    fn peek(&self, context: &RetryContext) -> Duration;
 
     /// How long the key waits. A limiter with a bucket gives a token away and says so.
-    fn take(&mut self, ask: &Ask) -> Delay {
-        Delay { wait: self.look(ask), charge: None }
+    fn take(&mut self, context: &RetryContext) -> Delay {
+        Delay { wait: self.peek(context), reservation: None }
     }
 
     /// The wait that `charge` was given for was cut short: the token is free again.
-    fn refund(&mut self, charge: Charge) {
-        let _ = charge;
+    fn refund(&mut self, reservation: Reservation) {
+        let _ = reservation;
     }
 
     /// How many buckets it has; charges are numbered below that. At most 255 are told apart in one queue.

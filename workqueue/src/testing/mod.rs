@@ -15,8 +15,8 @@ pub use model::Model;
 
 impl<K: crate::Key> crate::Queue<K> {
     /// How many tenants stand in line, over all priorities; 0 where there are none.
-    pub fn tenants_in_line(&self) -> usize {
-        self.shared.with(|core| core.tenants_in_line())
+    pub fn queued_tenants(&self) -> usize {
+        self.shared.with(|core| core.queued_tenants())
     }
 }
 

@@ -16,7 +16,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_ends_when_it_should_and_wakes_who_waits() {
+async fn a_delay_ends_on_time_and_wakes_a_waiter() {
     let queue = queue();
     let start = Instant::now();
     for (key, delay) in [(1, 500), (2, 20), (3, 3_600_000)] {
@@ -41,7 +41,7 @@ async fn a_shorter_delay_wakes_the_driver_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_due_is_seen_without_waiting_for_the_driver() {
+async fn a_due_key_is_ready_before_the_driver_runs() {
     let queue = queue();
     queue.add_after(1, ms(10)).unwrap();
     advance(ms(10)).await;
@@ -131,7 +131,7 @@ fn a_queue_without_its_runtime_still_knows_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_wake_as_there_are_keys() {
+async fn one_waiter_wakes_per_ready_key() {
     let queue = queue();
     let waiting = tokio::task::JoinSet::from_iter((0..5).map(|_| {
         let queue = queue.clone();
@@ -145,7 +145,7 @@ async fn as_many_wake_as_there_are_keys() {
 
 /// Sixty-five keys for sixty-six who wait: the one whom it was the turn of to let others run is dropped then.
 #[test]
-fn a_get_dropped_while_it_lets_others_run_passes_its_wake_on() {
+fn a_get_dropped_while_yielding_passes_its_wake_on() {
     use futures::task::{ArcWake, waker};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -193,7 +193,7 @@ fn the_same_seed_gives_the_same_jitter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_at_rest_sleeps() {
+async fn an_idle_queue_has_no_wake_ups() {
     let queue = queue();
     advance(ms(5)).await;
     for _ in 0..1000 {
@@ -209,7 +209,7 @@ async fn a_queue_at_rest_sleeps() {
 }
 
 #[tokio::test]
-async fn a_worker_that_always_finds_a_key_lets_others_run() {
+async fn a_busy_worker_yields_to_other_tasks() {
     let queue = queue();
     let other = tokio::task::JoinSet::from_iter([async { 7 }]);
     let mut turns = 0_u32;
@@ -246,7 +246,7 @@ async fn dropping_the_last_handle_ends_the_driver() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drained_queue_has_no_task_and_still_answers() {
+async fn a_drained_queue_has_no_task_and_still_returns_errors() {
     let queue = queue();
     queue.add_after(1, ms(600_000)).unwrap();
     let drained = soon(queue.drain(ms(10))).await;
@@ -256,7 +256,7 @@ async fn a_drained_queue_has_no_task_and_still_answers() {
         assert!(queue.add(1).is_err());
     }
     advance(ms(5)).await;
-    assert_eq!(queue.see(&1).unwrap().age, ms(5), "time goes on for those who look");
+    assert_eq!(queue.status(&1).unwrap().age, ms(5), "time goes on for those who look");
 }
 
 #[tokio::test(start_paused = true)]
@@ -272,7 +272,7 @@ async fn a_drain_ends_at_its_deadline_in_tokios_time() {
 
 /// A queue can be made in one runtime and used from anywhere, a plain thread included.
 #[test]
-fn it_works_from_outside_the_runtime() {
+fn a_queue_works_from_outside_its_runtime() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
     let queue = runtime.block_on(async { queue() });

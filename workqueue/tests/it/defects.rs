@@ -3,7 +3,7 @@
 use super::{default, done, ms, now, queue, ready, soon};
 use machinery_workqueue::limiter::{Exponential, MaxOf, TokenBucket};
 use machinery_workqueue::{
-    Add, Config, Debounce, MAX_DELAY, Metrics, Next, Priority, Queue, Retried, SeenState,
+    Add, Config, Debounce, KeyState, MAX_DELAY, Metrics, Next, Priority, Queue, Retried,
 };
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -65,7 +65,7 @@ fn client_go_delayed_items_were_invisible() {
     let (queue, _clock) = default();
     queue.add_after(1, ms(50)).unwrap();
     assert_eq!((queue.len(), queue.stats().delayed), (0, 1));
-    assert!(queue.see(&1).is_some());
+    assert!(queue.status(&1).is_some());
 }
 
 /// controller-runtime#1594: a bucket beside an exponential limiter reserved a token for every retry, also those whose
@@ -84,7 +84,7 @@ fn cr1594_a_bucket_that_does_not_decide_is_not_charged() {
 
 /// The same report's other half: adds that overtake a retry left its token spent, so the debt grew with every event.
 #[test]
-fn cr1594_a_retry_that_is_overtaken_gives_its_token_back() {
+fn cr1594_an_overtaken_retry_refunds_its_token() {
     let bucket = TokenBucket::new(10.0, 1).unwrap();
     let (queue, _clock) = queue(Config { backoff: Box::new(bucket), ..Config::default() });
     queue.add(1).unwrap();
@@ -123,7 +123,7 @@ fn cr3496_low_priority_starved() {
 
 /// controller-runtime's priority queue dropped what was queued when it shut down, and a getter could hang.
 #[test]
-fn cr_shutdown_dropped_what_was_queued() {
+fn cr_shutdown_dropped_queued_keys() {
     let (queue, _clock) = default();
     queue.add(1).unwrap();
     queue.close();
@@ -196,7 +196,7 @@ fn kube_pending_could_not_be_expedited() {
 fn kube1772_a_far_off_delay_panicked() {
     let (queue, _clock) = default();
     queue.add_after(1, Duration::MAX).unwrap();
-    assert_eq!(queue.see(&1).unwrap().state, SeenState::Delayed { next: MAX_DELAY });
+    assert_eq!(queue.status(&1).unwrap().state, KeyState::Delayed { next: MAX_DELAY });
 }
 
 /// kube-rs/kube#1916 and #297: no back-off per key.

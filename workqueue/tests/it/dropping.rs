@@ -95,10 +95,10 @@ fn a_panic_in_a_keys_clone_leaves_the_queue_whole() {
 /// The limiter's panic is the caller's to see, and the key waits a second instead.
 #[test]
 fn a_panic_in_a_limiter_delays_the_key_and_goes_on() {
-    use machinery_workqueue::limiter::{Ask, RateLimiter};
+    use machinery_workqueue::limiter::{RateLimiter, RetryContext};
     struct Broken;
     impl RateLimiter for Broken {
-        fn look(&self, _: &Ask) -> std::time::Duration {
+        fn peek(&self, _: &RetryContext) -> std::time::Duration {
             panic!("on purpose");
         }
     }
@@ -114,7 +114,7 @@ fn a_panic_in_a_limiter_delays_the_key_and_goes_on() {
 }
 
 #[test]
-fn a_panic_in_a_dead_letter_hook_costs_no_other_key_of_a_batch() {
+fn a_panic_in_a_dead_letter_hook_loses_no_other_key_of_a_batch() {
     let config = Config {
         max_tries: std::num::NonZeroU16::new(1),
         dead_letter: Some(Box::new(|letter| assert_ne!(letter.key, 1, "on purpose"))),
@@ -131,7 +131,7 @@ fn a_panic_in_a_dead_letter_hook_costs_no_other_key_of_a_batch() {
 }
 
 #[test]
-fn a_panic_in_the_clone_of_one_key_of_a_batch_costs_no_other() {
+fn a_panic_in_one_keys_clone_loses_no_other_key_of_a_batch() {
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
     queue.add_all((1..=3).map(Touchy), Add::new()).unwrap();
     PANICS_AT.set(3);
@@ -145,7 +145,7 @@ fn a_panic_in_the_clone_of_one_key_of_a_batch_costs_no_other() {
 
 /// A panic in the middle of `add_all`: what was added before it is still heard of.
 #[test]
-fn a_panic_in_a_keys_eq_keeps_no_wake_back() {
+fn a_panic_in_a_keys_eq_still_sends_pending_wakes() {
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
     queue.add(Touchy(7)).unwrap();
     queue.try_get().unwrap().after(ms(10));

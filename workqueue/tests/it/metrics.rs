@@ -50,7 +50,7 @@ fn the_names_are_client_gos() {
 
 /// Whoever waits for a cache after its work made that work look slow.
 #[test]
-fn what_is_held_is_no_work() {
+fn a_held_key_is_not_counted_as_worked_on() {
     let (queue, clock) = default();
     let metrics = Metrics::new();
     metrics.watch("hosts", &queue).unwrap();
@@ -89,7 +89,7 @@ fn many_queues_are_one_family_each_and_names_are_unique() {
 
 /// client-go's `TestMetricShutdown`: a queue that is gone is not reported, and nothing keeps it.
 #[tokio::test]
-async fn a_queue_that_is_gone_leaves_the_page_and_its_name() {
+async fn a_dropped_queue_leaves_the_scrape_and_frees_its_name() {
     let metrics = Metrics::new();
     let queue = Queue::<u32>::new(Config::default()).unwrap();
     metrics.watch("a", &queue).unwrap();

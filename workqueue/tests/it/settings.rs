@@ -3,7 +3,7 @@
 use super::{default, ms, now, queue, ready};
 use machinery_workqueue::limiter::{LimiterError, TokenBucket};
 use machinery_workqueue::{
-    Add, AddError, Config, ConfigError, Debounce, MAX_DELAY, Next, Priority, Queue, SeenState,
+    Add, AddError, Config, ConfigError, Debounce, KeyState, MAX_DELAY, Next, Priority, Queue,
 };
 use std::convert::Infallible;
 use std::time::Duration;
@@ -56,10 +56,10 @@ fn outside_a_runtime_new_is_an_error() {
 }
 
 #[test]
-fn a_delay_beyond_the_clock_is_clamped_and_merges_like_any_other() {
+fn a_delay_beyond_the_maximum_is_clamped_and_merges_normally() {
     let (queue, clock) = default();
     queue.add_after(1, Duration::MAX).unwrap();
-    assert_eq!(queue.see(&1).unwrap().state, SeenState::Delayed { next: MAX_DELAY });
+    assert_eq!(queue.status(&1).unwrap().state, KeyState::Delayed { next: MAX_DELAY });
     queue.add(2).unwrap();
     queue.try_get().unwrap().after(Duration::MAX);
     let debounce = Debounce::new(Duration::MAX, Duration::MAX).unwrap();
@@ -105,7 +105,7 @@ fn workers_outside_a_runtime_are_an_error() {
 
 /// An iterator that gives more after it has given nothing, and a refusal in the second helping.
 #[test]
-fn keys_from_an_iterator_that_goes_on_after_its_end() {
+fn an_iterator_that_resumes_after_none_is_not_read_further() {
     let (queue, _clock) = queue(Config { capacity: 10, ..Config::default() });
     let mut calls = 0;
     let keys = std::iter::from_fn(|| {
@@ -130,7 +130,7 @@ fn a_key_by_reference_is_cloned_only_if_it_is_new() {
 
 /// Cancelled again and again beside a key that waits, tenants leave nothing behind.
 #[test]
-fn tenants_that_come_and_go_leave_nothing() {
+fn cancelled_tenants_leave_no_lane_behind() {
     let tenants = |key: &u32| *key;
     let (queue, _clock) = queue(Config { tenants: Some(Box::new(tenants)), ..Config::default() });
     queue.add(0).unwrap();
@@ -138,11 +138,11 @@ fn tenants_that_come_and_go_leave_nothing() {
         queue.add(key).unwrap();
         assert!(queue.cancel(&key));
     }
-    assert_eq!(queue.tenants_in_line(), 1);
+    assert_eq!(queue.queued_tenants(), 1);
 }
 
 #[test]
-fn a_batch_of_none_is_a_batch_of_one_and_a_huge_one_is_what_there_is() {
+fn a_batch_size_of_zero_is_one_and_a_huge_one_is_the_ready_keys() {
     let (queue, _clock) = default();
     queue.add_all(0..10, Add::new().priority(Priority::new(i32::MIN))).unwrap();
     assert_eq!(now(queue.get_batch(0)).unwrap().unwrap().len(), 1);
@@ -175,5 +175,5 @@ fn a_dead_letter_hook_may_use_the_queue() {
     assert!(QUEUE.set(queue.clone()).is_ok());
     queue.add(1).unwrap();
     drop(queue.try_get().unwrap());
-    assert_eq!(queue.see(&1).unwrap().attempts, 0, "parked for a minute, with a clean slate");
+    assert_eq!(queue.status(&1).unwrap().attempts, 0, "parked for a minute, with a clean slate");
 }

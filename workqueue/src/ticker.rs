@@ -28,7 +28,7 @@ const OFF: u64 = u64::MAX - 1;
 /// There is no driver any more, and there will be no tick.
 const STOPPED: u64 = u64::MAX - 3;
 
-pub(crate) struct Pulse {
+pub(crate) struct Ticker {
     origin: Instant,
     /// The time of the last tick, shifted left by one; the low bit says that somebody used it. [`OFF`], [`STOPPED`].
     tick: AtomicU64,
@@ -49,7 +49,7 @@ pub(crate) struct Driver {
     tracker: TaskTracker,
 }
 
-impl Pulse {
+impl Ticker {
     pub(crate) fn new() -> Result<(Self, Driver), ConfigError> {
         let runtime = Handle::try_current().map_err(|_| ConfigError::NoRuntime)?;
         // There is no other way to ask a runtime whether it has timers.
@@ -58,7 +58,7 @@ impl Pulse {
         let kick = Arc::new(Notify::new());
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
-        let pulse = Self {
+        let ticker = Self {
             origin: Instant::now(),
             tick: AtomicU64::new(OFF),
             recent: AtomicU64::new(0),
@@ -67,7 +67,7 @@ impl Pulse {
             stop: stop.clone(),
             _stop: stop.clone().drop_guard(),
         };
-        Ok((pulse, Driver { runtime, kick, stop, tracker }))
+        Ok((ticker, Driver { runtime, kick, stop, tracker }))
     }
 
     #[inline]
@@ -112,7 +112,7 @@ impl Pulse {
     }
 
     /// The driver's part: stores the time, or stops ticking if nobody has used the last one.
-    fn beat(&self, now: u64) -> bool {
+    fn tick_or_stop(&self, now: u64) -> bool {
         let tick = self.tick.load(Relaxed);
         if tick == OFF {
             return false;
@@ -131,14 +131,14 @@ impl Driver {
 }
 
 async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: CancellationToken) {
-    let _stopped = Stopped(queue.clone());
+    let _mark_stopped = MarkStopped(queue.clone());
     loop {
         let kicked = kick.listen();
-        let Some(next) = queue.upgrade().and_then(|queue| look(&queue)) else { return };
+        let Some(next) = queue.upgrade().and_then(|queue| advance_and_arm(&queue)) else { return };
         let waited = async {
             match next {
-                Next::At(time) => tokio::time::sleep_until(time).await,
-                Next::Kick => std::future::pending().await,
+                NextWake::At(time) => tokio::time::sleep_until(time).await,
+                NextWake::Kick => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -151,32 +151,32 @@ async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: Cancella
 }
 
 /// However the driver ends, by a drain or because its runtime is gone, nobody takes its last tick for the time.
-struct Stopped<K: Key>(Weak<Shared<K>>);
+struct MarkStopped<K: Key>(Weak<Shared<K>>);
 
-impl<K: Key> Drop for Stopped<K> {
+impl<K: Key> Drop for MarkStopped<K> {
     fn drop(&mut self) {
         let queue = self.0.upgrade();
-        if let Some(crate::clock::Clock::Tokio(pulse)) = queue.as_ref().map(|queue| &queue.clock) {
-            pulse.tick.store(STOPPED, Relaxed);
+        if let Some(crate::clock::Clock::Tokio(ticker)) = queue.as_ref().map(|queue| &queue.clock) {
+            ticker.tick.store(STOPPED, Relaxed);
         }
     }
 }
 
-enum Next {
+enum NextWake {
     At(Instant),
     Kick,
 }
 
 /// Moves the queue to the present, and says when to do so again.
-fn look<K: Key>(queue: &Shared<K>) -> Option<Next> {
-    let crate::clock::Clock::Tokio(pulse) = &queue.clock else { return None };
-    let now = pulse.exact();
-    let tick = pulse.beat(now).then(|| now + micros(TICK));
+fn advance_and_arm<K: Key>(queue: &Shared<K>) -> Option<NextWake> {
+    let crate::clock::Clock::Tokio(ticker) = &queue.clock else { return None };
+    let now = ticker.exact();
+    let tick = ticker.tick_or_stop(now).then(|| now + micros(TICK));
     let next = queue.with(|core| {
-        core.turn(now);
+        core.advance(now);
         core.arm(tick)
     });
     // A time so far off that tokio has no instant for it: the next kick will do.
-    let at = next.and_then(|next| pulse.origin.checked_add(Duration::from_micros(next)));
-    Some(at.map_or(Next::Kick, Next::At))
+    let at = next.and_then(|next| ticker.origin.checked_add(Duration::from_micros(next)));
+    Some(at.map_or(NextWake::Kick, NextWake::At))
 }

@@ -3,14 +3,14 @@
 use super::Core;
 use super::slab::{Entry, NEVER, State};
 use crate::cause::{self, Cause, Marks};
-use crate::limiter::{Charge, Delay};
+use crate::limiter::{Delay, Reservation};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What became of a failure. Keys are to be dropped outside the lock.
 #[derive(Debug)]
-pub(crate) struct Failed<K> {
+pub(crate) struct FailureOutcome<K> {
     pub retried: Retried,
     /// The key of a dead letter, and how often it failed.
     pub dead: Option<(K, u16)>,
@@ -21,7 +21,7 @@ pub(crate) struct Failed<K> {
 }
 
 /// How long a key waits whose limiter panicked.
-const WITHOUT_LIMITER: Duration = Duration::from_secs(1);
+const FALLBACK_DELAY: Duration = Duration::from_secs(1);
 
 /// What became of a key that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,11 +37,11 @@ pub enum Retried {
 impl<K: Eq + Clone> Core<K> {
     /// Its work is done, and it stays out until the answer.
     pub(crate) fn hold(&mut self, now: u64, slot: u32) {
-        self.turn(now);
+        self.advance(now);
         if self.entries[slot].state == State::Held {
             return;
         }
-        self.bring_in(slot);
+        self.leave_in_flight(slot);
         let entry = &mut self.entries[slot];
         entry.state = State::Held;
         entry.since = self.now;
@@ -51,8 +51,8 @@ impl<K: Eq + Clone> Core<K> {
     /// Ends a run. Gives the key back, to be dropped outside the lock, unless it runs again.
     #[inline]
     pub(crate) fn done(&mut self, now: u64, slot: u32) -> Option<K> {
-        self.turn(now);
-        self.bring_in(slot);
+        self.advance(now);
+        self.leave_in_flight(slot);
         let ended = self.finish(slot);
         self.settle();
         ended
@@ -60,68 +60,68 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Ends a run, and wants another.
     pub(crate) fn after(&mut self, now: u64, slot: u32, delay: Duration) {
-        self.turn(now);
-        self.bring_in(slot);
-        self.begin_causes(slot);
+        self.advance(now);
+        self.leave_in_flight(slot);
+        self.start_next_causes(slot);
         let due = self.later_by(delay);
         let entry = &mut self.entries[slot];
         entry.attempts = 0;
         entry.keep_level();
         entry.merge_cause(Some(cause::AFTER));
-        entry.merge_plain(due);
-        self.again(slot);
+        entry.merge_due(due);
+        self.requeue(slot);
         self.settle();
     }
 
     /// Counts a failure, and says when the key runs again.
-    pub(crate) fn fail(&mut self, now: u64, slot: u32, abandoned: bool) -> Failed<K> {
-        self.turn(now);
+    pub(crate) fn fail(&mut self, now: u64, slot: u32, abandoned: bool) -> FailureOutcome<K> {
+        self.advance(now);
         let attempts = self.entries[slot].attempts.saturating_add(1);
         if self.max_tries.is_some_and(|max| attempts >= max.get()) {
-            let (key, panicked) = guarded(|| self.entries[slot].key.clone());
+            let (key, panicked) = catch_panic(|| self.entries[slot].key.clone());
             let dead = key.flatten().map(|key| (key, attempts));
-            let ended = self.bury(slot, abandoned);
-            return Failed { retried: Retried::DeadLetter, dead, ended, panicked };
+            let ended = self.dead_letter(slot, abandoned);
+            return FailureOutcome { retried: Retried::DeadLetter, dead, ended, panicked };
         }
         // A key that was added meanwhile runs at once, and owes no token for it.
         let (mut delay, mut panicked) = (None, None);
         if self.entries[slot].due > self.now {
-            let ask = self.ask(attempts);
-            (delay, panicked) = guarded(|| self.limiter.take(&ask));
-            delay = delay.or(Some(Delay { wait: WITHOUT_LIMITER, charge: None }));
+            let context = self.retry_context(attempts);
+            (delay, panicked) = catch_panic(|| self.limiter.take(&context));
+            delay = delay.or(Some(Delay { wait: FALLBACK_DELAY, reservation: None }));
         }
         let due = delay.map_or(self.now, |delay| self.later_by(delay.wait));
         self.count_failure(abandoned);
-        self.bring_in(slot);
-        let later = self.later.take(&mut self.entries, slot);
+        self.leave_in_flight(slot);
+        let rerun = self.rerun_causes.take(&mut self.entries, slot);
         let why: fn(u16) -> Cause = if abandoned { cause::abandoned } else { cause::retry };
         let entry = &mut self.entries[slot];
         entry.attempts = attempts;
         entry.keep_level();
         entry.merge_cause(Some(why(attempts)));
-        if let Some(later) = later {
-            for (cause, count) in later.iter() {
+        if let Some(rerun) = rerun {
+            for (cause, count) in rerun.iter() {
                 entry.marks.merge(&mut entry.why, cause, count);
             }
         }
         let overtaken = entry.due < due;
-        entry.merge_plain(due);
+        entry.merge_due(due);
         let wait = entry.due.saturating_sub(self.now);
-        entry.charge = Charge::to_bits(delay.and_then(|delay| delay.charge));
+        entry.reservation = Reservation::to_bits(delay.and_then(|delay| delay.reservation));
         if overtaken {
             self.refund(slot);
         }
-        self.again(slot);
+        self.requeue(slot);
         self.settle();
         let retried = if wait == 0 { Retried::AtOnce } else { Retried::After(Duration::from_micros(wait)) };
-        Failed { retried, dead: None, ended: None, panicked }
+        FailureOutcome { retried, dead: None, ended: None, panicked }
     }
 
     /// Ends a run that failed for the last time. If its key was added meanwhile, that is a fresh start.
-    fn bury(&mut self, slot: u32, abandoned: bool) -> Option<K> {
+    fn dead_letter(&mut self, slot: u32, abandoned: bool) -> Option<K> {
         self.count_failure(abandoned);
         self.stats.dead_letters += 1;
-        self.bring_in(slot);
+        self.leave_in_flight(slot);
         let ended = self.finish(slot);
         self.settle();
         ended
@@ -134,16 +134,16 @@ impl<K: Eq + Clone> Core<K> {
             return self.end(slot);
         }
         self.entries[slot].attempts = 0;
-        self.begin_causes(slot);
-        self.again(slot);
+        self.start_next_causes(slot);
+        self.requeue(slot);
         None
     }
 
     /// Puts an entry that has just been brought in where it is wanted next.
-    fn again(&mut self, slot: u32) {
+    fn requeue(&mut self, slot: u32) {
         let entry = &mut self.entries[slot];
         entry.level = entry.rerun_level;
-        self.place(slot);
+        self.schedule(slot);
     }
 
     fn count_failure(&mut self, abandoned: bool) {
@@ -152,11 +152,11 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     /// The run is over, and its causes with it: what is left are those of the next.
-    fn begin_causes(&mut self, slot: u32) {
-        match self.later.take(&mut self.entries, slot) {
-            Some(later) => {
+    fn start_next_causes(&mut self, slot: u32) {
+        match self.rerun_causes.take(&mut self.entries, slot) {
+            Some(rerun) => {
                 let entry = &mut self.entries[slot];
-                (entry.why, entry.marks) = (later.items, later.marks);
+                (entry.why, entry.marks) = (rerun.items, rerun.marks);
             }
             None => self.entries[slot].marks = Marks::NONE,
         }
@@ -164,22 +164,22 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Takes an entry off the list of what is out, or from what is held.
     #[inline]
-    fn bring_in(&mut self, slot: u32) {
+    fn leave_in_flight(&mut self, slot: u32) {
         let since = self.entries[slot].since;
         if self.entries[slot].state == State::Held {
             self.held_len -= 1;
             self.stats.was_held.record(self.now.saturating_sub(since));
             return;
         }
-        self.out.unlink(&mut self.entries, slot);
-        self.out_len -= 1;
-        self.out_since -= u128::from(since);
+        self.in_flight.unlink(&mut self.entries, slot);
+        self.in_flight_len -= 1;
+        self.in_flight_since -= u128::from(since);
         self.stats.worked.record(self.now.saturating_sub(since));
     }
 }
 
 /// What the user's code gives, or how it panicked.
-fn guarded<T>(code: impl FnOnce() -> T) -> (Option<T>, Option<Box<dyn Any + Send>>) {
+fn catch_panic<T>(code: impl FnOnce() -> T) -> (Option<T>, Option<Box<dyn Any + Send>>) {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(given) => (Some(given), None),
         Err(panic) => (None, Some(panic)),

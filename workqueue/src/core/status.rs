@@ -9,11 +9,11 @@ use std::time::Duration;
 /// One key, as it was when somebody looked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Seen<K> {
+pub struct KeyStatus<K> {
     /// The key.
     pub key: K,
     /// Where it is.
-    pub state: SeenState,
+    pub state: KeyState,
     /// How long it has been there.
     pub age: Duration,
     /// How often it has failed in a row.
@@ -26,7 +26,7 @@ pub struct Seen<K> {
 
 /// Where a key is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SeenState {
+pub enum KeyState {
     /// Queued for the next worker.
     Ready,
     /// Queued in so long.
@@ -35,7 +35,7 @@ pub enum SeenState {
         next: Duration,
     },
     /// With a worker, or held.
-    Out {
+    InFlight {
         /// In how long it will run again, as far as is known before the answer.
         rerun: Option<Duration>,
     },
@@ -44,15 +44,16 @@ pub enum SeenState {
 impl<K: Eq + Clone> Core<K> {
     /// The counts, and the sums that depend on the time.
     pub(crate) fn stats(&mut self, now: u64) -> Stats {
-        self.turn(now);
-        let longest = self.out.iter(&self.entries).next().map_or(self.now, |slot| self.entries[slot].since);
-        let all = u128::from(self.now) * self.out_len as u128;
+        self.advance(now);
+        let longest =
+            self.in_flight.iter(&self.entries).next().map_or(self.now, |slot| self.entries[slot].since);
+        let all = u128::from(self.now) * self.in_flight_len as u128;
         Stats {
             ready: self.ready.len(),
             delayed: self.wheel.len(),
-            out: self.out_len,
+            in_flight: self.in_flight_len,
             held: self.held_len,
-            unfinished_us: u64::try_from(all.saturating_sub(self.out_since)).unwrap_or(u64::MAX),
+            unfinished_us: u64::try_from(all.saturating_sub(self.in_flight_since)).unwrap_or(u64::MAX),
             longest_us: self.now - longest,
             ..self.stats.clone()
         }
@@ -63,30 +64,30 @@ impl<K: Eq + Clone> Core<K> {
         self.entries[slot].causes()
     }
 
-    pub(crate) fn see(&self, hash: u32, key: &K) -> Option<Seen<K>> {
-        self.seen(self.find(hash, key)?)
+    pub(crate) fn status(&self, hash: u32, key: &K) -> Option<KeyStatus<K>> {
+        self.slot_status(self.find(hash, key)?)
     }
 
     /// The keys in `slots`, and whether there may be more after them.
-    pub(crate) fn see_some(&self, slots: std::ops::Range<u32>, into: &mut Vec<Seen<K>>) -> bool {
+    pub(crate) fn list_slots(&self, slots: std::ops::Range<u32>, into: &mut Vec<KeyStatus<K>>) -> bool {
         let end = slots.end.min(self.entries.slots());
-        into.extend((slots.start..end).filter_map(|slot| self.seen(slot)));
+        into.extend((slots.start..end).filter_map(|slot| self.slot_status(slot)));
         end < self.entries.slots()
     }
 
-    fn seen(&self, slot: u32) -> Option<Seen<K>> {
+    fn slot_status(&self, slot: u32) -> Option<KeyStatus<K>> {
         let entry = &self.entries[slot];
         let until = |due: u64| Duration::from_micros(due.saturating_sub(self.now));
         let (state, level) = match entry.state {
             State::Free => return None,
-            State::Ready => (SeenState::Ready, entry.level),
-            State::Delayed => (SeenState::Delayed { next: until(entry.due) }, entry.level),
-            State::Out | State::Held => {
+            State::Ready => (KeyState::Ready, entry.level),
+            State::Delayed => (KeyState::Delayed { next: until(entry.due) }, entry.level),
+            State::InFlight | State::Held => {
                 let rerun = (entry.due != NEVER).then(|| until(entry.due));
-                (SeenState::Out { rerun }, entry.level.max(entry.rerun_level))
+                (KeyState::InFlight { rerun }, entry.level.max(entry.rerun_level))
             }
         };
-        Some(Seen {
+        Some(KeyStatus {
             key: entry.key.clone()?,
             state,
             age: Duration::from_micros(self.now.saturating_sub(entry.since)),

@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct TenantRings {
     /// By slot: here and not in the entries, because most queues have one tenant.
     tenants: Vec<u32>,
     lanes: Vec<Lane>,
@@ -26,7 +26,7 @@ struct Lane {
     next: u32,
 }
 
-impl Turns {
+impl TenantRings {
     pub(crate) fn new(seed: u64) -> Self {
         let by_tenant = HashMap::with_hasher(FixedState::with_seed(seed));
         let rings = [(NIL, NIL); Priority::LEVELS];
@@ -57,11 +57,11 @@ impl Turns {
             return None;
         }
         let slot = self.lanes[lane as usize].list.pop_front(entries);
-        self.leave(lane);
+        self.unlink_lane(lane);
         if self.lanes[lane as usize].list.is_empty() {
             self.close(lane);
         } else {
-            self.line_up(lane);
+            self.push_lane(lane);
         }
         slot
     }
@@ -71,7 +71,7 @@ impl Turns {
         let lane = self.by_tenant[&(level, tenant)];
         self.lanes[lane as usize].list.unlink(entries, slot);
         if self.lanes[lane as usize].list.is_empty() {
-            self.leave(lane);
+            self.unlink_lane(lane);
             self.close(lane);
         }
     }
@@ -101,7 +101,7 @@ impl Turns {
             }
         };
         self.by_tenant.insert((level, tenant), lane);
-        self.line_up(lane);
+        self.push_lane(lane);
         lane
     }
 
@@ -112,7 +112,7 @@ impl Turns {
     }
 
     /// Goes to the end of its level's ring.
-    fn line_up(&mut self, lane: u32) {
+    fn push_lane(&mut self, lane: u32) {
         let (first, last) = &mut self.rings[usize::from(self.lanes[lane as usize].level)];
         let prev = std::mem::replace(last, lane);
         match prev {
@@ -124,7 +124,7 @@ impl Turns {
     }
 
     /// Goes out of its level's ring.
-    fn leave(&mut self, lane: u32) {
+    fn unlink_lane(&mut self, lane: u32) {
         let Lane { level, prev, next, .. } = self.lanes[lane as usize];
         let (first, last) = &mut self.rings[usize::from(level)];
         match prev {
