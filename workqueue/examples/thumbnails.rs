@@ -1,4 +1,4 @@
-//! Photographs are saved again and again; two workers keep their thumbnails up to date.
+//! Two workers keep thumbnails of repeatedly saved photographs up to date.
 //!
 //! `cargo run --example thumbnails -p machinery-workqueue`
 

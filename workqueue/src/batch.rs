@@ -1,4 +1,4 @@
-//! Several keys at once, each as exclusive as a single one.
+//! Batches: several keys in one hand-out, each as exclusive as a single one.
 
 use crate::Key;
 use crate::core::Handout;
@@ -7,16 +7,17 @@ use crate::work::{self, Work};
 use std::fmt;
 use std::sync::Arc;
 
-/// Keys taken together, at least one. Answer them together with [`Batch::done`], or one by one by iterating over it.
+/// Keys taken together, at least one. Complete them together with [`Batch::done`], or one by one by
+/// iteration.
 ///
-/// Dropped, every key in it counts as abandoned and is retried.
+/// Dropping a batch abandons its keys, and each is retried.
 #[must_use = "a batch that is dropped is retried; answer it with done, or work by work"]
 pub struct Batch<K: Key> {
     shared: Arc<Shared<K>>,
     handouts: Vec<Handout<K>>,
 }
 
-/// The works of a batch, in the order in which the queue would have handed them out.
+/// The works of a batch, in hand-out order.
 pub struct BatchIter<K: Key> {
     shared: Arc<Shared<K>>,
     rest: std::vec::IntoIter<Handout<K>>,
@@ -27,18 +28,18 @@ impl<K: Key> Batch<K> {
         Self { shared, handouts }
     }
 
-    /// The keys, in the order in which the queue would have handed them out.
+    /// Returns the keys in hand-out order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.handouts.iter().map(|handout| &handout.key)
     }
 
-    /// How many keys there are: at least one.
+    /// Returns the number of keys, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
     pub fn len(&self) -> usize {
         self.handouts.len()
     }
 
-    /// All of them are done, as by [`Work::done`].
+    /// Completes all keys, as [`Work::done`] does.
     pub fn done(mut self) {
         let now = self.shared.clock.coarse();
         let handouts = std::mem::take(&mut self.handouts);

@@ -36,7 +36,7 @@ pub struct Metrics {
     queues: Arc<Mutex<BTreeMap<String, Weak<dyn StatsSource>>>>,
 }
 
-/// Another queue has the name.
+/// Another queue is registered under the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another queue is watched as {name:?}; give each its own name, or drop that one first")]
 pub struct NameTaken {
@@ -45,15 +45,15 @@ pub struct NameTaken {
 }
 
 impl Metrics {
-    /// No queues yet.
+    /// Creates a collector without queues.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows `queue` under `name`, as long as it exists.
+    /// Exports `queue` under `name` until the queue is dropped.
     ///
     /// # Errors
-    /// If another queue that still exists has the name.
+    /// If another live queue has the name.
     pub fn watch<K: Key>(&self, name: impl Into<String>, queue: &Queue<K>) -> Result<(), NameTaken> {
         let name = name.into();
         let mut queues = self.queues.lock();
@@ -66,7 +66,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// The counts of each queue. Queues that are gone are dropped from the list.
+    /// Returns the counts of each queue, and removes dropped queues.
     fn collect_stats(&self) -> Vec<(String, Stats)> {
         let mut live = Vec::new();
         self.queues.lock().retain(|name, queue| {
@@ -78,7 +78,7 @@ impl Metrics {
     }
 }
 
-/// One family: name, help, and where its number is.
+/// One metric family: name, help text, and the number it exports.
 struct Family<T>(&'static str, &'static str, fn(&Stats) -> T);
 
 const COUNTERS: [Family<u64>; 8] = [

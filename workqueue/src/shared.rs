@@ -1,7 +1,7 @@
-//! The shell around the core: one lock, two lists of waiters, a clock.
+//! The shell around the core: one lock, two wait lists, a clock.
 //!
-//! The lock is held for one operation of the core, never across an await, never while a waiter is woken, a key is
-//! dropped or a hook is called. What runs under it of the user's code: `Eq` and `Clone` of the key, and the limiter.
+//! The lock is held for one operation of the core, never across an await, a wake, the drop of a key
+//! or a hook. User code that runs under it: `Eq` and `Clone` of the key, and the limiter.
 
 use crate::add::{Add, Added};
 use crate::clock::Clock;
@@ -10,10 +10,10 @@ use crate::core::{Core, HashedKey, Hasher, KeySource, Refusal, Signals, Stats};
 use machinery_sync::{Mutex, MutexGuard, Notify, lock_patiently};
 use std::hash::Hash;
 
-/// What a key must be: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
+/// A key: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
 ///
-/// Every type that can be one is one. `Arc<str>`, small numbers and pairs of them make good keys. Its `Eq` and `Clone`
-/// run under the queue's lock: they must not call the queue.
+/// Implemented for every suitable type. `Arc<str>`, small numbers and pairs of them make good keys.
+/// Its `Eq` and `Clone` run under the queue's lock: they must not call the queue.
 pub trait Key: Eq + Hash + Clone + Send + 'static {}
 
 impl<K: Eq + Hash + Clone + Send + 'static> Key for K {}
@@ -23,9 +23,9 @@ pub(crate) struct Shared<K> {
     hasher: Hasher,
     tenants: Option<TenantOf<K>>,
     pub dead_letter: Option<DeadLetterHook<K>>,
-    /// Those who wait for a key.
+    /// Waiters for a key.
     pub ready: Notify,
-    /// Those who wait for the end.
+    /// Waiters for the end of a drain.
     pub drained: Notify,
     pub clock: Clock,
 }
@@ -34,7 +34,8 @@ impl<K: Key> Shared<K> {
     pub(crate) fn new(mut config: Config<K>, clock: Clock) -> Self {
         let seed = config.seed.unwrap_or_else(entropy);
         let dead_letter = config.dead_letter.take();
-        // The core only needs to know that there are tenants; who they are is asked outside the lock.
+        // The core only needs to know that there are tenants; `tenant_of` is called outside the
+        // lock.
         let tenants = config.tenants.take();
         let core = Core::new(config, seed, tenants.is_some());
         Self {
@@ -48,7 +49,7 @@ impl<K: Key> Shared<K> {
         }
     }
 
-    /// One operation, and then word of what it changed.
+    /// Runs one operation, then sends the signals it left.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
         let mut guard = CoreGuard { shared: self, core: Some(lock_patiently(&self.core)) };
@@ -94,8 +95,8 @@ impl<K: Key> Shared<K> {
     }
 }
 
-/// A hold of the lock. However it ends, also by a panic in a key's `Eq`, whoever must hear of it does, after the lock
-/// is free.
+/// A guard of the lock. However it is dropped, also by a panic in a key's `Eq`, the pending signals
+/// are sent after the lock is released.
 struct CoreGuard<'a, K: Key> {
     shared: &'a Shared<K>,
     core: Option<MutexGuard<'a, Core<K>>>,
@@ -110,7 +111,7 @@ impl<K: Key> Drop for CoreGuard<'_, K> {
     }
 }
 
-/// What is looked at without knowing the keys' type.
+/// A queue's counts, without the type of its keys.
 pub(crate) trait StatsSource: Send + Sync {
     fn stats(&self) -> Stats;
 }
@@ -122,7 +123,7 @@ impl<K: Key> StatsSource for Shared<K> {
     }
 }
 
-/// A seed from the operating system, by way of the one generator that std has: for whoever was given none.
+/// Returns a seed from the operating system, by way of std's only generator.
 #[must_use]
 #[expect(clippy::disallowed_types, reason = "this is the one place where a seed is not given but found")]
 pub fn entropy() -> u64 {

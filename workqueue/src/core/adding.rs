@@ -1,31 +1,31 @@
-//! Adds: a new key, or one more wish merged into what the key has.
+//! Adds: inserts a new key, or merges the add into the key's entry.
 
 use super::slab::{Entry, State};
 use super::{Core, spread};
 use crate::add::{Add, Added, When};
 use hashbrown::hash_table::Entry as TableEntry;
 
-/// A key that is looked at first, and taken only if it is new.
+/// A source of a key: compared first, and taken only if the key is new.
 pub(crate) trait KeySource<K> {
     fn key(&self) -> &K;
     fn take(&mut self) -> K;
 }
 
-/// What can be worked out about a key before the lock is taken.
+/// The hash and tenant of a key, computed before the lock is taken.
 #[derive(Clone, Copy)]
 pub(crate) struct HashedKey {
     pub hash: u32,
     pub tenant: u32,
 }
 
-/// Why an add is refused.
+/// The reason for which an add is refused.
 #[derive(Clone, Copy)]
 pub(crate) enum Refusal {
     Closed,
     Full { limit: usize },
 }
 
-/// When a key should run: at `due`, but not after `hard`. A wish that debounces may move `due` later.
+/// The time of a run: at `due`, but not after `hard`. A debounced schedule may move `due` later.
 #[derive(Clone, Copy)]
 struct Schedule {
     due: u64,
@@ -34,8 +34,8 @@ struct Schedule {
 }
 
 impl<K: Eq + Clone> Core<K> {
-    /// `now` may be a little behind. `exact` gives the true time: it is asked only if a deadline is reckoned from it,
-    /// which an add that is merged into something sooner does not need.
+    /// `now` may be a tick late. `exact` returns the true time: it is called only for adds with a
+    /// deadline that is not merged into an earlier one.
     #[inline]
     pub(crate) fn add(
         &mut self,
@@ -118,14 +118,14 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Gives a delayed entry another time, if the add wants it at another.
+    /// Moves a delayed entry to another time, if the add changes it.
     #[inline]
     fn reschedule(&mut self, slot: u32, exact: impl FnOnce() -> u64, add: &Add) {
         let hard = self.entries[slot].hard;
         if let When::After(delay) = add.when
             && self.later_by(delay) >= hard
         {
-            // Later even from a time that is behind: it changes nothing.
+            // Later even by a time that lags: it changes nothing.
             return;
         }
         let schedule = self.deadline(add, exact).unwrap_or(Schedule::at(self.now));
@@ -142,7 +142,7 @@ impl<K: Eq + Clone> Core<K> {
         self.schedule(slot);
     }
 
-    /// What an add wants that does not want it now. Moves the time on to the exact one.
+    /// Returns the schedule of an add that is not for now. Advances the time to the exact one.
     #[inline]
     fn deadline(&mut self, add: &Add, exact: impl FnOnce() -> u64) -> Option<Schedule> {
         if add.when.is_now(self.debounce.is_some()) {
@@ -192,8 +192,8 @@ impl<K: Clone> KeySource<K> for &K {
 }
 
 impl<K> Entry<K> {
-    /// `due` and `hard` after one more wish: the earliest hard time stands; a debounced wish puts `due` off to its
-    /// quiet time, within that; a plain one never puts it off.
+    /// Returns `due` and `hard` after one more schedule: the earliest hard time stands; a debounced
+    /// schedule moves `due` to its quiet time, within that; a plain one never moves it later.
     fn merged(&self, schedule: Schedule) -> (u64, u64) {
         let hard = self.hard.min(schedule.hard);
         let due = if schedule.debounces { schedule.due } else { self.due };

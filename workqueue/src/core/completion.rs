@@ -1,4 +1,4 @@
-//! Answers: what becomes of a key that was out.
+//! Completion: a key in flight is done, requeued, retried or a dead letter.
 
 use super::Core;
 use super::slab::{Entry, NEVER, State};
@@ -8,34 +8,36 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
-/// What became of a failure. Keys are to be dropped outside the lock.
+/// The outcome of a failure. Its keys are to be dropped outside the lock.
 #[derive(Debug)]
 pub(crate) struct FailureOutcome<K> {
     pub retried: Retried,
-    /// The key of a dead letter, and how often it failed.
+    /// The key of a dead letter, and its number of failures.
     pub dead: Option<(K, u16)>,
-    /// The key, if its entry ended.
+    /// The key, if its entry was removed.
     pub ended: Option<K>,
-    /// A panic of the user's code, to go on with outside the lock. What it was asked for was done without it.
+    /// A panic of the user's code, to be resumed outside the lock. The operation was completed
+    /// without that code.
     pub panicked: Option<Box<dyn Any + Send>>,
 }
 
-/// How long a key waits whose limiter panicked.
+/// The delay of a key whose limiter panicked.
 const FALLBACK_DELAY: Duration = Duration::from_secs(1);
 
-/// What became of a key that failed.
+/// The outcome of a failed run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retried {
-    /// It is handed out again once this is over.
+    /// The key is handed out again after this time.
     After(Duration),
-    /// It is ready again at once: it was added meanwhile, or its limiter wants no wait. The failure still counts.
+    /// The key is ready again at once: it was added meanwhile, or its limiter returned no delay.
+    /// The failure still counts.
     AtOnce,
-    /// It has failed [`crate::Config::max_tries`] times in a row, and is not tried again.
+    /// The key has failed [`crate::Config::max_tries`] times in a row, and is not retried.
     DeadLetter,
 }
 
 impl<K: Eq + Clone> Core<K> {
-    /// Its work is done, and it stays out until the answer.
+    /// Marks a key in flight as held: its work is finished, its completion is not.
     pub(crate) fn hold(&mut self, now: u64, slot: u32) {
         self.advance(now);
         if self.entries[slot].state == State::Held {
@@ -48,7 +50,7 @@ impl<K: Eq + Clone> Core<K> {
         self.held_len += 1;
     }
 
-    /// Ends a run. Gives the key back, to be dropped outside the lock, unless it runs again.
+    /// Completes a run. Returns the key, to be dropped outside the lock, unless it runs again.
     #[inline]
     pub(crate) fn done(&mut self, now: u64, slot: u32) -> Option<K> {
         self.advance(now);
@@ -58,7 +60,7 @@ impl<K: Eq + Clone> Core<K> {
         ended
     }
 
-    /// Ends a run, and wants another.
+    /// Completes a run and requeues the key.
     pub(crate) fn after(&mut self, now: u64, slot: u32, delay: Duration) {
         self.advance(now);
         self.leave_in_flight(slot);
@@ -73,7 +75,7 @@ impl<K: Eq + Clone> Core<K> {
         self.settle();
     }
 
-    /// Counts a failure, and says when the key runs again.
+    /// Counts a failure, and requeues the key.
     pub(crate) fn fail(&mut self, now: u64, slot: u32, abandoned: bool) -> FailureOutcome<K> {
         self.advance(now);
         let attempts = self.entries[slot].attempts.saturating_add(1);
@@ -83,7 +85,7 @@ impl<K: Eq + Clone> Core<K> {
             let ended = self.dead_letter(slot, abandoned);
             return FailureOutcome { retried: Retried::DeadLetter, dead, ended, panicked };
         }
-        // A key that was added meanwhile runs at once, and owes no token for it.
+        // A key that was added meanwhile runs at once, and takes no token.
         let (mut delay, mut panicked) = (None, None);
         if self.entries[slot].due > self.now {
             let context = self.retry_context(attempts);
@@ -117,7 +119,8 @@ impl<K: Eq + Clone> Core<K> {
         FailureOutcome { retried, dead: None, ended: None, panicked }
     }
 
-    /// Ends a run that failed for the last time. If its key was added meanwhile, that is a fresh start.
+    /// Ends a run that failed for the last time. If its key was added meanwhile, it starts without
+    /// failures.
     fn dead_letter(&mut self, slot: u32, abandoned: bool) -> Option<K> {
         self.count_failure(abandoned);
         self.stats.dead_letters += 1;
@@ -127,7 +130,7 @@ impl<K: Eq + Clone> Core<K> {
         ended
     }
 
-    /// Forgets a run that is over. Its key runs again only if it was added meanwhile.
+    /// Removes the entry of a completed run, unless its key was added meanwhile.
     #[inline]
     fn finish(&mut self, slot: u32) -> Option<K> {
         if self.entries[slot].due == NEVER {
@@ -139,7 +142,7 @@ impl<K: Eq + Clone> Core<K> {
         None
     }
 
-    /// Puts an entry that has just been brought in where it is wanted next.
+    /// Queues an entry that has just left the in-flight list, by its `due`.
     fn requeue(&mut self, slot: u32) {
         let entry = &mut self.entries[slot];
         entry.level = entry.rerun_level;
@@ -151,7 +154,7 @@ impl<K: Eq + Clone> Core<K> {
         self.stats.abandoned += u64::from(abandoned);
     }
 
-    /// The run is over, and its causes with it: what is left are those of the next.
+    /// Replaces the causes of the completed run by those of the next one.
     fn start_next_causes(&mut self, slot: u32) {
         match self.rerun_causes.take(&mut self.entries, slot) {
             Some(rerun) => {
@@ -162,7 +165,7 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Takes an entry off the list of what is out, or from what is held.
+    /// Removes an entry from the in-flight list, or from the held ones.
     #[inline]
     fn leave_in_flight(&mut self, slot: u32) {
         let since = self.entries[slot].since;
@@ -178,7 +181,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 }
 
-/// What the user's code gives, or how it panicked.
+/// Returns the result of the user's code, or its panic.
 fn catch_panic<T>(code: impl FnOnce() -> T) -> (Option<T>, Option<Box<dyn Any + Send>>) {
     match catch_unwind(AssertUnwindSafe(code)) {
         Ok(given) => (Some(given), None),
@@ -187,7 +190,7 @@ fn catch_panic<T>(code: impl FnOnce() -> T) -> (Option<T>, Option<Box<dyn Any + 
 }
 
 impl<K> Entry<K> {
-    /// The run after this one is at least as urgent.
+    /// Gives the next run at least the priority of this one.
     fn keep_level(&mut self) {
         self.rerun_level = self.rerun_level.max(self.level);
     }

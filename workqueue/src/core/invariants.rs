@@ -1,4 +1,4 @@
-//! What must hold between any two operations, checked from scratch. For tests.
+//! Invariants between any two operations, checked from scratch. For tests.
 
 use super::Core;
 use super::slab::{NEVER, State};
@@ -8,7 +8,7 @@ impl<K: Eq + Clone> Core<K> {
         self.ready.queued_tenants()
     }
 
-    /// Panics, and says so, if the parts disagree.
+    /// Panics with a message if two parts of the core disagree.
     pub(crate) fn check_invariants(&self) {
         let mut counts = [0_usize; 5];
         let mut earliest = NEVER;

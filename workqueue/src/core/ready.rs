@@ -1,4 +1,4 @@
-//! What is ready, and whose turn it is: a list per priority level, or a ring of tenants per level.
+//! Ready keys in hand-out order: a list per priority level, or a ring of tenants per level.
 
 use super::list::List;
 use super::slab::{Entry, NIL, Slab};
@@ -7,13 +7,13 @@ use crate::Priority;
 
 #[derive(Debug)]
 pub(crate) struct Ready {
-    /// Which levels have entries.
+    /// The levels with entries, as bits.
     used: u64,
     len: usize,
-    /// What a level is worth, in microseconds of waiting.
+    /// Worth of a level, in microseconds of waiting.
     aging: i64,
     levels: Box<[List; Priority::LEVELS]>,
-    /// In place of `levels`, where tenants take turns.
+    /// Replaces `levels` if the queue has tenants.
     tenants: Option<Box<TenantRings>>,
 }
 
@@ -27,7 +27,7 @@ impl Ready {
         self.len
     }
 
-    /// Says whose key is in a slot.
+    /// Sets the tenant of a slot.
     #[inline]
     pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
         if let Some(tenants) = &mut self.tenants {
@@ -46,13 +46,13 @@ impl Ready {
         self.len += 1;
     }
 
-    /// The entry whose turn it is, and its level for [`Ready::pop`].
+    /// Returns the entry that is handed out next, and its level for [`Ready::pop`].
     #[inline]
     pub(crate) fn peek<K>(&self, entries: &Slab<K>) -> Option<(u32, usize)> {
         self.choose(entries).map(|level| (self.head(level), level))
     }
 
-    /// Takes out what [`Ready::peek`] found.
+    /// Removes the entry that [`Ready::peek`] returned.
     #[inline]
     pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>, level: usize) {
         match &mut self.tenants {
@@ -62,7 +62,7 @@ impl Ready {
         self.taken(level);
     }
 
-    /// Takes out an entry that is here.
+    /// Removes a ready entry.
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = usize::from(entries[slot].level);
         match &mut self.tenants {
@@ -93,8 +93,8 @@ impl Ready {
         }
     }
 
-    /// The level whose head has the best standing: ready since, less a bonus for each level. At equal standing the
-    /// higher level.
+    /// Returns the level whose head has the lowest standing: the time at which it became ready,
+    /// less a bonus per level. At equal standing the higher level.
     #[inline]
     fn choose<K>(&self, entries: &Slab<K>) -> Option<usize> {
         let highest = 63_u32.checked_sub(self.used.leading_zeros())?;

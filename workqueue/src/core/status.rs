@@ -1,4 +1,4 @@
-//! Looking in.
+//! Inspection: the status of keys, and the queue's statistics.
 
 use super::slab::{NEVER, State};
 use super::{Core, Stats};
@@ -6,43 +6,43 @@ use crate::Priority;
 use crate::cause::Causes;
 use std::time::Duration;
 
-/// One key, as it was when somebody looked.
+/// A snapshot of the status of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyStatus<K> {
     /// The key.
     pub key: K,
-    /// Where it is.
+    /// Its state.
     pub state: KeyState,
-    /// How long it has been there.
+    /// Time since it entered the state.
     pub age: Duration,
-    /// How often it has failed in a row.
+    /// Number of failures in a row.
     pub attempts: u16,
-    /// How urgent it is.
+    /// Its priority.
     pub priority: Priority,
-    /// Why it will run; of a key that is out, why it does.
+    /// Causes of its run; of a key in flight, of the current one.
     pub causes: Causes,
 }
 
-/// Where a key is.
+/// The state of a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KeyState {
     /// Queued for the next worker.
     Ready,
-    /// Queued in so long.
+    /// Delayed.
     Delayed {
-        /// Until it is ready.
+        /// Time until it is ready.
         next: Duration,
     },
-    /// With a worker, or held.
+    /// Handed to a worker and not yet completed, or held.
     InFlight {
-        /// In how long it will run again, as far as is known before the answer.
+        /// Time until its next run, if it was added meanwhile.
         rerun: Option<Duration>,
     },
 }
 
 impl<K: Eq + Clone> Core<K> {
-    /// The counts, and the sums that depend on the time.
+    /// Returns the counters and sizes, and the sums that depend on the time.
     pub(crate) fn stats(&mut self, now: u64) -> Stats {
         self.advance(now);
         let longest =
@@ -59,7 +59,7 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Why a key that is out runs.
+    /// Returns the causes of the run of a key in flight.
     pub(crate) fn causes(&self, slot: u32) -> Causes {
         self.entries[slot].causes()
     }
@@ -68,7 +68,7 @@ impl<K: Eq + Clone> Core<K> {
         self.slot_status(self.find(hash, key)?)
     }
 
-    /// The keys in `slots`, and whether there may be more after them.
+    /// Lists the keys in `slots`; returns whether there may be more after them.
     pub(crate) fn list_slots(&self, slots: std::ops::Range<u32>, into: &mut Vec<KeyStatus<K>>) -> bool {
         let end = slots.end.min(self.entries.slots());
         into.extend((slots.start..end).filter_map(|slot| self.slot_status(slot)));

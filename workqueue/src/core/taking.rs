@@ -1,32 +1,32 @@
-//! Handing out.
+//! Hand-outs: takes ready keys for workers.
 
 use super::slab::{NEVER, State};
 use super::{Core, Signals};
 
-/// What a worker gets.
+/// A key as it is handed to a worker.
 #[derive(Debug)]
 pub(crate) struct Handout<K> {
     pub slot: u32,
     pub key: K,
     pub attempts: u16,
     pub level: u8,
-    /// How long it was ready, in microseconds.
+    /// Time that it was ready, in microseconds.
     pub waited: u64,
 }
 
 #[derive(Debug)]
 pub(crate) enum Take<T> {
     Handout(T),
-    /// Nothing is ready.
+    /// No key is ready.
     Empty,
-    /// Nothing is ready, and nothing will be.
+    /// No key is ready, and none will be.
     Ended,
-    /// Something is ready, but others have a right to the thread.
+    /// A key is ready, but the getter must yield first.
     Yield,
 }
 
-/// So many hand-outs without anybody waiting, and the next getter yields once. A worker that always finds a key would
-/// otherwise never let its thread go: not to other tasks, not to whoever wants to abort it.
+/// Number of hand-outs without a wait after which a getter yields once. A worker that always finds
+/// a key would otherwise starve the other tasks of its thread, and could not be aborted.
 const STREAK: u32 = 64;
 
 struct PassWakeOn<'a>(&'a mut Signals);
@@ -55,8 +55,9 @@ impl<K: Eq + Clone> Core<K> {
                 return Take::Yield;
             }
         }
-        // The key's clone is the user's code: it comes before anything changes, in case it panics. The key is ready
-        // then as before, and somebody else must hear of it, because the one who did is gone.
+        // The key's clone is the user's code: it runs before any change, in case it panics. The key
+        // then stays ready, and another waiter must be woken, because this one has consumed its
+        // wake.
         let pass_on = PassWakeOn(&mut self.signals);
         let key = self.entries[slot].key.clone().expect("an entry that is in a list has its key");
         std::mem::forget(pass_on);

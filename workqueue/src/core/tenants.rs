@@ -1,4 +1,4 @@
-//! Tenants take turns: per priority level, a ring of lanes, one per tenant with something ready.
+//! Turns of tenants: per priority level, a ring of lanes, one per tenant with ready keys.
 
 use super::list::List;
 use super::slab::{NIL, Slab};
@@ -13,7 +13,7 @@ pub(crate) struct TenantRings {
     lanes: Vec<Lane>,
     free: Vec<u32>,
     by_tenant: HashMap<(u8, u32), u32, FixedState>,
-    /// The first and last lane of each level, in the order of their turns. Each has something.
+    /// The first and last lane of each level, in the order of their turns. No lane is empty.
     rings: [(u32, u32); Priority::LEVELS],
 }
 
@@ -33,7 +33,7 @@ impl TenantRings {
         Self { tenants: Vec::new(), lanes: Vec::new(), free: Vec::new(), by_tenant, rings }
     }
 
-    /// Says whose key is in a slot.
+    /// Sets the tenant of a slot.
     pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
         let slot = slot as usize;
         if self.tenants.len() <= slot {
@@ -111,7 +111,7 @@ impl TenantRings {
         self.free.push(lane);
     }
 
-    /// Goes to the end of its level's ring.
+    /// Appends a lane to its level's ring.
     fn push_lane(&mut self, lane: u32) {
         let (first, last) = &mut self.rings[usize::from(self.lanes[lane as usize].level)];
         let prev = std::mem::replace(last, lane);
@@ -123,7 +123,7 @@ impl TenantRings {
         (lane.prev, lane.next) = (prev, NIL);
     }
 
-    /// Goes out of its level's ring.
+    /// Removes a lane from its level's ring.
     fn unlink_lane(&mut self, lane: u32) {
         let Lane { level, prev, next, .. } = self.lanes[lane as usize];
         let (first, last) = &mut self.rings[usize::from(level)];

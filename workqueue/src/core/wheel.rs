@@ -1,8 +1,10 @@
-//! Delays: a hierarchical timing wheel of 1 ms slots. Insert and cancel are O(1), and the next occupied slot is known.
+//! Delays: a hierarchical timing wheel of 1 ms slots. Insert and cancel are O(1), and the next
+//! occupied slot is known.
 //!
-//! Seven levels of 64 slots reach 2^42 ms, 139 years from the queue's beginning. An entry's level is the highest group
-//! of six bits in which its tick differs from `elapsed`. The wheel never passes an occupied slot without emptying it,
-//! so the level and the slot computed later are those computed at the insert.
+//! Seven levels of 64 slots reach 2^42 ms, 139 years from the queue's creation. An entry's level is
+//! the highest group of six bits in which its tick differs from `elapsed`. The wheel never passes
+//! an occupied slot without emptying it, so a removal computes the same level and slot as the
+//! insert.
 
 use super::list::List;
 use super::slab::{NEVER, Slab};
@@ -11,26 +13,26 @@ const LEVELS: usize = 7;
 const SLOTS: usize = 64;
 const BITS: u32 = 6;
 
-/// A time in microseconds, as a tick: the first one that is not before it.
+/// Converts a time in microseconds to the first tick that is not before it.
 fn tick_of(time: u64) -> u64 {
     time.div_ceil(1000).min(LAST)
 }
 
-/// The last tick there is. Once it is reached, delays end at once.
+/// The last tick. Once it is reached, delays end at once.
 const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// The last tick that has been dealt with.
+    /// The last tick that was processed.
     elapsed: u64,
     len: usize,
-    /// No occupied slot begins before this time, which is a tick's. [`NEVER`] without delays.
+    /// No occupied slot begins before this time, which is that of a tick. [`NEVER`] without delays.
     next: u64,
     occupied: [u64; LEVELS],
     slots: Box<[[List; SLOTS]; LEVELS]>,
 }
 
-/// Where the next entries are.
+/// An occupied slot.
 struct WheelSlot {
     level: usize,
     slot: usize,
@@ -48,13 +50,13 @@ impl Wheel {
         self.len
     }
 
-    /// The time, in microseconds, before which nothing is due: the earliest delay or a little before it. `None`
-    /// without delays.
+    /// Returns a time in microseconds before which no entry is due: the earliest delay or a little
+    /// before it. `None` without delays.
     pub(crate) fn next(&self) -> Option<u64> {
         (self.next != NEVER).then_some(self.next)
     }
 
-    /// Whether something may be due.
+    /// Whether an entry may be due.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next <= now
@@ -69,7 +71,7 @@ impl Wheel {
         self.link(entries, slot);
     }
 
-    /// Takes out an entry that is in the wheel.
+    /// Removes an entry of the wheel.
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let place = self.place_of(tick_of(entries[slot].due));
         let list = &mut self.slots[place.level][place.slot];
@@ -83,7 +85,8 @@ impl Wheel {
         }
     }
 
-    /// Gives `expired` each entry that is due at `now`: by tick, and within one in the order of insertion.
+    /// Passes each entry that is due at `now` to `expired`: by tick, and within a tick in the order
+    /// of insertion.
     pub(crate) fn advance<K>(
         &mut self,
         entries: &mut Slab<K>,
@@ -115,7 +118,7 @@ impl Wheel {
         self.elapsed = self.elapsed.max(now);
     }
 
-    /// The earliest time at which something is due, exactly. Costs a look at one slot's entries.
+    /// Returns the earliest time at which an entry is due, exactly. Scans the entries of one slot.
     pub(crate) fn earliest<K>(&self, entries: &Slab<K>) -> Option<u64> {
         let WheelSlot { level, slot, .. } = self.first()?;
         self.slots[level][slot].iter(entries).map(|entry| entries[entry].due).min()
@@ -136,7 +139,8 @@ impl Wheel {
         WheelSlot { level: level as usize, slot, start: tick >> shift << shift }
     }
 
-    /// The first occupied slot. Lower levels come first: each holds only ticks of the block that `elapsed` is in.
+    /// Returns the first occupied slot. Lower levels come first: each holds only ticks of the block
+    /// of `elapsed`.
     fn first(&self) -> Option<WheelSlot> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         let slot = self.occupied[level].trailing_zeros();

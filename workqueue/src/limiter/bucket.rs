@@ -1,12 +1,13 @@
-//! So many retries a second, whatever their keys.
+//! A token bucket: limits the rate of retries over all keys.
 
 use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// Tokens that refill at a steady rate, up to a burst. A retry takes one, and waits for it when there is none.
+/// A token bucket that refills at a steady rate up to a burst. A retry takes a token, and waits for
+/// one if the bucket is empty.
 ///
-/// It keeps one number: the time at which the bucket is full again. A token taken moves it one interval later, a
-/// token refunded one earlier. What is owed is thus bounded by one token a *waiting* key.
+/// Its only state is the time at which the bucket is full again: taking a token moves it one
+/// interval later, a refund one earlier. The debt is thus bounded by one token per *waiting* key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenBucket {
     interval: Duration,
@@ -15,7 +16,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// `per_second` tokens a second, at most `burst` saved up; full at first.
+    /// Creates a full bucket of `burst` tokens that refills at `per_second`.
     ///
     /// # Errors
     /// If the rate is not a number above 0 and at most a million, or the burst is 0.
@@ -26,7 +27,8 @@ impl TokenBucket {
         if burst == 0 {
             return Err(LimiterError::NoBurst);
         }
-        // A rate so small that the interval is beyond Duration is "never again", which a century says as well.
+        // A rate whose interval exceeds `Duration` is in effect "never", for which a century
+        // stands.
         let interval = Duration::try_from_secs_f64(1.0 / per_second).unwrap_or(CENTURY).min(CENTURY);
         Ok(Self { interval, burst, full_at: Duration::ZERO })
     }

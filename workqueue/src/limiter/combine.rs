@@ -1,14 +1,14 @@
-//! Limiters made of limiters.
+//! Limiters composed of other limiters.
 
 use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// The longest delay of several. Only the limiter whose delay it is gives a token away, so a bucket that does not
-/// decide is not charged.
+/// The longest delay of several limiters. Only the limiter with that delay takes a token, so a
+/// bucket that does not decide is not charged.
 pub struct MaxOf(Vec<Box<dyn RateLimiter>>);
 
 impl MaxOf {
-    /// The longest of `limiters`.
+    /// Combines `limiters`.
     ///
     /// # Errors
     /// If there are none, or more than 255 buckets among them.
@@ -34,7 +34,8 @@ impl RateLimiter for MaxOf {
         let mut longest = (0, 0, Duration::ZERO);
         for (index, limiter) in self.0.iter().enumerate() {
             let wait = limiter.peek(context);
-            // At equal delays the later one decides, so that a full bucket at the end of the list still counts.
+            // At equal delays the later one decides, so that a full bucket at the end of the list
+            // still counts.
             if wait >= longest.2 {
                 longest = (index, before, wait);
             }
@@ -62,12 +63,12 @@ impl RateLimiter for MaxOf {
     }
 }
 
-/// Another limiter's delay, cut at a maximum.
+/// Clamps the delay of another limiter to a maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaxWait<L> {
     /// The limiter that decides up to the maximum.
     pub limiter: L,
-    /// The longest delay it may give.
+    /// The maximum delay.
     pub max: Duration,
 }
 
@@ -132,7 +133,8 @@ mod tests {
         let mut outer = MaxOf::new(vec![bucket(1000.0), Box::new(inner), Box::new(constant(0))]).unwrap();
         assert_eq!(outer.buckets(), 3);
 
-        // All are full at first, and equal delays are the last limiter's: nobody is charged.
+        // All buckets are full at first, and at equal delays the last limiter decides: no bucket is
+        // charged.
         assert_eq!(outer.take(&context(1)), Delay { wait: Duration::ZERO, reservation: None });
         let mut outer = MaxOf(outer.0.into_iter().take(2).collect());
         let reservations: Vec<_> = (0..3).map(|_| outer.take(&context(1))).collect();

@@ -1,16 +1,16 @@
-//! A few quick tries, then slow ones.
+//! A few fast retries, then slow ones.
 
 use super::{RateLimiter, RetryContext};
 use std::time::Duration;
 
-/// `fast` for the first `tries` failures in a row, `slow` from then on.
+/// A delay of `fast` for the first `tries` failures in a row, `slow` from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastSlow {
-    /// The delay of the first failures.
+    /// Delay of the first failures.
     pub fast: Duration,
-    /// The delay of the others.
+    /// Delay of the later failures.
     pub slow: Duration,
-    /// How many failures are retried fast.
+    /// Number of failures that are retried fast.
     pub tries: u16,
 }
 

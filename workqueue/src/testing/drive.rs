@@ -1,4 +1,4 @@
-//! The same operations on the queue and on the model.
+//! Applies the same operations to the queue and to the model.
 
 use super::model::{self, CauseList, Model, ModelFailure, ModelHandout, ModelTake, State};
 use super::{Op, OpAnswer, OpWhen, Setup};
@@ -32,7 +32,7 @@ struct ModelRun {
     clock: ManualClock<u8>,
     model: Model,
     held: Vec<(Work<u8>, ModelHandout)>,
-    /// The attempts of the last dead letter, until somebody looks.
+    /// The attempts of the last dead letter, until it is compared.
     dead: Arc<AtomicU16>,
 }
 
@@ -111,7 +111,7 @@ impl ModelRun {
             }
             Op::Drain(within) => {
                 let drain = pin!(self.queue.drain(Duration::from_millis(within)));
-                // Polled once it has begun; that it ends is seen by those who get, and by `drained` in the tests.
+                // Polled once to begin; its end is seen by getters, and by `drained` in the tests.
                 let _ = drain.poll(&mut Context::from_waker(Waker::noop()));
                 self.model.drain(within);
             }
@@ -121,7 +121,7 @@ impl ModelRun {
     fn batch(&self, max: usize) -> Vec<Work<u8>> {
         let mut get = pin!(self.queue.get_batch(max));
         let mut cx = Context::from_waker(Waker::noop());
-        // Twice, because a getter lets others run once in a while.
+        // Twice, because a getter yields once in a while.
         for _ in 0..2 {
             if let Poll::Ready(batch) = get.as_mut().poll(&mut cx) {
                 return batch.into_iter().flatten().collect();
@@ -162,7 +162,7 @@ impl ModelRun {
         assert_eq!(added, self.model.add(key, schedule, priority.value(), cause), "add {key}");
     }
 
-    /// Compares what the queue gave with what the model gives, up to `max` keys.
+    /// Compares the hand-outs of the queue with those of the model, up to `max` keys.
     fn compare_handouts(&mut self, works: Vec<Work<u8>>, max: usize) {
         let mut works = works.into_iter();
         for _ in 0..max {
@@ -209,7 +209,7 @@ impl ModelRun {
         }
     }
 
-    /// Compares every key, and audits the queue.
+    /// Compares every key, and checks the queue's invariants.
     fn compare(&mut self) {
         self.queue.shared.with(|core| core.check_invariants());
         let mut seen = self.queue.list();
@@ -239,7 +239,8 @@ impl ModelRun {
         }
     }
 
-    /// Answers what is out, and lets time pass until nothing is left that can run: nothing may be lost on the way.
+    /// Completes the keys in flight, and advances the time until no key is left that can run: none
+    /// may be lost.
     fn finish(&mut self) {
         while let Some((work, handed)) = self.held.pop() {
             self.answer(work, &handed, OpAnswer::Done);

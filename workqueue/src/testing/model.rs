@@ -1,4 +1,4 @@
-//! The queue, said naively.
+//! A naive model of the queue.
 
 use super::Setup;
 use crate::limiter::{RateLimiter, Reservation, RetryContext};
@@ -10,9 +10,9 @@ pub struct Model {
     pub(super) now: u64,
     pub(super) setup: Setup,
     pub(super) keys: BTreeMap<u8, ModelEntry>,
-    /// Per priority, who has a turn next; one tenant, 0, where there are none.
+    /// Per priority, the tenants in the order of their turns; one tenant, 0, if the queue has none.
     rings: BTreeMap<i8, VecDeque<u8>>,
-    /// Counts the moments at which something was put in a line or given a time: ties are broken by it.
+    /// Number of the last change of an entry's list or time: breaks ties.
     sequence: u64,
     phase: ModelPhase,
     limiter: Box<dyn RateLimiter>,
@@ -25,13 +25,13 @@ pub(super) struct ModelEntry {
     pub(super) sequence: u64,
     pub(super) priority: i8,
     pub(super) attempts: u16,
-    /// Of a key that is out: of the next run, as `priority` is of this one.
+    /// Of a key in flight: the priority of its next run.
     pub(super) rerun_priority: Option<i8>,
-    /// Since the last hand-out: when it is wished for.
+    /// The schedules of adds since the last hand-out.
     pub(super) schedules: Vec<ModelSchedule>,
-    /// CauseList it runs, or will.
+    /// Causes of its run.
     pub(super) causes: CauseList,
-    /// Of a key that is out: why it will run again.
+    /// Of a key in flight: causes of its next run.
     rerun_causes: CauseList,
     reservation: Option<Reservation>,
     pub(super) is_held: bool,
@@ -58,7 +58,7 @@ enum ModelPhase {
     Stopped,
 }
 
-/// What a worker gets from the model.
+/// A key as the model hands it out.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ModelHandout {
     pub(super) key: u8,
@@ -68,7 +68,7 @@ pub(super) struct ModelHandout {
     pub(super) causes: CauseList,
 }
 
-/// Causes by name, with the latest detail and how often; and how many gave way.
+/// Causes by name, with the latest detail and the number of adds; and the number of replaced ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct CauseList {
     pub(super) list: Vec<(String, u64, u8)>,
@@ -105,8 +105,8 @@ pub(super) fn tenant_of(key: u8) -> u8 {
 }
 
 impl ModelEntry {
-    /// The earliest plain wish, the earliest end of a debounce, and the quiet time after the latest event: whichever
-    /// is first.
+    /// Returns the first of: the earliest plain time, the earliest end of a debounce, and the quiet
+    /// time after the latest debounced add.
     pub(super) fn due(&self) -> Option<u64> {
         let at = self.schedules.iter().map(|schedule| match schedule {
             ModelSchedule::At(at) => *at,
@@ -136,7 +136,7 @@ impl CauseList {
 }
 
 impl Model {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(setup: Setup, limiter: Box<dyn RateLimiter>) -> Self {
         let keys = BTreeMap::new();
         Self { now: 0, setup, keys, rings: BTreeMap::new(), sequence: 0, phase: ModelPhase::Open, limiter }
@@ -144,7 +144,7 @@ impl Model {
 
     pub(super) fn advance(&mut self, by: u64) {
         self.now += by;
-        // What is due becomes ready in the order of whole milliseconds, then of the moment it was given its time.
+        // Due keys become ready in the order of whole milliseconds, then of their sequence.
         let due = |key: &ModelEntry| {
             key.due().filter(|&due| key.state == State::Delayed && due <= self.whole_now())
         };
@@ -288,7 +288,7 @@ impl Model {
         self.leave_in_flight(key, true);
     }
 
-    /// `name` says whether it failed or was abandoned.
+    /// `name` is the cause: failed or abandoned.
     pub(super) fn fail(&mut self, handed: &ModelHandout, name: &str) -> ModelFailure {
         let (key, now, max_tries) = (handed.key, self.now, self.setup.max_tries);
         let entry = self.entry(key);
@@ -424,7 +424,7 @@ impl Model {
         self.sequence
     }
 
-    /// The first in line of a priority and tenant.
+    /// Returns the first ready key of a priority and tenant.
     fn first(&self, priority: i8, tenant: u8) -> Option<u8> {
         let queued = self.keys.iter().filter(|&(&key, entry)| {
             entry.state == State::Ready && entry.priority == priority && self.tenant(key) == tenant
@@ -432,7 +432,7 @@ impl Model {
         queued.min_by_key(|(_, entry)| entry.sequence).map(|(&key, _)| key)
     }
 
-    /// A tenant without anything leaves its ring.
+    /// Removes tenants without ready keys from their rings.
     fn drop_idle_tenants(&mut self) {
         let mut rings = std::mem::take(&mut self.rings);
         for (&priority, ring) in &mut rings {
@@ -441,8 +441,8 @@ impl Model {
         self.rings = rings;
     }
 
-    /// Per priority, whoever has the turn; among those, the one that has waited longest, counting a level of priority
-    /// as so much waiting. The higher priority at a tie.
+    /// Takes the next key: of the tenants whose turn it is, per priority, the key that has waited
+    /// longest, counting a level of priority as additional waiting. At a tie the higher priority.
     fn next_key(&mut self) -> Option<u8> {
         let heads = self.rings.iter().filter_map(|(&priority, ring)| {
             let key = self.first(priority, *ring.front()?)?;

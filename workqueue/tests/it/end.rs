@@ -1,4 +1,4 @@
-//! How a queue ends.
+//! Close and drain.
 
 use super::{default, done, ms, now, queue, ready, soon};
 use machinery_workqueue::{AddError, Config, KeyState, Next, Queue};
@@ -86,7 +86,8 @@ fn after_a_close_retries_are_kept_and_due_keys_are_handed_out() {
     assert_eq!(ready(&queue), [1]);
 }
 
-/// Workers take what is left, a panic costs one run, and everything has ended when `run` has.
+/// Workers process the remaining keys, a panic costs one run, and all workers have ended when `run`
+/// returns.
 #[tokio::test(start_paused = true)]
 async fn workers_run_until_the_drain_is_over() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();

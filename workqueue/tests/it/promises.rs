@@ -1,4 +1,4 @@
-//! The twelve promises at the top of the crate, one by one. Those about interleavings are in `loom.rs` as well.
+//! The twelve promises of the crate, in order. Those about interleavings are in `loom.rs` as well.
 
 use super::{default, done, ms, now, queue, ready};
 use machinery_sync::Mutex;
@@ -33,7 +33,7 @@ fn p02_exclusive_at_most_one_work_per_key() {
     assert_eq!(ready(&queue), [1]);
 }
 
-/// Eight producers and eight workers on two threads; loom looks at fewer, but at every interleaving.
+/// Eight producers and eight workers on two threads; loom runs fewer, but every interleaving.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p02_exclusive_under_load() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();
@@ -182,7 +182,7 @@ fn p06_a_guard_dropped_unanswered_is_retried_with_back_off_and_counted() {
     assert!(queue.list().is_empty(), "only done ends it");
 }
 
-/// Half of the longest possible delay is certain, so tests that count on a delay leave jitter out.
+/// Half of the longest possible delay is certain, so tests that depend on a delay disable jitter.
 fn exact(base: Duration) -> Box<Exponential> {
     Box::new(Exponential::new(base, Duration::from_secs(1000)).unwrap().jitter(0.0).unwrap())
 }
@@ -264,7 +264,7 @@ fn p07_a_dead_letter_added_during_its_run_starts_with_no_failures() {
     assert_eq!(queue.try_get().unwrap().attempts(), 0);
 }
 
-/// 8, with its deadline and its leftovers, is in `end.rs`.
+/// Deadline and leftovers of promise 8 are in `end.rs`.
 #[test]
 fn p08_drain_means_drained() {
     let (queue, _clock) = default();
@@ -323,7 +323,7 @@ fn p10_debounce_waits_for_quiet_but_not_for_ever() {
     clock.advance(ms(10));
     assert_eq!(ready(&queue), [1], "10 ms of quiet are enough");
     queue.add_with(1, Add::new().now()).unwrap();
-    assert_eq!(ready(&queue), [1], "who asks for now gets now");
+    assert_eq!(ready(&queue), [1], "an immediate add is ready at once");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn p11_batches_are_exclusive_ordered_and_bounded() {
     let batch = now(queue.get_batch(3)).unwrap().unwrap();
     assert_eq!(batch.keys().copied().collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(queue.add_all(1..=5, Add::new()), Ok(5));
-    assert_eq!(ready(&queue), [4, 5], "what is in the batch is out");
+    assert_eq!(ready(&queue), [4, 5], "the keys of the batch are in flight");
     batch.done();
     assert_eq!(ready(&queue), [1, 2, 3]);
 

@@ -22,7 +22,7 @@ fn a_key_beyond_the_capacity_comes_back() {
 
     assert!(queue.add(1).is_ok() && queue.add(2).is_ok(), "a key that is in has its place");
     let work = queue.try_get().unwrap();
-    assert!(queue.add(3).is_err(), "what is out counts: it may come back");
+    assert!(queue.add(3).is_err(), "a key in flight counts: it may be retried");
     work.retry("no");
     assert_eq!(queue.list().len(), 2, "a retry is never refused");
 }
@@ -84,7 +84,7 @@ fn a_clock_moved_beyond_its_range_stops_there() {
     queue.add(3).unwrap();
     assert!(ready(&queue).contains(&3), "the queue still works, in time's last moment");
 
-    // Beyond the wheel's 139 years, and with more waiting than a counter holds.
+    // Beyond the wheel's 139 years, and with a total wait that exceeds a counter.
     let (queue, clock) = default();
     queue.add_all(0..2, Add::new()).unwrap();
     clock.advance(Duration::MAX);
@@ -103,9 +103,9 @@ fn workers_outside_a_runtime_are_an_error() {
     assert_eq!(futures::executor::block_on(run), Err(ConfigError::NoRuntime));
 }
 
-/// An iterator that gives more after it has given nothing, and a refusal in the second helping.
+/// The iterator yields further keys after its first `None`; the second call is refused.
 #[test]
-fn an_iterator_that_resumes_after_none_is_not_read_further() {
+fn add_all_stops_at_the_first_none_of_an_iterator() {
     let (queue, _clock) = queue(Config { capacity: 10, ..Config::default() });
     let mut calls = 0;
     let keys = std::iter::from_fn(|| {
@@ -128,7 +128,7 @@ fn a_key_by_reference_is_cloned_only_if_it_is_new() {
     assert_eq!(queue.add_ref(&other, Add::new()).unwrap_err().into_key(), other);
 }
 
-/// Cancelled again and again beside a key that waits, tenants leave nothing behind.
+/// Cancelled repeatedly beside a waiting key, tenants leave no lane behind.
 #[test]
 fn cancelled_tenants_leave_no_lane_behind() {
     let tenants = |key: &u32| *key;
