@@ -12,7 +12,7 @@ pub enum WatchEvent<O> {
     Modified(O),
     /// The object is gone: its last selected state, with the version at which it went.
     ///
-    /// From a source without [`Capabilities::tells_left`](crate::Capabilities::tells_left) it may also be there
+    /// From a source without [`Capabilities::reports_left`](crate::Capabilities::reports_left) it may also be there
     /// still, and no longer be selected.
     Deleted(O),
     /// The object is there, and is no longer selected: its last selected state, with the version at which it left.
@@ -89,13 +89,13 @@ pub enum Event<T> {
         /// The last state that the cache had.
         last: T,
         /// Who moved.
-        because: Departure,
+        because: LeaveReason,
     },
 }
 
 /// Why an object that may be there still is no longer in a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Departure {
+pub enum LeaveReason {
     /// The object changed, and is no longer selected.
     Changed,
     /// Nobody here is interested any more in where it is.
@@ -105,7 +105,7 @@ pub enum Departure {
 /// What a cache tells a handler of itself, between events and in order with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mark {
+pub enum Bookmark {
     /// The handler has been told of everything that was there at the beginning.
     Synced,
     /// The handler has been told of everything up to this version.

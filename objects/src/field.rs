@@ -15,10 +15,10 @@ pub const NAMESPACE: &str = "metadata.namespace";
 /// A part of an object by name: `spec.nodeName`, and how to take it out. Cheap to clone.
 pub struct Field<O> {
     name: Arc<str>,
-    extract: Arc<Extract<O>>,
+    extract: Arc<ExtractFn<O>>,
 }
 
-type Extract<O> = dyn Fn(&O) -> Option<String> + Send + Sync;
+type ExtractFn<O> = dyn Fn(&O) -> Option<String> + Send + Sync;
 
 impl<O> Field<O> {
     /// A field of this name, which `extract` takes out of an object that has it.

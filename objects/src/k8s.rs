@@ -55,7 +55,7 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
     }
 
     fn traceparent(&self) -> Option<Traceparent> {
-        Traceparent::said(self.meta().annotations.as_ref()?.get(Traceparent::ANNOTATION)?)
+        Traceparent::from_text(self.meta().annotations.as_ref()?.get(Traceparent::ANNOTATION)?)
     }
 }
 

@@ -8,10 +8,10 @@ use crate::{NameError, NameRule};
 
 /// A sort of object, as one version of one group of an API has it. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(Arc<Parts>);
+pub struct Kind(Arc<KindParts>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Parts {
+struct KindParts {
     api_version: Box<str>,
     name: Box<str>,
     plural: Box<str>,
@@ -49,7 +49,7 @@ impl Kind {
         NameRule::DnsLabel.check(&name.to_ascii_lowercase()).map_err(wrong("name", name))?;
         NameRule::DnsLabel.check(plural).map_err(wrong("plural", plural))?;
         let parts =
-            Parts { api_version: api_version.into(), name: name.into(), plural: plural.into(), scope };
+            KindParts { api_version: api_version.into(), name: name.into(), plural: plural.into(), scope };
         Ok(Self(Arc::new(parts)))
     }
 

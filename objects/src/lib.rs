@@ -12,7 +12,7 @@
 //! (`testing::texts`).
 //!
 //! 1. **Versions come back as they came**, from whichever server; a plain decimal one is a [`Revision`], is ordered,
-//!    and allocates nothing (`every_text_comes_back_as_it_was`, `numbers_are_ordered_and_nothing_else_is`,
+//!    and allocates nothing (`every_version_text_round_trips`, `numbers_are_ordered_and_nothing_else_is`,
 //!    `a_version_is_two_words`, `a_revision_has_one_text`).
 //! 2. **Label selectors have the grammar of Kubernetes.** What is refused is refused with its place and with what
 //!    could stand there. Selectors that say the same in another order are equal, and are written in a form that is
@@ -20,7 +20,7 @@
 //! 3. **They match as in Kubernetes**: `!=` and `notin` also what lacks the label, `>` and `<` only numbers, nothing
 //!    asked everything (`p03_…`).
 //! 4. **Equalities can be indexed**: whatever a selector selects has all of its [`LabelSelector::equalities`], and so
-//!    for fields (`p04_…`, `p03_a_selector_is_its_naive_one`).
+//!    for fields (`p04_…`, `p03_a_selector_matches_like_its_naive_model`).
 //! 5. **Field selectors have the grammar of Kubernetes**, escapes included (`p05_…`).
 //! 6. **They match as in Kubernetes**: a field that is absent is empty. Every kind has its name and namespace as
 //!    [`Fields`]; a field that a kind has not is an error, not a selector of nothing (`p06_…`).
@@ -119,7 +119,7 @@ mod k8s;
 pub mod testing;
 
 pub use error::{Conflict, InvalidField, ListError, SourceError, WatchError, WriteError};
-pub use event::{Departure, Event, Mark, WatchEvent};
+pub use event::{Bookmark, Event, LeaveReason, WatchEvent};
 pub use field::{Field, FieldValues, Fields, NAME, NAMESPACE, UnknownField};
 #[cfg(feature = "k8s")]
 pub use k8s::KnownScope;
@@ -132,12 +132,12 @@ pub use ports::{
     Capabilities, Continue, Deleted, Deletion, EditNumber, Fence, Filter, Freshness, Interest, InterestBy,
     InterestEdit, InterestRequest, InterestSource, InterestWatch, ListAt, ListRequest, ListWatch, Page,
     Patch, PatchFormat, Preconditions, Propagation, Unreadable, WatchFrom, WatchRequest, WatchStream,
-    WriteToken, Writer, WriterCapabilities, Written, Wrote,
+    WriteOutcome, WriteToken, Writer, WriterCapabilities, Written,
 };
 pub use reference::{ObjectRef, OwnerRef, Uid};
 pub use revision::{Revision, RevisionError};
 pub use selector::{
-    FieldSelector, FieldTerm, LabelSelector, Requirement, RequirementError, SelectorError, Test,
+    FieldSelector, FieldTerm, LabelSelector, LabelTest, Requirement, RequirementError, SelectorError,
 };
 pub use trace::{SpanId, SpanIds, TraceId, Traceparent, TraceparentError, traced};
 pub use version::ResourceVersion;

@@ -33,8 +33,8 @@ impl Pairs {
         self.iter().find(|&(other, _)| other == key).map(|(_, value)| value)
     }
 
-    pub(crate) fn iter(&self) -> Iter<'_> {
-        Iter(self.0.as_deref().unwrap_or_default())
+    pub(crate) fn iter(&self) -> PairsIter<'_> {
+        PairsIter(self.0.as_deref().unwrap_or_default())
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -54,9 +54,9 @@ fn push(text: &mut String, piece: &str) {
 
 /// Pairs by key.
 #[derive(Clone)]
-pub(crate) struct Iter<'a>(&'a str);
+pub(crate) struct PairsIter<'a>(&'a str);
 
-impl<'a> Iter<'a> {
+impl<'a> PairsIter<'a> {
     fn piece(&mut self) -> Option<&'a str> {
         let (mut length, mut at) = (0, 0);
         loop {
@@ -73,7 +73,7 @@ impl<'a> Iter<'a> {
     }
 }
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for PairsIter<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {

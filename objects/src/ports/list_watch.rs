@@ -73,12 +73,12 @@ pub struct Capabilities {
     /// Watches carry bookmarks when asked to.
     pub bookmarks: bool,
     /// An object that is no longer selected is told apart from one that is gone.
-    pub tells_left: bool,
+    pub reports_left: bool,
     /// Versions are [revisions](ResourceVersion::revision) of one store: of two the greater is the later, also of two
     /// objects.
     pub versions_are_ordered: bool,
     /// The [`Object::traceparent`](crate::Object::traceparent) of an object is that of its last change. From others it may be older.
-    pub tells_traces: bool,
+    pub carries_traces: bool,
 }
 
 impl Capabilities {
@@ -86,17 +86,17 @@ impl Capabilities {
     pub const LEAST: Self = Self {
         watches_state: false,
         bookmarks: false,
-        tells_left: false,
+        reports_left: false,
         versions_are_ordered: false,
-        tells_traces: false,
+        carries_traces: false,
     };
     /// All there is.
     pub const ALL: Self = Self {
         watches_state: true,
         bookmarks: true,
-        tells_left: true,
+        reports_left: true,
         versions_are_ordered: true,
-        tells_traces: true,
+        carries_traces: true,
     };
 }
 

@@ -16,6 +16,6 @@ pub use list_watch::{
 };
 pub use unreadable::Unreadable;
 pub use writer::{
-    Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteToken, Writer,
-    WriterCapabilities, Written, Wrote,
+    Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteOutcome, WriteToken,
+    Writer, WriterCapabilities, Written,
 };

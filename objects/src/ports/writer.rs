@@ -191,12 +191,12 @@ pub struct WriteToken {
     /// Which of those that had the name, if that is known.
     pub uid: Option<Uid>,
     /// What became of it.
-    pub wrote: Wrote,
+    pub wrote: WriteOutcome,
 }
 
 /// What became of an object that was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrote {
+pub enum WriteOutcome {
     /// It is at this version.
     Stored(ResourceVersion),
     /// It is gone, at this version if the source says so.

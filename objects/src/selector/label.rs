@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Requirement, RequirementError, SelectorError, Test, parse_label};
+use super::{LabelTest, Requirement, RequirementError, SelectorError, parse_label};
 use crate::Labels;
 
 /// Conditions on labels that must hold together. Without any, everything matches.
@@ -57,7 +57,7 @@ impl LabelSelector {
     /// The labels, with their values, that every selected object has: what an index of selectors files this one under.
     pub fn equalities(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|requirement| match requirement.test() {
-            Test::In(values) if values.len() == 1 => Some((requirement.key(), &*values[0])),
+            LabelTest::In(values) if values.len() == 1 => Some((requirement.key(), &*values[0])),
             _ => None,
         })
     }

@@ -11,4 +11,4 @@ pub use error::{RequirementError, SelectorError};
 pub(crate) use field::check_field;
 pub use field::{FieldSelector, FieldTerm};
 pub use label::LabelSelector;
-pub use requirement::{Requirement, Test};
+pub use requirement::{LabelTest, Requirement};

@@ -10,13 +10,13 @@ use crate::excerpt::excerpt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirement {
     key: Box<str>,
-    test: Test,
+    test: LabelTest,
 }
 
 /// What must hold for the label of a key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Test {
+pub enum LabelTest {
     /// It is there, with one of these values: sorted, and at least one.
     In(Box<[Box<str>]>),
     /// It is not there, or with none of these values: sorted, and at least one.
@@ -40,7 +40,7 @@ impl Requirement {
         key: &str,
         values: impl IntoIterator<Item = V>,
     ) -> Result<Self, RequirementError> {
-        Self::new(key, Test::In(checked(values)?))
+        Self::new(key, LabelTest::In(checked(values)?))
     }
 
     /// Requires that the label is not there, or has none of these values.
@@ -51,7 +51,7 @@ impl Requirement {
         key: &str,
         values: impl IntoIterator<Item = V>,
     ) -> Result<Self, RequirementError> {
-        Self::new(key, Test::NotIn(checked(values)?))
+        Self::new(key, LabelTest::NotIn(checked(values)?))
     }
 
     /// Requires this value.
@@ -67,7 +67,7 @@ impl Requirement {
     /// # Errors
     /// The key can be no label's.
     pub fn exists(key: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Exists)
+        Self::new(key, LabelTest::Exists)
     }
 
     /// Requires that the label is not there.
@@ -75,7 +75,7 @@ impl Requirement {
     /// # Errors
     /// The key can be no label's.
     pub fn absent(key: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Absent)
+        Self::new(key, LabelTest::Absent)
     }
 
     /// Requires a number greater than this one, which is written as a label's value is.
@@ -83,7 +83,7 @@ impl Requirement {
     /// # Errors
     /// The key can be no label's, or the value is no number.
     pub fn greater(key: &str, than: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Greater(number(than)?))
+        Self::new(key, LabelTest::Greater(number(than)?))
     }
 
     /// Requires a number less than this one, which is written as a label's value is.
@@ -91,7 +91,7 @@ impl Requirement {
     /// # Errors
     /// The key can be no label's, or the value is no number.
     pub fn less(key: &str, than: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Less(number(than)?))
+        Self::new(key, LabelTest::Less(number(than)?))
     }
 
     /// What one of Kubernetes' `matchExpressions` says, with its operator as there: `In`, `NotIn`, `Exists` or
@@ -124,7 +124,7 @@ impl Requirement {
 
     /// What must hold for it.
     #[must_use]
-    pub const fn test(&self) -> &Test {
+    pub const fn test(&self) -> &LabelTest {
         &self.test
     }
 
@@ -134,16 +134,16 @@ impl Requirement {
         let one_of = |values: &[Box<str>], value: &str| values.binary_search_by(|v| (**v).cmp(value)).is_ok();
         let number = |value: &str| value.parse::<i64>().ok();
         match &self.test {
-            Test::In(values) => value.is_some_and(|value| one_of(values, value)),
-            Test::NotIn(values) => !value.is_some_and(|value| one_of(values, value)),
-            Test::Exists => value.is_some(),
-            Test::Absent => value.is_none(),
-            Test::Greater(than) => value.and_then(number).is_some_and(|number| number > *than),
-            Test::Less(than) => value.and_then(number).is_some_and(|number| number < *than),
+            LabelTest::In(values) => value.is_some_and(|value| one_of(values, value)),
+            LabelTest::NotIn(values) => !value.is_some_and(|value| one_of(values, value)),
+            LabelTest::Exists => value.is_some(),
+            LabelTest::Absent => value.is_none(),
+            LabelTest::Greater(than) => value.and_then(number).is_some_and(|number| number > *than),
+            LabelTest::Less(than) => value.and_then(number).is_some_and(|number| number < *than),
         }
     }
 
-    fn new(key: &str, test: Test) -> Result<Self, RequirementError> {
+    fn new(key: &str, test: LabelTest) -> Result<Self, RequirementError> {
         match NameRule::LabelKey.check(key) {
             Ok(()) => Ok(Self { key: key.into(), test }),
             Err(source) => Err(RequirementError::Key { text: excerpt(key), source }),
@@ -176,14 +176,14 @@ impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();
         match &self.test {
-            Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0]),
-            Test::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0]),
-            Test::In(values) => write!(f, "{key} in ({})", values.join(",")),
-            Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
-            Test::Exists => f.write_str(key),
-            Test::Absent => write!(f, "!{key}"),
-            Test::Greater(than) => write!(f, "{key}>{than}"),
-            Test::Less(than) => write!(f, "{key}<{than}"),
+            LabelTest::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0]),
+            LabelTest::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0]),
+            LabelTest::In(values) => write!(f, "{key} in ({})", values.join(",")),
+            LabelTest::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
+            LabelTest::Exists => f.write_str(key),
+            LabelTest::Absent => write!(f, "!{key}"),
+            LabelTest::Greater(than) => write!(f, "{key}>{than}"),
+            LabelTest::Less(than) => write!(f, "{key}<{than}"),
         }
     }
 }

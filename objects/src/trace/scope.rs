@@ -24,22 +24,22 @@ impl Traceparent {
 pub async fn traced<F: Future>(trace: Option<Traceparent>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
-        let _restored = Entered::into(trace);
+        let _scope = TraceScope::into(trace);
         work.as_mut().poll(context)
     })
     .await
 }
 
 /// What the thread was in before is restored, also where a poll panics.
-struct Entered(Option<Traceparent>);
+struct TraceScope(Option<Traceparent>);
 
-impl Entered {
+impl TraceScope {
     fn into(trace: Option<Traceparent>) -> Self {
         Self(CURRENT.replace(trace))
     }
 }
 
-impl Drop for Entered {
+impl Drop for TraceScope {
     fn drop(&mut self) {
         let _ = CURRENT.try_with(|current| current.set(self.0));
     }

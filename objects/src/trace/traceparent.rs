@@ -79,7 +79,7 @@ impl Traceparent {
 
     /// What an annotation or a header says; nothing, if that is no traceparent.
     #[must_use]
-    pub fn said(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
@@ -112,8 +112,8 @@ impl FromStr for Traceparent {
 }
 
 /// The number that so many hexadecimal digits say. They are in lower case.
-fn digits(bytes: &[u8], from: usize, many: usize) -> Result<u128, TraceparentError> {
-    (from..from + many).try_fold(0, |number, at| {
+fn digits(bytes: &[u8], from: usize, count: usize) -> Result<u128, TraceparentError> {
+    (from..from + count).try_fold(0, |number, at| {
         let digit = match bytes.get(at) {
             Some(digit @ b'0'..=b'9') => digit - b'0',
             Some(digit @ b'a'..=b'f') => digit - b'a' + 10,

@@ -18,7 +18,7 @@ mod traces;
 use std::error::Error;
 
 /// An error and all that led to it, as a program prints it.
-fn told(error: &dyn Error) -> String {
+fn report(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn p03_a_selector_is_its_naive_one(
+    fn p03_a_selector_matches_like_its_naive_model(
         naive in prop::collection::vec(naive(), 0..5),
         labels in prop::collection::btree_map(key(), value(), 0..5),
         spaces in "[ \t\r\n]{0,2}",
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn p06_a_field_selector_is_its_naive_one(
+    fn p06_a_field_selector_matches_like_its_naive_model(
         terms in prop::collection::vec((field(), any::<bool>(), "[x,=\\\\ ö]{0,3}"), 0..5),
         fields in prop::collection::btree_map(field(), "[x,=\\\\ ö]{0,2}", 0..3),
     ) {
