@@ -1,6 +1,6 @@
 //! What a map's indexes are. They are settled before the map is made.
 
-use crate::index::{Compare, Function, Keys, Labels, Text};
+use crate::index::{FunctionIndex, IndexFunction, KeyIndex, LabelIndex, TextIndex};
 use crate::{Index, Label, Map};
 use std::borrow::Borrow;
 use std::fmt;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[must_use = "a builder is nothing until it builds"]
 pub struct Builder<K, V> {
     seed: u64,
-    indexes: Vec<Box<dyn Compare<K, V>>>,
+    indexes: Vec<Box<dyn IndexFunction<K, V>>>,
 }
 
 impl<K: 'static, V: 'static> Builder<K, V> {
@@ -32,7 +32,7 @@ impl<K: 'static, V: 'static> Builder<K, V> {
         I: Ord + Clone + Send + Sync + 'static,
         R: IntoIterator<Item = I> + 'static,
     {
-        self.add(Function(find))
+        self.add(FunctionIndex(find))
     }
 
     /// Adds an index of the keys, which are texts: as [`Builder::index`] with a function that clones the key, but it is
@@ -41,7 +41,7 @@ impl<K: 'static, V: 'static> Builder<K, V> {
     where
         K: Borrow<str> + Ord + Clone + Send + Sync,
     {
-        self.add(Keys)
+        self.add(KeyIndex)
     }
 
     /// Adds an index of a text that entries have somewhere, or have not.
@@ -49,7 +49,7 @@ impl<K: 'static, V: 'static> Builder<K, V> {
         &mut self,
         find: impl for<'a> Fn(&'a K, &'a V) -> Option<&'a str> + Send + Sync + 'static,
     ) -> Index<Arc<str>> {
-        self.add(Text(find))
+        self.add(TextIndex(find))
     }
 
     /// Adds an index of the labels of each entry, from a map of texts or whatever iterates like one.
@@ -63,7 +63,7 @@ impl<K: 'static, V: 'static> Builder<K, V> {
         A: AsRef<str> + ?Sized + 'static,
         B: AsRef<str> + ?Sized + 'static,
     {
-        self.add(Labels::new(find))
+        self.add(LabelIndex::new(find))
     }
 
     /// Makes the map.
@@ -71,7 +71,7 @@ impl<K: 'static, V: 'static> Builder<K, V> {
         Map::new(self.seed, self.indexes)
     }
 
-    fn add<I>(&mut self, index: impl Compare<K, V> + 'static) -> Index<I> {
+    fn add<I>(&mut self, index: impl IndexFunction<K, V> + 'static) -> Index<I> {
         self.indexes.push(Box::new(index));
         Index::new(self.indexes.len() - 1)
     }

@@ -14,13 +14,13 @@
 //! 1. **One moment.** A [`Snapshot`] shows the entries and every index as one commit left them, whatever comes after:
 //!    also a key that has left since, or left and come back (`p01_…`; loom:
 //!    `changes_of_one_entry_are_seen_with_their_index`, `a_get_beside_changes_in_place_never_goes_back`,
-//!    `a_snapshot_keeps_a_key_that_leaves_and_comes_back`).
+//!    `a_snapshot_keeps_a_key_that_is_removed_and_inserted_again`).
 //! 2. **Nobody waits for a reader.** A snapshot is a pointer, and copies nothing; a list in the middle of it holds no
 //!    writer (`p02_…`). What it costs the writer is a copy of the blocks that it then changes, once for each snapshot. One
 //!    [`Map::get`] holds it for one lookup.
 //! 3. **All or nothing.** What a [`Writer`] changes is seen when it commits, all together; dropped, it has changed nothing
-//!    (`p03_…`; loom: `a_change_of_several_entries_is_seen_whole`, `all_anew_is_seen_whole`,
-//!    `what_is_indexed_last_is_seen_with_its_indexes`, `a_change_that_is_dropped_is_never_seen`, `two_writers_lose_nothing`).
+//!    (`p03_…`; loom: `a_change_of_several_entries_is_seen_whole`, `a_replaced_map_is_seen_whole`,
+//!    `deferred_indexes_are_seen_with_their_entries`, `a_change_that_is_dropped_is_never_seen`, `two_writers_lose_nothing`).
 //! 4. **Indexes** by any function with any number of values, by the keys, by a text, by labels; each in order, so exact values, ranges
 //!    and prefixes are one thing. A value counts once an entry, and goes with its last entry (`p04_…`).
 //! 5. **Cost.** A list costs what it finds; a change that moves no value of an index does not search it (`p05_…`).
@@ -30,7 +30,7 @@
 //!    and write the map (`dropping.rs`).
 //! 8. **Garbage is bounded.** Slots are used again at once, whoever holds a snapshot; the hash table is built anew before
 //!    four fifths of it are in use; both shrink. [`Map::usage`] counts them (`p08_…`; loom:
-//!    `a_key_is_found_while_the_table_is_renewed`).
+//!    `a_key_is_found_while_the_table_is_rebuilt`).
 //! 9. **The tree alone** ([`Tree`]) is a sorted map with a clone in O(1) (`a_tree_is_a_sorted_map`,
 //!    `a_panic_anywhere_leaves_a_tree_as_it_was`).
 //!
@@ -85,7 +85,7 @@ mod builder;
 mod entries;
 mod index;
 mod map;
-mod numbers;
+mod slot_allocator;
 mod slots;
 mod snapshot;
 mod table;

@@ -1,8 +1,8 @@
 //! The map: the newest version behind a lock that is held for a moment, and the right to make the next one.
 
-use crate::index::{Column, Compare};
-use crate::numbers::Numbers;
-use crate::version::{Changes, Entry, Version, hash};
+use crate::index::{Column, IndexFunction};
+use crate::slot_allocator::SlotAllocator;
+use crate::version::{Entry, IndexChanges, Version, hash};
 use crate::{Builder, Snapshot, Writer};
 use foldhash::fast::FixedState;
 use machinery_sync::{Mutex, RwLock};
@@ -19,15 +19,15 @@ pub struct Map<K, V> {
     /// nobody has a snapshot of the newest version, to make one prepared change of one entry in place.
     pub(crate) newest: RwLock<Arc<Version<K, V>>>,
     /// Held by the [`Writer`].
-    pub(crate) writing: Mutex<Writing>,
-    pub(crate) indexes: Box<[Box<dyn Compare<K, V>>]>,
+    pub(crate) writing: Mutex<WriterState>,
+    pub(crate) indexes: Box<[Box<dyn IndexFunction<K, V>>]>,
     pub(crate) hasher: FixedState,
 }
 
 /// What only the writer knows.
 #[derive(Default)]
-pub(crate) struct Writing {
-    pub(crate) numbers: Numbers,
+pub(crate) struct WriterState {
+    pub(crate) allocator: SlotAllocator,
     /// Candidates that the change under way has added to the newest version's table: dead if it is undone.
     pub(crate) added: Vec<(u32, u32)>,
     /// Candidates that it no longer needs: dead if it is kept.
@@ -37,7 +37,7 @@ pub(crate) struct Writing {
 /// What a map takes up, besides keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Keys in the newest version.
+    /// KeyIndex in the newest version.
     pub entries: usize,
     /// Slots that were ever in use at once. Free ones are used again before there are new ones.
     pub slots: usize,
@@ -55,7 +55,7 @@ impl<K: 'static, V: 'static> Map<K, V> {
 }
 
 impl<K, V> Map<K, V> {
-    pub(crate) fn new(seed: u64, indexes: Vec<Box<dyn Compare<K, V>>>) -> Self {
+    pub(crate) fn new(seed: u64, indexes: Vec<Box<dyn IndexFunction<K, V>>>) -> Self {
         let indexes = indexes.into_boxed_slice();
         let columns = indexes.iter().map(|index| index.empty()).collect();
         let hasher = FixedState::with_seed(seed);
@@ -92,11 +92,11 @@ impl<K, V> Map<K, V> {
         let writing = self.writing.lock();
         let version = self.version();
         let (buckets, buckets_used) = version.table.size();
-        Usage { entries: version.len, slots: writing.numbers.used() as usize, buckets, buckets_used }
+        Usage { entries: version.len, slots: writing.allocator.used() as usize, buckets, buckets_used }
     }
 
     /// What one entry in place of another changes in each index.
-    pub(crate) fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Changes {
+    pub(crate) fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> IndexChanges {
         let asked = self.indexes.iter().map(|index| index.compare(old, new));
         asked.enumerate().filter_map(|(at, change)| Some((at, change?))).collect()
     }
@@ -136,7 +136,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
         before
     }
 
-    /// Changes a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    /// IndexChanges a copy of a key's value, and puts it in its place. `None`: there is no such key.
     pub fn update<Q: Hash + Eq + ?Sized, R>(&self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
     where
         K: Borrow<Q>,

@@ -40,7 +40,7 @@ impl<T> Slots<T> {
 
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        let [top, low, leaf, at] = way(slot);
+        let [top, low, leaf, at] = path(slot);
         let lows = self.tops.get(top)?.as_ref()?;
         let leaves = lows.0[low].as_ref()?;
         leaves.0[leaf].as_ref()?.0[at].as_ref()
@@ -67,7 +67,7 @@ impl<T: Clone> Slots<T> {
     /// A copy of the leaf that a change of a slot will need, if it needs one: for a change that is made where no clone of
     /// the user's may run.
     pub(crate) fn spare(&self, slot: u32) -> Option<Arc<Leaf<T>>> {
-        let [top, low, leaf, _] = way(slot);
+        let [top, low, leaf, _] = path(slot);
         let top = self.tops.get(top)?.as_ref()?;
         let low = top.0[low].as_ref()?;
         let leaf = low.0[leaf].as_ref()?;
@@ -78,14 +78,14 @@ impl<T: Clone> Slots<T> {
     /// Fills a slot or empties it. Drops nothing; and clones nothing of the user's, if it is given the spare leaf that
     /// [`Slots::spare`] made.
     pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
-        let [top, low, leaf, at] = way(slot);
+        let [top, low, leaf, at] = path(slot);
         if self.tops.len() <= top {
             self.tops.resize_with(top + 1, || None);
         }
-        let (lows, old_top) = own(&mut self.tops[top], Block::copy);
-        let (leaves, old_low) = own(&mut lows.0[low], Block::copy);
+        let (lows, old_top) = make_unique(&mut self.tops[top], Block::copy);
+        let (leaves, old_low) = make_unique(&mut lows.0[low], Block::copy);
         let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Leaf::copy(leaf));
-        let (values, old_leaf) = own(&mut leaves.0[leaf], copy);
+        let (values, old_leaf) = make_unique(&mut leaves.0[leaf], copy);
         let old = std::mem::replace(&mut values.0[at], value);
         if values.0[at].is_none() {
             self.prune(slot);
@@ -95,7 +95,7 @@ impl<T: Clone> Slots<T> {
 
     /// Takes blocks away that have become empty. Their path is this version's own by now.
     fn prune(&mut self, slot: u32) {
-        let [top, low, leaf, _] = way(slot);
+        let [top, low, leaf, _] = path(slot);
         let Some(lows) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
         let Some(leaves) = lows.0[low].as_mut().and_then(Arc::get_mut) else { return };
         if clear_if(&mut leaves.0[leaf], |leaf| leaf.0.iter().all(Option::is_none))
@@ -132,7 +132,7 @@ impl<T, const N: usize> Block<T, N> {
 
 /// Where a slot is, from the top.
 #[inline]
-fn way(slot: u32) -> [usize; 4] {
+fn path(slot: u32) -> [usize; 4] {
     let slot = slot as usize;
     let leaf = slot >> LEAF_BITS;
     [leaf >> (LOW_BITS + TOP_BITS), (leaf >> LOW_BITS) % TOP, leaf % LOW, slot % LEAF]
@@ -153,7 +153,10 @@ fn is_shared<B>(block: &Arc<B>) -> bool {
 
 /// A block to change: a new one if there is none, a copy if it is shared, and then the shared one beside it.
 #[inline]
-fn own<B>(place: &mut Option<Arc<B>>, copy: impl FnOnce(Option<&B>) -> Arc<B>) -> (&mut B, Option<Arc<B>>) {
+fn make_unique<B>(
+    place: &mut Option<Arc<B>>,
+    copy: impl FnOnce(Option<&B>) -> Arc<B>,
+) -> (&mut B, Option<Arc<B>>) {
     let mut old = None;
     // One that others have may become ours alone meanwhile, but not the other way round.
     if place.as_ref().is_none_or(is_shared) {
@@ -178,7 +181,7 @@ mod tests {
     const FAR: u32 = 1 << 20;
 
     #[test]
-    fn a_clone_keeps_what_it_had() {
+    fn a_clone_keeps_its_values() {
         let mut slots = Slots::new();
         for slot in [0, 1, 9, 200, 5000, FAR] {
             drop(slots.set(slot, Some(slot), None));
@@ -195,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_blocks_go() {
+    fn empty_blocks_are_removed() {
         let mut slots = Slots::new();
         drop(slots.set(3, Some(()), None));
         drop(slots.set(FAR, Some(()), None));
@@ -221,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_displaced_is_handed_out_and_not_dropped() {
+    fn displaced_values_are_returned_and_not_dropped() {
         let mut slots = Slots::new();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let counts = || (Arc::strong_count(&first), Arc::strong_count(&second));

@@ -100,7 +100,7 @@ impl<K, V> Snapshot<K, V> {
         index: &Index<I>,
         prefix: &str,
     ) -> Entries<'_, K, V, I> {
-        let end = behind(prefix);
+        let end = prefix_end(prefix);
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         self.range::<I, str>(index, (Bound::Included(prefix), end))
     }
@@ -122,7 +122,7 @@ impl<K, V> Snapshot<K, V> {
 }
 
 /// The least text that is behind all that begin with this one; `None` if there is none.
-fn behind(prefix: &str) -> Option<String> {
+fn prefix_end(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
         // Between the two halves of the characters there is a gap.
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn the_text_behind_a_prefix() {
         fn check(prefix: &str, expected: Option<&str>) {
-            assert_eq!(behind(prefix).as_deref(), expected);
+            assert_eq!(prefix_end(prefix).as_deref(), expected);
         }
         check("", None);
         check("a", Some("b"));

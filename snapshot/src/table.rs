@@ -9,7 +9,7 @@
 use machinery_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 /// The most entries that a map can hold.
-pub(crate) const MOST: u32 = DEAD - 2;
+pub(crate) const MAX_ENTRIES: u32 = DEAD - 2;
 
 /// The hash in the upper half; the slot's number plus one, and whether it is dead, in the lower. Zero is empty.
 struct Bucket(u64);
@@ -76,18 +76,18 @@ impl Table {
     }
 
     /// Whether so many more would leave enough buckets empty.
-    pub(crate) fn has_room_for(&self, more: usize) -> bool {
+    pub(crate) fn has_capacity_for(&self, more: usize) -> bool {
         let used = self.used.load(Relaxed) + more;
         used + used / 4 <= self.buckets.len()
     }
 
     /// Whether there is no room for one more.
     pub(crate) fn is_full(&self) -> bool {
-        !self.has_room_for(1)
+        !self.has_capacity_for(1)
     }
 
     /// Whether so few keys are left that the table is mostly waste.
-    pub(crate) fn is_vast_for(&self, keys: usize) -> bool {
+    pub(crate) fn is_oversized_for(&self, keys: usize) -> bool {
         self.buckets.len() > 64 && keys < self.buckets.len() / 16
     }
 
@@ -107,7 +107,7 @@ impl Table {
     }
 
     /// Marks a candidate that no version from now on has. It may be one that this table never had.
-    pub(crate) fn bury(&self, hash: u32, slot: u32) {
+    pub(crate) fn mark_dead(&self, hash: u32, slot: u32) {
         let mut at = self.home(hash);
         loop {
             let bucket = self.at(at);
@@ -122,11 +122,10 @@ impl Table {
     }
 
     /// A new table without what is dead, of the right size for what is not and so many more.
-    pub(crate) fn renewed(&self, more: usize) -> Self {
-        let living =
-            || (0..self.buckets.len()).map(|at| self.at(at)).filter(|b| !b.is_empty() && !b.is_dead());
-        let table = Self::for_keys(living().count() + more);
-        for bucket in living() {
+    pub(crate) fn rebuilt(&self, more: usize) -> Self {
+        let live = || (0..self.buckets.len()).map(|at| self.at(at)).filter(|b| !b.is_empty() && !b.is_dead());
+        let table = Self::for_keys(live().count() + more);
+        for bucket in live() {
             table.insert(bucket.hash(), bucket.slot());
         }
         table
@@ -167,28 +166,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_buried_can_be_found_until_the_table_is_renewed() {
+    fn a_dead_candidate_is_found_until_the_table_is_rebuilt() {
         let table = Table::for_keys(4);
         for slot in 0..4 {
             table.insert(7, slot);
         }
-        table.bury(7, 2);
-        table.bury(7, 99);
+        table.mark_dead(7, 2);
+        table.mark_dead(7, 99);
         assert_eq!(candidates(&table, 7), [0, 1, 2, 3]);
         assert_eq!(candidates(&table, 8), []);
-        assert_eq!(candidates(&table.renewed(0), 7), [0, 1, 3]);
+        assert_eq!(candidates(&table.rebuilt(0), 7), [0, 1, 3]);
     }
 
     #[test]
-    fn what_comes_back_to_its_slot_takes_no_new_bucket() {
+    fn a_key_inserted_again_in_its_slot_reuses_its_bucket() {
         let table = Table::for_keys(4);
         for _ in 0..100 {
             table.insert(u32::MAX, 5);
-            table.bury(u32::MAX, 5);
+            table.mark_dead(u32::MAX, 5);
         }
         assert_eq!(table.size(), (8, 1));
         table.insert(u32::MAX, 5);
-        assert_eq!(candidates(&table.renewed(0), u32::MAX), [5]);
+        assert_eq!(candidates(&table.rebuilt(0), u32::MAX), [5]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! One version of a map: its entries, its indexes, and what the next version is made from.
 
-use crate::index::{Change, Column, Risk};
+use crate::index::{Column, IndexChange, Risk};
 use crate::slots::{Displaced, Leaf, Slots};
 use crate::table::Table;
 use foldhash::fast::FixedState;
@@ -30,15 +30,15 @@ pub(crate) struct Version<K, V> {
 }
 
 /// What is to change in the indexes, by the number of each.
-pub(crate) type Changes = Vec<(usize, Box<dyn Change>)>;
+pub(crate) type IndexChanges = Vec<(usize, Box<dyn IndexChange>)>;
 
 /// One entry that comes, changes or goes, with all that this means, worked out and not yet done.
-pub(crate) struct Step<K, V> {
+pub(crate) struct EntryChange<K, V> {
     pub(crate) hash: u32,
     pub(crate) slot: u32,
     pub(crate) entry: Option<Entry<K, V>>,
-    pub(crate) was_there: bool,
-    pub(crate) changes: Changes,
+    pub(crate) existed: bool,
+    pub(crate) changes: IndexChanges,
     /// Made before, for a change in place.
     pub(crate) leaf: Option<Arc<Leaf<Entry<K, V>>>>,
     /// The table from then on, if it is another one.
@@ -81,16 +81,16 @@ pub(crate) fn hash<Q: Hash + ?Sized>(hasher: &FixedState, key: &Q) -> u32 {
 impl<K: Clone, V: Clone> Version<K, V> {
     /// Prepares a step that is to be done in place. False: a panic of the user's could still tear it, so it must be
     /// done to a copy.
-    pub(crate) fn prepare(&mut self, step: &mut Step<K, V>) -> bool {
+    pub(crate) fn prepare(&mut self, change: &mut EntryChange<K, V>) -> bool {
         let mut risky = 0;
-        for at in 0..step.changes.len() {
-            let (column, change) = &mut step.changes[at];
-            match change.prepare(&mut *self.columns[*column]) {
+        for at in 0..change.changes.len() {
+            let (column, index_change) = &mut change.changes[at];
+            match index_change.prepare(&mut *self.columns[*column]) {
                 Risk::None => {}
                 Risk::AllOrNothing => {
                     // Before those that cannot break.
                     risky += 1;
-                    step.changes.swap(0, at);
+                    change.changes.swap(0, at);
                 }
                 Risk::High => return false,
             }
@@ -99,15 +99,15 @@ impl<K: Clone, V: Clone> Version<K, V> {
     }
 
     /// Does a step. What it puts out of use is the caller's to drop.
-    pub(crate) fn apply(&mut self, step: &mut Step<K, V>) -> Displaced<Entry<K, V>> {
-        for (at, change) in step.changes.drain(..) {
-            change.apply(&mut *self.columns[at], step.slot);
+    pub(crate) fn apply(&mut self, change: &mut EntryChange<K, V>) -> Displaced<Entry<K, V>> {
+        for (at, index_change) in change.changes.drain(..) {
+            index_change.apply(&mut *self.columns[at], change.slot);
         }
-        if let Some(table) = step.table.take() {
+        if let Some(table) = change.table.take() {
             self.table = table;
         }
-        self.len = self.len + usize::from(step.entry.is_some()) - usize::from(step.was_there);
-        self.slots.set(step.slot, step.entry.take(), step.leaf.take())
+        self.len = self.len + usize::from(change.entry.is_some()) - usize::from(change.existed);
+        self.slots.set(change.slot, change.entry.take(), change.leaf.take())
     }
 }
 

@@ -1,10 +1,10 @@
 //! A change: any number of entries that come, change and go as one.
 
 use crate::Map;
-use crate::map::Writing;
+use crate::map::WriterState;
 use crate::slots::Displaced;
 use crate::table::Table;
-use crate::version::{Changes, Entry, Step, Version};
+use crate::version::{Entry, EntryChange, IndexChanges, Version};
 use machinery_sync::MutexGuard;
 use std::borrow::Borrow;
 use std::fmt;
@@ -22,30 +22,30 @@ use std::sync::Arc;
 #[must_use = "a change is nothing until it is committed"]
 pub struct Writer<'a, K, V> {
     /// Dropped before the rest, which may run drops of the user's: another may write by then.
-    writing: MutexGuard<'a, Writing>,
+    writing: MutexGuard<'a, WriterState>,
     map: &'a Map<K, V>,
     /// The version before the change: the newest, until the commit.
     base: Option<Arc<Version<K, V>>>,
-    stage: Stage<K, V>,
+    stage: WriterStage<K, V>,
     /// What the change has put out of use, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
-    past: Vec<Stage<K, V>>,
+    discarded: Vec<WriterStage<K, V>>,
     /// The copy's indexes are made anew when it is committed.
-    indexes_last: bool,
+    indexes_deferred: bool,
 }
 
-enum Stage<K, V> {
+enum WriterStage<K, V> {
     Clean,
     /// The only change so far, not made yet.
-    One(Step<K, V>),
+    One(EntryChange<K, V>),
     /// With all changes so far.
     Copy(Version<K, V>),
     /// A panic has interrupted the change of the copy.
-    Spoilt,
+    Poisoned,
 }
 
-const SPOILT: &str = "a Writer that a panic went through can only be dropped";
+const POISONED: &str = "a Writer that a panic went through can only be dropped";
 
 impl<'a, K, V> Writer<'a, K, V> {
     pub(crate) fn new(map: &'a Map<K, V>) -> Self {
@@ -55,19 +55,19 @@ impl<'a, K, V> Writer<'a, K, V> {
             writing,
             map,
             base,
-            stage: Stage::Clean,
+            stage: WriterStage::Clean,
             displaced: None,
             replaced: Vec::new(),
-            past: Vec::new(),
-            indexes_last: false,
+            discarded: Vec::new(),
+            indexes_deferred: false,
         }
     }
 
     /// How many keys there are with this change.
     pub fn len(&self) -> usize {
         match &self.stage {
-            Stage::One(step) => {
-                self.base().len + usize::from(step.entry.is_some()) - usize::from(step.was_there)
+            WriterStage::One(step) => {
+                self.base().len + usize::from(step.entry.is_some()) - usize::from(step.existed)
             }
             _ => self.version().len,
         }
@@ -82,9 +82,9 @@ impl<'a, K, V> Writer<'a, K, V> {
     pub fn clear(&mut self) {
         let base = self.base();
         let empty = Version::empty(self.map.columns(), base.hasher.clone());
-        let before = replace(&mut self.stage, Stage::Copy(empty));
-        self.past.push(before);
-        self.writing.numbers.restart();
+        let before = replace(&mut self.stage, WriterStage::Copy(empty));
+        self.discarded.push(before);
+        self.writing.allocator.restart();
         self.writing.removed.clear();
     }
 
@@ -95,9 +95,9 @@ impl<'a, K, V> Writer<'a, K, V> {
     /// What the change is made from or, from the second on, made to.
     fn version(&self) -> &Version<K, V> {
         match &self.stage {
-            Stage::Clean | Stage::One(_) => self.base(),
-            Stage::Copy(version) => version,
-            Stage::Spoilt => panic!("{SPOILT}"),
+            WriterStage::Clean | WriterStage::One(_) => self.base(),
+            WriterStage::Copy(version) => version,
+            WriterStage::Poisoned => panic!("{POISONED}"),
         }
     }
 
@@ -105,7 +105,7 @@ impl<'a, K, V> Writer<'a, K, V> {
     where
         K: Borrow<Q>,
     {
-        let Stage::One(step) = &self.stage else { return self.version().find(hash, key) };
+        let WriterStage::One(step) = &self.stage else { return self.version().find(hash, key) };
         match &step.entry {
             Some(entry) if step.hash == hash && entry.key.borrow() == key => Some((step.slot, entry)),
             _ => self.base().find(hash, key).filter(|&(slot, _)| slot != step.slot),
@@ -115,16 +115,16 @@ impl<'a, K, V> Writer<'a, K, V> {
     /// The entry in a slot that was found.
     fn entry(&self, slot: u32) -> Option<&Entry<K, V>> {
         match &self.stage {
-            Stage::One(step) if step.slot == slot => step.entry.as_ref(),
+            WriterStage::One(step) if step.slot == slot => step.entry.as_ref(),
             _ => self.version().slots.get(slot),
         }
     }
 
     /// Makes a new key known; returns the table that has it, if it is another one.
-    fn seat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+    fn insert_candidate(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
         let table = &self.version().table;
         if table.is_full() {
-            let table = table.renewed(1);
+            let table = table.rebuilt(1);
             table.insert(hash, slot);
             return Some(Arc::new(table));
         }
@@ -135,12 +135,12 @@ impl<'a, K, V> Writer<'a, K, V> {
         None
     }
 
-    fn unseat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
-        self.writing.numbers.give_back(slot);
+    fn remove_candidate(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+        self.writing.allocator.free_slot(slot);
         self.writing.removed.push((hash, slot));
         match &self.stage {
-            Stage::Clean if self.base().table.is_vast_for(self.base().len) => {
-                Some(Arc::new(self.base().table.renewed(0)))
+            WriterStage::Clean if self.base().table.is_oversized_for(self.base().len) => {
+                Some(Arc::new(self.base().table.rebuilt(0)))
             }
             _ => None, // what leaves with it is not dead yet, so there is nothing to win
         }
@@ -157,18 +157,18 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     }
 
     fn finish(&mut self) {
-        if let (true, Stage::Copy(version)) = (self.indexes_last, &mut self.stage) {
+        if let (true, WriterStage::Copy(version)) = (self.indexes_deferred, &mut self.stage) {
             version.columns = self.map.indexes.iter().map(|index| index.load(&version.slots)).collect();
         }
-        match replace(&mut self.stage, Stage::Clean) {
-            Stage::Clean => {}
-            Stage::One(step) => self.commit_one(step),
-            Stage::Copy(version) => self.publish(version),
-            Stage::Spoilt => panic!("{SPOILT}"),
+        match replace(&mut self.stage, WriterStage::Clean) {
+            WriterStage::Clean => {}
+            WriterStage::One(step) => self.commit_one(step),
+            WriterStage::Copy(version) => self.publish(version),
+            WriterStage::Poisoned => panic!("{POISONED}"),
         }
     }
 
-    fn commit_one(&mut self, mut step: Step<K, V>) {
+    fn commit_one(&mut self, mut step: EntryChange<K, V>) {
         step.leaf = self.base().slots.spare(step.slot);
         self.base = None; // or the newest version would look shared
         let mut newest = self.map.newest.write();
@@ -191,8 +191,8 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
 
     fn publish(&mut self, mut version: Version<K, V>) {
         self.writing.settle(&version);
-        if version.table.is_vast_for(version.len) {
-            version.table = Arc::new(version.table.renewed(0));
+        if version.table.is_oversized_for(version.len) {
+            version.table = Arc::new(version.table.rebuilt(0));
         }
         let version = Arc::new(version);
         // The one before stays with `base` until others may write.
@@ -200,36 +200,37 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     }
 
     /// Makes the copy, if the change is not just beginning.
-    fn unfold(&mut self) {
-        if let Stage::One(_) = &self.stage
-            && let Stage::One(mut step) = replace(&mut self.stage, Stage::Spoilt)
+    fn begin_copy(&mut self) {
+        if let WriterStage::One(_) = &self.stage
+            && let WriterStage::One(mut step) = replace(&mut self.stage, WriterStage::Poisoned)
         {
             let mut version = Version::clone(self.base());
             self.replaced.extend(version.apply(&mut step).value);
-            self.stage = Stage::Copy(version);
+            self.stage = WriterStage::Copy(version);
         }
     }
 
     /// One entry in place of another, or of none; or none in its place.
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
-        let changes = match self.indexes_last {
-            true => Changes::new(),
+        let changes = match self.indexes_deferred {
+            true => IndexChanges::new(),
             false => self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref()),
         };
-        self.unfold();
-        let slot = old.unwrap_or_else(|| self.writing.numbers.take());
+        self.begin_copy();
+        let slot = old.unwrap_or_else(|| self.writing.allocator.allocate());
         let table = match (old, &new) {
-            (None, _) => self.seat(hash, slot),
-            (Some(_), None) => self.unseat(hash, slot),
+            (None, _) => self.insert_candidate(hash, slot),
+            (Some(_), None) => self.remove_candidate(hash, slot),
             (Some(_), Some(_)) => None,
         };
-        let mut step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, leaf: None, table };
-        self.stage = match replace(&mut self.stage, Stage::Spoilt) {
-            Stage::Copy(mut version) => {
+        let mut step =
+            EntryChange { hash, slot, entry: new, existed: old.is_some(), changes, leaf: None, table };
+        self.stage = match replace(&mut self.stage, WriterStage::Poisoned) {
+            WriterStage::Copy(mut version) => {
                 self.replaced.extend(version.apply(&mut step).value);
-                Stage::Copy(version)
+                WriterStage::Copy(version)
             }
-            _ => Stage::One(step),
+            _ => WriterStage::One(step),
         };
     }
 }
@@ -254,7 +255,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     /// As [`Writer::insert`], but keeps nothing of what was there: a long change that sets a key again and again has only the
     /// last value. So the key is dropped here, and what it returns may be the last of it; these drops must not use the map.
     pub fn replace(&mut self, key: K, value: V) -> Option<V> {
-        if let Stage::Clean = self.stage {
+        if let WriterStage::Clean = self.stage {
             return self.insert(key, value);
         }
         let hash = self.base().hash(&key);
@@ -269,7 +270,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     where
         K: Borrow<Q>,
     {
-        if let Stage::Clean = self.stage {
+        if let WriterStage::Clean = self.stage {
             return self.remove(key);
         }
         let hash = self.base().hash(key);
@@ -289,7 +290,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         Some(before)
     }
 
-    /// Changes a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    /// IndexChanges a copy of a key's value, and puts it in its place. `None`: there is no such key.
     pub fn update<Q: Hash + Eq + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
     where
         K: Borrow<Q>,
@@ -304,10 +305,10 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
 
     /// Takes out all keys for which the function says no.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
-        self.unfold();
+        self.begin_copy();
         let slots = self.version().slots.numbered();
-        let going = slots.filter(|(_, entry)| !keep(&entry.key, &entry.value)).map(|(slot, _)| slot);
-        for slot in going.collect::<Vec<_>>() {
+        let rejected = slots.filter(|(_, entry)| !keep(&entry.key, &entry.value)).map(|(slot, _)| slot);
+        for slot in rejected.collect::<Vec<_>>() {
             if let Some(entry) = self.entry(slot) {
                 self.set(self.base().hash(&entry.key), Some(slot), None);
             }
@@ -316,26 +317,26 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
 
     /// Makes each index anew, of all entries, when this is committed, and leaves them alone until then: what a change of
     /// most of the map wants. It is what [`Extend`] does to an empty map.
-    pub fn index_last(&mut self) {
+    pub fn defer_indexes(&mut self) {
         self.copy();
-        self.indexes_last = true;
+        self.indexes_deferred = true;
     }
 
     /// Makes the copy now.
     fn copy(&mut self) {
-        self.unfold();
-        if let Stage::Clean = self.stage {
-            self.stage = Stage::Copy(Version::clone(self.base()));
+        self.begin_copy();
+        if let WriterStage::Clean = self.stage {
+            self.stage = WriterStage::Copy(Version::clone(self.base()));
         }
     }
 
     /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
     pub fn reserve(&mut self, more: usize) {
         self.copy();
-        if let Stage::Copy(version) = &mut self.stage
-            && !version.table.has_room_for(more)
+        if let WriterStage::Copy(version) = &mut self.stage
+            && !version.table.has_capacity_for(more)
         {
-            version.table = Arc::new(version.table.renewed(more));
+            version.table = Arc::new(version.table.rebuilt(more));
         }
     }
 
@@ -357,7 +358,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
         let pairs = pairs.into_iter();
         self.reserve(pairs.size_hint().0);
         if self.is_empty() {
-            self.index_last();
+            self.defer_indexes();
         }
         for (key, value) in pairs {
             let hash = self.base().hash(&key);
@@ -371,26 +372,26 @@ impl<K, V> Drop for Writer<'_, K, V> {
     /// Undoes what a commit has not settled.
     fn drop(&mut self) {
         let writing = &mut *self.writing;
-        writing.numbers.undo();
+        writing.allocator.rollback();
         writing.removed.clear();
         if !writing.added.is_empty() {
             let newest = self.map.version();
             for (hash, slot) in writing.added.drain(..) {
-                newest.table.bury(hash, slot);
+                newest.table.mark_dead(hash, slot);
             }
         }
     }
 }
 
-impl Writing {
+impl WriterState {
     fn settle<K, V>(&mut self, version: &Version<K, V>) {
         for (hash, slot) in self.removed.drain(..) {
-            version.table.bury(hash, slot);
+            version.table.mark_dead(hash, slot);
         }
         self.added.clear();
-        self.numbers.keep();
+        self.allocator.commit();
         if version.len == 0 {
-            self.numbers = crate::numbers::Numbers::default();
+            self.allocator = crate::slot_allocator::SlotAllocator::default();
         }
     }
 }

@@ -9,12 +9,12 @@
 //! 1. **One name, two bodies**: code written against this crate compiles unchanged under loom; the crate's own loom
 //!    tests drive each type (`tests/loom.rs`).
 //! 2. **No wake is lost**: a [`Listener`] that exists when [`Notify::notify_one`] is called is woken by that call, or
-//!    one that came before it is (`loom_a_listener_that_precedes_the_change_hears_of_it`).
+//!    one that came before it is (`loom_a_listener_registered_before_the_change_is_woken`).
 //! 3. **A wake is passed on**: a listener dropped after it was woken, and before it saw that, wakes the next one
 //!    (`loom_a_dropped_listener_passes_its_wake_on`, `a_dropped_listener_passes_its_wake_on`).
 //! 4. **Fair**: listeners are woken in the order in which they began to listen (`wakes_in_order`).
 //! 5. **A reader of [`Swap`] sees a whole value**, old or new, and never goes back (`loom_a_swap_is_seen_whole`).
-//! 6. **A panic in [`contained`] goes nowhere**, nor does one of what it panicked with (`a_panic_goes_nowhere`).
+//! 6. **A panic in [`contained`] goes nowhere**, nor does one of what it panicked with (`a_panic_is_contained`).
 //!
 //! # What it does not do
 //!
@@ -61,6 +61,6 @@ use loomed as body;
 mod contained;
 mod notify;
 
-pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_patiently};
+pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_with_spin};
 pub use contained::{Panic, contained};
 pub use notify::{Listener, Notify};

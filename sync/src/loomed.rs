@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+pub use self::LoomSwap as Swap;
+
 pub use loom::sync::atomic;
 pub use loom::sync::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 
@@ -39,7 +41,7 @@ impl<T> Mutex<T> {
 }
 
 /// As [`Mutex::lock`]: loom's schedules are patience enough.
-pub fn lock_patiently<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_with_spin<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock()
 }
 
@@ -71,9 +73,9 @@ impl<T> RwLock<T> {
 
 /// A lock in the place of arc-swap, which loom cannot look into.
 #[derive(Debug)]
-pub struct Swap<T>(Mutex<Arc<T>>);
+pub struct LoomSwap<T>(Mutex<Arc<T>>);
 
-impl<T> Swap<T> {
+impl<T> LoomSwap<T> {
     /// Holds `value` until it is replaced.
     pub fn new(value: Arc<T>) -> Self {
         Self(Mutex::new(value))

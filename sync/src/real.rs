@@ -13,7 +13,7 @@ pub use std::sync::atomic;
 /// would move that from core to core each time. It spins for 5 440 pauses at the most: a quarter of a
 /// millisecond where a pause is long.
 #[inline]
-pub fn lock_patiently<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_with_spin<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.try_lock().unwrap_or_else(|| wait_for(mutex))
 }
 

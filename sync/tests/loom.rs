@@ -50,7 +50,7 @@ impl Tickets {
 }
 
 #[test]
-fn loom_a_listener_that_precedes_the_change_hears_of_it() {
+fn loom_a_listener_registered_before_the_change_is_woken() {
     model(3, || {
         let tickets = Tickets::new();
         let takers = [(), ()].map(|()| {
@@ -96,7 +96,7 @@ fn loom_a_dropped_listener_passes_its_wake_on() {
 }
 
 #[test]
-fn loom_notify_all_wakes_everybody() {
+fn loom_notify_all_wakes_every_listener() {
     model(3, || {
         let gate = Arc::new((Mutex::new(false), Notify::new()));
         let waiting = [(), ()].map(|()| {

@@ -7,7 +7,7 @@ use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
 use crate::core::{Core, HashedKey, Hasher, KeySource, Refusal, Signals, Stats};
-use machinery_sync::{Mutex, MutexGuard, Notify, lock_patiently};
+use machinery_sync::{Mutex, MutexGuard, Notify, lock_with_spin};
 use std::hash::Hash;
 
 /// A key: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
@@ -52,7 +52,7 @@ impl<K: Key> Shared<K> {
     /// Runs one operation, then sends the signals it left.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
-        let mut guard = CoreGuard { shared: self, core: Some(lock_patiently(&self.core)) };
+        let mut guard = CoreGuard { shared: self, core: Some(lock_with_spin(&self.core)) };
         operation(guard.core.as_mut().expect("it is taken when the guard is dropped"))
     }
 

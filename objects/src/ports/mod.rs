@@ -1,4 +1,4 @@
-//! What a control plane needs of whoever has the objects, as traits: to read, to watch and to write.
+//! The ports of a source of objects: traits to read, watch and write.
 
 mod filter;
 mod interest;

@@ -1,4 +1,4 @@
-//! Which objects, by their labels and by their fields.
+//! Label selectors and field selectors.
 
 mod error;
 mod field;

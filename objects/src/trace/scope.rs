@@ -1,4 +1,4 @@
-//! The trace that a task is in while it is polled.
+//! The trace of a task while it is polled.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -11,16 +11,18 @@ thread_local! {
 }
 
 impl Traceparent {
-    /// Of whoever calls: what [`traced`] says of the future that is polled. Writers say it with what they write.
+    /// Returns the trace that [`traced`] set for the polled future. Writers send it with their
+    /// writes.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Cell::get).ok().flatten()
     }
 }
 
-/// The same future, in this trace or in none: its writes say so. A task that it spawns is outside.
+/// Runs a future in this trace or in none: its writes carry the trace. A task that it spawns does
+/// not inherit it.
 ///
-/// Dropping the future drops the one that it was made of.
+/// Dropping the returned future drops `work`.
 pub async fn traced<F: Future>(trace: Option<Traceparent>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
@@ -30,7 +32,7 @@ pub async fn traced<F: Future>(trace: Option<Traceparent>, work: F) -> F::Output
     .await
 }
 
-/// What the thread was in before is restored, also where a poll panics.
+/// Restores the previous trace of the thread when dropped, also if a poll panics.
 struct TraceScope(Option<Traceparent>);
 
 impl TraceScope {

@@ -1,4 +1,4 @@
-//! Errors say what the caller can do.
+//! Error messages name the remedy.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Events, as sources tell them and as handlers hear them.
+//! Events of sources and of caches.
 
 use machinery_objects::{EditNumber, Event, LeaveReason, ObjectKey, Revision, Unreadable, WatchEvent};
 

@@ -1,4 +1,4 @@
-//! kube's types as objects of ours.
+//! The types of kube as objects.
 
 use std::sync::Arc;
 
@@ -72,7 +72,7 @@ fn p10_unusable_names_and_versions_are_absent() {
     check(r#"{"name": "a", "namespace": ""}"#, Some("a"));
 }
 
-/// An own type stays an object beside all of kube's, also one with a parameter.
+/// A custom type, also one with a parameter, implements the trait beside all of kube's.
 struct Entry<P>(ObjectKey, Arc<P>);
 
 impl<P: Send + Sync + 'static> Object for Entry<P> {

@@ -1,4 +1,5 @@
-//! A control plane with its own object type, as small as it can be: the proof that the ports can be implemented, whole.
+//! A minimal control plane with its own object type: the proof that the ports can be implemented
+//! completely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +23,7 @@ pub(crate) struct Note {
     pub(crate) uid: String,
     pub(crate) labels: Labels,
     pub(crate) topic: String,
-    /// How often it changed hands, if it is used as a lock.
+    /// Number of transitions, if it is used as a lock.
     pub(crate) epoch: u64,
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Plane(Mutex<PlaneState>);
 
 #[derive(Default)]
 struct PlaneState {
-    /// Every state there was, by revision less one; before it there was nothing.
+    /// Every state by revision less one; before the first commit it is empty.
     history: Vec<State>,
     compacted: u64,
     watches: Vec<Watch>,
@@ -118,7 +119,7 @@ impl PlaneState {
         Revision(at)
     }
 
-    /// What became of everything between two revisions, told to one watch.
+    /// Sends all changes between two revisions to one watch.
     fn replay(&self, watch: &Watch, after: u64) {
         for at in after + 1..=self.now() {
             let (before, now) = (self.state(at - 1), self.state(at));
@@ -346,7 +347,7 @@ impl Writer<Note> for Arc<Plane> {
     }
 }
 
-/// Nothing more than what is asked for at once.
+/// Returns the events that are ready, without waiting.
 pub(crate) fn received(stream: &mut WatchStream<Note>) -> Vec<String> {
     use futures::{FutureExt, StreamExt};
     std::iter::from_fn(|| stream.next().now_or_never().flatten())
@@ -369,7 +370,7 @@ fn short(event: &WatchEvent<Note>) -> String {
     }
 }
 
-/// A source that has not even what the smallest one has.
+/// A source without any optional feature.
 pub(crate) struct MinimalSource;
 
 #[async_trait]

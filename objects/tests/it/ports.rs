@@ -127,7 +127,7 @@ fn p12_an_interest_is_edited_while_it_is_watched() {
         "a key that is removed and added is listed again"
     );
 
-    // Another stream takes over where this one was, by the keys that it had.
+    // Another stream resumes this one by its keys.
     drop(watch.events);
     assert_eq!(block_on(watch.interest.edit(InterestEdit::default())), Err(WatchError::Ended));
     create(&writer, "d", "z");

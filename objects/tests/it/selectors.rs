@@ -1,4 +1,4 @@
-//! What the two grammars take, what they refuse and with which words.
+//! The two selector grammars: accepted texts, refused texts and their error messages.
 
 use machinery_objects::{FieldSelector, LabelSelector, Labels, Requirement, RequirementError};
 
@@ -40,7 +40,7 @@ fn p02_valid_selectors_are_parsed_and_written_canonically() {
     check("a=b,a=b", "a=b");
     check("a=b,a!=c,a", "a=b,a!=c,a");
     check("example.com/role in (a,b),x", "example.com/role in (a,b),x");
-    // Operators that are words are words where no operator stands.
+    // Operators that are words are ordinary words in other positions.
     check("in", "in");
     check("!notin", "!notin");
     check("in in (in,notin)", "in in (in,notin)");

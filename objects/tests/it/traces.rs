@@ -1,4 +1,4 @@
-//! Promise 14: traces, and who is in which.
+//! Promise 14: traces and their scopes.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,12 +21,12 @@ fn p14_valid_traceparents_are_parsed_and_others_refused() {
     check(&TEXT.replace("-01", "-00"), Ok(&TEXT.replace("-01", "-00")));
     check(&TEXT.replace("-01", "-03"), Ok(&TEXT.replace("-01", "-03")));
     check(&TEXT.replace("-01", "-ff"), Ok(&TEXT.replace("-01", "-03"))); // flags that nobody knows are not passed on
-    // A version of later.
+    // Of a later version.
     check(&TEXT.replacen("00-", "cc-", 1), Ok(TEXT));
     check(&format!("{}-more", TEXT.replacen("00-", "01-", 1)), Ok(TEXT));
     check(&format!("{}more", TEXT.replacen("00-", "01-", 1)), Err(55));
     check(&TEXT.replacen("00-", "ff-", 1), Err(0));
-    // None.
+    // Invalid.
     check("", Err(0));
     check("00", Err(3));
     check(&TEXT[..54], Err(54));
@@ -71,7 +71,7 @@ proptest! {
         prop_assert_eq!(read.to_string(), text);
     }
 
-    /// One byte of it is another.
+    /// One byte is replaced.
     #[test]
     fn p14_a_changed_byte_is_parsed_by_the_grammar(at in 0..55_usize, byte in 0_u8..128) {
         let mut bytes = TEXT.as_bytes().to_vec();

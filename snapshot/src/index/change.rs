@@ -4,21 +4,21 @@
 use super::members::Members;
 use super::{Column, Values, values_mut};
 use crate::slots::Slots;
-use crate::tree::Way;
+use crate::tree::TreePath;
 use crate::version::Entry;
 
 /// The function of an index.
-pub(crate) trait Compare<K, V>: Send + Sync {
+pub(crate) trait IndexFunction<K, V>: Send + Sync {
     /// The index of no entries.
     fn empty(&self) -> Box<dyn Column>;
     /// The index of all these entries.
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column>;
     /// What is to change when one entry takes the place of another. `None`: nothing.
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>>;
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>>;
 }
 
 /// What is to change in one index for one entry.
-pub(crate) trait Change: Send {
+pub(crate) trait IndexChange: Send {
     /// Prepares the index for this change to be made in place. All that the user's comparisons and clones can break,
     /// they break here, where nothing changes.
     fn prepare(&mut self, column: &mut dyn Column) -> Risk;
@@ -38,9 +38,9 @@ pub(crate) enum Risk {
 }
 
 /// A function that finds any number of values in an entry.
-pub(crate) struct Function<F>(pub(crate) F);
+pub(crate) struct FunctionIndex<F>(pub(crate) F);
 
-impl<K, V, I, R, F> Compare<K, V> for Function<F>
+impl<K, V, I, R, F> IndexFunction<K, V> for FunctionIndex<F>
 where
     I: Ord + Clone + Send + Sync + 'static,
     R: IntoIterator<Item = I>,
@@ -57,7 +57,7 @@ where
         collected(slots.numbered().flat_map(found).collect())
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         let of = |entry: &Entry<K, V>| (self.0)(&entry.key, &entry.value);
         if let (Some(old), Some(new)) = (old, new)
             && of(old).into_iter().eq(of(new))
@@ -94,7 +94,7 @@ where
 }
 
 /// The change from one sorted list of values to another.
-pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn Change>>
+pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn IndexChange>>
 where
     I: Ord + Clone + Send + Sync + 'static,
 {
@@ -106,53 +106,53 @@ where
     if old.is_empty() && new.is_empty() {
         return None;
     }
-    Some(Box::new(Moves { gone: old, come: new, ways: Vec::new() }))
+    Some(Box::new(ValueMoves { removed: old, added: new, paths: Vec::new() }))
 }
 
-struct Moves<I> {
-    gone: Vec<I>,
-    come: Vec<I>,
+struct ValueMoves<I> {
+    removed: Vec<I>,
+    added: Vec<I>,
     /// Where the values are, those gone first, if it is prepared and the risk is none.
-    ways: Vec<Way>,
+    paths: Vec<TreePath>,
 }
 
-impl<I: Ord + Clone + Send + Sync + 'static> Change for Moves<I> {
+impl<I: Ord + Clone + Send + Sync + 'static> IndexChange for ValueMoves<I> {
     fn prepare(&mut self, column: &mut dyn Column) -> Risk {
         let values = values_mut::<I>(column);
-        let mut way_to = |value, least| {
-            values.locate(value).and_then(|(members, way)| (members.len() >= least).then_some(way))
+        let mut path_to = |value, least| {
+            values.locate(value).and_then(|(members, path)| (members.len() >= least).then_some(path))
         };
         // A value vanishes with its last entry.
-        let mut ways: Vec<Option<Way>> = self.gone.iter().map(|value| way_to(value, 2)).collect();
-        ways.extend(self.come.iter().map(|value| way_to(value, 1)));
-        if ways.len() == 1 && ways[0].is_none() {
+        let mut paths: Vec<Option<TreePath>> = self.removed.iter().map(|value| path_to(value, 2)).collect();
+        paths.extend(self.added.iter().map(|value| path_to(value, 1)));
+        if paths.len() == 1 && paths[0].is_none() {
             return Risk::AllOrNothing;
         }
-        self.ways = ways.into_iter().flatten().collect();
-        if self.ways.len() == self.gone.len() + self.come.len() { Risk::None } else { Risk::High }
+        self.paths = paths.into_iter().flatten().collect();
+        if self.paths.len() == self.removed.len() + self.added.len() { Risk::None } else { Risk::High }
     }
 
     fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32) {
         let values = values_mut::<I>(column);
-        let Self { gone, come, ways } = *self;
-        if ways.len() == gone.len() + come.len() {
-            for (at, way) in ways.iter().enumerate() {
-                match values.at(way) {
-                    Some(members) if at < gone.len() => members.remove(slot),
+        let Self { removed, added, paths } = *self;
+        if paths.len() == removed.len() + added.len() {
+            for (at, path) in paths.iter().enumerate() {
+                match values.at(path) {
+                    Some(members) if at < removed.len() => members.remove(slot),
                     Some(members) => members.insert(slot),
                     None => {}
                 }
             }
             return;
         }
-        for value in &gone {
+        for value in &removed {
             match values.get_mut(value) {
                 Some(members) if members.len() > 1 => members.remove(slot),
                 Some(_) => drop(values.remove(value)),
                 None => {}
             }
         }
-        for value in come {
+        for value in added {
             match values.get_mut(&value) {
                 Some(members) => members.insert(slot),
                 None => drop(values.insert(value, Members::One(slot))),

@@ -1,6 +1,6 @@
 //! The index of the keys themselves, where they are texts.
 
-use super::change::{Change, Compare, difference};
+use super::change::{IndexChange, IndexFunction, difference};
 use super::members::Members;
 use super::{Column, Values};
 use crate::slots::Slots;
@@ -8,9 +8,9 @@ use crate::version::Entry;
 use std::borrow::Borrow;
 
 /// Finds an entry's key.
-pub(crate) struct Keys;
+pub(crate) struct KeyIndex;
 
-impl<K, V> Compare<K, V> for Keys
+impl<K, V> IndexFunction<K, V> for KeyIndex
 where
     K: Borrow<str> + Ord + Clone + Send + Sync + 'static,
 {
@@ -19,14 +19,14 @@ where
     }
 
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column> {
-        let mut keys: Vec<Item<K>> =
+        let mut keys: Vec<SortItem<K>> =
             slots.numbered().map(|(slot, entry)| (0, entry.key.clone(), slot)).collect();
         sort(&mut keys, 0);
         let keys = keys.into_iter().map(|(_, key, slot)| (key, Members::One(slot))).collect();
         Box::new(Values::of_sorted(keys))
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         if old.is_some() && new.is_some() {
             return None;
         }
@@ -36,16 +36,16 @@ where
 }
 
 /// A text with room for eight bytes of it.
-type Item<K> = (u64, K, u32);
+type SortItem<K> = (u64, K, u32);
 
 /// So few are compared as a whole.
-const FEW: usize = 24;
+const INSERTION_SORT_LIMIT: usize = 24;
 
 /// Sorts texts that have the first `depth` bytes in common, eight bytes at a time: a text is somewhere else in memory, and to
 /// go there for each comparison is what makes sorting many of them slow.
-fn sort<K: Borrow<str> + Ord>(items: &mut [Item<K>], mut depth: usize) {
+fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
     loop {
-        if items.len() <= FEW {
+        if items.len() <= INSERTION_SORT_LIMIT {
             return items.sort_unstable_by(|(_, one, _), (_, other, _)| one.cmp(other));
         }
         for (chunk, text, _) in &mut *items {
@@ -95,7 +95,8 @@ mod tests {
     use std::sync::Arc;
 
     fn sorted(texts: &[String]) -> Vec<Arc<str>> {
-        let mut items: Vec<Item<Arc<str>>> = texts.iter().map(|text| (0, text.as_str().into(), 0)).collect();
+        let mut items: Vec<SortItem<Arc<str>>> =
+            texts.iter().map(|text| (0, text.as_str().into(), 0)).collect();
         sort(&mut items, 0);
         items.into_iter().map(|(_, text, _)| text).collect()
     }

@@ -1,6 +1,6 @@
-//! Labels: pairs of a key and a value, as objects carry them.
+//! LabelIndex: pairs of a key and a value, as objects carry them.
 
-use super::change::{Change, Compare, collected, difference};
+use super::change::{IndexChange, IndexFunction, collected, difference};
 use super::{Column, Values};
 use crate::slots::Slots;
 use crate::version::Entry;
@@ -65,18 +65,18 @@ impl<K: AsRef<str> + ?Sized, V: AsRef<str> + ?Sized> From<(&K, &V)> for Label {
 }
 
 /// The function that finds an entry's labels.
-pub(crate) struct Labels<F, M: ?Sized, A: ?Sized, B: ?Sized> {
+pub(crate) struct LabelIndex<F, M: ?Sized, A: ?Sized, B: ?Sized> {
     find: F,
     pairs: PhantomData<fn(&M, &A, &B)>,
 }
 
-impl<F, M: ?Sized, A: ?Sized, B: ?Sized> Labels<F, M, A, B> {
+impl<F, M: ?Sized, A: ?Sized, B: ?Sized> LabelIndex<F, M, A, B> {
     pub(crate) const fn new(find: F) -> Self {
         Self { find, pairs: PhantomData }
     }
 }
 
-impl<K, V, M, F, A, B> Compare<K, V> for Labels<F, M, A, B>
+impl<K, V, M, F, A, B> IndexFunction<K, V> for LabelIndex<F, M, A, B>
 where
     M: ?Sized,
     for<'a> &'a M: IntoIterator<Item = (&'a A, &'a B)>,
@@ -96,7 +96,7 @@ where
         collected(slots.numbered().flat_map(found).collect())
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         if let (Some(old), Some(new)) = (old, new)
             && same((self.find)(&old.value), (self.find)(&new.value))
         {

@@ -8,11 +8,11 @@ mod text;
 
 pub use label::Label;
 
-pub(crate) use change::{Change, Compare, Function, Risk};
-pub(crate) use keys::Keys;
-pub(crate) use label::Labels;
+pub(crate) use change::{FunctionIndex, IndexChange, IndexFunction, Risk};
+pub(crate) use keys::KeyIndex;
+pub(crate) use label::LabelIndex;
 pub(crate) use members::{Members, MembersIter};
-pub(crate) use text::Text;
+pub(crate) use text::TextIndex;
 
 use crate::Tree;
 use std::any::Any;

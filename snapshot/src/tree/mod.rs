@@ -23,7 +23,7 @@ pub struct Tree<K, V> {
 }
 
 /// From the root to a value.
-pub(crate) struct Way(Vec<u8>);
+pub(crate) struct TreePath(Vec<u8>);
 
 impl<K, V> Tree<K, V> {
     /// An empty tree. Allocates nothing.
@@ -93,18 +93,18 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
     }
 
     /// As [`Tree::get_mut`], with the way to the value for [`Tree::at`].
-    pub(crate) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&mut V, Way)>
+    pub(crate) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&mut V, TreePath)>
     where
         K: Borrow<Q>,
     {
-        let mut way = Vec::new();
-        let value = Arc::make_mut(self.root.as_mut()?).locate(key, &mut way)?;
-        Some((value, Way(way)))
+        let mut path = Vec::new();
+        let value = Arc::make_mut(self.root.as_mut()?).locate(key, &mut path)?;
+        Some((value, TreePath(path)))
     }
 
     /// The value that was found before, if no key has come or gone since: nothing is compared, and nothing cloned.
-    pub(crate) fn at(&mut self, way: &Way) -> Option<&mut V> {
-        Arc::make_mut(self.root.as_mut()?).at(&way.0)
+    pub(crate) fn at(&mut self, path: &TreePath) -> Option<&mut V> {
+        Arc::make_mut(self.root.as_mut()?).at(&path.0)
     }
 
     /// Sets the value of a key; returns the one before it. A key that is there already stays, and `key` is dropped.
@@ -114,7 +114,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
             self.len = 1;
             return None;
         };
-        node::raise(root, &key);
+        node::grow_root(root, &key);
         let before = Arc::make_mut(root).insert(key, value);
         self.len += usize::from(before.is_none());
         before
@@ -128,7 +128,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         let root = self.root.as_mut()?;
         let taken = Arc::make_mut(root).remove(key);
         self.len -= usize::from(taken.is_some());
-        node::lower(&mut self.root);
+        node::shrink_root(&mut self.root);
         taken
     }
 }

@@ -47,7 +47,7 @@ fn portions<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
 }
 
 /// Makes a full root an inner node over two.
-pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
+pub(super) fn grow_root<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
     if root.is_full() {
         let (separator, right) = Arc::make_mut(root).split(key);
         let children = vec![root.clone(), Arc::new(right)];
@@ -56,7 +56,7 @@ pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &
 }
 
 /// Takes a root away that holds nothing, or only one child.
-pub(super) fn lower<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
+pub(super) fn shrink_root<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
     while let Some(node) = root {
         match &**node {
             Node::Leaf(entries) if entries.is_empty() => *root = None,
@@ -147,7 +147,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     }
 
     /// As [`Node::get_mut`]; writes down which way it went.
-    pub(super) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q, way: &mut Vec<u8>) -> Option<&mut V>
+    pub(super) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q, path: &mut Vec<u8>) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -155,16 +155,16 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
             Self::Inner(inner) => inner.child_of(key),
             Self::Leaf(entries) => entries.binary_search_by(|(k, _)| k.borrow().cmp(key)).ok()?,
         };
-        way.push(u8::try_from(at).expect("no node is that large"));
+        path.push(u8::try_from(at).expect("no node is that large"));
         match self {
-            Self::Inner(inner) => Arc::make_mut(&mut inner.children[at]).locate(key, way),
+            Self::Inner(inner) => Arc::make_mut(&mut inner.children[at]).locate(key, path),
             Self::Leaf(entries) => Some(&mut entries[at].1),
         }
     }
 
     /// The value at the end of a way.
-    pub(super) fn at(&mut self, way: &[u8]) -> Option<&mut V> {
-        let (&at, rest) = way.split_first()?;
+    pub(super) fn at(&mut self, path: &[u8]) -> Option<&mut V> {
+        let (&at, rest) = path.split_first()?;
         match self {
             Self::Inner(inner) => Arc::make_mut(inner.children.get_mut(usize::from(at))?).at(rest),
             Self::Leaf(entries) => entries.get_mut(usize::from(at)).map(|(_, value)| value),
@@ -175,7 +175,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self {
             Self::Inner(inner) => {
-                let at = inner.room_for(&key);
+                let at = inner.split_full_child(&key);
                 Arc::make_mut(&mut inner.children[at]).insert(key, value)
             }
             Self::Leaf(entries) => match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
@@ -196,7 +196,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         match self {
             Self::Inner(inner) => {
                 let at = inner.child_of(key);
-                let at = inner.enrich(at);
+                let at = inner.merge_child(at);
                 let child = Arc::make_mut(&mut inner.children[at]);
                 let taken = child.remove(key);
                 if child.len() == 0 {
@@ -249,7 +249,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
 
 impl<K: Ord + Clone, V: Clone> Inner<K, V> {
     /// The child that is to have the key, with room for one more.
-    fn room_for(&mut self, key: &K) -> usize {
+    fn split_full_child(&mut self, key: &K) -> usize {
         let at = self.child_of(key);
         if !self.children[at].is_full() {
             return at;
@@ -262,7 +262,7 @@ impl<K: Ord + Clone, V: Clone> Inner<K, V> {
     }
 
     /// Merges a child that has become poor with a neighbour, if there is one poor enough. Returns where it is now.
-    fn enrich(&mut self, at: usize) -> usize {
+    fn merge_child(&mut self, at: usize) -> usize {
         let child = &self.children[at];
         if child.len() > child.limit() / 4 {
             return at;

@@ -13,12 +13,12 @@ pub struct Range<'a, K, V> {
 }
 
 /// The children of an inner node, and which of them the way goes.
-type Step<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
+type PathStep<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
 
 /// A place between two entries of a leaf.
 struct Edge<'a, K, V> {
     /// The way down to the leaf.
-    way: Vec<Step<'a, K, V>>,
+    path: Vec<PathStep<'a, K, V>>,
     leaf: &'a [(K, V)],
     at: usize,
 }
@@ -71,7 +71,7 @@ enum Side {
 impl<'a, K, V> Edge<'a, K, V> {
     /// Before everything, or behind it.
     fn outermost(root: &'a Node<K, V>, side: Side) -> Self {
-        let mut edge = Self { way: Vec::new(), leaf: &[], at: 0 };
+        let mut edge = Self { path: Vec::new(), leaf: &[], at: 0 };
         edge.descend(root, side);
         edge
     }
@@ -81,13 +81,13 @@ impl<'a, K, V> Edge<'a, K, V> {
     where
         K: Borrow<Q>,
     {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut node = root;
         loop {
             match node {
                 Node::Inner(inner) => {
                     let at = inner.child_of(key);
-                    way.push((&*inner.children, at));
+                    path.push((&*inner.children, at));
                     node = &inner.children[at];
                 }
                 Node::Leaf(entries) => {
@@ -95,7 +95,7 @@ impl<'a, K, V> Edge<'a, K, V> {
                         Side::Front => entries.partition_point(|(k, _)| k.borrow() < key),
                         Side::Back => entries.partition_point(|(k, _)| k.borrow() <= key),
                     };
-                    return Self { way, leaf: entries, at };
+                    return Self { path, leaf: entries, at };
                 }
             }
         }
@@ -106,7 +106,7 @@ impl<'a, K, V> Edge<'a, K, V> {
             match node {
                 Node::Inner(inner) => {
                     let at = if side == Side::Front { 0 } else { inner.children.len() - 1 };
-                    self.way.push((&inner.children, at));
+                    self.path.push((&inner.children, at));
                     node = &inner.children[at];
                 }
                 Node::Leaf(entries) => {
@@ -120,9 +120,9 @@ impl<'a, K, V> Edge<'a, K, V> {
 
     /// Goes to the next leaf, if there is one.
     fn forward(&mut self) -> bool {
-        while let Some((children, at)) = self.way.pop() {
+        while let Some((children, at)) = self.path.pop() {
             if let Some(next) = children.get(at + 1) {
-                self.way.push((children, at + 1));
+                self.path.push((children, at + 1));
                 self.descend(next, Side::Front);
                 return true;
             }
@@ -132,9 +132,9 @@ impl<'a, K, V> Edge<'a, K, V> {
 
     /// Goes to the leaf before, if there is one.
     fn backward(&mut self) -> bool {
-        while let Some((children, at)) = self.way.pop() {
+        while let Some((children, at)) = self.path.pop() {
             if let Some(before) = at.checked_sub(1) {
-                self.way.push((children, before));
+                self.path.push((children, before));
                 self.descend(&children[before], Side::Back);
                 return true;
             }
@@ -200,6 +200,6 @@ impl<K, V> Clone for Range<'_, K, V> {
 
 impl<K, V> Edge<'_, K, V> {
     fn copy(&self) -> Self {
-        Self { way: self.way.clone(), leaf: self.leaf, at: self.at }
+        Self { path: self.path.clone(), leaf: self.leaf, at: self.at }
     }
 }

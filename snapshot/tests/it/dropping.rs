@@ -84,7 +84,7 @@ fn a_drop_may_read_and_write_the_map() {
 }
 
 #[test]
-fn what_nobody_can_see_is_dropped() {
+fn unreachable_values_are_dropped() {
     let map: Map<u32, Arc<()>> = Map::builder(1).build();
     let value = Arc::new(());
     for key in 0..1000 {

@@ -168,7 +168,7 @@ const CHANGES: [(&str, Work); 10] = [
     ("most, with the indexes last", |map| {
         let mut writer = map.write();
         writer.insert(Touchy(3), Touchy(30));
-        writer.index_last();
+        writer.defer_indexes();
         for i in 30..60 {
             writer.replace(Touchy(i), Touchy(i * 7));
         }
@@ -227,7 +227,7 @@ fn a_panic_anywhere_leaves_the_map_whole() {
 }
 
 #[test]
-fn a_writer_that_a_panic_went_through_commits_nothing_more() {
+fn a_writer_after_a_panic_commits_nothing_more() {
     let subject = Subject::new(100, false);
     let before = subject.content();
     for calls in 0.. {
