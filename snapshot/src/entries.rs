@@ -1,4 +1,4 @@
-//! What an index finds, one after another.
+//! Iterators over the results of an index.
 
 use crate::index::{Members, MembersIter};
 use crate::slots::Slots;
@@ -8,13 +8,14 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::Range;
 
-/// The entries that an index has for a value, or for those between two bounds: keys and values.
+/// The entries with a value of an index, or with values between two bounds: keys and values.
 pub struct Entries<'a, K, V, I> {
     slots: &'a Slots<Entry<K, V>>,
     slots_left: SlotIter<'a, I>,
-    /// What comes next from the front. To find an entry is to wait for memory, and several can be waited for at once.
+    /// Prefetched entries from the front. Reading an entry is a cache miss, and several misses can
+    /// overlap.
     ahead: [Option<&'a Entry<K, V>>; AHEAD],
-    /// Which of these are not taken yet.
+    /// The prefetched entries that were not returned yet.
     left: Range<usize>,
 }
 
@@ -42,7 +43,7 @@ impl<'a, K, V, I> Entries<'a, K, V, I> {
         while self.left.end < AHEAD
             && let Some(slot) = self.slots_left.next()
         {
-            // `None` only where a function of the user's has not kept its word, and left a slot in an index.
+            // `None` only if a user's function was inconsistent and left a slot in an index.
             if let Some(entry) = self.slots.get(slot) {
                 self.ahead[self.left.end] = Some(entry);
                 self.left.end += 1;
@@ -85,7 +86,7 @@ impl<K: fmt::Debug, V: fmt::Debug, I> fmt::Debug for Entries<'_, K, V, I> {
     }
 }
 
-/// Values of an index, in order, each with the number of entries that have it.
+/// Values of an index, sorted, each with its number of entries.
 pub struct Counts<'a, I> {
     values: tree::Range<'a, I, Members>,
 }
@@ -124,10 +125,10 @@ impl<I: fmt::Debug> fmt::Debug for Counts<'_, I> {
     }
 }
 
-/// The slots that values of an index have.
+/// The slots of a range of values of an index.
 struct SlotIter<'a, I> {
     values: tree::Range<'a, I, Members>,
-    /// The values that were begun, from either end.
+    /// The partly consumed values, from either end.
     front: Option<MembersIter<'a>>,
     back: Option<MembersIter<'a>>,
 }

@@ -1,16 +1,16 @@
-//! Which slots are free, with all that a change has taken and given back until it is kept or undone.
+//! The free slots, with the allocations of the current change until it is committed or rolled back.
 
 use crate::table::MAX_ENTRIES;
 
 #[derive(Default)]
 pub(crate) struct SlotAllocator {
-    /// Free slots; those behind `left` have been taken by the change that is under way.
+    /// Free slots; those from `left` on are allocated by the current change.
     free: Vec<u32>,
     left: usize,
-    /// The first slot that was never used, and what it was before the change.
+    /// The first slot that was never used, and its value before the change.
     next: u32,
     next_before: u32,
-    /// Slots that the change gives back. Older versions do not mind: each has slots of its own.
+    /// Slots that the change frees. Older versions are not affected: each has its own slots.
     freed: Vec<u32>,
 }
 
@@ -30,7 +30,7 @@ impl SlotAllocator {
         self.freed.push(slot);
     }
 
-    /// All are free, for a change that begins anew.
+    /// Makes all slots free, for a change that replaces the whole map.
     pub(crate) fn restart(&mut self) {
         self.left = 0;
         self.next = 0;

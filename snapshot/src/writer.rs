@@ -1,4 +1,4 @@
-//! A change: any number of entries that come, change and go as one.
+//! The writer: a change of any number of entries, committed atomically.
 
 use crate::Map;
 use crate::map::WriterState;
@@ -12,32 +12,34 @@ use std::hash::Hash;
 use std::mem::replace;
 use std::sync::Arc;
 
-/// A change of a map. What it has changed is seen through it at once, and elsewhere when it is committed, all together.
+/// A change of a map. Its effects are visible through it at once, and to readers together at the
+/// commit.
 ///
-/// Dropped without [`Writer::commit`] (a `?`, a panic) it has changed nothing. There is one at a time; a thread that
-/// has one must not write the map in another way.
+/// Dropped without [`Writer::commit`] (a `?`, a panic) it changes nothing. There is one at a time;
+/// a thread that holds one must not write the map in another way.
 ///
-/// A change of one entry is made in place, unless somebody reads a snapshot of just that version. A change of several
-/// is made to a copy of the blocks that it touches, beside the readers, and then takes their place.
+/// A change of one entry is made in place, unless a snapshot shares the newest version. A change of
+/// several is made to a copy of the affected blocks, beside the readers, which then replaces the
+/// newest version.
 #[must_use = "a change is nothing until it is committed"]
 pub struct Writer<'a, K, V> {
-    /// Dropped before the rest, which may run drops of the user's: another may write by then.
+    /// Dropped before the other fields, which may run user drops: the next writer can start then.
     writing: MutexGuard<'a, WriterState>,
     map: &'a Map<K, V>,
     /// The version before the change: the newest, until the commit.
     base: Option<Arc<Version<K, V>>>,
     stage: WriterStage<K, V>,
-    /// What the change has put out of use, and may be the last to hold.
+    /// Blocks and values that the change has displaced, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
     discarded: Vec<WriterStage<K, V>>,
-    /// The copy's indexes are made anew when it is committed.
+    /// The copy's indexes are rebuilt at the commit.
     indexes_deferred: bool,
 }
 
 enum WriterStage<K, V> {
     Clean,
-    /// The only change so far, not made yet.
+    /// The only change so far, not applied yet.
     One(EntryChange<K, V>),
     /// With all changes so far.
     Copy(Version<K, V>),
@@ -63,7 +65,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         }
     }
 
-    /// How many keys there are with this change.
+    /// Returns the number of keys, with this change.
     pub fn len(&self) -> usize {
         match &self.stage {
             WriterStage::One(step) => {
@@ -73,12 +75,12 @@ impl<'a, K, V> Writer<'a, K, V> {
         }
     }
 
-    /// Whether no key is left with this change.
+    /// Returns whether the map is empty, with this change.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes everything out. What is inserted then is a map of its own, built beside the one that others read.
+    /// Removes all entries. Later inserts build a new map beside the one that readers use.
     pub fn clear(&mut self) {
         let base = self.base();
         let empty = Version::empty(self.map.columns(), base.hasher.clone());
@@ -92,7 +94,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         self.base.as_ref().expect("it is there until the commit")
     }
 
-    /// What the change is made from or, from the second on, made to.
+    /// Returns the base version, or the copy from the second change on.
     fn version(&self) -> &Version<K, V> {
         match &self.stage {
             WriterStage::Clean | WriterStage::One(_) => self.base(),
@@ -112,7 +114,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         }
     }
 
-    /// The entry in a slot that was found.
+    /// Returns the entry of a slot.
     fn entry(&self, slot: u32) -> Option<&Entry<K, V>> {
         match &self.stage {
             WriterStage::One(step) if step.slot == slot => step.entry.as_ref(),
@@ -120,7 +122,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         }
     }
 
-    /// Makes a new key known; returns the table that has it, if it is another one.
+    /// Adds a candidate for a new key; returns the new table if it was rebuilt.
     fn insert_candidate(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
         let table = &self.version().table;
         if table.is_full() {
@@ -148,7 +150,7 @@ impl<'a, K, V> Writer<'a, K, V> {
 }
 
 impl<K: Clone, V: Clone> Writer<'_, K, V> {
-    /// Makes the change, for everybody at once.
+    /// Publishes the change to all readers at once.
     ///
     /// # Panics
     /// If an earlier call on this writer panicked half way.
@@ -195,11 +197,11 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
             version.table = Arc::new(version.table.rebuilt(0));
         }
         let version = Arc::new(version);
-        // The one before stays with `base` until others may write.
+        // `base` keeps the previous version until the lock is released.
         *self.map.newest.write() = version;
     }
 
-    /// Makes the copy, if the change is not just beginning.
+    /// Creates the copy, unless this is the first change.
     fn begin_copy(&mut self) {
         if let WriterStage::One(_) = &self.stage
             && let WriterStage::One(mut step) = replace(&mut self.stage, WriterStage::Poisoned)
@@ -210,7 +212,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// One entry in place of another, or of none; or none in its place.
+    /// Inserts, replaces or removes an entry.
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
         let changes = match self.indexes_deferred {
             true => IndexChanges::new(),
@@ -236,7 +238,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
-    /// The value of a key with this change.
+    /// Returns the value of a key, with this change.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -244,7 +246,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.find(self.base().hash(key), key).map(|(_, entry)| &entry.value)
     }
 
-    /// Sets the value of a key; returns the one before it.
+    /// Sets the value of a key; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let (slot, before) = self.find(hash, &key).map(|(slot, entry)| (slot, entry.value.clone())).unzip();
@@ -252,8 +254,9 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         before
     }
 
-    /// As [`Writer::insert`], but keeps nothing of what was there: a long change that sets a key again and again has only the
-    /// last value. So the key is dropped here, and what it returns may be the last of it; these drops must not use the map.
+    /// As [`Writer::insert`], but keeps no replaced values: a long change that sets a key
+    /// repeatedly holds only the last value. So the key is dropped here, and the returned value may
+    /// be its last reference; these drops must not use the map.
     pub fn replace(&mut self, key: K, value: V) -> Option<V> {
         if let WriterStage::Clean = self.stage {
             return self.insert(key, value);
@@ -265,7 +268,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.replaced.pop().map(|entry| entry.value)
     }
 
-    /// As [`Writer::remove`], but keeps nothing, as [`Writer::replace`].
+    /// As [`Writer::remove`], but keeps nothing, like [`Writer::replace`].
     pub fn take<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -279,7 +282,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.replaced.pop().map(|entry| entry.value)
     }
 
-    /// Takes a key out; returns its value.
+    /// Removes a key; returns its value.
     pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -290,7 +293,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         Some(before)
     }
 
-    /// IndexChanges a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    /// Changes a clone of a key's value, and replaces the value by it. Returns `None` if the key is
+    /// absent.
     pub fn update<Q: Hash + Eq + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
     where
         K: Borrow<Q>,
@@ -303,7 +307,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         Some(result)
     }
 
-    /// Takes out all keys for which the function says no.
+    /// Removes all keys for which the function returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         self.begin_copy();
         let slots = self.version().slots.numbered();
@@ -315,14 +319,14 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// Makes each index anew, of all entries, when this is committed, and leaves them alone until then: what a change of
-    /// most of the map wants. It is what [`Extend`] does to an empty map.
+    /// Defers the indexes: they are rebuilt from all entries at the commit, and not updated until
+    /// then. For changes of most of the map; [`Extend`] on an empty map does it too.
     pub fn defer_indexes(&mut self) {
         self.copy();
         self.indexes_deferred = true;
     }
 
-    /// Makes the copy now.
+    /// Creates the copy now.
     fn copy(&mut self) {
         self.begin_copy();
         if let WriterStage::Clean = self.stage {
@@ -330,7 +334,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
+    /// Reserves capacity for `more` keys, so that the table of a large load does not grow step by
+    /// step.
     pub fn reserve(&mut self, more: usize) {
         self.copy();
         if let WriterStage::Copy(version) = &mut self.stage
@@ -340,7 +345,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// As an insert and a commit, with the value that was there itself instead of a copy.
+    /// As an insert and a commit, returning the previous value itself instead of a clone.
     pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
@@ -352,7 +357,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     }
 }
 
-/// Into an empty map it goes faster: each index is made of all entries in one go, when they are committed.
+/// Faster on an empty map: each index is built from all entries at the commit.
 impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, pairs: T) {
         let pairs = pairs.into_iter();
@@ -369,7 +374,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
 }
 
 impl<K, V> Drop for Writer<'_, K, V> {
-    /// Undoes what a commit has not settled.
+    /// Rolls back the uncommitted change.
     fn drop(&mut self) {
         let writing = &mut *self.writing;
         writing.allocator.rollback();

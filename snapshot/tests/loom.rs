@@ -1,6 +1,4 @@
-//! Every interleaving of the map that ships, through its public API.
-//!
-//! A writer and two readers (main is one of the three) at preemption bound 3. One claim each.
+//! Every interleaving of the map, through its public API.
 #![cfg(machinery_loom)]
 
 use loom::thread;
@@ -14,7 +12,7 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// NumberMap by key, with an index of the numbers.
+/// Numbers by key, with an index of the numbers.
 struct NumberMap {
     map: Map<u8, u8>,
     by_number: Index<u8>,
@@ -31,7 +29,8 @@ fn numbers(pairs: &[(u8, u8)]) -> Arc<NumberMap> {
 }
 
 impl NumberMap {
-    /// What is in a snapshot, once found through the map, once through its index, and once key by key.
+    /// Returns the content of a snapshot after reading it through the map, through its index, and
+    /// key by key.
     fn content(&self, snapshot: &Snapshot<u8, u8>) -> Vec<(u8, u8)> {
         let mut listed: Vec<(u8, u8)> = snapshot.iter().map(|(key, number)| (*key, *number)).collect();
         listed.sort_unstable();
@@ -51,7 +50,7 @@ impl NumberMap {
     }
 }
 
-/// Two readers look twice each beside a writer; each sees states of this list, and never goes back in it.
+/// Two readers read twice each beside a writer; each sees states of this list, and never goes back.
 fn readers_see(start: &'static [(u8, u8)], write: fn(&Map<u8, u8>), states: &'static [&'static [(u8, u8)]]) {
     model(move || {
         let numbers = numbers(start);
@@ -167,7 +166,7 @@ fn a_change_that_is_dropped_is_never_seen() {
     readers_see(&[(1, 10), (2, 20)], write, &[&[(1, 10), (2, 20)]]);
 }
 
-/// The table is at its limit: the next key needs another one, and what has left is not carried over.
+/// The table is full: the next key needs a new one, and dead candidates are not copied.
 #[test]
 fn a_key_is_found_while_the_table_is_rebuilt() {
     model(|| {

@@ -1,4 +1,4 @@
-//! What a single thread can see of `Notify`; its interleavings are in `loom.rs`.
+//! `Notify` on a single thread; its interleavings are in `loom.rs`.
 #![cfg(not(machinery_loom))]
 
 use futures::task::noop_waker;

@@ -1,5 +1,5 @@
-//! What a change of an entry changes in an index. The user's function is asked first, and nothing changes before every
-//! index has been asked.
+//! Changes of an index by a change of an entry. The user's functions are called for every index
+//! before any index changes.
 
 use super::members::Members;
 use super::{Column, Values, values_mut};
@@ -9,35 +9,36 @@ use crate::version::Entry;
 
 /// The function of an index.
 pub(crate) trait IndexFunction<K, V>: Send + Sync {
-    /// The index of no entries.
+    /// Returns the index of no entries.
     fn empty(&self) -> Box<dyn Column>;
-    /// The index of all these entries.
+    /// Returns the index of all these entries.
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column>;
-    /// What is to change when one entry takes the place of another. `None`: nothing.
+    /// Returns the change of the index when one entry replaces another. `None`: unchanged.
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>>;
 }
 
-/// What is to change in one index for one entry.
+/// The change of one index by one entry.
 pub(crate) trait IndexChange: Send {
-    /// Prepares the index for this change to be made in place. All that the user's comparisons and clones can break,
-    /// they break here, where nothing changes.
+    /// Prepares the index for this change in place. Panics of the user's comparisons and clones
+    /// happen here, before any change.
     fn prepare(&mut self, column: &mut dyn Column) -> Risk;
-    /// Makes the change. A panic of the user's may leave half of it, unless it was prepared and the risk was not high.
+    /// Makes the change. A panic of user code may leave half of it, unless it was prepared and the
+    /// risk was not high.
     fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32);
 }
 
-/// What a prepared change can still break, if the user's code panics.
+/// The effect that a panic of user code can have on a prepared change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Risk {
-    /// Nothing: entries move between values that are there, and stay.
+    /// None: entries move between existing values that remain.
     None,
-    /// One value appears or vanishes: that happens or does not, and nothing else does.
+    /// One value is added or removed: completely or not at all.
     AllOrNothing,
-    /// More than that: it must be made to a copy.
+    /// More than that: the change must be made to a copy.
     High,
 }
 
-/// A function that finds any number of values in an entry.
+/// A function that returns any number of values of an entry.
 pub(crate) struct FunctionIndex<F>(pub(crate) F);
 
 impl<K, V, I, R, F> IndexFunction<K, V> for FunctionIndex<F>
@@ -74,7 +75,7 @@ where
     }
 }
 
-/// The index of these values, each with a slot that has it.
+/// Returns the index of these values and slots.
 pub(super) fn collected<I>(mut pairs: Vec<(I, u32)>) -> Box<dyn Column>
 where
     I: Ord + Clone + Send + Sync + 'static,
@@ -93,7 +94,7 @@ where
     Box::new(values.into_iter().collect::<Values<I>>())
 }
 
-/// The change from one sorted list of values to another.
+/// Returns the change from one list of values to another.
 pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn IndexChange>>
 where
     I: Ord + Clone + Send + Sync + 'static,
@@ -112,7 +113,7 @@ where
 struct ValueMoves<I> {
     removed: Vec<I>,
     added: Vec<I>,
-    /// Where the values are, those gone first, if it is prepared and the risk is none.
+    /// The paths of the values, removed ones first, if it is prepared without risk.
     paths: Vec<TreePath>,
 }
 
@@ -122,7 +123,7 @@ impl<I: Ord + Clone + Send + Sync + 'static> IndexChange for ValueMoves<I> {
         let mut path_to = |value, least| {
             values.locate(value).and_then(|(members, path)| (members.len() >= least).then_some(path))
         };
-        // A value vanishes with its last entry.
+        // A value is removed with its last entry.
         let mut paths: Vec<Option<TreePath>> = self.removed.iter().map(|value| path_to(value, 2)).collect();
         paths.extend(self.added.iter().map(|value| path_to(value, 1)));
         if paths.len() == 1 && paths[0].is_none() {

@@ -1,4 +1,4 @@
-//! The index of the keys themselves, where they are texts.
+//! The index of the keys themselves, if they are texts.
 
 use super::change::{IndexChange, IndexFunction, difference};
 use super::members::Members;
@@ -7,7 +7,7 @@ use crate::slots::Slots;
 use crate::version::Entry;
 use std::borrow::Borrow;
 
-/// Finds an entry's key.
+/// Returns the key of an entry.
 pub(crate) struct KeyIndex;
 
 impl<K, V> IndexFunction<K, V> for KeyIndex
@@ -35,14 +35,14 @@ where
     }
 }
 
-/// A text with room for eight bytes of it.
+/// A chunk of eight bytes of a text, the text, and its slot.
 type SortItem<K> = (u64, K, u32);
 
-/// So few are compared as a whole.
+/// Up to this number, texts are compared as a whole.
 const INSERTION_SORT_LIMIT: usize = 24;
 
-/// Sorts texts that have the first `depth` bytes in common, eight bytes at a time: a text is somewhere else in memory, and to
-/// go there for each comparison is what makes sorting many of them slow.
+/// Sorts texts with `depth` common bytes, eight bytes at a time: the texts are spread over memory,
+/// and a cache miss per comparison is what makes sorting them slow.
 fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
     loop {
         if items.len() <= INSERTION_SORT_LIMIT {
@@ -70,7 +70,7 @@ fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
     }
 }
 
-/// Eight bytes of a text, in the order of texts; zeros behind its end.
+/// Returns eight bytes of a text, in the order of texts, padded with zeros.
 fn chunk_at(text: &str, depth: usize) -> u64 {
     let rest = &text.as_bytes()[depth.min(text.len())..];
     match rest.first_chunk() {
@@ -83,7 +83,7 @@ fn chunk_at(text: &str, depth: usize) -> u64 {
     }
 }
 
-/// Whether a text with this chunk may end in it: the zeros may be its own.
+/// Returns whether a text with this chunk may end in it: its zeros may also be part of the text.
 const fn may_end(chunk: u64) -> bool {
     chunk & 0xff == 0
 }
@@ -102,7 +102,7 @@ mod tests {
     }
 
     proptest! {
-        /// Long beginnings in common, ends at every place, and zeros that look like ends.
+        /// Long common prefixes, ends at every position, and zeros that look like ends.
         #[test]
         fn texts_are_sorted_as_texts(texts in prop::collection::vec("(aaaaaaaa|aaaaaaab|\u{0}{1,8}|b){0,4}[ab\u{0}é]{0,3}", 0..200)) {
             let mut expected: Vec<Arc<str>> = texts.iter().map(|text| text.as_str().into()).collect();

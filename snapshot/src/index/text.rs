@@ -1,4 +1,4 @@
-//! Indexes of a text that entries have somewhere: nothing is allocated to find out that it has not changed.
+//! Indexes of an optional text of entries; an unchanged text is detected without an allocation.
 
 use super::change::{IndexChange, IndexFunction, collected, difference};
 use super::{Column, Values};
@@ -6,7 +6,7 @@ use crate::slots::Slots;
 use crate::version::Entry;
 use std::sync::Arc;
 
-/// A function that finds a text in an entry, or none.
+/// A function that returns an optional text of an entry.
 pub(crate) struct TextIndex<F>(pub(crate) F);
 
 impl<K, V, F> IndexFunction<K, V> for TextIndex<F>

@@ -1,4 +1,4 @@
-//! Iteration between two places of a tree, from both ends.
+//! Iteration between two positions of a tree, from both ends.
 
 use super::node::Node;
 use std::borrow::Borrow;
@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 /// The keys of a [`Tree`](super::Tree) between two bounds, and their values, in order.
 pub struct Range<'a, K, V> {
-    /// Front and back. `None`: nothing is left, and nothing was there.
+    /// Front and back. `None`: exhausted or empty.
     ends: Option<(Edge<'a, K, V>, Edge<'a, K, V>)>,
 }
 
-/// The children of an inner node, and which of them the way goes.
+/// The children of an inner node, and the index of the child on the path.
 type PathStep<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
 
-/// A place between two entries of a leaf.
+/// A position between two entries of a leaf.
 struct Edge<'a, K, V> {
-    /// The way down to the leaf.
+    /// The path to the leaf.
     path: Vec<PathStep<'a, K, V>>,
     leaf: &'a [(K, V)],
     at: usize,
@@ -69,14 +69,14 @@ enum Side {
 }
 
 impl<'a, K, V> Edge<'a, K, V> {
-    /// Before everything, or behind it.
+    /// Before all entries, or after them.
     fn outermost(root: &'a Node<K, V>, side: Side) -> Self {
         let mut edge = Self { path: Vec::new(), leaf: &[], at: 0 };
         edge.descend(root, side);
         edge
     }
 
-    /// Before the key's place, or behind it.
+    /// Before the key's position, or after it.
     fn beside<Q: Ord + ?Sized>(root: &'a Node<K, V>, key: &Q, side: Side) -> Self
     where
         K: Borrow<Q>,
@@ -118,7 +118,7 @@ impl<'a, K, V> Edge<'a, K, V> {
         }
     }
 
-    /// Goes to the next leaf, if there is one.
+    /// Moves to the next leaf, if there is one.
     fn forward(&mut self) -> bool {
         while let Some((children, at)) = self.path.pop() {
             if let Some(next) = children.get(at + 1) {
@@ -130,7 +130,7 @@ impl<'a, K, V> Edge<'a, K, V> {
         false
     }
 
-    /// Goes to the leaf before, if there is one.
+    /// Moves to the previous leaf, if there is one.
     fn backward(&mut self) -> bool {
         while let Some((children, at)) = self.path.pop() {
             if let Some(before) = at.checked_sub(1) {
@@ -143,7 +143,7 @@ impl<'a, K, V> Edge<'a, K, V> {
     }
 }
 
-/// Whether nothing is between the two.
+/// Returns whether there is no entry between the two.
 fn met<K, V>(front: &Edge<'_, K, V>, back: &Edge<'_, K, V>) -> bool {
     std::ptr::eq(front.leaf, back.leaf) && front.at >= back.at
 }

@@ -1,4 +1,5 @@
-//! Random operations on the map that ships, against a map that is cloned for each snapshot and searched for each index.
+//! Random operations on the map, compared with a map that is cloned for each snapshot and searched
+//! for each index.
 
 use machinery_snapshot::{Index, Label, Map, Snapshot, Writer};
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Bound;
 use std::sync::LazyLock;
 
-/// Keys whose hashes collide, all of them if `classes` is one.
+/// Keys with colliding hashes, all of them if `classes` is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     id: u8,
@@ -33,9 +34,9 @@ impl Borrow<str> for Key {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Value {
     number: u16,
-    /// A value that some have, or none.
+    /// An optional value.
     node: Option<u8>,
-    /// Any number of values, some of them twice.
+    /// Any number of values, with duplicates.
     tags: Vec<u8>,
     labels: BTreeMap<String, String>,
     name: String,
@@ -67,7 +68,7 @@ impl Indexes {
         }
     }
 
-    /// Everything that can be asked of a snapshot is what the model says.
+    /// Compares every query of a snapshot with the model.
     fn check(&self, snapshot: &Snapshot<Key, Value>, model: &MapModel, classes: u8) {
         assert_eq!(snapshot.len(), model.len());
         for id in 0..KEYS {
@@ -115,7 +116,7 @@ impl Indexes {
     }
 }
 
-/// Every value that any entry has, with exactly these entries; and no value that none has.
+/// Checks that an index has exactly the values of the entries, and exactly their entries.
 fn check_index<I: Ord + Clone + std::fmt::Debug + 'static>(
     snapshot: &Snapshot<Key, Value>,
     index: &Index<I>,
@@ -162,9 +163,9 @@ enum MapChange {
 #[derive(Clone, Debug)]
 enum MapOp {
     One(MapChange),
-    /// Several at once; kept or dropped.
+    /// Several changes, committed or dropped.
     Batch(Vec<MapChange>, bool),
-    /// The map as it is now, and held.
+    /// Takes a snapshot and holds it.
     Hold,
     LetGo(u8),
 }
@@ -283,7 +284,7 @@ fn ops() -> impl Strategy<Value = Vec<MapOp>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Everything that can be asked, after every operation, of the map and at the end of every snapshot still held.
+    /// Compares every query of the map after every operation, and of all held snapshots at the end.
     #[test]
     fn the_map_is_the_model(
         seed in any::<u64>(),

@@ -1,4 +1,5 @@
-//! Code of the user's that panics, wherever it is called: the map is afterwards what it was before, or what it would be.
+//! User code that panics, in any call: the map is afterwards in the state before or after the
+//! change.
 
 use machinery_snapshot::{Index, Map, Tree};
 use std::borrow::Borrow;
@@ -9,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 thread_local! {
-    /// How many calls of the user's code are left until one panics.
+    /// Number of calls of user code until one panics.
     static FUSE: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -24,7 +25,7 @@ fn burn(what: &str) {
     });
 }
 
-/// Runs something so that its nth call of the user's code panics. True: it came to that.
+/// Runs `work` so that its nth call of user code panics. Returns whether that call happened.
 fn with_fuse(calls: u32, work: impl FnOnce()) -> bool {
     FUSE.with(|fuse| fuse.set(Some(calls)));
     let burnt = catch_unwind(AssertUnwindSafe(work)).is_err();
@@ -32,7 +33,7 @@ fn with_fuse(calls: u32, work: impl FnOnce()) -> bool {
     burnt
 }
 
-/// A number that burns whenever it is cloned, compared or hashed.
+/// A number that counts down whenever it is cloned, compared or hashed.
 #[derive(Debug)]
 struct Touchy(u32);
 
@@ -85,9 +86,9 @@ impl Borrow<str> for Touchy {
 
 struct Subject {
     map: Map<Touchy, Touchy>,
-    /// Each entry alone.
+    /// Each entry in its own change.
     by_key: Index<Touchy>,
-    /// Many together.
+    /// Many entries in one change.
     by_tens: Index<Touchy>,
 }
 
@@ -98,7 +99,7 @@ impl Subject {
             burn("an index");
             [Touchy(value.0 / 10), Touchy(1000 + value.0 % 3)]
         });
-        // Last, so that where a key comes or goes, what may break is not what comes first.
+        // Last, so that the change that may panic is not the first one.
         let by_key = match text_keys {
             true => builder.keys(),
             false => builder.index(|key: &Touchy, _| {
@@ -117,7 +118,7 @@ impl Subject {
         self.map.snapshot().iter().map(|(key, value)| (key.0, value.0)).collect()
     }
 
-    /// The map and both indexes say the same, and it works.
+    /// Checks that the map and both indexes agree, and that the map works.
     fn check_whole(&self) {
         let content = self.content();
         let snapshot = self.map.snapshot();
@@ -205,7 +206,7 @@ fn a_panic_anywhere_leaves_the_map_whole() {
                     let after = subject.content();
                     subject.check_whole();
                     assert!(after == wanted || !done && after == before, "{what}, call {burnt}: half of it");
-                    // And it goes on as if nothing had been: the change can be made again, and be seen.
+                    // The map continues to work: the change can be repeated, and is visible.
                     if !done {
                         change(&subject.map);
                         assert_eq!(subject.content(), wanted, "{what}, call {burnt}");
@@ -239,7 +240,7 @@ fn a_writer_after_a_panic_commits_nothing_more() {
             assert!(calls > 10, "an insert calls the user's code more often than that");
             break;
         }
-        // Whether it is spoilt or only lacks the last change, what it commits is whole.
+        // Whether it is poisoned or only lacks the last change, its commit is consistent.
         let committed = catch_unwind(AssertUnwindSafe(|| writer.commit())).is_ok();
         subject.check_whole();
         if committed {

@@ -1,4 +1,4 @@
-//! The promises at the top of `lib.rs`, one by one.
+//! The promises of `lib.rs`, in order.
 
 use machinery_snapshot::{Label, Map};
 use std::cell::Cell;
@@ -30,8 +30,8 @@ fn p01_a_snapshot_is_one_moment_of_everything() {
     assert_eq!((before.len(), after.len()), (100, 100));
 }
 
-/// Two snapshots with no change between them show the very same objects; and what a change does not touch, but for its
-/// neighbours, later ones share with earlier ones.
+/// Two snapshots without a change between them share all entries; and later ones share the
+/// unchanged entries with earlier ones, except neighbours of changed ones.
 #[test]
 fn p02_a_snapshot_copies_nothing() {
     let map: Map<u32, [u64; 4]> = Map::builder(1).build();
@@ -269,7 +269,7 @@ fn p08_dropped_changes_leave_no_garbage() {
     assert!(usage.slots == 2 && usage.buckets <= 64, "{usage:?}");
 }
 
-/// An index's function that answers differently about the same entry breaks its own index, and nothing else.
+/// An inconsistent index function breaks its own index, and nothing else.
 #[test]
 fn an_inconsistent_index_function_never_panics() {
     let calls = std::sync::atomic::AtomicU32::new(0);

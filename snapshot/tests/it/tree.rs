@@ -1,4 +1,4 @@
-//! The tree against the standard library's.
+//! The tree compared with the standard library's.
 
 use machinery_snapshot::Tree;
 use proptest::prelude::*;
@@ -10,9 +10,9 @@ enum TreeOp {
     Insert(u16, u32),
     Remove(u16),
     Change(u16, u32),
-    /// Takes out a stretch, which empties nodes.
+    /// Removes a run of keys, which empties nodes.
     RemoveRange(u16, u16),
-    /// Puts in a stretch, in order.
+    /// Inserts a run of keys, in order.
     InsertRange(u16, u16),
     Hold,
 }
