@@ -3,7 +3,7 @@
 //!
 //! Caches, controllers, stores and servers depend on this crate, and on one another only through
 //! it. A control plane defines its own object types or uses those of Kubernetes. It reads them
-//! through a [`ListWatch`], or an [`Interest`] whose keys are edited while it runs, and writes
+//! through a [`ListWatch`], or an [`Interest`] with keys that are edited while it runs, and writes
 //! through a [`Writer`]. Clients cannot see whether a port is implemented by a store in the process
 //! or by a remote server.
 //!
@@ -65,7 +65,9 @@
 //! A control plane with its own objects, selected by labels and by fields:
 //!
 //! ```
-//! use machinery_objects::{Field, Fields, Filter, Labels, Object, ObjectKey, ResourceVersion, Revision};
+//! use machinery_objects::{
+//!     Field, Fields, Filter, Labels, Object, ObjectKey, ResourceVersion, Revision,
+//! };
 //!
 //! struct Host {
 //!     key: ObjectKey,
@@ -87,7 +89,7 @@
 //!     fields: "spec.rack=17,metadata.name!=spare".parse()?,
 //!     ..Filter::default()
 //! };
-//! fields.check(&filter.fields)?;                          // it asks for no field that hosts have not
+//! fields.check(&filter.fields)?;                          // hosts have all its fields
 //!
 //! let host = Host {
 //!     key: "lab/db-0".parse()?,
@@ -98,7 +100,10 @@
 //! assert!(filter.matches(&host, &fields));
 //!
 //! let wrong = "role in (db".parse::<machinery_objects::LabelSelector>().unwrap_err();
-//! assert_eq!(wrong.to_string(), "at byte 11 of the selector there is the end, and it takes a comma or `)`");
+//! assert_eq!(
+//!     wrong.to_string(),
+//!     "at byte 11 of the selector there is the end, and it takes a comma or `)`",
+//! );
 //! # Ok(()) }
 //! ```
 //!

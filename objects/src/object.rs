@@ -34,7 +34,7 @@ pub trait Object: Send + Sync + 'static {
         &[]
     }
 
-    /// Returns the owners on whose deletion the object is garbage-collected.
+    /// Returns the owners, after whose deletion the object is garbage-collected.
     fn owners(&self) -> Vec<OwnerRef> {
         Vec::new()
     }

@@ -50,7 +50,7 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// A reference to an owner, on whose deletion the object is garbage-collected.
+/// A reference to an owner: the object is garbage-collected after the owner's deletion.
 ///
 /// The owner is cluster-scoped, or in the namespace of the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -64,9 +64,9 @@
 //!
 //! struct Pod { node: Option<Arc<str>>, labels: BTreeMap<String, String> }
 //!
-//! let mut builder = Map::<Arc<str>, Arc<Pod>>::builder(42);           // a seed for its hash table
-//! let by_name = builder.keys();                                       // in order: ranges and prefixes
-//! let by_node = builder.index(|_, pod: &Arc<Pod>| pod.node.clone());  // an Option, an array, a Vec: any number of values
+//! let mut builder = Map::<Arc<str>, Arc<Pod>>::builder(42);    // the seed of its hash table
+//! let by_name = builder.keys();                                // sorted: ranges, prefixes
+//! let by_node = builder.index(|_, pod: &Arc<Pod>| pod.node.clone());
 //! let by_label = builder.labels(|pod: &Arc<Pod>| &pod.labels);
 //! let pods = builder.build();
 //!
@@ -76,7 +76,7 @@
 //! };
 //! pods.insert("default/a".into(), pod("n1"));
 //!
-//! let mut change = pods.write();                                      // several changes that are seen as one
+//! let mut change = pods.write();                               // several changes, atomically
 //! change.insert("default/b".into(), pod("n1"));
 //! change.insert("kube-system/c".into(), pod("n2"));
 //! change.commit();
@@ -84,9 +84,10 @@
 //! let before = pods.snapshot();
 //! pods.remove("default/a");
 //!
-//! assert_eq!(before.by(&by_node, "n1").count(), 2);                   // as it was
+//! assert_eq!(before.by(&by_node, "n1").count(), 2);            // unchanged
 //! assert_eq!(pods.snapshot().count(&by_node, "n1"), 1);
-//! assert_eq!(before.prefix(&by_name, "default/").map(|(name, _)| &**name).collect::<Vec<_>>(), ["default/a", "default/b"]);
+//! let names: Vec<_> = before.prefix(&by_name, "default/").map(|(name, _)| &**name).collect();
+//! assert_eq!(names, ["default/a", "default/b"]);
 //! assert_eq!(before.by(&by_label, &Label::new("app", "web")).count(), 3);
 //! assert!(pods.get("default/a").is_none() && before.get("default/a").is_some());
 //! ```

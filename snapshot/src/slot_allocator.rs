@@ -64,7 +64,7 @@ mod tests {
         let mut slots = SlotAllocator::default();
         assert_eq!([slots.allocate(), slots.allocate(), slots.allocate()], [0, 1, 2]);
         slots.free_slot(1);
-        assert_eq!(slots.allocate(), 3, "what a change gives back is free after it");
+        assert_eq!(slots.allocate(), 3, "slots that a change frees are free after it");
         slots.commit();
         assert_eq!([slots.allocate(), slots.allocate()], [1, 4]);
         slots.free_slot(0);

@@ -136,7 +136,7 @@ pub enum ConfigError {
     #[error("capacity is 0, so every add would be refused; give at least 1")]
     NoCapacity,
     /// The capacity exceeds the number of slots.
-    #[error("capacity is {0}; at most {MAX_CAPACITY} keys can be told apart")]
+    #[error("capacity is {0}; at most {MAX_CAPACITY} keys are supported")]
     CapacityTooLarge(usize),
     /// The aging is too short to have an effect, or overflows the arithmetic.
     #[error(

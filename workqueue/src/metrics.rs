@@ -14,7 +14,8 @@ use std::sync::{Arc, Weak};
 /// The queues of a process, for one registry. Each metric is one family with the label `name`.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use machinery_workqueue::{Config, Metrics, Queue};
 /// use prometheus_client::{encoding::text, registry::Registry};
 ///

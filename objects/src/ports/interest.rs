@@ -1,4 +1,4 @@
-//! Interests: watches whose set of keys is edited while they run.
+//! Interests: watches by a set of keys that is edited while they run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -78,7 +78,7 @@ pub struct InterestRequest {
     pub after: Option<ResourceVersion>,
 }
 
-/// The field or label whose values are the keys of an interest.
+/// The field or label that an interest's keys are values of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InterestBy {
     /// A selectable field of the kind, such as [`NAMESPACE`](crate::NAMESPACE).

@@ -48,7 +48,7 @@ impl FieldSelector {
         self.matches_by(|field| values.get(field))
     }
 
-    /// Returns whether an object matches whose field values `value` returns.
+    /// Returns whether an object matches, given a function from fields to its values.
     pub fn matches_by<'a>(&self, mut value: impl FnMut(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| term.matches(value(term.field())))
     }

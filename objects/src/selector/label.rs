@@ -50,7 +50,7 @@ impl LabelSelector {
         self.matches_by(|key| labels.get(key))
     }
 
-    /// Returns whether an object matches whose labels `label` returns.
+    /// Returns whether an object matches, given a function from keys to its label values.
     pub fn matches_by<'a>(&self, mut label: impl FnMut(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.matches(label(requirement.key())))
     }

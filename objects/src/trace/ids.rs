@@ -74,7 +74,7 @@ impl SpanIds {
         SpanId::new(self.draw()).unwrap_or(SpanId(NonZeroU64::MIN))
     }
 
-    /// splitmix64, whose state is a counter.
+    /// splitmix64, with a counter as its state.
     fn draw(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);

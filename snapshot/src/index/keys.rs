@@ -42,7 +42,7 @@ type SortItem<K> = (u64, K, u32);
 const INSERTION_SORT_LIMIT: usize = 24;
 
 /// Sorts texts with `depth` common bytes, eight bytes at a time: the texts are spread over memory,
-/// and a cache miss per comparison is what makes sorting them slow.
+/// and a cache miss per comparison would make the sort slow.
 fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
     loop {
         if items.len() <= INSERTION_SORT_LIMIT {

@@ -91,7 +91,7 @@ impl Indexes {
                 _ => (range.next(), keys.next()),
             };
             assert_eq!(found.map(|(key, _)| &key.id), expected, "range, from both ends");
-            assert_eq!(range.clone().count(), keys.len(), "what is left of it");
+            assert_eq!(range.clone().count(), keys.len(), "the rest of the range");
         }
 
         let texts = (Bound::Included("key-0003"), Bound::Excluded("key-0017"));

@@ -148,7 +148,7 @@ const CHANGES: [(&str, Work); 10] = [
     ("a new key", |map| ignore(map.insert(Touchy(500), Touchy(41)))),
     ("a new key with new values", |map| ignore(map.insert(Touchy(500), Touchy(777)))),
     ("a value that moves nothing", |map| ignore(map.insert(Touchy(42), Touchy(42)))),
-    ("a value that moves within what is there", |map| ignore(map.insert(Touchy(42), Touchy(53)))),
+    ("a value that moves within existing values", |map| ignore(map.insert(Touchy(42), Touchy(53)))),
     ("a value that moves to a new place", |map| ignore(map.insert(Touchy(42), Touchy(4000)))),
     ("a value changed in its copy", |map| {
         let _ = map.update(&Touchy(42), |value| value.0 = 77);
@@ -176,7 +176,7 @@ const CHANGES: [(&str, Work); 10] = [
         writer.remove(&Touchy(3));
         writer.commit();
     }),
-    ("all anew", |map| {
+    ("a replaced map", |map| {
         let mut writer = map.write();
         writer.clear();
         writer.extend((0..20).map(|i| (Touchy(i), Touchy(i + 1))));

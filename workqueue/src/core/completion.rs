@@ -21,7 +21,7 @@ pub(crate) struct FailureOutcome<K> {
     pub panicked: Option<Box<dyn Any + Send>>,
 }
 
-/// The delay of a key whose limiter panicked.
+/// The delay of a key after a panic of its limiter.
 const FALLBACK_DELAY: Duration = Duration::from_secs(1);
 
 /// The outcome of a failed run.

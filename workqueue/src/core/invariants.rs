@@ -26,7 +26,7 @@ impl<K: Eq + Clone> Core<K> {
             let is_in_flight = matches!(entry.state, State::InFlight | State::Held);
             assert!(
                 is_in_flight || !entry.has_rerun_causes,
-                "slot {slot}: causes of a next run are lent to what is out"
+                "slot {slot}: only keys in flight have causes of a next run"
             );
             let found = self.find(entry.hash, entry.key.as_ref().expect("just checked"));
             assert_eq!(found, Some(slot), "the table leads to the key's only entry");
@@ -46,15 +46,15 @@ impl<K: Eq + Clone> Core<K> {
         assert_eq!(
             self.rerun_causes.len(),
             with_rerun_causes,
-            "causes of a next run are lent to what is out, and to nothing else"
+            "causes of a next run belong to keys in flight"
         );
         let live = self.entries.slots() as usize - free;
         assert_eq!(live, self.table.len(), "the table holds the live entries, and no other");
         assert_eq!(ready, self.ready.len(), "ready entries are in the ready lists");
         assert_eq!(delayed, self.wheel.len(), "delayed entries are in the wheel");
-        assert_eq!(held, self.held_len, "what is held is counted");
-        assert_eq!(out, self.in_flight_len, "entries that are out are in that list");
-        assert_eq!(out, self.in_flight.iter(&self.entries).count(), "the list of what is out is whole");
+        assert_eq!(held, self.held_len, "held keys are counted");
+        assert_eq!(out, self.in_flight_len, "entries in flight are counted");
+        assert_eq!(out, self.in_flight.iter(&self.entries).count(), "the in-flight list is complete");
         let since: u128 =
             self.in_flight.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
         assert_eq!(since, self.in_flight_since, "the sum of times is the times' sum");

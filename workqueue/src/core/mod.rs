@@ -234,7 +234,7 @@ impl<K: Eq + Clone> Core<K> {
         self.table.find(spread(hash), same).copied()
     }
 
-    /// Returns the token of an entry whose wait was cut short.
+    /// Refunds the token of an entry after a wait that was cut short.
     fn refund(&mut self, slot: u32) {
         let reservation = std::mem::take(&mut self.entries[slot].reservation);
         if let Some(reservation) = Reservation::from_bits(reservation) {

@@ -62,7 +62,7 @@ impl Wheel {
         self.next <= now
     }
 
-    /// Adds an entry whose `due` is after `now`.
+    /// Adds an entry with a `due` after `now`.
     pub(crate) fn insert<K>(&mut self, entries: &mut Slab<K>, slot: u32, now: u64) {
         if self.len == 0 {
             self.elapsed = self.elapsed.max((now / 1000).min(LAST));

@@ -111,6 +111,6 @@ pub enum LimiterError {
     #[error("a MaxOf of no limiter has no delay; give it at least one")]
     NothingToCombine,
     /// There are more buckets than reservations can number.
-    #[error("{0} buckets in one limiter; at most 255 can be told apart")]
+    #[error("{0} buckets in one limiter; at most 255 are supported")]
     TooManyBuckets(usize),
 }

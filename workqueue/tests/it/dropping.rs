@@ -168,7 +168,7 @@ thread_local! {
     static EQ_PANICS_AT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// A key whose clone or comparison panics on demand.
+/// A key with a clone and comparison that panic on demand.
 #[derive(Eq, Debug)]
 struct Touchy(u32);
 
