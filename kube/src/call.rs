@@ -1,4 +1,4 @@
-//! A request, and its answer.
+//! Sends a request and reads its response.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -12,57 +12,57 @@ use kube_client::client::Body;
 use machinery_objects::{Kind, SourceError, WriteError};
 use tokio::time::timeout;
 
-use crate::Server;
+use crate::ServerProfile;
 use crate::connect::Unsent;
 use crate::refusal::Refusal;
-use crate::request::Asked;
+use crate::request::ApiRequest;
 use crate::text::excerpt;
 
-/// Bytes that are read of an answer that is none.
+/// Maximum bytes that are read of an error response.
 const REFUSAL_BYTES: usize = 1 << 20;
 
-/// Who asks.
+/// The client side of requests: client, kind, server profile and field manager.
 pub(crate) struct Caller {
     pub(crate) client: Client,
     pub(crate) kind: Kind,
-    pub(crate) server: Server,
-    /// Under which name it writes.
+    pub(crate) server: ServerProfile,
+    /// The field manager of writes.
     pub(crate) manager: Option<Arc<str>>,
 }
 
-/// Why there is no answer.
+/// The reason for which there is no response.
 #[derive(Debug)]
-pub(crate) enum Failed {
-    /// The request did not get away.
+pub(crate) enum CallError {
+    /// The request was not sent.
     Unsent(String),
-    /// It may have come there.
+    /// The request may have been received.
     Lost(String),
-    /// The same, and it takes too long.
+    /// The request may have been received, and the response did not arrive in time.
     TimedOut,
-    /// It came there, and what is answered is longer than this.
+    /// The response is longer than this limit.
     TooLong(usize),
 }
 
 impl Caller {
-    /// The whole answer, or what the server says instead.
-    pub(crate) async fn answer(&self, request: Asked) -> Result<Result<Bytes, Refusal>, Failed> {
+    /// Returns the complete body, or the refusal of the server.
+    pub(crate) async fn fetch(&self, request: ApiRequest) -> Result<Result<Bytes, Refusal>, CallError> {
         let exchange = async {
             match self.send(request).await? {
                 Ok(response) => Ok(Ok(collect(response.into_body(), self.server.answer_bytes).await?)),
                 Err(refusal) => Ok(Err(refusal)),
             }
         };
-        within(self.server.patience, exchange).await
+        within(self.server.response_timeout, exchange).await
     }
 
-    /// The beginning of an answer, or what the server says instead.
-    pub(crate) async fn begin(&self, request: Asked) -> Result<Result<Body, Refusal>, Failed> {
+    /// Returns the body once the response has started, or the refusal of the server.
+    pub(crate) async fn open(&self, request: ApiRequest) -> Result<Result<Body, Refusal>, CallError> {
         let exchange = async { Ok(self.send(request).await?.map(Response::into_body)) };
-        within(self.server.patience, exchange).await
+        within(self.server.response_timeout, exchange).await
     }
 
-    async fn send(&self, request: Asked) -> Result<Result<Response<Body>, Refusal>, Failed> {
-        let response = self.client.send(request.map(Body::from)).await.map_err(Failed::of)?;
+    async fn send(&self, request: ApiRequest) -> Result<Result<Response<Body>, Refusal>, CallError> {
+        let response = self.client.send(request.map(Body::from)).await.map_err(CallError::of)?;
         if response.status().is_success() {
             return Ok(Ok(response));
         }
@@ -75,18 +75,21 @@ impl Caller {
     }
 }
 
-async fn within<T>(patience: Duration, work: impl Future<Output = Result<T, Failed>>) -> Result<T, Failed> {
-    timeout(patience, work).await.unwrap_or(Err(Failed::TimedOut))
+async fn within<T>(
+    response_timeout: Duration,
+    work: impl Future<Output = Result<T, CallError>>,
+) -> Result<T, CallError> {
+    timeout(response_timeout, work).await.unwrap_or(Err(CallError::TimedOut))
 }
 
-async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
+async fn collect(mut body: Body, limit: usize) -> Result<Bytes, CallError> {
     let (mut first, mut all) = (Bytes::new(), Vec::new());
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(Failed::of)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(CallError::of)?.into_data() else { continue };
         if first.len().max(all.len()).saturating_add(data.len()) > limit {
-            return Err(Failed::TooLong(limit));
+            return Err(CallError::TooLong(limit));
         }
-        // What comes in one piece is not copied.
+        // A body in one piece is not copied.
         if first.is_empty() && all.is_empty() {
             first = data;
         } else {
@@ -97,7 +100,7 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Failed> {
     Ok(if all.is_empty() { first } else { all.into() })
 }
 
-impl Failed {
+impl CallError {
     fn of(error: kube_client::Error) -> Self {
         let reason = chain(&error);
         if is_unsent(&error) { Self::Unsent(reason) } else { Self::Lost(reason) }
@@ -126,7 +129,7 @@ impl Failed {
     }
 }
 
-/// Whether an error says that nothing was sent: no connection, or no credentials.
+/// Returns whether nothing was sent, for lack of a connection or of credentials.
 fn is_unsent(error: &kube_client::Error) -> bool {
     if matches!(error, kube_client::Error::Auth(_)) {
         return true;
@@ -137,19 +140,19 @@ fn is_unsent(error: &kube_client::Error) -> bool {
     })
 }
 
-/// What an error says, and what is behind it, each once.
+/// Returns the message of an error and of its sources, without repetitions.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
-    let mut said = String::new();
+    let mut message = String::new();
     for cause in causes(error) {
         let text = cause.to_string();
-        if !said.contains(&text) {
-            if !said.is_empty() {
-                said.push_str(": ");
+        if !message.contains(&text) {
+            if !message.is_empty() {
+                message.push_str(": ");
             }
-            said.push_str(&text);
+            message.push_str(&text);
         }
     }
-    excerpt(&said)
+    excerpt(&message)
 }
 
 fn causes<'a>(error: &'a (dyn Error + 'static)) -> impl Iterator<Item = &'a (dyn Error + 'static)> {

@@ -1,4 +1,4 @@
-//! Watches whose keys are edited while they run, on a server of Machinery.
+//! Interests on a server of Machinery: watches with keys that are edited while they run.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use serde::de::DeserializeOwned;
 use tokio::sync::Mutex;
 
 use crate::Remote;
-use crate::call::{Caller, Failed};
-use crate::read::{Marks, follow};
+use crate::call::{CallError, Caller};
+use crate::read::{BookmarkMode, read_events};
 use crate::refusal::Refusal;
 use crate::request::Target;
 
@@ -26,36 +26,39 @@ impl<O: Object + DeserializeOwned> InterestSource<O> for Remote<O> {
             return Err(SourceError::Unsupported { what: "interests" }.into());
         }
         let InterestRequest { by, keys, filter, after } = request;
-        let line = Line { caller: self.caller.clone(), filter, id: self.caller.server.ids.next() };
+        let client =
+            InterestClient { caller: self.caller.clone(), filter, id: self.caller.server.ids.next() };
         let by = match &by {
-            InterestBy::Field(field) => By::Field(field),
-            InterestBy::Label(label) => By::Label(label),
+            InterestBy::Field(field) => EditKey::Field(field),
+            InterestBy::Label(label) => EditKey::Label(label),
         };
         let resource_version = after.as_ref().map(ResourceVersion::to_string);
-        let body = Body { edit: 0, by: Some(by), resource_version, add: Some(&keys), remove: None }.encoded();
-        line.post(body).await.map_err(NotEdited::opening)?;
-        let events = self.caller.begin(line.stream()?).await.map_err(Failed::source_error)?;
+        let body =
+            EditBody { edit: 0, by: Some(by), resource_version, add: Some(&keys), remove: None }.encoded();
+        client.post(body).await.map_err(EditError::opening)?;
+        let events = self.caller.open(client.stream()?).await.map_err(CallError::source_error)?;
         let body = events.map_err(Refusal::watch_error)?;
-        let events = follow(body, Marks::Edits, self.caller.server.line_bytes);
-        let interest = Arc::new(Editing { line, numbers: Mutex::new(Numbers { next: 1, open: None }) });
+        let events = read_events(body, BookmarkMode::Edits, self.caller.server.line_bytes);
+        let interest =
+            Arc::new(InterestEditor { client, numbers: Mutex::new(EditNumbers { next: 1, pending: None }) });
         Ok(InterestWatch { events, interest })
     }
 }
 
-/// One interest, as requests name it. All of them carry the same selectors.
-struct Line {
+/// The client of one interest, by its id. All its requests carry the same selectors.
+struct InterestClient {
     caller: Arc<Caller>,
     filter: Filter,
     id: String,
 }
 
-/// What an edit says.
+/// The body of an edit.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Body<'a> {
+struct EditBody<'a> {
     edit: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    by: Option<By<'a>>,
+    by: Option<EditKey<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     resource_version: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "texts")]
@@ -66,7 +69,7 @@ struct Body<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum By<'a> {
+enum EditKey<'a> {
     Field(&'a str),
     Label(&'a str),
 }
@@ -75,102 +78,103 @@ fn texts<S: serde::Serializer>(keys: &Option<&BTreeSet<Arc<str>>>, serializer: S
     serializer.collect_seq(keys.iter().flat_map(|keys| keys.iter()).map(|key| &**key))
 }
 
-impl Body<'_> {
+impl EditBody<'_> {
     fn encoded(&self) -> Vec<u8> {
         serde_json::to_vec(self).expect("texts and numbers can be encoded")
     }
 }
 
-impl Line {
+impl InterestClient {
     fn collection(&self) -> Result<Target, SourceError> {
         Target::collection(&self.caller.kind, self.filter.namespace.as_deref())
     }
 
-    fn stream(&self) -> Result<crate::request::Asked, SourceError> {
+    fn stream(&self) -> Result<crate::request::ApiRequest, SourceError> {
         let target = self.collection()?.with("watch", "true").with("interest", &self.id);
         let target = target.with("allowWatchBookmarks", "true").selecting(&self.filter);
-        target.ask(Method::GET, Vec::new())
+        target.into_request(Method::GET, Vec::new())
     }
 
-    async fn post(&self, body: Vec<u8>) -> Result<(), NotEdited> {
+    async fn post(&self, body: Vec<u8>) -> Result<(), EditError> {
         let target = self.collection().map(|target| target.below("interests").below(&self.id));
-        let asked = target.and_then(|target| target.selecting(&self.filter).ask(Method::POST, body));
-        let asked = asked.map_err(|error| NotEdited::Refused(error.into()))?;
-        match self.caller.answer(asked).await {
+        let request =
+            target.and_then(|target| target.selecting(&self.filter).into_request(Method::POST, body));
+        let request = request.map_err(|error| EditError::Refused(error.into()))?;
+        match self.caller.fetch(request).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(refusal)) => Err(NotEdited::of(refusal)),
-            Err(failed) => Err(NotEdited::Open(failed.source_error().into())),
+            Ok(Err(refusal)) => Err(EditError::of(refusal)),
+            Err(failed) => Err(EditError::Uncertain(failed.source_error().into())),
         }
     }
 }
 
-/// Why an edit was not made, or may not have been.
-enum NotEdited {
-    /// It is not made, and its number is free.
+/// The reason for which an edit failed, or may have failed.
+enum EditError {
+    /// It was refused, and its number is free.
     Refused(WatchError),
-    /// Nobody knows. The same may be sent again.
-    Open(WatchError),
-    /// There is no such interest.
-    Unknown(WatchError),
+    /// The outcome is unknown. The same edit may be sent again.
+    Uncertain(WatchError),
+    /// The server has no such interest.
+    NotFound(WatchError),
 }
 
-impl NotEdited {
+impl EditError {
     fn of(refusal: Refusal) -> Self {
         match refusal.code {
-            // Of the second: it has come to another number than we have.
-            404 | 409 => Self::Unknown(refusal.watch_error()),
-            408 | 500..=599 => Self::Open(refusal.watch_error()),
+            // 409: the server's edit number differs from ours.
+            404 | 409 => Self::NotFound(refusal.watch_error()),
+            408 | 500..=599 => Self::Uncertain(refusal.watch_error()),
             _ => Self::Refused(refusal.watch_error()),
         }
     }
 
     fn opening(self) -> WatchError {
         match self {
-            Self::Refused(error) | Self::Open(error) | Self::Unknown(error) => error,
+            Self::Refused(error) | Self::Uncertain(error) | Self::NotFound(error) => error,
         }
     }
 }
 
-struct Editing {
-    line: Line,
-    numbers: Mutex<Numbers>,
+struct InterestEditor {
+    client: InterestClient,
+    numbers: Mutex<EditNumbers>,
 }
 
-struct Numbers {
-    /// Of the edit to come.
+struct EditNumbers {
+    /// The number of the next edit.
     next: u64,
-    /// The one before, if it is not known whether it was made.
-    open: Option<Vec<u8>>,
+    /// The previous edit, if its outcome is unknown.
+    pending: Option<Vec<u8>>,
 }
 
 #[async_trait]
-impl Interest for Editing {
+impl Interest for InterestEditor {
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
         let mut numbers = self.numbers.lock().await;
-        if let Some(open) = numbers.open.clone() {
-            // As it was: if it was made, this changes nothing.
+        if let Some(open) = numbers.pending.clone() {
+            // Unchanged: if it was applied, the repetition has no effect.
             self.send(&mut numbers, open).await?;
         }
         let number = numbers.next;
         let InterestEdit { remove, add } = &edit;
         let (remove, add) = (Some(remove), Some(add));
-        let body = Body { edit: number, by: None, resource_version: None, remove, add }.encoded();
-        // From here on, also if this is dropped.
-        (numbers.next, numbers.open) = (number + 1, Some(body.clone()));
+        let body = EditBody { edit: number, by: None, resource_version: None, remove, add }.encoded();
+        // Stored before the request, so that it survives a dropped future.
+        (numbers.next, numbers.pending) = (number + 1, Some(body.clone()));
         self.send(&mut numbers, body).await?;
         Ok(EditNumber(number))
     }
 }
 
-impl Editing {
-    /// Sends the edit that is open.
-    async fn send(&self, numbers: &mut Numbers, body: Vec<u8>) -> Result<(), WatchError> {
-        match self.line.post(body).await {
-            Ok(()) => numbers.open = None,
-            Err(NotEdited::Open(error)) => return Err(error),
-            Err(NotEdited::Unknown(_)) => return Err(WatchError::Ended),
-            Err(NotEdited::Refused(error)) => {
-                (numbers.open, numbers.next) = (None, numbers.next - 1);
+impl InterestEditor {
+    /// Sends the pending edit.
+    async fn send(&self, numbers: &mut EditNumbers, body: Vec<u8>) -> Result<(), WatchError> {
+        match self.client.post(body).await {
+            Ok(()) => numbers.pending = None,
+            Err(EditError::Uncertain(error)) => return Err(error),
+            Err(EditError::NotFound(_)) => return Err(WatchError::Ended),
+            Err(EditError::Refused(error)) => {
+                (numbers.pending, numbers.next) = (None, numbers.next - 1);
                 return Err(error);
             }
         }

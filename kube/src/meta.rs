@@ -1,38 +1,39 @@
-//! Metadata for types that keep little of an object.
+//! Partial metadata, for types that keep little of an object.
 
 use machinery_objects::{Labels, ObjectKey, ResourceVersion, Uid};
 use serde::{Deserialize, Deserializer};
 
-use crate::text::{Text, Texts};
+use crate::text::{Text, TextMap};
 
-/// Which object, in which version: the `metadata` of the smallest projection: five words, and the text of the key.
+/// The key and version of an object: the `metadata` of the smallest projection, in five words and
+/// the text of the key.
 ///
-/// An object without a name is read, too, with [`ObjectKey::unnamed`]; no source hands such a one out.
+/// An object without a name is decoded too, with [`ObjectKey::unnamed`]; no source returns one.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// Its name among those of its kind.
+pub struct KeyMetadata {
+    /// Namespace and name.
     pub key: ObjectKey,
-    /// The version in which the server has it.
+    /// The resourceVersion.
     pub version: Option<ResourceVersion>,
 }
 
-/// What caches, selectors and controllers want to know of an object: the `metadata` of a projection, in ten
-/// words beside the texts. Of the rest of the metadata nothing is kept.
+/// The metadata that caches, selectors and controllers need: the `metadata` of a projection, in ten
+/// words besides the texts. Other metadata is dropped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Meta {
-    /// Its name among those of its kind.
+pub struct PartialMetadata {
+    /// Namespace and name.
     pub key: ObjectKey,
-    /// The version in which the server has it.
+    /// The resourceVersion.
     pub version: Option<ResourceVersion>,
-    /// What it is selected by.
+    /// The labels.
     pub labels: Labels,
-    /// What tells it from others of its name.
+    /// The UID.
     pub uid: Option<Uid>,
-    /// Whether it is to go.
+    /// Whether deletion was requested.
     pub is_deleting: bool,
 }
 
-impl<'de> Deserialize<'de> for Identity {
+impl<'de> Deserialize<'de> for KeyMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -49,7 +50,7 @@ impl<'de> Deserialize<'de> for Identity {
     }
 }
 
-impl<'de> Deserialize<'de> for Meta {
+impl<'de> Deserialize<'de> for PartialMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
@@ -65,7 +66,7 @@ impl<'de> Deserialize<'de> for Meta {
             #[serde(borrow, default)]
             deletion_timestamp: Text<'a>,
             #[serde(borrow, default)]
-            labels: Texts<'a>,
+            labels: TextMap<'a>,
         }
         let read = Read::deserialize(deserializer)?;
         Ok(Self {
@@ -78,7 +79,7 @@ impl<'de> Deserialize<'de> for Meta {
     }
 }
 
-/// Unnamed also where the name can be none: no path leads to such an object.
+/// Unnamed also if the name is invalid: no path leads to such an object.
 fn key(namespace: &Text<'_>, name: &Text<'_>) -> ObjectKey {
     let namespace = Some(namespace.as_ref()).filter(|namespace| !namespace.is_empty());
     ObjectKey::new(namespace, name.as_ref()).unwrap_or_default()
@@ -88,10 +89,10 @@ fn version(text: &Text<'_>) -> Option<ResourceVersion> {
     ResourceVersion::new(text.as_ref())
 }
 
-/// An object of which nothing but its metadata can be read.
+/// An object of which only the metadata is decoded.
 #[derive(Deserialize)]
-pub(crate) struct Bare {
-    pub(crate) metadata: Identity,
+pub(crate) struct MetadataOnly {
+    pub(crate) metadata: KeyMetadata,
 }
 
 #[cfg(test)]
@@ -99,12 +100,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_read_and_the_rest_of_it_is_not() {
+    fn only_the_known_metadata_is_read() {
         let text = r#"{"annotations": {"a": "b"}, "labels": {"b": "\u0032", "a": "1"}, "name": "x", "namespace": "n",
             "managedFields": [{"fieldsV1": {"f:spec": {}}}], "resourceVersion": "7", "uid": "u",
             "deletionTimestamp": "2026-11-22T10:00:00Z"}"#;
-        let meta: Meta = serde_json::from_str(text).unwrap();
-        let expected = Meta {
+        let meta: PartialMetadata = serde_json::from_str(text).unwrap();
+        let expected = PartialMetadata {
             key: "n/x".parse().unwrap(),
             version: ResourceVersion::new("7"),
             labels: [("a", "1"), ("b", "2")].into(),
@@ -112,28 +113,28 @@ mod tests {
             is_deleting: true,
         };
         assert_eq!(meta, expected);
-        let identity: Identity = serde_json::from_str(text).unwrap();
-        assert_eq!(identity, Identity { key: expected.key, version: expected.version });
-        let from_elsewhere: Meta = serde_json::from_reader(text.as_bytes()).unwrap();
+        let identity: KeyMetadata = serde_json::from_str(text).unwrap();
+        assert_eq!(identity, KeyMetadata { key: expected.key, version: expected.version });
+        let from_elsewhere: PartialMetadata = serde_json::from_reader(text.as_bytes()).unwrap();
         assert_eq!(from_elsewhere, meta);
     }
 
     #[test]
-    fn what_is_null_or_absent_is_not_there() {
+    fn null_and_absent_metadata_are_equal() {
         for text in ["{}", r#"{"name": null, "labels": null, "uid": "", "deletionTimestamp": null}"#] {
-            let meta: Meta = serde_json::from_str(text).unwrap();
+            let meta: PartialMetadata = serde_json::from_str(text).unwrap();
             assert!(
                 meta.key.is_unnamed() && meta.labels.is_empty() && meta.uid.is_none() && !meta.is_deleting
             );
         }
         let text = r#"{"name": "a/b"}"#;
-        assert!(serde_json::from_str::<Identity>(text).unwrap().key.is_unnamed(), "no path leads there");
-        assert!(serde_json::from_str::<Meta>(r#"{"name": 1}"#).is_err());
+        assert!(serde_json::from_str::<KeyMetadata>(text).unwrap().key.is_unnamed(), "no path leads there");
+        assert!(serde_json::from_str::<PartialMetadata>(r#"{"name": 1}"#).is_err());
     }
 
     #[test]
     fn metadata_is_small() {
-        assert!(size_of::<Identity>() <= 40, "{}", size_of::<Identity>());
-        assert!(size_of::<Meta>() <= 80, "{}", size_of::<Meta>());
+        assert!(size_of::<KeyMetadata>() <= 40, "{}", size_of::<KeyMetadata>());
+        assert!(size_of::<PartialMetadata>() <= 80, "{}", size_of::<PartialMetadata>());
     }
 }

@@ -1,4 +1,4 @@
-//! What a server says instead of an answer, as what the caller can do about it. Pure.
+//! Maps error responses and error events to errors. Pure.
 
 use std::time::Duration;
 
@@ -10,19 +10,19 @@ use serde::Deserialize;
 
 use crate::text::{excerpt, excerpt_of, message};
 
-/// Why a request was not done, or a watch ended.
+/// An error response to a request, or the error event of a watch.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Refusal {
     pub(crate) code: u16,
     reason: String,
     message: String,
-    /// Whether it is of an API server, and not of somebody on the way to it.
+    /// Whether it is a `Status` of an API server, not the response of a proxy.
     is_status: bool,
-    /// Which object it is about.
+    /// The name of the object.
     name: String,
     causes: Vec<Cause>,
     retry_after: Option<Duration>,
-    /// Of a list that cannot go on as it was.
+    /// The continue token of an expired list.
     next: Option<Continue>,
 }
 
@@ -34,7 +34,7 @@ struct Cause {
     field: Option<String>,
 }
 
-/// `Status` as servers write it. What is absent may also be null.
+/// `Status` as servers encode it. Absent fields may also be null.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Status {
@@ -42,13 +42,13 @@ pub(crate) struct Status {
     code: Option<i64>,
     reason: Option<String>,
     message: Option<String>,
-    metadata: Option<ListMeta>,
+    metadata: Option<StatusMetadata>,
     details: Option<Details>,
 }
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct ListMeta {
+struct StatusMetadata {
     #[serde(rename = "continue")]
     next: Option<String>,
 }
@@ -63,28 +63,28 @@ struct Details {
 }
 
 impl Status {
-    /// The `Status` in a body, if it is one.
+    /// Decodes the `Status` of a body, if it is one.
     pub(crate) fn read(body: &[u8]) -> Option<Self> {
         let status: Self = serde_json::from_slice(body).ok()?;
         (status.kind.as_deref() == Some("Status")).then_some(status)
     }
 
-    /// Which object it is about.
+    /// Returns the UID of the object.
     pub(crate) fn uid(&self) -> Option<&str> {
         self.details.as_ref()?.uid.as_deref()
     }
 }
 
 impl Refusal {
-    /// An answer that is none.
+    /// Converts an error response.
     pub(crate) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
         let mut refusal = match Status::read(body) {
-            Some(said) => Self::of_status(said, status.as_u16()),
+            Some(text) => Self::of_status(text, status.as_u16()),
             None => {
                 let separator = if body.is_empty() { "" } else { ": " };
-                let said = format!("HTTP {status}{separator}{}", excerpt_of(body));
+                let text = format!("HTTP {status}{separator}{}", excerpt_of(body));
                 let mut refusal = Self::of_status(Status::default(), status.as_u16());
-                (refusal.message, refusal.is_status) = (said, false);
+                (refusal.message, refusal.is_status) = (text, false);
                 refusal
             }
         };
@@ -94,7 +94,7 @@ impl Refusal {
         refusal
     }
 
-    /// What a server says in the midst of a watch.
+    /// Converts the error event of a watch.
     pub(crate) fn of_status(status: Status, code: u16) -> Self {
         let details = status.details.unwrap_or_default();
         let code = status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or(code);
@@ -115,23 +115,23 @@ impl Refusal {
         }
     }
 
-    /// Whether it says that one object is not there, and not that there are none of its kind.
+    /// Returns whether an object is absent, as opposed to its kind.
     pub(crate) fn is_of_an_absent_object(&self) -> bool {
         self.code == 404 && self.is_status && !self.name.is_empty()
     }
 
-    /// Whether it is about a field, or a parameter.
+    /// Returns whether a cause names this field or parameter.
     pub(crate) fn is_about(&self, field: &str) -> bool {
         self.causes.iter().any(|cause| cause.field.as_deref() == Some(field))
     }
 
-    /// Whether a patch could not be applied to what is there.
+    /// Returns whether a patch could not be applied to the object.
     pub(crate) fn is_of_the_patch(&self) -> bool {
         let is_of_it = |cause: &Cause| matches!(cause.field.as_deref(), None | Some("" | "patch"));
         self.code == 422 && self.causes.iter().all(is_of_it)
     }
 
-    /// What it says, for people.
+    /// Returns the message for users.
     pub(crate) fn message(self) -> String {
         self.message
     }
@@ -178,7 +178,7 @@ impl Refusal {
         }
     }
 
-    /// `fence` is what the write was to rest on.
+    /// `fence` is the fence of the write.
     pub(crate) fn write_error(self, fence: Option<&Fence>) -> WriteError {
         if let (Some(fence), Some(_)) = (fence, self.cause("FenceStale")) {
             return WriteError::Conflict(Conflict::Fence(Box::new(fence.clone())));
@@ -191,7 +191,8 @@ impl Refusal {
             (409, "AlreadyExists") => WriteError::AlreadyExists { uid: None },
             (409, _) => WriteError::Conflict(Conflict::Unspecified { reason: self.message }),
             (404, _) if self.is_of_an_absent_object() => WriteError::NotFound,
-            // Nothing was begun: an API server says so before, and what is on the way to one says nothing of it.
+            // The request was not started: an API server refuses it before, with a `Status`; a
+            // proxy sends none.
             (503, "ServiceUnavailable") if self.is_status => self.source_error().into(),
             (408 | 500..=599, _) => WriteError::UnknownOutcome { reason: self.message },
             _ => self.source_error().into(),
@@ -207,7 +208,8 @@ impl Refusal {
     }
 }
 
-/// How far a server is that has not come to a version: `Too large resource version: 9, current: 7`.
+/// Parses the newest version of a server that has not reached a version:
+/// `Too large resource version: 9, current: 7`.
 fn newest(message: &str) -> Option<ResourceVersion> {
     let (_, current) = message.rsplit_once("current: ")?;
     ResourceVersion::new(current.trim()).filter(|version| version.revision().is_some())

@@ -7,33 +7,35 @@ use std::sync::Arc;
 use kube_client::Client;
 use machinery_objects::Kind;
 
-use crate::Server;
+use crate::ServerProfile;
 use crate::call::Caller;
 
-/// The objects of one kind on a server, as `O`: a [`ListWatch`](machinery_objects::ListWatch), an
-/// [`InterestSource`](machinery_objects::InterestSource) where the server has that, and a
-/// [`Writer`](machinery_objects::Writer) where `O` can be encoded.
+/// The objects of one kind on a server, decoded as `O`: a
+/// [`ListWatch`](machinery_objects::ListWatch), an
+/// [`InterestSource`](machinery_objects::InterestSource) if the server supports it, and a
+/// [`Writer`](machinery_objects::Writer) if `O` can be encoded.
 ///
-/// `O` is read with its own `Deserialize`, from objects as the server has them. Lists of built-in kinds do not say
-/// `apiVersion` and `kind` in each item, so it should not ask for them. To read, it may be as small as one likes; to
-/// write, it must hold all that an object says: what it leaves out of an update is deleted.
+/// `O` is decoded by its `Deserialize` from the server's JSON. Lists of built-in kinds omit
+/// `apiVersion` and `kind` of items, so `O` should not require them. For reads, `O` may be
+/// arbitrarily small; for writes it must have every field of the object: an update deletes the
+/// omitted ones.
 ///
-/// Cheap to clone. It keeps nothing, starts nothing and repeats nothing.
+/// Cheap to clone. It has no cache, background task or retry.
 pub struct Remote<O> {
     pub(crate) caller: Arc<Caller>,
     of: PhantomData<fn() -> O>,
 }
 
 impl<O> Remote<O> {
-    /// The objects of a kind, by a client of kube: [`client`](crate::client) makes one with few connections, and any other
-    /// will do.
+    /// Creates the port of a kind with a client of kube: [`client`](crate::client) creates one with
+    /// few connections, and any other works.
     #[must_use]
-    pub fn new(client: Client, kind: Kind, server: Server) -> Self {
+    pub fn new(client: Client, kind: Kind, server: ServerProfile) -> Self {
         Self { caller: Arc::new(Caller { client, kind, server, manager: None }), of: PhantomData }
     }
 
-    /// The same, writing under this name: it is what servers call who manages a field. Without one they take the name of the
-    /// program from the headers, or none.
+    /// Returns the same port with this field manager. Without one, servers derive the name from the
+    /// `User-Agent` header, or use none.
     #[must_use]
     pub fn managed_by(&self, manager: &str) -> Self {
         let Caller { client, kind, server, .. } = &*self.caller;
@@ -44,7 +46,7 @@ impl<O> Remote<O> {
         }
     }
 
-    /// What it is of.
+    /// Returns the kind.
     #[must_use]
     pub fn kind(&self) -> &Kind {
         &self.caller.kind

@@ -1,4 +1,4 @@
-//! Requests: which path, which parameters.
+//! Builds requests: paths and query parameters.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use machinery_objects::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// What stands for itself in a path and in a query.
+/// Characters that are not escaped in a path or query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-pub(crate) type Asked = Request<Vec<u8>>;
+pub(crate) type ApiRequest = Request<Vec<u8>>;
 
-/// A path with parameters behind it.
+/// A path with query parameters.
 pub(crate) struct Target {
     text: String,
     has_query: bool,
 }
 
 impl Target {
-    /// All objects of a kind, or those in a namespace.
+    /// The objects of a kind, in all namespaces or in one.
     pub(crate) fn collection(kind: &Kind, namespace: Option<&str>) -> Result<Self, SourceError> {
         if namespace.is_some() && kind.scope() == Scope::Cluster {
             let reason = format!("{kind} are in no namespace: ask for all");
@@ -39,18 +39,18 @@ impl Target {
         Ok(Self { text, has_query: false })
     }
 
-    /// One object.
+    /// The path of one object.
     pub(crate) fn object(kind: &Kind, key: &ObjectKey) -> Result<Self, SourceError> {
         Ok(Self::collection(kind, key.namespace())?.below(key.name()))
     }
 
-    /// What is below it.
+    /// Appends a path segment.
     pub(crate) fn below(mut self, segment: &str) -> Self {
         push(&mut self.text, &[segment]);
         self
     }
 
-    /// The same with another parameter.
+    /// Appends a query parameter.
     pub(crate) fn with(mut self, name: &str, value: &str) -> Self {
         self.text.push(if self.has_query { '&' } else { '?' });
         self.has_query = true;
@@ -58,7 +58,7 @@ impl Target {
         self
     }
 
-    /// The same of what a filter selects. Its namespace is in the path.
+    /// Appends the selectors of a filter. Its namespace is in the path.
     pub(crate) fn selecting(mut self, filter: &Filter) -> Self {
         if !filter.labels.is_everything() {
             self = self.with("labelSelector", &filter.labels.to_string());
@@ -69,15 +69,15 @@ impl Target {
         self
     }
 
-    /// The request, with a body of JSON or none.
-    pub(crate) fn ask(self, method: Method, body: Vec<u8>) -> Result<Asked, SourceError> {
+    /// Builds the request, with a body of JSON or none.
+    pub(crate) fn into_request(self, method: Method, body: Vec<u8>) -> Result<ApiRequest, SourceError> {
         let mut request =
             Request::builder().method(method).uri(self.text).header(header::ACCEPT, "application/json");
         if !body.is_empty() {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         request.body(body).map_err(|error| SourceError::Invalid {
-            reason: format!("it cannot be asked over HTTP, shorten the selector: {error}"),
+            reason: format!("it cannot be request over HTTP, shorten the selector: {error}"),
             causes: Vec::new(),
         })
     }
@@ -89,8 +89,8 @@ fn push(text: &mut String, segments: &[&str]) {
     }
 }
 
-/// One page of a list.
-pub(crate) fn list(kind: &Kind, request: &ListRequest) -> Result<Asked, SourceError> {
+/// Builds the request of one page of a list.
+pub(crate) fn list(kind: &Kind, request: &ListRequest) -> Result<ApiRequest, SourceError> {
     let ListRequest { filter, at, limit, rest } = request;
     let mut target = Target::collection(kind, filter.namespace.as_deref())?.selecting(filter);
     if let Some(limit) = limit {
@@ -103,7 +103,7 @@ pub(crate) fn list(kind: &Kind, request: &ListRequest) -> Result<Asked, SourceEr
             target.with("resourceVersion", &version.to_string()).with("resourceVersionMatch", "Exact")
         }
     };
-    target.ask(Method::GET, Vec::new())
+    target.into_request(Method::GET, Vec::new())
 }
 
 fn not_older(target: Target, fresh: &Freshness) -> Target {
@@ -115,24 +115,24 @@ fn not_older(target: Target, fresh: &Freshness) -> Target {
     target.with("resourceVersion", &version).with("resourceVersionMatch", "NotOlderThan")
 }
 
-/// One object.
-pub(crate) fn get(kind: &Kind, key: &ObjectKey, fresh: &Freshness) -> Result<Asked, SourceError> {
+/// Builds the request of one object.
+pub(crate) fn get(kind: &Kind, key: &ObjectKey, fresh: &Freshness) -> Result<ApiRequest, SourceError> {
     let target = Target::object(kind, key)?;
     let target = match fresh {
         Freshness::Newest => target,
         Freshness::Any => target.with("resourceVersion", "0"),
         Freshness::AtLeast(version) => target.with("resourceVersion", &version.to_string()),
     };
-    target.ask(Method::GET, Vec::new())
+    target.into_request(Method::GET, Vec::new())
 }
 
-/// A watch.
-pub(crate) fn watch(kind: &Kind, request: &WatchRequest) -> Result<Asked, SourceError> {
+/// Builds the request of a watch.
+pub(crate) fn watch(kind: &Kind, request: &WatchRequest) -> Result<ApiRequest, SourceError> {
     let WatchRequest { filter, from, bookmarks, timeout } = request;
     let target = Target::collection(kind, filter.namespace.as_deref())?.with("watch", "true");
     let mut target = target.selecting(filter);
     target = match from {
-        // To servers zero means: whatever there is, and what becomes of it.
+        // To servers, version zero means: any state, and its changes.
         WatchFrom::After(version) if is_zero(version) => {
             return Err(SourceError::Unsupported { what: "watch from before the first version" });
         }
@@ -151,14 +151,14 @@ pub(crate) fn watch(kind: &Kind, request: &WatchRequest) -> Result<Asked, Source
     if let Some(timeout) = timeout {
         target = target.with("timeoutSeconds", &seconds(*timeout).to_string());
     }
-    target.ask(Method::GET, Vec::new())
+    target.into_request(Method::GET, Vec::new())
 }
 
 fn is_zero(version: &ResourceVersion) -> bool {
     version.revision().is_some_and(|revision| revision.0 == 0)
 }
 
-/// Whole seconds, and not none: to servers that is no limit.
+/// Rounds up to whole seconds, at least one: zero means no limit to servers.
 fn seconds(time: Duration) -> u64 {
     time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }
@@ -193,7 +193,7 @@ mod tests {
         check(at(ListAt::Fresh(Freshness::AtLeast(version("7")))), &least);
         let exact = format!("{all}?resourceVersion=7&resourceVersionMatch=Exact");
         check(at(ListAt::Exactly(version("7"))), &exact);
-        // The page before says what moment it is of.
+        // The continue token determines the version.
         let rest = ListRequest {
             rest: Continue::new("a+b/="),
             limit: NonZeroU32::new(500),
@@ -257,19 +257,19 @@ mod tests {
     }
 
     #[test]
-    fn a_path_is_of_its_segments_whatever_is_in_them() {
+    fn path_segments_are_escaped() {
         let pods = Kind::new("v1", "Pod", "pods", Scope::Namespaced).unwrap();
         let key = ObjectKey::new(Some("a b"), "x?y#z:ö").unwrap();
-        let asked = get(&pods, &key, &Freshness::Any).unwrap();
+        let request = get(&pods, &key, &Freshness::Any).unwrap();
         assert_eq!(
-            asked.uri().to_string(),
+            request.uri().to_string(),
             "/api/v1/namespaces/a%20b/pods/x%3Fy%23z%3A%C3%B6?resourceVersion=0"
         );
         let nodes = Kind::new("v1", "Node", "nodes", Scope::Cluster).unwrap();
         let filter = Filter { namespace: Some(Arc::from("a")), ..Filter::default() };
         let request = ListRequest { filter, ..ListRequest::default() };
         assert!(matches!(list(&nodes, &request), Err(SourceError::Invalid { .. })));
-        // What is longer than a request can be is no panic.
+        // A request beyond the maximum length does not panic.
         let long = ListRequest { rest: Continue::new(&"a".repeat(70_000)), ..ListRequest::default() };
         assert!(matches!(list(&pods, &long), Err(SourceError::Invalid { .. })));
     }

@@ -1,14 +1,14 @@
-//! What tests in this crate read.
+//! Objects for the tests of this crate.
 
 use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
 use serde::Deserialize;
 
-use crate::Meta;
+use crate::PartialMetadata;
 
-/// A host, and of it the rack.
+/// A host, of which only the rack is kept.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub(crate) struct Host {
-    pub(crate) metadata: Meta,
+    pub(crate) metadata: PartialMetadata,
     pub(crate) spec: Rack,
 }
 

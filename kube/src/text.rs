@@ -1,11 +1,11 @@
-//! Texts of a server, as they come.
+//! Texts in responses.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, Visitor};
 
-/// A text that is borrowed from the answer where that is possible; `null` and what is absent are empty.
+/// A text that is borrowed from the response if possible; `null` and absent texts are empty.
 #[derive(Default)]
 pub(crate) struct Text<'a>(pub(crate) Cow<'a, str>);
 
@@ -17,13 +17,13 @@ impl AsRef<str> for Text<'_> {
 
 impl<'de: 'a, 'a> Deserialize<'de> for Text<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OfText).map(Self)
+        deserializer.deserialize_any(TextVisitor).map(Self)
     }
 }
 
-struct OfText;
+struct TextVisitor;
 
-impl<'de> Visitor<'de> for OfText {
+impl<'de> Visitor<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -43,19 +43,19 @@ impl<'de> Visitor<'de> for OfText {
     }
 }
 
-/// Texts by texts, in the order of the answer.
+/// A map of texts, in the order of the response.
 #[derive(Default)]
-pub(crate) struct Texts<'a>(pub(crate) Vec<(Text<'a>, Text<'a>)>);
+pub(crate) struct TextMap<'a>(pub(crate) Vec<(Text<'a>, Text<'a>)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Texts<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for TextMap<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(OfTexts).map(Self)
+        deserializer.deserialize_any(TextMapVisitor).map(Self)
     }
 }
 
-struct OfTexts;
+struct TextMapVisitor;
 
-impl<'de> Visitor<'de> for OfTexts {
+impl<'de> Visitor<'de> for TextMapVisitor {
     type Value = Vec<(Text<'de>, Text<'de>)>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -75,12 +75,13 @@ impl<'de> Visitor<'de> for OfTexts {
     }
 }
 
-/// The beginning of a text from outside, with a mark where it was cut: an error about a megabyte is not a megabyte.
+/// Returns the beginning of an external text, with an ellipsis where it was cut, so that error
+/// messages stay short.
 pub(crate) fn excerpt(text: &str) -> String {
     cut(text, 200)
 }
 
-/// The same of what a server says to people, which has a line for each thing that is wrong.
+/// Returns the beginning of a message for users, which has a line per error.
 pub(crate) fn message(text: &str) -> String {
     cut(text, 4096)
 }
@@ -92,7 +93,7 @@ fn cut(text: &str, limit: usize) -> String {
     }
 }
 
-/// The same of bytes that should be text.
+/// Returns the beginning of bytes that should be text.
 pub(crate) fn excerpt_of(bytes: &[u8]) -> String {
     excerpt(String::from_utf8_lossy(&bytes[..bytes.len().min(1024)]).trim())
 }

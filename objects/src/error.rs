@@ -1,90 +1,91 @@
-//! What can go wrong between a program and whoever has the objects.
+//! Errors of lists, watches and writes.
 //!
-//! There is an enum for each family of operations. What is not peculiar to a family is a [`SourceError`] in each.
+//! One enum per family of operations. Each wraps [`SourceError`] for the errors that all families
+//! share.
 
 use std::time::Duration;
 
 use crate::{Continue, Fence, ResourceVersion, Uid};
 
-/// Why a source did not answer, whatever it was asked.
+/// An error that any operation of a source can return.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SourceError {
-    /// It does not know who asks.
+    /// The credentials were rejected (HTTP 401).
     #[error("the source does not accept these credentials: {reason}")]
     Unauthorized {
-        /// In its words.
+        /// The message of the source.
         reason: String,
     },
-    /// It knows who asks, and does not allow it.
-    #[error("not allowed, ask for the right to it: {reason}")]
+    /// The user lacks the permission (HTTP 403).
+    #[error("not allowed, request the permission: {reason}")]
     Forbidden {
-        /// In its words.
+        /// The message of the source.
         reason: String,
     },
-    /// It has no such kind; one may be installed later.
+    /// The source does not serve the kind; it may be installed later.
     #[error("the source does not serve this kind: {reason}")]
     NotServed {
-        /// In its words.
+        /// The message of the source.
         reason: String,
     },
-    /// The request makes no sense to it, and never will.
+    /// The request is invalid; a retry does not help.
     #[error("the source refuses the request as wrong: {reason}")]
     Invalid {
-        /// In its words.
+        /// The message of the source.
         reason: String,
-        /// Field by field, where it says so.
+        /// The invalid fields, if the source lists them.
         causes: Vec<InvalidField>,
     },
-    /// It cannot do this for anybody. Its capabilities would have told.
+    /// The source does not support the operation; see its capabilities.
     #[error("this source has no {what}, see its capabilities")]
     Unsupported {
-        /// What was asked for.
+        /// The unsupported operation or option.
         what: &'static str,
     },
-    /// It is asked too much: wait, then ask the same.
+    /// The source limits the rate of requests (HTTP 429): wait, then retry.
     #[error("the source has too many requests, try later")]
     TooManyRequests {
-        /// How long, if it says so.
+        /// Delay before a retry, if the source gives one.
         retry_after: Option<Duration>,
     },
-    /// It cannot be reached, or cannot answer now: wait, then ask the same.
+    /// The source is unreachable or temporarily unavailable: wait, then retry.
     #[error("the source cannot answer now, try later: {reason}")]
     Unavailable {
-        /// In its words, or in those of whoever tried.
+        /// The message of the source, or of the client that failed to reach it.
         reason: String,
-        /// How long, if it says so.
+        /// Delay before a retry, if the source gives one.
         retry_after: Option<Duration>,
     },
-    /// It did not answer in time: ask the same again. Of a write whose outcome is open it is
+    /// The response did not arrive in time: retry. A write with an unknown outcome is
     /// [`WriteError::UnknownOutcome`] instead.
     #[error("the source did not answer in time")]
     TimedOut,
-    /// What came is not an answer, or an object without name or version.
-    #[error("the answer of the source cannot be read: {reason}")]
+    /// The response cannot be parsed, or holds an object without name or version.
+    #[error("the response of the source cannot be decoded: {reason}")]
     Malformed {
-        /// What is wrong with it.
+        /// The parse error.
         reason: String,
     },
 }
 
-/// A field that a request has wrong.
+/// An invalid field of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InvalidField {
-    /// Where: `spec.ports[0].name`.
+    /// The path of the field, such as `spec.ports[0].name`.
     pub field: String,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: String,
 }
 
 impl SourceError {
-    /// Whether asking the same again, later, may help by itself.
+    /// Returns whether a later retry of the same request may succeed.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
         matches!(self, Self::TooManyRequests { .. } | Self::Unavailable { .. } | Self::TimedOut)
     }
 
-    /// How long to wait before that, if the source says so.
+    /// Returns the delay before a retry, if the source gives one.
     #[must_use]
     pub const fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -94,115 +95,115 @@ impl SourceError {
     }
 }
 
-/// Why there is no list, or no page of it.
+/// An error of a list or of one of its pages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    /// The version, or that of the page before, is compacted away: list anew.
-    #[error("this version of the list is no longer kept, list anew")]
+    /// The version, or that of the preceding page, is compacted: start a new list.
+    #[error("this version of the list is compacted, start a new list")]
     Expired {
-        /// Goes on with the rest of the list as it is now, for those to whom one moment for all pages is not worth a
-        /// new list.
+        /// Continues with the rest of the list at the current version, for callers that accept
+        /// pages of different versions.
         rest: Option<Continue>,
     },
-    /// The source has not come to this version yet: wait, or list without it.
-    #[error("the source has not come to this version yet, try later or ask for the newest")]
+    /// The source has not reached this version yet: wait, or list without a version.
+    #[error("the source has not reached this version yet, try later or request the newest")]
     FutureRevision {
-        /// How far it is, if it says so.
+        /// The newest version of the source, if it gives one.
         newest: Option<ResourceVersion>,
-        /// How long to wait, if it says so.
+        /// Delay before a retry, if the source gives one.
         retry_after: Option<Duration>,
     },
-    /// It did not answer.
+    /// An error that any operation can return.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// Why a watch did not begin, or ended before its time.
+/// An error of a watch, when it starts or later.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// What came after the version is compacted away: list, and watch from there.
-    #[error("what came after this version is no longer kept, list and watch anew")]
+    /// The history after the version is compacted: list, and watch from the version of the list.
+    #[error("the history after this version is compacted, relist and watch again")]
     Expired,
-    /// The source has not come to this version yet: wait.
-    #[error("the source has not come to this version yet, try later or list anew")]
+    /// The source has not reached this version yet: wait.
+    #[error("the source has not reached this version yet, try later or relist")]
     FutureRevision {
-        /// How far it is, if it says so.
+        /// The newest version of the source, if it gives one.
         newest: Option<ResourceVersion>,
-        /// How long to wait, if it says so.
+        /// Delay before a retry, if the source gives one.
         retry_after: Option<Duration>,
     },
-    /// The reader was so slow that the source ended the watch: watch on from the last version, and read faster.
+    /// The reader was too slow, and the source closed the watch: resume it from the last version.
     #[error("the watch was ended because it was read too slowly, resume it")]
     TooSlow,
-    /// The watch whose interest was to be edited has ended.
+    /// The watch of the edited interest has ended.
     #[error("the watch has ended, open another")]
     Ended,
-    /// It did not answer.
+    /// An error that any operation can return.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// Why a write was not done, or may not have been.
+/// An error of a write, or an unknown outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
-    /// There is no object with this key.
+    /// No object has this key.
     #[error("there is no such object")]
     NotFound,
-    /// There is one already.
-    #[error("an object with this name is there already")]
+    /// An object with this key exists.
+    #[error("an object with this name exists already")]
     AlreadyExists {
-        /// Which, if the source says so.
+        /// Its UID, if the source gives it.
         uid: Option<Uid>,
     },
-    /// A condition of the write does not hold: read again, and decide again.
+    /// A precondition does not hold: read the object, and decide again.
     #[error("nothing was written: {0}")]
     Conflict(Conflict),
-    /// It may be done or not, now or in a while: read until that is clear, or write with a precondition that makes a
-    /// second time harmless.
+    /// The write may have been committed, or may be later: read until the outcome is clear, or
+    /// retry with a precondition that makes a second write harmless.
     #[error("it is not known whether this was written: {reason}")]
     UnknownOutcome {
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// It was not done.
+    /// The write was not committed, by an error that any operation can return.
     #[error(transparent)]
     Source(#[from] SourceError),
 }
 
-/// Which condition of a write does not hold.
+/// The precondition of a write that does not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Conflict {
-    /// Another object has the key now.
-    #[error("the object is not the one that was meant, but another of its name")]
+    /// The key now belongs to another object.
+    #[error("another object has this name now")]
     Uid {
-        /// Which, if the source says so.
+        /// Its UID, if the source gives it.
         found: Option<Uid>,
     },
-    /// The object was written since.
+    /// The object was modified meanwhile.
     #[error("the object was changed since it was read")]
     Version {
-        /// How it is now, if the source says so.
+        /// Its current version, if the source gives it.
         found: Option<ResourceVersion>,
     },
-    /// What the writer acted under is no longer the writer's: stop, and take it again or let it be.
+    /// The fence is stale: the lease or lock was lost. Stop, or acquire it again.
     #[error("{} is gone, or has passed to another", .0.object())]
     Fence(Box<Fence>),
-    /// Another object stands in the way.
+    /// A guard found a violation of a cross-object invariant.
     #[error("guard `{guard}` refuses: {reason}")]
     Guard {
-        /// Which guard.
+        /// The name of the guard.
         guard: String,
-        /// Why.
+        /// The violation.
         reason: String,
     },
-    /// The source does not say which, as plain Kubernetes does not.
+    /// The source does not tell which one, as plain Kubernetes does not.
     #[error("{reason}")]
     Unspecified {
-        /// In its words.
+        /// The message of the source.
         reason: String,
     },
 }

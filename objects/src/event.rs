@@ -1,43 +1,44 @@
-//! What happened to an object: as a source tells it, and as a cache tells its handlers.
+//! Events of an object: from a source to its watchers, and from a cache to its handlers.
 
 use crate::{EditNumber, ResourceVersion, Unreadable};
 
-/// What a watch yields, in the order of the source's commits.
+/// An event of a watch, in the order of the source's commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WatchEvent<O> {
-    /// The object is there, and was not selected before.
+    /// The object was created, or is newly selected.
     Added(O),
-    /// The object was selected before, and is another now.
+    /// A selected object was modified.
     Modified(O),
-    /// The object is gone: its last selected state, with the version at which it went.
+    /// The object was deleted: its last selected state, with the version of the deletion.
     ///
-    /// From a source without [`Capabilities::tells_left`](crate::Capabilities::tells_left) it may also be there
-    /// still, and no longer be selected.
+    /// From a source without [`Capabilities::reports_left`](crate::Capabilities::reports_left) the
+    /// object may also exist, and no longer be selected.
     Deleted(O),
-    /// The object is there, and is no longer selected: its last selected state, with the version at which it left.
+    /// The object exists and is no longer selected: its last selected state, with the version of
+    /// that change.
     Left(O),
-    /// Something became of an object, and the source cannot read what.
+    /// An object changed, and the source cannot decode it.
     Unreadable(Unreadable),
-    /// Everything up to this version has been told.
+    /// All events up to this version have been sent.
     Bookmark {
-        /// Resume from here.
+        /// The version to resume from.
         version: ResourceVersion,
-        /// Whether the state at the beginning of the watch is now complete. At most once in a watch.
+        /// Whether the initial state of the watch is complete. At most once per watch.
         initial_state_ends: bool,
     },
-    /// The state under the keys that an edit of the interest added has been told, and nothing more comes under those
-    /// that it removed.
+    /// The state of the keys that an edit added is complete, and no more events of the removed keys
+    /// follow.
     Complete {
-        /// Which edit; all before it are complete too.
+        /// The number of the edit; all earlier ones are complete too.
         edit: EditNumber,
-        /// Everything up to this version has been told.
+        /// All events up to this version have been sent.
         version: ResourceVersion,
     },
 }
 
 impl<O> WatchEvent<O> {
-    /// The same of another view of the object.
+    /// Maps the object of the event.
     pub fn map<P>(self, view: impl FnOnce(O) -> P) -> WatchEvent<P> {
         match self {
             Self::Added(object) => WatchEvent::Added(view(object)),
@@ -53,69 +54,71 @@ impl<O> WatchEvent<O> {
     }
 }
 
-/// What a cache tells a handler of one object. Of what lies between two of them the handler is told nothing: each leads
-/// from the state that it was told last to a newer one.
+/// An event of a cached object, for a handler. Each event leads from the last state that the
+/// handler received to a newer one; intermediate states are skipped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Event<T> {
-    /// The cache has an object that the handler does not know.
+    /// The cache holds an object that is new to the handler.
     Added {
         /// The object.
         object: T,
-        /// Whether it was there when the handler came, or when the cache began.
+        /// Whether the object was in the cache when the handler was registered, or in the initial
+        /// list.
         initial: bool,
     },
-    /// The object is another than the one that the handler was told last.
+    /// The object differs from the last state that the handler received.
     ///
-    /// It may be another of the same key altogether, deleted and made anew in between: then the UIDs differ. Or it is the
-    /// same again, and was gone in between.
+    /// If the UIDs differ, the object was deleted and created again meanwhile. The UIDs may also be
+    /// equal although the cache had dropped the object in between.
     Updated {
-        /// As the handler was told last.
+        /// The last state that the handler received.
         old: T,
-        /// As it is now.
+        /// The current state.
         object: T,
     },
-    /// The object is gone.
+    /// The object was deleted: a tombstone with its last known state.
     Deleted {
-        /// The last state that the cache had.
+        /// The last state that the cache held.
         last: T,
-        /// Whether the source told of the deletion. If not, the object was missing when the cache listed anew: it may
-        /// have been another in the end, and under a selector it may be there still.
+        /// Whether the source reported the deletion. If not (client-go:
+        /// `DeletedFinalStateUnknown`), a relist did not contain the object: its final state is
+        /// unknown, and under a selector it may still exist.
         final_state_known: bool,
     },
-    /// The cache no longer looks at the object, which may well be there: let go what was held for it here, destroy
-    /// nothing.
+    /// The object left the cache and may still exist. Not a tombstone: release local state for the
+    /// object, but destroy nothing.
     Left {
-        /// The last state that the cache had.
+        /// The last state that the cache held.
         last: T,
-        /// Who moved.
-        because: Departure,
+        /// The reason.
+        because: LeaveReason,
     },
 }
 
-/// Why an object that may be there still is no longer in a cache.
+/// The reason for which an object left a cache without a tombstone: it may still exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Departure {
-    /// The object changed, and is no longer selected.
+pub enum LeaveReason {
+    /// The object was modified, and is no longer selected.
     Changed,
-    /// Nobody here is interested any more in where it is.
+    /// The cache no longer has an interest in its key.
     Released,
 }
 
-/// What a cache tells a handler of itself, between events and in order with them.
+/// The progress of a cache, sent to handlers between events and in order with them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Mark {
-    /// The handler has been told of everything that was there at the beginning.
+pub enum Bookmark {
+    /// All events of the initial list have been delivered.
     Synced,
-    /// The handler has been told of everything up to this version.
+    /// All events up to this version have been delivered.
     Progress(ResourceVersion),
-    /// The handler has been told of everything under the keys of this edit.
+    /// All events under the keys of this edit have been delivered.
     Complete(EditNumber),
 }
 
 impl<T> Event<T> {
-    /// The state that is, or the last one that was.
+    /// Returns the current state, or the last known one.
     pub const fn object(&self) -> &T {
         match self {
             Self::Added { object, .. } | Self::Updated { object, .. } => object,
@@ -123,7 +126,7 @@ impl<T> Event<T> {
         }
     }
 
-    /// Whether the cache has the object after it.
+    /// Returns whether the cache holds the object after the event.
     pub const fn is_present(&self) -> bool {
         matches!(self, Self::Added { .. } | Self::Updated { .. })
     }

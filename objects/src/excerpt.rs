@@ -1,6 +1,7 @@
-//! Text from outside, as errors quote it.
+//! Excerpts of external text for error messages.
 
-/// The beginning of a text, with a mark where it was cut: an error about a megabyte is not a megabyte.
+/// Returns the beginning of a text, with an ellipsis where it was cut, so that error messages stay
+/// short.
 pub(crate) fn excerpt(text: &str) -> String {
     const LIMIT: usize = 64;
     match text.char_indices().nth(LIMIT) {

@@ -1,4 +1,4 @@
-//! Parts of an object that it is found by.
+//! Fields by which objects are selected.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use crate::{FieldSelector, Object, RequirementError};
 
 /// The name of an object as a field; every kind has it.
 pub const NAME: &str = "metadata.name";
-/// The namespace of an object as a field; every kind has it, empty where there is none.
+/// The namespace of an object as a field; every kind has it, empty for cluster-scoped objects.
 pub const NAMESPACE: &str = "metadata.namespace";
 
-/// A part of an object by name: `spec.nodeName`, and how to take it out. Cheap to clone.
+/// A selectable field: a name such as `spec.nodeName`, and the function that extracts it. Cheap to
+/// clone.
 pub struct Field<O> {
     name: Arc<str>,
-    extract: Arc<Extract<O>>,
+    extract: Arc<ExtractFn<O>>,
 }
 
-type Extract<O> = dyn Fn(&O) -> Option<String> + Send + Sync;
+type ExtractFn<O> = dyn Fn(&O) -> Option<String> + Send + Sync;
 
 impl<O> Field<O> {
-    /// A field of this name, which `extract` takes out of an object that has it.
+    /// Creates a field of this name, extracted by `extract`.
     ///
     /// # Errors
-    /// The name cannot stand in a selector.
+    /// If the name is not valid in a selector.
     pub fn new(
         name: &str,
         extract: impl Fn(&O) -> Option<String> + Send + Sync + 'static,
@@ -33,24 +34,24 @@ impl<O> Field<O> {
         Ok(Self { name: name.into(), extract: Arc::new(extract) })
     }
 
-    /// Its name, as selectors have it.
+    /// Returns the name, as used in selectors.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The object's value, if it has the field.
+    /// Returns the object's value, if it has the field.
     #[must_use]
     pub fn of(&self, object: &O) -> Option<String> {
         (self.extract)(object)
     }
 }
 
-/// The fields by which objects of a kind are selected: name and namespace, and what the kind adds. Cheap to clone.
+/// The selectable fields of a kind: name, namespace and its own. Cheap to clone.
 pub struct Fields<O>(Arc<[Field<O>]>);
 
 impl<O: Object> Fields<O> {
-    /// Name, namespace and these. Of two with one name the last counts.
+    /// Creates the set of name, namespace and `fields`. Of two with one name the last counts.
     #[must_use]
     pub fn new(fields: impl IntoIterator<Item = Field<O>>) -> Self {
         let always = [
@@ -65,12 +66,12 @@ impl<O: Object> Fields<O> {
 }
 
 impl<O> Fields<O> {
-    /// The names, name and namespace first.
+    /// Returns the names, name and namespace first.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(Field::name)
     }
 
-    /// Takes the values of all fields out of an object.
+    /// Extracts the values of all fields from an object.
     #[must_use]
     pub fn of(&self, object: &O) -> FieldValues {
         let values: Vec<_> =
@@ -78,10 +79,10 @@ impl<O> Fields<O> {
         FieldValues(Pairs::new(values.iter().map(|(name, value)| (*name, value.as_str()))))
     }
 
-    /// Holds a selector against the fields that there are.
+    /// Checks that the kind has every field of a selector.
     ///
     /// # Errors
-    /// It asks for a field that there is not: that selects nothing, and whoever asked believes that it does.
+    /// If it does not: such a selector would silently select nothing.
     pub fn check(&self, selector: &FieldSelector) -> Result<(), UnknownField> {
         match selector.terms().iter().find(|term| self.names().all(|name| name != term.field())) {
             None => Ok(()),
@@ -93,30 +94,30 @@ impl<O> Fields<O> {
     }
 }
 
-/// The values of an object's fields: one allocation, one count to clone.
+/// The field values of an object: one allocation, cloned by a reference count.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct FieldValues(Pairs);
 
 impl FieldValues {
-    /// The value of a field, if the object has it.
+    /// Returns the value of a field, if the object has it.
     #[must_use]
     pub fn get(&self, field: &str) -> Option<&str> {
         self.0.get(field)
     }
 
-    /// Fields and values, by field.
+    /// Returns fields and values, sorted by field.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter()
     }
 }
 
-/// A selector asks for a field by which this kind is not selected.
+/// A selector names a field by which the kind cannot be selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no field `{field}` to select by: there are {known}")]
 pub struct UnknownField {
-    /// The field.
+    /// The unknown field.
     pub field: String,
-    /// Those that there are.
+    /// The known fields.
     pub known: String,
 }
 

@@ -1,4 +1,4 @@
-//! kube's types as objects of ours.
+//! [`Object`] and [`Kind`] for the types of kube.
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector as SelectorSpec, OwnerReference};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
@@ -10,7 +10,8 @@ use crate::{
     ResourceVersion, Scope, Traceparent, Uid,
 };
 
-/// Every resource of kube. Its key is unnamed also if the name it has can be none: no path leads to such an object.
+/// Every resource of kube. Its key is unnamed also if its name is invalid, because no path leads to
+/// such an object.
 impl<K: Resource + Send + Sync + 'static> Object for K {
     fn key(&self) -> ObjectKey {
         let meta = self.meta();
@@ -55,11 +56,11 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
     }
 
     fn traceparent(&self) -> Option<Traceparent> {
-        Traceparent::said(self.meta().annotations.as_ref()?.get(Traceparent::ANNOTATION)?)
+        Traceparent::from_text(self.meta().annotations.as_ref()?.get(Traceparent::ANNOTATION)?)
     }
 }
 
-/// As the metadata of an object has it.
+/// The form in the metadata of an object.
 impl From<&OwnerRef> for OwnerReference {
     fn from(owner: &OwnerRef) -> Self {
         Self {
@@ -73,9 +74,9 @@ impl From<&OwnerRef> for OwnerReference {
     }
 }
 
-/// A marker of where objects of a type live.
+/// A marker type of kube for the scope of a type.
 pub trait KnownScope {
-    /// Where.
+    /// The scope.
     const SCOPE: Scope;
 }
 
@@ -88,10 +89,10 @@ impl KnownScope for ClusterResourceScope {
 }
 
 impl Kind {
-    /// The kind of a type.
+    /// Returns the kind of a type.
     ///
     /// # Errors
-    /// The type says of itself what Kubernetes does not allow.
+    /// If the type has names that Kubernetes does not allow.
     pub fn of<K: Resource<DynamicType = ()>>() -> Result<Self, KindError>
     where
         K::Scope: KnownScope,
@@ -99,17 +100,17 @@ impl Kind {
         Self::new(&K::api_version(&()), &K::kind(&()), &K::plural(&()), K::Scope::SCOPE)
     }
 
-    /// The kind of a resource that was discovered.
+    /// Returns the kind of a discovered resource.
     ///
     /// # Errors
-    /// It is called what Kubernetes does not allow.
+    /// If it has names that Kubernetes does not allow.
     pub fn of_resource(resource: &ApiResource, scope: Scope) -> Result<Self, KindError> {
         Self::new(&resource.api_version, &resource.kind, &resource.plural, scope)
     }
 }
 
-/// The selector that an object's spec says. One that is absent is the caller's to understand: it often means nothing
-/// and not everything.
+/// Converts the selector of a spec. The caller must interpret an absent one: it often means
+/// nothing, not everything.
 impl TryFrom<&SelectorSpec> for LabelSelector {
     type Error = RequirementError;
 

@@ -1,4 +1,4 @@
-//! Which object of a kind.
+//! Object keys: namespace and name.
 
 use std::borrow::Borrow;
 use std::fmt;
@@ -7,20 +7,22 @@ use std::sync::Arc;
 
 use crate::{NameError, NameRule};
 
-/// The name of an object among those of its kind: in a namespace, or in none.
+/// The namespace and name of an object, unique within its kind.
 ///
-/// It is one shared text, `namespace/name` or `name`: two words to keep, one count to clone, and a map of keys can be
-/// asked with a `&str`. Keys are ordered as Kubernetes orders lists, by the bytes of that text.
+/// It is one shared text, `namespace/name` or `name`: two words in size, cloned by a reference
+/// count, and a map of keys can be searched with a `&str`. Keys are ordered as Kubernetes orders
+/// lists, by the bytes of that text.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectKey(Arc<str>);
 
 impl ObjectKey {
-    /// The key of an object in a namespace, or in none.
+    /// Creates the key of an object, with a namespace or cluster-scoped.
     ///
-    /// It asks for no more than that both can stand in a path; what a kind asks for besides is [`NameRule`]'s.
+    /// Only requires that both are valid path segments; the rules of a kind are those of
+    /// [`NameRule`].
     ///
     /// # Errors
-    /// One of them is empty, a dot or two, or holds `/`, `%` or NUL.
+    /// If one of them is empty, `.` or `..`, or holds `/`, `%` or NUL.
     pub fn new(namespace: Option<&str>, name: &str) -> Result<Self, NameError> {
         NameRule::PathSegment.check(name)?;
         let Some(namespace) = namespace else { return Ok(Self(name.into())) };
@@ -28,38 +30,39 @@ impl ObjectKey {
         Ok(joined(namespace, name))
     }
 
-    /// The key of an object that has no name yet. No store holds such an object, and no source hands one out.
+    /// Returns the key of an object without a name. No store holds such an object, and no source
+    /// returns one.
     #[must_use]
     pub fn unnamed() -> Self {
         Self::default()
     }
 
-    /// Whether the object has no name yet.
+    /// Returns whether the object has no name yet.
     #[must_use]
     pub fn is_unnamed(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The object's namespace, if it is in one.
+    /// Returns the namespace; `None` for a cluster-scoped object.
     #[must_use]
     pub fn namespace(&self) -> Option<&str> {
         self.0.split_once('/').map(|(namespace, _)| namespace)
     }
 
-    /// The object's name in its namespace.
+    /// Returns the name within the namespace.
     #[must_use]
     pub fn name(&self) -> &str {
         self.0.split_once('/').map_or(&self.0, |(_, name)| name)
     }
 
-    /// The whole text: `namespace/name`, or `name`; empty if there is no name yet.
+    /// Returns the text: `namespace/name`, or `name`; empty for an unnamed object.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Copied together where it costs nothing: each event of each source makes a key.
+/// Joined on the stack if short: every event of every source creates a key.
 fn joined(namespace: &str, name: &str) -> ObjectKey {
     let mut short = [0; 128];
     let length = namespace.len() + 1 + name.len();

@@ -1,4 +1,4 @@
-//! What sort of object.
+//! Kinds: group, version, name, plural and scope of a type of object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,33 +6,33 @@ use std::sync::Arc;
 use crate::excerpt::excerpt;
 use crate::{NameError, NameRule};
 
-/// A sort of object, as one version of one group of an API has it. Cheap to clone.
+/// A type of object: group, version, kind, resource name and scope. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Kind(Arc<Parts>);
+pub struct Kind(Arc<KindParts>);
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
-struct Parts {
+struct KindParts {
     api_version: Box<str>,
     name: Box<str>,
     plural: Box<str>,
     scope: Scope,
 }
 
-/// Where objects of a kind live.
+/// The scope of the objects of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Each in a namespace.
+    /// Each object belongs to a namespace.
     Namespaced,
-    /// In none.
+    /// The objects are cluster-scoped.
     Cluster,
 }
 
 impl Kind {
-    /// A kind by its `group/version` (or `version`, for the group without a name), its name and its plural:
-    /// `Kind::new("net.example.com/v1", "Host", "hosts", Scope::Namespaced)`.
+    /// Creates a kind from its `group/version` (or `version`, for the core group), its name and its
+    /// plural: `Kind::new("net.example.com/v1", "Host", "hosts", Scope::Namespaced)`.
     ///
     /// # Errors
-    /// One of them is not a name as Kubernetes allows it.
+    /// If one of them is not a valid name in Kubernetes.
     pub fn new(api_version: &str, name: &str, plural: &str, scope: Scope) -> Result<Self, KindError> {
         let wrong = |part: &'static str, text: &str| {
             let text = excerpt(text);
@@ -49,48 +49,48 @@ impl Kind {
         NameRule::DnsLabel.check(&name.to_ascii_lowercase()).map_err(wrong("name", name))?;
         NameRule::DnsLabel.check(plural).map_err(wrong("plural", plural))?;
         let parts =
-            Parts { api_version: api_version.into(), name: name.into(), plural: plural.into(), scope };
+            KindParts { api_version: api_version.into(), name: name.into(), plural: plural.into(), scope };
         Ok(Self(Arc::new(parts)))
     }
 
-    /// The group, without the version; empty for the group without a name.
+    /// Returns the group, without the version; empty for the core group.
     #[must_use]
     pub fn group(&self) -> &str {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// The version, without the group.
+    /// Returns the version, without the group.
     #[must_use]
     pub fn version(&self) -> &str {
         self.api_version().split_once('/').map_or(self.api_version(), |(_, version)| version)
     }
 
-    /// Group and version, as objects say it in `apiVersion`.
+    /// Returns group and version, the `apiVersion` of objects.
     #[must_use]
     pub fn api_version(&self) -> &str {
         &self.0.api_version
     }
 
-    /// The name, as objects say it in `kind`.
+    /// Returns the name, the `kind` of objects.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// The name of many, as paths say it.
+    /// Returns the plural, the resource name in paths.
     #[must_use]
     pub fn plural(&self) -> &str {
         &self.0.plural
     }
 
-    /// Where its objects live.
+    /// Returns the scope.
     #[must_use]
     pub fn scope(&self) -> Scope {
         self.0.scope
     }
 }
 
-/// As kubectl takes it: `hosts.net.example.com`, or `pods`.
+/// The form that kubectl accepts: `hosts.net.example.com`, or `pods`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.plural())?;
@@ -107,14 +107,14 @@ impl fmt::Debug for Kind {
     }
 }
 
-/// Why there is no such [`Kind`].
+/// An invalid part of a [`Kind`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` cannot be the {part} of a kind")]
 pub struct KindError {
-    /// Which part of it is wrong: `group`, `version`, `name` or `plural`.
+    /// The invalid part: `group`, `version`, `name` or `plural`.
     pub part: &'static str,
-    /// That part, or its beginning.
+    /// The text of that part, or its beginning.
     pub text: String,
-    /// What is wrong with it.
+    /// The violated rule.
     pub source: NameError,
 }

@@ -1,4 +1,4 @@
-//! What an object is selected by.
+//! Labels of objects.
 
 use std::fmt;
 
@@ -6,34 +6,35 @@ use crate::excerpt::excerpt;
 use crate::pairs::Pairs;
 use crate::{NameError, NameRule};
 
-/// The labels of an object, sorted by key: one allocation however many they are, none for none, one count to clone.
+/// The labels of an object, sorted by key: one allocation for all of them, none if empty, cloned by
+/// a reference count.
 ///
-/// They may be any texts, since any may come from a server; [`check`](Self::check) holds them against the rules.
+/// Any text is allowed, because a server may send any; [`check`](Self::check) applies the rules.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Labels(Pairs);
 
 impl Labels {
-    /// The value of a key.
+    /// Returns the value of a key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&str> {
         self.0.get(key)
     }
 
-    /// Keys and values, by key.
+    /// Returns keys and values, sorted by key.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> + Clone {
         self.0.iter()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no labels.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Holds every key and value against the rules of Kubernetes.
+    /// Checks every key and value by the rules of Kubernetes.
     ///
     /// # Errors
-    /// The first label that breaks them.
+    /// The first invalid label.
     pub fn check(&self) -> Result<(), LabelError> {
         for (key, value) in self.iter() {
             NameRule::LabelKey
@@ -59,7 +60,7 @@ impl<K: AsRef<str>, V: AsRef<str>, const N: usize> From<[(K, V); N]> for Labels 
     }
 }
 
-/// As a selector that takes exactly these: `app=web,tier=front`.
+/// The selector of exactly these labels: `app=web,tier=front`.
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (key, value)) in self.iter().enumerate() {
@@ -75,7 +76,7 @@ impl fmt::Debug for Labels {
     }
 }
 
-/// A label that breaks the rules.
+/// An invalid label.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{key}={value}` cannot be a label")]
 pub struct LabelError {
@@ -83,6 +84,6 @@ pub struct LabelError {
     pub key: String,
     /// Its value, or the beginning of it.
     pub value: String,
-    /// What is wrong with one of them.
+    /// The violated rule.
     pub source: NameError,
 }

@@ -1,30 +1,32 @@
-//! What may be called what.
+//! Rules of names, label keys and label values.
 
 use std::fmt;
 
-/// A rule for names, as Kubernetes has it.
+/// A rule for names, as Kubernetes defines it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum NameRule {
-    /// A label of DNS, as namespaces have: at most 63 of `a-z`, `0-9` and `-`, alphanumeric at both ends.
+    /// A DNS label, as for namespaces: at most 63 of `a-z`, `0-9` and `-`, alphanumeric at both
+    /// ends.
     DnsLabel,
-    /// A name of DNS below another, as most objects have: at most 253; parts that begin and end alphanumeric, with dots
-    /// between.
+    /// A DNS subdomain, as for most objects: at most 253 characters; parts that begin and end
+    /// alphanumeric, separated by dots.
     DnsSubdomain,
-    /// The least that a name must keep to: it fits between the slashes of a path.
+    /// A path segment, the minimum for any name.
     PathSegment,
-    /// The key of a label or an annotation, and the name of a finalizer: at most 63 of `A-Z`, `a-z`, `0-9`, `-`, `_`
-    /// and `.`, alphanumeric at both ends; before it a subdomain and a slash, or nothing.
+    /// The key of a label or an annotation, or the name of a finalizer: at most 63 of `A-Z`, `a-z`,
+    /// `0-9`, `-`, `_` and `.`, alphanumeric at both ends; optionally after a subdomain and a
+    /// slash.
     LabelKey,
-    /// The value of a label: as the key, but without a prefix, and it may be empty.
+    /// The value of a label: as a key without prefix, or empty.
     LabelValue,
 }
 
 impl NameRule {
-    /// Holds a text against the rule.
+    /// Checks a text by the rule.
     ///
     /// # Errors
-    /// The first thing that is wrong with it.
+    /// The first violation.
     pub fn check(self, text: &str) -> Result<(), NameError> {
         match self {
             Self::DnsLabel => self.plain(text, 63, is_dns),
@@ -58,7 +60,7 @@ impl NameRule {
         }
     }
 
-    /// Only these characters, alphanumeric at both ends, and no more than the limit.
+    /// Checks the allowed characters, alphanumeric ends, and the length.
     fn plain(self, text: &str, limit: usize, inside: fn(char) -> bool) -> Result<(), NameError> {
         let Some(last) = text.chars().next_back() else { return Err(NameError::Empty { rule: self }) };
         if let Some((at, found)) = text.char_indices().find(|&(_, char)| !inside(char)) {
@@ -108,42 +110,42 @@ impl fmt::Display for NameRule {
     }
 }
 
-/// Why a text is not the name it should be.
+/// A violation of a [`NameRule`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {
-    /// There is nothing, or nothing between two dots or beside a slash.
+    /// The text is empty, or a part between two dots or beside a slash.
     #[error("{rule} must not be empty")]
     Empty {
-        /// What it should have been.
+        /// The violated rule.
         rule: NameRule,
     },
-    /// It is too long.
+    /// The text is too long.
     #[error("{rule} has at most {limit} characters, and this has {length}")]
     TooLong {
-        /// What it should have been.
+        /// The violated rule.
         rule: NameRule,
-        /// How long it is.
+        /// Its length.
         length: usize,
-        /// How long it may be.
+        /// The maximum length.
         limit: usize,
     },
-    /// A character has no place in it.
+    /// A character is not allowed.
     #[error("{found:?} at byte {at} has no place in {rule}, which is made of {}", rule.allowed())]
     Character {
-        /// What it should have been.
+        /// The violated rule.
         rule: NameRule,
-        /// Where, in bytes.
+        /// Its position, in bytes.
         at: usize,
         /// The character.
         found: char,
     },
-    /// It begins or ends, or a part of it does, with what may stand inside only.
+    /// The text or a part of it begins or ends with a character that is allowed only inside.
     #[error("{rule} cannot begin or end with {found:?}, as at byte {at}")]
     Edge {
-        /// What it should have been.
+        /// The violated rule.
         rule: NameRule,
-        /// Where, in bytes.
+        /// Its position, in bytes.
         at: usize,
         /// The character.
         found: char,
@@ -151,7 +153,7 @@ pub enum NameError {
 }
 
 impl NameError {
-    /// The same, in a text that has so many bytes before.
+    /// Shifts the position by `by` bytes.
     fn moved(mut self, by: usize) -> Self {
         if let Self::Character { at, .. } | Self::Edge { at, .. } = &mut self {
             *at += by;

@@ -1,43 +1,46 @@
-//! What every object is to caches, selectors and controllers.
+//! The trait of all objects.
 
 use crate::{Labels, ObjectKey, OwnerRef, ResourceVersion, Traceparent};
 
-/// An object of a control plane: it has a key, a version and labels, and may have what Kubernetes' objects have
-/// besides.
+/// An object of a control plane, with a key, a version and labels, and optionally the other
+/// metadata of Kubernetes.
 ///
-/// With the feature `k8s` every `kube_core::Resource` is one. A type of your own needs three lines; see the crate's
-/// example. A type that implements both by hand does not compile with that feature on.
+/// With the feature `k8s` every `kube_core::Resource` implements it. Another type needs three
+/// methods; see the crate's example. A type that implements both by hand does not compile with that
+/// feature.
 pub trait Object: Send + Sync + 'static {
-    /// Its name among those of its kind; [`ObjectKey::unnamed`] before it has one.
+    /// Returns namespace and name; [`ObjectKey::unnamed`] before a name is given.
     fn key(&self) -> ObjectKey;
 
-    /// The version in which the store has it; `None` if it never came from one.
+    /// Returns the resourceVersion; `None` if the object was never stored.
     fn version(&self) -> Option<ResourceVersion>;
 
-    /// What it is selected by.
+    /// Returns the labels.
     fn labels(&self) -> Labels;
 
-    /// What tells it from others that had its key before or will have it.
+    /// Returns the UID, which distinguishes this object from earlier and later ones with the same
+    /// key.
     fn uid(&self) -> Option<&str> {
         None
     }
 
-    /// Whether it is to go, and only its finalizers still hold it.
+    /// Returns whether deletion was requested and finalizers are pending.
     fn is_deleting(&self) -> bool {
         false
     }
 
-    /// Who has work to do before it may go.
+    /// Returns the finalizers that must be removed before deletion.
     fn finalizers(&self) -> &[String] {
         &[]
     }
 
-    /// The objects without which it has no reason to be.
+    /// Returns the owners, after whose deletion the object is garbage-collected.
     fn owners(&self) -> Vec<OwnerRef> {
         Vec::new()
     }
 
-    /// In which trace it was changed last: what its [annotation](Traceparent::ANNOTATION) says, if that is one.
+    /// Returns the trace of the last change, from its [annotation](Traceparent::ANNOTATION) if that
+    /// is valid.
     fn traceparent(&self) -> Option<Traceparent> {
         None
     }

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-/// Keys and values, by key. An empty one allocates nothing.
+/// Keys and values, sorted by key. An empty map allocates nothing.
 ///
-/// In the text its length goes before each key and before each value, so any text can be in it, and ten labels are one
-/// allocation and not twenty. A length is written in bytes of six bits, the low ones first, all but the last with
-/// [`MORE`]: such bytes are characters of their own, and what is made of whole texts and characters is a text.
+/// In the text, each key and each value is preceded by its length, so any text is allowed, and ten
+/// labels are one allocation instead of twenty. A length is written in bytes of six bits, the low
+/// ones first, all but the last with [`MORE`]: such bytes are ASCII characters, so the whole is
+/// valid UTF-8.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Pairs(Option<Arc<str>>);
 
@@ -14,7 +15,7 @@ const BITS: u32 = 6;
 const MORE: u8 = 1 << BITS;
 
 impl Pairs {
-    /// Of pairs in any order. Of those with one key the last counts.
+    /// Creates a map of pairs in any order. Of pairs with one key the last counts.
     pub(crate) fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|&(key, _)| key); // it is stable, so the last of each key is the one that came last
@@ -33,8 +34,8 @@ impl Pairs {
         self.iter().find(|&(other, _)| other == key).map(|(_, value)| value)
     }
 
-    pub(crate) fn iter(&self) -> Iter<'_> {
-        Iter(self.0.as_deref().unwrap_or_default())
+    pub(crate) fn iter(&self) -> PairsIter<'_> {
+        PairsIter(self.0.as_deref().unwrap_or_default())
     }
 
     pub(crate) const fn is_empty(&self) -> bool {
@@ -52,11 +53,11 @@ fn push(text: &mut String, piece: &str) {
     text.push_str(piece);
 }
 
-/// Pairs by key.
+/// The pairs, sorted by key.
 #[derive(Clone)]
-pub(crate) struct Iter<'a>(&'a str);
+pub(crate) struct PairsIter<'a>(&'a str);
 
-impl<'a> Iter<'a> {
+impl<'a> PairsIter<'a> {
     fn piece(&mut self) -> Option<&'a str> {
         let (mut length, mut at) = (0, 0);
         loop {
@@ -73,7 +74,7 @@ impl<'a> Iter<'a> {
     }
 }
 
-impl<'a> Iterator for Iter<'a> {
+impl<'a> Iterator for PairsIter<'a> {
     type Item = (&'a str, &'a str);
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -1,22 +1,22 @@
-//! One object as others name it.
+//! References to objects: UID, object reference and owner reference.
 
 use std::fmt;
 use std::sync::Arc;
 
 use crate::{Kind, ObjectKey};
 
-/// What tells an object from others that have its name before or after it. Never used twice.
+/// A UID: distinguishes an object from earlier and later ones with the same key. Never reused.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(Arc<str>);
 
 impl Uid {
-    /// The UID with this text; `None` for the empty one, with which servers say that there is none.
+    /// Creates a UID from its text; `None` if empty, which in Kubernetes means absent.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -29,18 +29,18 @@ impl fmt::Display for Uid {
     }
 }
 
-/// One object: which kind, which key and, if it is known, which of those that had that key.
+/// A reference to an object: kind, key and, if known, UID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObjectRef {
-    /// The sort of object.
+    /// The kind.
     pub kind: Kind,
-    /// Its name among those.
+    /// Namespace and name.
     pub key: ObjectKey,
-    /// Which of those that had the name, one after another.
+    /// The UID, to exclude other objects with the same key.
     pub uid: Option<Uid>,
 }
 
-/// As kubectl takes it: `hosts.net.example.com/db-0`, with the namespace before it.
+/// The form that kubectl accepts: `hosts.net.example.com/db-0`, with the namespace before it.
 impl fmt::Display for ObjectRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.key.namespace() {
@@ -50,9 +50,9 @@ impl fmt::Display for ObjectRef {
     }
 }
 
-/// An object without which another one has no reason to be.
+/// A reference to an owner: the object is garbage-collected after the owner's deletion.
 ///
-/// The owner is in no namespace, or in that of the object which names it.
+/// The owner is cluster-scoped, or in the namespace of the object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OwnerRef {
     /// Group and version of its kind.
@@ -61,22 +61,22 @@ pub struct OwnerRef {
     pub kind: Arc<str>,
     /// Its name.
     pub name: Arc<str>,
-    /// Which of those that had the name.
+    /// Its UID.
     pub uid: Uid,
-    /// Whether this owner is the one that looks after the object. There is at most one.
+    /// Whether this owner is the managing controller. At most one owner is.
     pub controller: bool,
-    /// Whether the owner stays until the object is gone, where deletion goes from the leaves to the root.
+    /// Whether foreground deletion of the owner waits for this object.
     pub block_owner_deletion: bool,
 }
 
 impl OwnerRef {
-    /// A reference to an owner that also looks after the object.
+    /// Creates a reference to the managing controller.
     #[must_use]
     pub fn controller(kind: &Kind, key: &ObjectKey, uid: Uid) -> Self {
         Self { controller: true, block_owner_deletion: true, ..Self::owner(kind, key, uid) }
     }
 
-    /// A reference to an owner.
+    /// Creates a reference to an owner.
     #[must_use]
     pub fn owner(kind: &Kind, key: &ObjectKey, uid: Uid) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl OwnerRef {
         }
     }
 
-    /// Whether the owner is of this kind, in whichever version.
+    /// Returns whether the owner is of this kind, in any version.
     #[must_use]
     pub fn is_a(&self, kind: &Kind) -> bool {
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);

@@ -1,21 +1,21 @@
-//! The moment of a store that a state belongs to.
+//! Revisions: the numbers of a store's commits.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::excerpt::excerpt;
 
-/// A moment of one store: every commit has its own, later ones are greater, and none is used twice.
+/// The number of a commit of one store: later commits have greater numbers, and none is reused.
 ///
-/// Revisions of two stores say nothing about each other.
+/// Revisions of two stores cannot be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Revision(pub u64);
 
 impl Revision {
-    /// Before every commit. No state carries it.
+    /// The revision before the first commit. No state has it.
     pub const ZERO: Self = Self(0);
 
-    /// The revision after this one.
+    /// Returns the next revision.
     ///
     /// # Panics
     /// After 2⁶⁴ commits.
@@ -31,7 +31,7 @@ impl fmt::Display for Revision {
     }
 }
 
-/// Takes exactly what `Display` writes, so that a revision has one text and a text one revision.
+/// Accepts only the output of `Display`, so that revisions and their texts correspond one to one.
 impl FromStr for Revision {
     type Err = RevisionError;
 
@@ -44,17 +44,17 @@ impl FromStr for Revision {
     }
 }
 
-/// Why a text is not a [`Revision`].
+/// A text that is not a [`Revision`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RevisionError {
-    /// It is not a number as revisions are written.
+    /// It is not a decimal number as `Display` writes it.
     #[error("`{text}` is not a revision: write a decimal number, without sign and leading zeros")]
     NotDecimal {
         /// The text, or its beginning.
         text: String,
     },
-    /// It is a number that no store reaches.
+    /// The number exceeds 64 bits.
     #[error("`{text}` is not a revision: the greatest is {}", u64::MAX)]
     TooLarge {
         /// The text, or its beginning.

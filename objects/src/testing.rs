@@ -1,15 +1,15 @@
-//! What this crate's property tests and fuzz target share.
+//! Code shared by this crate's property tests and its fuzz target.
 
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use crate::{FieldSelector, LabelSelector, ObjectKey, ResourceVersion, Revision, Traceparent};
 
-/// Any bytes, as text, through every parser: none panics, and what one takes is written in a form that it takes again
-/// as the same.
+/// Runs every parser on the bytes as text: none panics, and a parsed value is written in a form
+/// that parses to an equal value.
 ///
 /// # Panics
-/// One of them does not hold to that.
+/// If a parser violates this.
 pub fn texts(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     round_trip::<LabelSelector>(&text);

@@ -1,4 +1,4 @@
-//! The version of an object as its server gives it.
+//! The resourceVersion of an object.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,45 +6,45 @@ use std::sync::Arc;
 
 use crate::Revision;
 
-/// The version of an object, or of a list, as text that only its server understands.
+/// The version of an object or of a list, opaque to clients.
 ///
-/// Any server's text is kept as it came. Where it is a plain decimal number, as of our stores and of every Kubernetes
-/// on etcd, it costs no allocation and has a [`revision`](Self::revision). Two versions are ordered where both have
-/// one; that says something only if one server gave both.
+/// The text of any server is kept unchanged. A decimal number, as of our stores and of every
+/// Kubernetes on etcd, costs no allocation and has a [`revision`](Self::revision). Two versions are
+/// ordered if both have one; the order is meaningful only within one server.
 #[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ResourceVersion(Text);
+pub struct ResourceVersion(VersionText);
 
 #[derive(Clone, PartialEq, Eq, Hash)]
-enum Text {
+enum VersionText {
     Number(Revision),
-    /// Never a text that a revision has, and never empty.
+    /// Never the text of a revision, and never empty.
     Other(Arc<str>),
 }
 
 impl ResourceVersion {
-    /// The version with this text; `None` for the empty one, with which servers say that there is none.
+    /// Creates a version from its text; `None` if empty, which in Kubernetes means absent.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         match text.parse() {
             _ if text.is_empty() => None,
-            Ok(revision) => Some(Self(Text::Number(revision))),
-            Err(_) => Some(Self(Text::Other(text.into()))),
+            Ok(revision) => Some(Self(VersionText::Number(revision))),
+            Err(_) => Some(Self(VersionText::Other(text.into()))),
         }
     }
 
-    /// The version as a revision, where it is a plain decimal number.
+    /// Returns the version as a revision, if it is a decimal number.
     #[must_use]
     pub const fn revision(&self) -> Option<Revision> {
         match self.0 {
-            Text::Number(revision) => Some(revision),
-            Text::Other(_) => None,
+            VersionText::Number(revision) => Some(revision),
+            VersionText::Other(_) => None,
         }
     }
 }
 
 impl From<Revision> for ResourceVersion {
     fn from(revision: Revision) -> Self {
-        Self(Text::Number(revision))
+        Self(VersionText::Number(revision))
     }
 }
 
@@ -60,8 +60,8 @@ impl PartialOrd for ResourceVersion {
 impl fmt::Display for ResourceVersion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Text::Number(revision) => revision.fmt(f),
-            Text::Other(text) => text.fmt(f),
+            VersionText::Number(revision) => revision.fmt(f),
+            VersionText::Other(text) => text.fmt(f),
         }
     }
 }
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn every_text_comes_back_as_it_was() {
+    fn every_version_text_round_trips() {
         for text in ["0", "17", "017", "+1", "a:b,c", " ", "18446744073709551616", "ö"] {
             assert_eq!(version(text).to_string(), text);
         }

@@ -1,4 +1,4 @@
-//! What an index finds, one after another.
+//! Iterators over the results of an index.
 
 use crate::index::{Members, MembersIter};
 use crate::slots::Slots;
@@ -8,13 +8,14 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::Range;
 
-/// The entries that an index has for a value, or for those between two bounds: keys and values.
+/// The entries with a value of an index, or with values between two bounds: keys and values.
 pub struct Entries<'a, K, V, I> {
     slots: &'a Slots<Entry<K, V>>,
-    found: Found<'a, I>,
-    /// What comes next from the front. To find an entry is to wait for memory, and several can be waited for at once.
+    slots_left: SlotIter<'a, I>,
+    /// Prefetched entries from the front. Reading an entry is a cache miss, and several misses can
+    /// overlap.
     ahead: [Option<&'a Entry<K, V>>; AHEAD],
-    /// Which of these are not taken yet.
+    /// The prefetched entries that were not returned yet.
     left: Range<usize>,
 }
 
@@ -24,25 +25,25 @@ impl<'a, K, V, I> Entries<'a, K, V, I> {
     pub(crate) fn of(slots: &'a Slots<Entry<K, V>>, members: Option<&'a Members>) -> Self {
         Self::new(
             slots,
-            Found { values: tree::Range::empty(), front: members.map(Members::iter), back: None },
+            SlotIter { values: tree::Range::empty(), front: members.map(Members::iter), back: None },
         )
     }
 
     pub(crate) const fn between(slots: &'a Slots<Entry<K, V>>, values: tree::Range<'a, I, Members>) -> Self {
-        Self::new(slots, Found { values, front: None, back: None })
+        Self::new(slots, SlotIter { values, front: None, back: None })
     }
 
-    const fn new(slots: &'a Slots<Entry<K, V>>, found: Found<'a, I>) -> Self {
-        Self { slots, found, ahead: [None; AHEAD], left: 0..0 }
+    const fn new(slots: &'a Slots<Entry<K, V>>, slots_left: SlotIter<'a, I>) -> Self {
+        Self { slots, slots_left, ahead: [None; AHEAD], left: 0..0 }
     }
 
     #[inline]
-    fn look_ahead(&mut self) {
+    fn prefetch(&mut self) {
         self.left = 0..0;
         while self.left.end < AHEAD
-            && let Some(slot) = self.found.next()
+            && let Some(slot) = self.slots_left.next()
         {
-            // `None` only where a function of the user's has not kept its word, and left a slot in an index.
+            // `None` only if a user's function was inconsistent and left a slot in an index.
             if let Some(entry) = self.slots.get(slot) {
                 self.ahead[self.left.end] = Some(entry);
                 self.left.end += 1;
@@ -57,7 +58,7 @@ impl<'a, K, V, I> Iterator for Entries<'a, K, V, I> {
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.left.is_empty() {
-            self.look_ahead();
+            self.prefetch();
         }
         self.ahead[self.left.next()?].map(Entry::pair)
     }
@@ -65,7 +66,7 @@ impl<'a, K, V, I> Iterator for Entries<'a, K, V, I> {
 
 impl<K, V, I> DoubleEndedIterator for Entries<'_, K, V, I> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        let behind = self.found.by_ref().rev().find_map(|slot| self.slots.get(slot));
+        let behind = self.slots_left.by_ref().rev().find_map(|slot| self.slots.get(slot));
         behind.or_else(|| self.ahead[self.left.next_back()?]).map(Entry::pair)
     }
 }
@@ -74,8 +75,8 @@ impl<K, V, I> FusedIterator for Entries<'_, K, V, I> {}
 
 impl<K, V, I> Clone for Entries<'_, K, V, I> {
     fn clone(&self) -> Self {
-        let Self { slots, found, ahead, left } = self;
-        Self { slots, found: found.clone(), ahead: *ahead, left: left.clone() }
+        let Self { slots, slots_left, ahead, left } = self;
+        Self { slots, slots_left: slots_left.clone(), ahead: *ahead, left: left.clone() }
     }
 }
 
@@ -85,7 +86,7 @@ impl<K: fmt::Debug, V: fmt::Debug, I> fmt::Debug for Entries<'_, K, V, I> {
     }
 }
 
-/// Values of an index, in order, each with the number of entries that have it.
+/// Values of an index, sorted, each with its number of entries.
 pub struct Counts<'a, I> {
     values: tree::Range<'a, I, Members>,
 }
@@ -124,15 +125,15 @@ impl<I: fmt::Debug> fmt::Debug for Counts<'_, I> {
     }
 }
 
-/// The slots that values of an index have.
-struct Found<'a, I> {
+/// The slots of a range of values of an index.
+struct SlotIter<'a, I> {
     values: tree::Range<'a, I, Members>,
-    /// The values that were begun, from either end.
+    /// The partly consumed values, from either end.
     front: Option<MembersIter<'a>>,
     back: Option<MembersIter<'a>>,
 }
 
-impl<I> Iterator for Found<'_, I> {
+impl<I> Iterator for SlotIter<'_, I> {
     type Item = u32;
 
     #[inline]
@@ -149,7 +150,7 @@ impl<I> Iterator for Found<'_, I> {
     }
 }
 
-impl<I> DoubleEndedIterator for Found<'_, I> {
+impl<I> DoubleEndedIterator for SlotIter<'_, I> {
     fn next_back(&mut self) -> Option<u32> {
         loop {
             if let Some(slot) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
@@ -163,7 +164,7 @@ impl<I> DoubleEndedIterator for Found<'_, I> {
     }
 }
 
-impl<I> Clone for Found<'_, I> {
+impl<I> Clone for SlotIter<'_, I> {
     fn clone(&self) -> Self {
         Self { values: self.values.clone(), front: self.front.clone(), back: self.back.clone() }
     }

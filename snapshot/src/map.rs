@@ -1,8 +1,8 @@
-//! The map: the newest version behind a lock that is held for a moment, and the right to make the next one.
+//! The map: the newest version behind a lock that is held briefly, and the writer's lock.
 
-use crate::index::{Column, Compare};
-use crate::numbers::Numbers;
-use crate::version::{Changes, Entry, Version, hash};
+use crate::index::{Column, IndexFunction};
+use crate::slot_allocator::SlotAllocator;
+use crate::version::{Entry, IndexChanges, Version, hash};
 use crate::{Builder, Snapshot, Writer};
 use foldhash::fast::FixedState;
 use machinery_sync::{Mutex, RwLock};
@@ -11,51 +11,54 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-/// A map with indexes, that is read as of a moment while it is written. The crate's docs say what it promises.
+/// A map with indexes, read through snapshots while it is written. See the crate's docs.
 ///
 /// Lock order: `writing`, then `newest`.
 pub struct Map<K, V> {
-    /// Read for as long as it takes to clone the pointer, or to look up one key. Written to replace the pointer or, while
-    /// nobody has a snapshot of the newest version, to make one prepared change of one entry in place.
+    /// Read-locked to clone the pointer or to look up one key. Write-locked to replace the pointer
+    /// or, if no snapshot shares the newest version, to make one prepared change of one entry in
+    /// place.
     pub(crate) newest: RwLock<Arc<Version<K, V>>>,
     /// Held by the [`Writer`].
-    pub(crate) writing: Mutex<Writing>,
-    pub(crate) indexes: Box<[Box<dyn Compare<K, V>>]>,
+    pub(crate) writing: Mutex<WriterState>,
+    pub(crate) indexes: Box<[Box<dyn IndexFunction<K, V>>]>,
     pub(crate) hasher: FixedState,
 }
 
-/// What only the writer knows.
+/// State that only the writer uses.
 #[derive(Default)]
-pub(crate) struct Writing {
-    pub(crate) numbers: Numbers,
-    /// Candidates that the change under way has added to the newest version's table: dead if it is undone.
+pub(crate) struct WriterState {
+    pub(crate) allocator: SlotAllocator,
+    /// Candidates that the current change has added to the newest version's table: marked dead on
+    /// rollback.
     pub(crate) added: Vec<(u32, u32)>,
-    /// Candidates that it no longer needs: dead if it is kept.
+    /// Candidates that it has removed: marked dead on commit.
     pub(crate) removed: Vec<(u32, u32)>,
 }
 
-/// What a map takes up, besides keys and values.
+/// The memory use of a map, besides keys and values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
     /// Keys in the newest version.
     pub entries: usize,
-    /// Slots that were ever in use at once. Free ones are used again before there are new ones.
+    /// Slots that were ever in use at the same time. Free ones are reused first.
     pub slots: usize,
     /// Buckets of the newest version's hash table.
     pub buckets: usize,
-    /// Buckets in use, by entries or by ones that have left: at most four fifths of all.
+    /// Buckets in use, by entries or by dead candidates: at most four fifths of all.
     pub buckets_used: usize,
 }
 
 impl<K: 'static, V: 'static> Map<K, V> {
-    /// Begins a map. The seed is for its hash table: where keys come from strangers, a secret one.
+    /// Returns the builder of a map. The seed is for its hash table: use a secret one if keys are
+    /// untrusted.
     pub fn builder(seed: u64) -> Builder<K, V> {
         Builder::new(seed)
     }
 }
 
 impl<K, V> Map<K, V> {
-    pub(crate) fn new(seed: u64, indexes: Vec<Box<dyn Compare<K, V>>>) -> Self {
+    pub(crate) fn new(seed: u64, indexes: Vec<Box<dyn IndexFunction<K, V>>>) -> Self {
         let indexes = indexes.into_boxed_slice();
         let columns = indexes.iter().map(|index| index.empty()).collect();
         let hasher = FixedState::with_seed(seed);
@@ -63,7 +66,7 @@ impl<K, V> Map<K, V> {
         Self { newest: RwLock::new(Arc::new(newest)), writing: Mutex::default(), indexes, hasher }
     }
 
-    /// All indexes, empty.
+    /// Returns all indexes, empty.
     pub(crate) fn columns(&self) -> Box<[Box<dyn Column>]> {
         self.indexes.iter().map(|index| index.empty()).collect()
     }
@@ -72,39 +75,40 @@ impl<K, V> Map<K, V> {
         self.newest.read().clone()
     }
 
-    /// The map as of now, for as long as it is kept. O(1) at any size.
+    /// Returns a snapshot of the newest version. O(1) at any size.
     pub fn snapshot(&self) -> Snapshot<K, V> {
         Snapshot::new(self.version())
     }
 
-    /// How many keys it holds.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.newest.read().len
     }
 
-    /// Whether it holds no key.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What it takes up. Waits for whoever is changing the map.
+    /// Returns the memory use. Waits for the current writer.
     pub fn usage(&self) -> Usage {
         let writing = self.writing.lock();
         let version = self.version();
         let (buckets, buckets_used) = version.table.size();
-        Usage { entries: version.len, slots: writing.numbers.used() as usize, buckets, buckets_used }
+        Usage { entries: version.len, slots: writing.allocator.used() as usize, buckets, buckets_used }
     }
 
-    /// What one entry in place of another changes in each index.
-    pub(crate) fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Changes {
+    /// Returns the changes of each index when one entry replaces another.
+    pub(crate) fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> IndexChanges {
         let asked = self.indexes.iter().map(|index| index.compare(old, new));
         asked.enumerate().filter_map(|(at, change)| Some((at, change?))).collect()
     }
 }
 
 impl<K: Hash + Eq, V: Clone> Map<K, V> {
-    /// The value of a key now. It is looked up where a writer may wait for it, so comparing keys and cloning a value must not
-    /// use the map. Who wants many has more of a [`Map::snapshot`], which lends them.
+    /// Returns a clone of the current value of a key. The lookup may block a writer, so comparing
+    /// keys and cloning a value must not use the map. For many keys a [`Map::snapshot`] is better,
+    /// which lends them.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -115,17 +119,17 @@ impl<K: Hash + Eq, V: Clone> Map<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
-    /// Begins a change, and waits for whoever is changing the map now. Others see all of it, or none.
+    /// Starts a change, after the current writer is finished. Readers see all of it, or nothing.
     pub fn write(&self) -> Writer<'_, K, V> {
         Writer::new(self)
     }
 
-    /// Sets the value of a key; returns the one before it.
+    /// Sets the value of a key; returns the previous one.
     pub fn insert(&self, key: K, value: V) -> Option<V> {
         self.write().insert_and_commit(key, value)
     }
 
-    /// Takes a key out; returns its value.
+    /// Removes a key; returns its value.
     pub fn remove<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -136,7 +140,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
         before
     }
 
-    /// Changes a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    /// Changes a clone of a key's value, and replaces the value by it. Returns `None` if the key is
+    /// absent.
     pub fn update<Q: Hash + Eq + ?Sized, R>(&self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
     where
         K: Borrow<Q>,

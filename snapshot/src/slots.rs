@@ -1,8 +1,9 @@
-//! Where entries are: a tree of fixed depth, by number, that versions share.
+//! The storage of entries: a tree of fixed depth, by slot number, shared between versions.
 //!
-//! Its leaves are small. A change under a snapshot copies one block on each level, and copying a block costs not its
-//! bytes but the reference counts of what it points to, each of which may be a cache miss. The higher a block, the fewer
-//! there are of its kind, and the more of its counts are at hand: so blocks grow towards the top.
+//! Its leaves are small. A change of a shared version copies one block per level, and copying a
+//! block costs not its bytes but the reference counts of its children, each of which may be a cache
+//! miss. Higher blocks are fewer, and their counts are more likely in the cache: so blocks grow
+//! towards the top.
 
 use std::sync::Arc;
 
@@ -24,7 +25,7 @@ pub(crate) struct Slots<T> {
     tops: Vec<Option<Arc<Top<T>>>>,
 }
 
-/// What a change has put out of use. It is the caller's to drop, where a drop of the user's may run.
+/// Blocks and values displaced by a change. The caller drops them where a user's drop may run.
 #[expect(dead_code, reason = "the blocks are there to be dropped")]
 pub(crate) struct Displaced<T> {
     top: Option<Arc<Top<T>>>,
@@ -40,19 +41,19 @@ impl<T> Slots<T> {
 
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        let [top, low, leaf, at] = way(slot);
+        let [top, low, leaf, at] = path(slot);
         let lows = self.tops.get(top)?.as_ref()?;
         let leaves = lows.0[low].as_ref()?;
         leaves.0[leaf].as_ref()?.0[at].as_ref()
     }
 
-    /// Every value, by slot.
+    /// Returns the values in slot order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
         let lows = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
         lows.flat_map(|low| low.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
     }
 
-    /// Every value and its slot.
+    /// Returns the values with their slots.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
         let tops = (0_u32..).step_by(LEAF << (LOW_BITS + TOP_BITS)).zip(&self.tops);
         let lows = tops.flat_map(|(first, top)| blocks(first, LEAF << LOW_BITS, top));
@@ -64,10 +65,10 @@ impl<T> Slots<T> {
 }
 
 impl<T: Clone> Slots<T> {
-    /// A copy of the leaf that a change of a slot will need, if it needs one: for a change that is made where no clone of
-    /// the user's may run.
+    /// Returns a copy of the leaf that a change of a slot will need, if it is shared: for a change
+    /// made where no user clone may run.
     pub(crate) fn spare(&self, slot: u32) -> Option<Arc<Leaf<T>>> {
-        let [top, low, leaf, _] = way(slot);
+        let [top, low, leaf, _] = path(slot);
         let top = self.tops.get(top)?.as_ref()?;
         let low = top.0[low].as_ref()?;
         let leaf = low.0[leaf].as_ref()?;
@@ -75,17 +76,17 @@ impl<T: Clone> Slots<T> {
         shared.then(|| Arc::new(Leaf(leaf.0.clone())))
     }
 
-    /// Fills a slot or empties it. Drops nothing; and clones nothing of the user's, if it is given the spare leaf that
-    /// [`Slots::spare`] made.
+    /// Sets or clears a slot. Drops nothing; and clones no user value if it is passed the leaf from
+    /// [`Slots::spare`].
     pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
-        let [top, low, leaf, at] = way(slot);
+        let [top, low, leaf, at] = path(slot);
         if self.tops.len() <= top {
             self.tops.resize_with(top + 1, || None);
         }
-        let (lows, old_top) = own(&mut self.tops[top], Block::copy);
-        let (leaves, old_low) = own(&mut lows.0[low], Block::copy);
+        let (lows, old_top) = make_unique(&mut self.tops[top], Block::copy);
+        let (leaves, old_low) = make_unique(&mut lows.0[low], Block::copy);
         let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Leaf::copy(leaf));
-        let (values, old_leaf) = own(&mut leaves.0[leaf], copy);
+        let (values, old_leaf) = make_unique(&mut leaves.0[leaf], copy);
         let old = std::mem::replace(&mut values.0[at], value);
         if values.0[at].is_none() {
             self.prune(slot);
@@ -93,9 +94,9 @@ impl<T: Clone> Slots<T> {
         Displaced { top: old_top, low: old_low, leaf: old_leaf, value: old }
     }
 
-    /// Takes blocks away that have become empty. Their path is this version's own by now.
+    /// Removes empty blocks. Their path is not shared at this point.
     fn prune(&mut self, slot: u32) {
-        let [top, low, leaf, _] = way(slot);
+        let [top, low, leaf, _] = path(slot);
         let Some(lows) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
         let Some(leaves) = lows.0[low].as_mut().and_then(Arc::get_mut) else { return };
         if clear_if(&mut leaves.0[leaf], |leaf| leaf.0.iter().all(Option::is_none))
@@ -130,15 +131,15 @@ impl<T, const N: usize> Block<T, N> {
     }
 }
 
-/// Where a slot is, from the top.
+/// Returns the indexes of a slot in its blocks, from the top.
 #[inline]
-fn way(slot: u32) -> [usize; 4] {
+fn path(slot: u32) -> [usize; 4] {
     let slot = slot as usize;
     let leaf = slot >> LEAF_BITS;
     [leaf >> (LOW_BITS + TOP_BITS), (leaf >> LOW_BITS) % TOP, leaf % LOW, slot % LEAF]
 }
 
-/// What is in a block, with the first slot of each.
+/// Returns the children of a block, with the first slot of each.
 fn blocks<T, const N: usize>(
     first: u32,
     step: usize,
@@ -151,11 +152,15 @@ fn is_shared<B>(block: &Arc<B>) -> bool {
     Arc::strong_count(block) > 1
 }
 
-/// A block to change: a new one if there is none, a copy if it is shared, and then the shared one beside it.
+/// Returns a block to change: a new one if absent, a copy if it is shared, and then also the shared
+/// one.
 #[inline]
-fn own<B>(place: &mut Option<Arc<B>>, copy: impl FnOnce(Option<&B>) -> Arc<B>) -> (&mut B, Option<Arc<B>>) {
+fn make_unique<B>(
+    place: &mut Option<Arc<B>>,
+    copy: impl FnOnce(Option<&B>) -> Arc<B>,
+) -> (&mut B, Option<Arc<B>>) {
     let mut old = None;
-    // One that others have may become ours alone meanwhile, but not the other way round.
+    // A shared block may become unique meanwhile, but not the other way round.
     if place.as_ref().is_none_or(is_shared) {
         let copy = copy(place.as_deref());
         old = place.replace(copy);
@@ -178,7 +183,7 @@ mod tests {
     const FAR: u32 = 1 << 20;
 
     #[test]
-    fn a_clone_keeps_what_it_had() {
+    fn a_clone_keeps_its_values() {
         let mut slots = Slots::new();
         for slot in [0, 1, 9, 200, 5000, FAR] {
             drop(slots.set(slot, Some(slot), None));
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_blocks_go() {
+    fn empty_blocks_are_removed() {
         let mut slots = Slots::new();
         drop(slots.set(3, Some(()), None));
         drop(slots.set(FAR, Some(()), None));
@@ -221,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_displaced_is_handed_out_and_not_dropped() {
+    fn displaced_values_are_returned_and_not_dropped() {
         let mut slots = Slots::new();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let counts = || (Arc::strong_count(&first), Arc::strong_count(&second));

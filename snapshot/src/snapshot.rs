@@ -1,4 +1,4 @@
-//! A map as of a moment.
+//! Snapshots: immutable views of one version of the map.
 
 use crate::entries::{Counts, Entries};
 use crate::index::{Index, Members, Values, values};
@@ -9,10 +9,10 @@ use std::hash::Hash;
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
 
-/// A map as of the moment that it was taken: the entries and all indexes, as one commit left them.
+/// An immutable view of the map: the entries and all indexes of one commit.
 ///
-/// It is read without any lock, and a clone is a pointer. It keeps alive what it shows, and the writer copies what it
-/// changes of that: hold it for as long as it is read, not for ever.
+/// Reading takes no lock, and a clone is a pointer. It keeps its entries alive, and the writer
+/// copies the blocks that it shares: drop it after reading.
 pub struct Snapshot<K, V> {
     version: Arc<Version<K, V>>,
 }
@@ -22,17 +22,17 @@ impl<K, V> Snapshot<K, V> {
         Self { version }
     }
 
-    /// How many keys it holds.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.version.len
     }
 
-    /// Whether it holds no key.
+    /// Returns whether it has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -40,7 +40,7 @@ impl<K, V> Snapshot<K, V> {
         self.version.get(key).map(|entry| &entry.value)
     }
 
-    /// A key as it is in the map, and its value.
+    /// Returns the stored key and its value.
     pub fn entry<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<(&K, &V)>
     where
         K: Borrow<Q>,
@@ -48,12 +48,12 @@ impl<K, V> Snapshot<K, V> {
         self.version.get(key).map(Entry::pair)
     }
 
-    /// Every key and its value. Their order is that of their places: roughly that in which the keys came.
+    /// Returns every key and its value in slot order, roughly the order of insertion.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> + Clone {
         self.version.slots.iter().map(Entry::pair)
     }
 
-    /// The entries that have a value in an index, by place. Costs what it finds.
+    /// Returns the entries with a value of an index, in slot order. Costs its results.
     ///
     /// # Panics
     /// If the index is of another map.
@@ -64,7 +64,7 @@ impl<K, V> Snapshot<K, V> {
         Entries::of(&self.version.slots, self.values_of(index).get(value))
     }
 
-    /// How many entries have a value in an index. O(log n).
+    /// Returns the number of entries with a value of an index. O(log n).
     ///
     /// # Panics
     /// If the index is of another map.
@@ -75,8 +75,8 @@ impl<K, V> Snapshot<K, V> {
         self.values_of(index).get(value).map_or(0, Members::len)
     }
 
-    /// The entries whose values in an index lie between two bounds, by value and then by place. An entry with several
-    /// such values comes once for each. It begins in O(log n), wherever that is.
+    /// Returns the entries with index values between two bounds, by value and then by slot. An
+    /// entry with several such values is returned for each. Starts in O(log n) at any position.
     ///
     /// # Panics
     /// If the index is of another map.
@@ -91,7 +91,7 @@ impl<K, V> Snapshot<K, V> {
         Entries::between(&self.version.slots, self.values_of(index).range(bounds))
     }
 
-    /// The entries whose values in an index begin with a text, as [`Snapshot::range`] gives them.
+    /// Returns the entries with index values that begin with a prefix, like [`Snapshot::range`].
     ///
     /// # Panics
     /// If the index is of another map.
@@ -100,12 +100,12 @@ impl<K, V> Snapshot<K, V> {
         index: &Index<I>,
         prefix: &str,
     ) -> Entries<'_, K, V, I> {
-        let end = behind(prefix);
+        let end = prefix_end(prefix);
         let end = end.as_deref().map_or(Bound::Unbounded, Bound::Excluded);
         self.range::<I, str>(index, (Bound::Included(prefix), end))
     }
 
-    /// The values between two bounds that any entry has in an index, and how many entries have each.
+    /// Returns the index values between two bounds, each with its number of entries.
     ///
     /// # Panics
     /// If the index is of another map.
@@ -121,11 +121,11 @@ impl<K, V> Snapshot<K, V> {
     }
 }
 
-/// The least text that is behind all that begin with this one; `None` if there is none.
-fn behind(prefix: &str) -> Option<String> {
+/// Returns the least text after all texts with this prefix; `None` if there is none.
+fn prefix_end(prefix: &str) -> Option<String> {
     let mut text = prefix.to_owned();
     while let Some(last) = text.pop() {
-        // Between the two halves of the characters there is a gap.
+        // The surrogates are a gap between the two halves of the characters.
         let next = if last == '\u{d7ff}' { Some('\u{e000}') } else { char::from_u32(u32::from(last) + 1) };
         if let Some(next) = next {
             text.push(next);
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn the_text_behind_a_prefix() {
         fn check(prefix: &str, expected: Option<&str>) {
-            assert_eq!(behind(prefix).as_deref(), expected);
+            assert_eq!(prefix_end(prefix).as_deref(), expected);
         }
         check("", None);
         check("a", Some("b"));

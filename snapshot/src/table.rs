@@ -1,26 +1,27 @@
-//! Where a key's slot is: a hash table that is never wrong, and knows more than it should.
+//! The hash table from keys to slots, shared by all versions of a map.
 //!
-//! It answers a hash with *candidates*. Whoever asks looks into the slots of their own version, and takes the candidate
-//! whose key is there. So one table serves every version at once: what only an older version has is a candidate that
-//! leads nowhere in a newer one, and the other way round. A bucket is therefore never emptied or moved; it is marked
-//! dead when its key leaves, and left behind when the table is built anew. Versions that still need it keep the table
-//! that has it.
+//! A lookup of a hash returns *candidates*. The caller checks the slots of its own version, and
+//! takes the candidate whose slot has the key. So one table serves every version at once: a key
+//! that only an older version has is a candidate without a match in a newer one, and vice versa. A
+//! bucket is therefore never emptied or moved; it is marked dead when its key is removed, and
+//! dropped when the table is rebuilt. Versions that still need it keep the old table.
 
 use machinery_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
-/// The most entries that a map can hold.
-pub(crate) const MOST: u32 = DEAD - 2;
+/// Maximum number of entries of a map.
+pub(crate) const MAX_ENTRIES: u32 = DEAD - 2;
 
-/// The hash in the upper half; the slot's number plus one, and whether it is dead, in the lower. Zero is empty.
+/// The hash in the upper half; the slot number plus one, and a dead flag, in the lower. Zero is
+/// empty.
 struct Bucket(u64);
 
 const DEAD: u32 = 1 << 31;
 
-/// Only the one writer stores, and it publishes the version that needs a bucket through a lock afterwards. So plain
-/// loads and stores do.
+/// Only the writer stores, and it publishes the version that needs a bucket through a lock
+/// afterwards. So plain loads and stores suffice.
 pub(crate) struct Table {
     buckets: Box<[AtomicU64]>,
-    /// How many are not empty.
+    /// Number of buckets that are not empty.
     used: AtomicUsize,
 }
 
@@ -51,13 +52,13 @@ impl Bucket {
 }
 
 impl Table {
-    /// A table with room for so many keys, and as many again before it must be built anew.
+    /// Creates a table with capacity for `keys` keys, and as many again before it must be rebuilt.
     pub(crate) fn for_keys(keys: usize) -> Self {
         let buckets = (0..(keys * 2).max(8)).map(|_| AtomicU64::new(0)).collect();
         Self { buckets, used: AtomicUsize::new(0) }
     }
 
-    /// The slots that a key with this hash may be in.
+    /// Returns the candidate slots of a hash.
     #[inline]
     pub(crate) fn candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
         let mut at = self.home(hash);
@@ -75,23 +76,23 @@ impl Table {
         })
     }
 
-    /// Whether so many more would leave enough buckets empty.
-    pub(crate) fn has_room_for(&self, more: usize) -> bool {
+    /// Returns whether `more` keys would leave enough buckets empty.
+    pub(crate) fn has_capacity_for(&self, more: usize) -> bool {
         let used = self.used.load(Relaxed) + more;
         used + used / 4 <= self.buckets.len()
     }
 
-    /// Whether there is no room for one more.
+    /// Returns whether there is no capacity for one more key.
     pub(crate) fn is_full(&self) -> bool {
-        !self.has_room_for(1)
+        !self.has_capacity_for(1)
     }
 
-    /// Whether so few keys are left that the table is mostly waste.
-    pub(crate) fn is_vast_for(&self, keys: usize) -> bool {
+    /// Returns whether the table is mostly unused for this number of keys.
+    pub(crate) fn is_oversized_for(&self, keys: usize) -> bool {
         self.buckets.len() > 64 && keys < self.buckets.len() / 16
     }
 
-    /// Adds a candidate. There must be room.
+    /// Adds a candidate. Requires capacity.
     pub(crate) fn insert(&self, hash: u32, slot: u32) {
         let mut at = self.home(hash);
         loop {
@@ -106,8 +107,8 @@ impl Table {
         }
     }
 
-    /// Marks a candidate that no version from now on has. It may be one that this table never had.
-    pub(crate) fn bury(&self, hash: u32, slot: u32) {
+    /// Marks a candidate that no later version has. The table may lack it.
+    pub(crate) fn mark_dead(&self, hash: u32, slot: u32) {
         let mut at = self.home(hash);
         loop {
             let bucket = self.at(at);
@@ -121,18 +122,17 @@ impl Table {
         }
     }
 
-    /// A new table without what is dead, of the right size for what is not and so many more.
-    pub(crate) fn renewed(&self, more: usize) -> Self {
-        let living =
-            || (0..self.buckets.len()).map(|at| self.at(at)).filter(|b| !b.is_empty() && !b.is_dead());
-        let table = Self::for_keys(living().count() + more);
-        for bucket in living() {
+    /// Returns a new table without dead candidates, with capacity for the live ones and `more`.
+    pub(crate) fn rebuilt(&self, more: usize) -> Self {
+        let live = || (0..self.buckets.len()).map(|at| self.at(at)).filter(|b| !b.is_empty() && !b.is_dead());
+        let table = Self::for_keys(live().count() + more);
+        for bucket in live() {
             table.insert(bucket.hash(), bucket.slot());
         }
         table
     }
 
-    /// How many buckets there are, and how many are in use.
+    /// Returns the number of buckets, and of used ones.
     pub(crate) fn size(&self) -> (usize, usize) {
         (self.buckets.len(), self.used.load(Relaxed))
     }
@@ -167,28 +167,28 @@ mod tests {
     }
 
     #[test]
-    fn what_is_buried_can_be_found_until_the_table_is_renewed() {
+    fn a_dead_candidate_is_found_until_the_table_is_rebuilt() {
         let table = Table::for_keys(4);
         for slot in 0..4 {
             table.insert(7, slot);
         }
-        table.bury(7, 2);
-        table.bury(7, 99);
+        table.mark_dead(7, 2);
+        table.mark_dead(7, 99);
         assert_eq!(candidates(&table, 7), [0, 1, 2, 3]);
         assert_eq!(candidates(&table, 8), []);
-        assert_eq!(candidates(&table.renewed(0), 7), [0, 1, 3]);
+        assert_eq!(candidates(&table.rebuilt(0), 7), [0, 1, 3]);
     }
 
     #[test]
-    fn what_comes_back_to_its_slot_takes_no_new_bucket() {
+    fn a_key_inserted_again_in_its_slot_reuses_its_bucket() {
         let table = Table::for_keys(4);
         for _ in 0..100 {
             table.insert(u32::MAX, 5);
-            table.bury(u32::MAX, 5);
+            table.mark_dead(u32::MAX, 5);
         }
         assert_eq!(table.size(), (8, 1));
         table.insert(u32::MAX, 5);
-        assert_eq!(candidates(&table.renewed(0), u32::MAX), [5]);
+        assert_eq!(candidates(&table.rebuilt(0), u32::MAX), [5]);
     }
 
     #[test]

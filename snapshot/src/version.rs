@@ -1,6 +1,6 @@
-//! One version of a map: its entries, its indexes, and what the next version is made from.
+//! One version of a map: its entries and indexes, and the changes that lead to the next version.
 
-use crate::index::{Change, Column, Risk};
+use crate::index::{Column, IndexChange, Risk};
 use crate::slots::{Displaced, Leaf, Slots};
 use crate::table::Table;
 use foldhash::fast::FixedState;
@@ -20,7 +20,8 @@ impl<K, V> Entry<K, V> {
     }
 }
 
-/// Its clone costs a pointer for each 2048 slots and each index, and shares everything else.
+/// A version of the map. Its clone costs a pointer per 2048 slots and per index, and shares the
+/// rest.
 pub(crate) struct Version<K, V> {
     pub(crate) slots: Slots<Entry<K, V>>,
     pub(crate) len: usize,
@@ -29,19 +30,19 @@ pub(crate) struct Version<K, V> {
     pub(crate) hasher: FixedState,
 }
 
-/// What is to change in the indexes, by the number of each.
-pub(crate) type Changes = Vec<(usize, Box<dyn Change>)>;
+/// The changes of the indexes, by the number of each.
+pub(crate) type IndexChanges = Vec<(usize, Box<dyn IndexChange>)>;
 
-/// One entry that comes, changes or goes, with all that this means, worked out and not yet done.
-pub(crate) struct Step<K, V> {
+/// A prepared change of one entry: insert, update or remove, with its index changes.
+pub(crate) struct EntryChange<K, V> {
     pub(crate) hash: u32,
     pub(crate) slot: u32,
     pub(crate) entry: Option<Entry<K, V>>,
-    pub(crate) was_there: bool,
-    pub(crate) changes: Changes,
-    /// Made before, for a change in place.
+    pub(crate) existed: bool,
+    pub(crate) changes: IndexChanges,
+    /// Copied in advance, for a change in place.
     pub(crate) leaf: Option<Arc<Leaf<Entry<K, V>>>>,
-    /// The table from then on, if it is another one.
+    /// The new table, if it was rebuilt.
     pub(crate) table: Option<Arc<Table>>,
 }
 
@@ -73,24 +74,24 @@ impl<K, V> Version<K, V> {
     }
 }
 
-/// Of a key's hash, the bits that a table is built on.
+/// Returns the bits of a key's hash that a table uses.
 pub(crate) fn hash<Q: Hash + ?Sized>(hasher: &FixedState, key: &Q) -> u32 {
     (hasher.hash_one(key) >> 32) as u32
 }
 
 impl<K: Clone, V: Clone> Version<K, V> {
-    /// Prepares a step that is to be done in place. False: a panic of the user's could still tear it, so it must be
-    /// done to a copy.
-    pub(crate) fn prepare(&mut self, step: &mut Step<K, V>) -> bool {
+    /// Prepares a change in place. Returns false if a panic of user code could tear it, so that it
+    /// must be made to a copy.
+    pub(crate) fn prepare(&mut self, change: &mut EntryChange<K, V>) -> bool {
         let mut risky = 0;
-        for at in 0..step.changes.len() {
-            let (column, change) = &mut step.changes[at];
-            match change.prepare(&mut *self.columns[*column]) {
+        for at in 0..change.changes.len() {
+            let (column, index_change) = &mut change.changes[at];
+            match index_change.prepare(&mut *self.columns[*column]) {
                 Risk::None => {}
                 Risk::AllOrNothing => {
-                    // Before those that cannot break.
+                    // Before those that cannot panic.
                     risky += 1;
-                    step.changes.swap(0, at);
+                    change.changes.swap(0, at);
                 }
                 Risk::High => return false,
             }
@@ -98,16 +99,16 @@ impl<K: Clone, V: Clone> Version<K, V> {
         risky <= 1
     }
 
-    /// Does a step. What it puts out of use is the caller's to drop.
-    pub(crate) fn apply(&mut self, step: &mut Step<K, V>) -> Displaced<Entry<K, V>> {
-        for (at, change) in step.changes.drain(..) {
-            change.apply(&mut *self.columns[at], step.slot);
+    /// Applies a change. The caller drops the displaced blocks.
+    pub(crate) fn apply(&mut self, change: &mut EntryChange<K, V>) -> Displaced<Entry<K, V>> {
+        for (at, index_change) in change.changes.drain(..) {
+            index_change.apply(&mut *self.columns[at], change.slot);
         }
-        if let Some(table) = step.table.take() {
+        if let Some(table) = change.table.take() {
             self.table = table;
         }
-        self.len = self.len + usize::from(step.entry.is_some()) - usize::from(step.was_there);
-        self.slots.set(step.slot, step.entry.take(), step.leaf.take())
+        self.len = self.len + usize::from(change.entry.is_some()) - usize::from(change.existed);
+        self.slots.set(change.slot, change.entry.take(), change.leaf.take())
     }
 }
 

@@ -1,10 +1,10 @@
-//! A change: any number of entries that come, change and go as one.
+//! The writer: a change of any number of entries, committed atomically.
 
 use crate::Map;
-use crate::map::Writing;
+use crate::map::WriterState;
 use crate::slots::Displaced;
 use crate::table::Table;
-use crate::version::{Changes, Entry, Step, Version};
+use crate::version::{Entry, EntryChange, IndexChanges, Version};
 use machinery_sync::MutexGuard;
 use std::borrow::Borrow;
 use std::fmt;
@@ -12,40 +12,42 @@ use std::hash::Hash;
 use std::mem::replace;
 use std::sync::Arc;
 
-/// A change of a map. What it has changed is seen through it at once, and elsewhere when it is committed, all together.
+/// A change of a map. Its effects are visible through it at once, and to readers together at the
+/// commit.
 ///
-/// Dropped without [`Writer::commit`] (a `?`, a panic) it has changed nothing. There is one at a time; a thread that
-/// has one must not write the map in another way.
+/// Dropped without [`Writer::commit`] (a `?`, a panic) it changes nothing. There is one at a time;
+/// a thread that holds one must not write the map in another way.
 ///
-/// A change of one entry is made in place, unless somebody reads a snapshot of just that version. A change of several
-/// is made to a copy of the blocks that it touches, beside the readers, and then takes their place.
+/// A change of one entry is made in place, unless a snapshot shares the newest version. A change of
+/// several is made to a copy of the affected blocks, beside the readers, which then replaces the
+/// newest version.
 #[must_use = "a change is nothing until it is committed"]
 pub struct Writer<'a, K, V> {
-    /// Dropped before the rest, which may run drops of the user's: another may write by then.
-    writing: MutexGuard<'a, Writing>,
+    /// Dropped before the other fields, which may run user drops: the next writer can start then.
+    writing: MutexGuard<'a, WriterState>,
     map: &'a Map<K, V>,
     /// The version before the change: the newest, until the commit.
     base: Option<Arc<Version<K, V>>>,
-    stage: Stage<K, V>,
-    /// What the change has put out of use, and may be the last to hold.
+    stage: WriterStage<K, V>,
+    /// Blocks and values that the change has displaced, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
-    past: Vec<Stage<K, V>>,
-    /// The copy's indexes are made anew when it is committed.
-    indexes_last: bool,
+    discarded: Vec<WriterStage<K, V>>,
+    /// The copy's indexes are rebuilt at the commit.
+    indexes_deferred: bool,
 }
 
-enum Stage<K, V> {
+enum WriterStage<K, V> {
     Clean,
-    /// The only change so far, not made yet.
-    One(Step<K, V>),
+    /// The only change so far, not applied yet.
+    One(EntryChange<K, V>),
     /// With all changes so far.
     Copy(Version<K, V>),
     /// A panic has interrupted the change of the copy.
-    Spoilt,
+    Poisoned,
 }
 
-const SPOILT: &str = "a Writer that a panic went through can only be dropped";
+const POISONED: &str = "a Writer that a panic went through can only be dropped";
 
 impl<'a, K, V> Writer<'a, K, V> {
     pub(crate) fn new(map: &'a Map<K, V>) -> Self {
@@ -55,36 +57,36 @@ impl<'a, K, V> Writer<'a, K, V> {
             writing,
             map,
             base,
-            stage: Stage::Clean,
+            stage: WriterStage::Clean,
             displaced: None,
             replaced: Vec::new(),
-            past: Vec::new(),
-            indexes_last: false,
+            discarded: Vec::new(),
+            indexes_deferred: false,
         }
     }
 
-    /// How many keys there are with this change.
+    /// Returns the number of keys, with this change.
     pub fn len(&self) -> usize {
         match &self.stage {
-            Stage::One(step) => {
-                self.base().len + usize::from(step.entry.is_some()) - usize::from(step.was_there)
+            WriterStage::One(step) => {
+                self.base().len + usize::from(step.entry.is_some()) - usize::from(step.existed)
             }
             _ => self.version().len,
         }
     }
 
-    /// Whether no key is left with this change.
+    /// Returns whether the map is empty, with this change.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Takes everything out. What is inserted then is a map of its own, built beside the one that others read.
+    /// Removes all entries. Later inserts build a new map beside the one that readers use.
     pub fn clear(&mut self) {
         let base = self.base();
         let empty = Version::empty(self.map.columns(), base.hasher.clone());
-        let before = replace(&mut self.stage, Stage::Copy(empty));
-        self.past.push(before);
-        self.writing.numbers.restart();
+        let before = replace(&mut self.stage, WriterStage::Copy(empty));
+        self.discarded.push(before);
+        self.writing.allocator.restart();
         self.writing.removed.clear();
     }
 
@@ -92,12 +94,12 @@ impl<'a, K, V> Writer<'a, K, V> {
         self.base.as_ref().expect("it is there until the commit")
     }
 
-    /// What the change is made from or, from the second on, made to.
+    /// Returns the base version, or the copy from the second change on.
     fn version(&self) -> &Version<K, V> {
         match &self.stage {
-            Stage::Clean | Stage::One(_) => self.base(),
-            Stage::Copy(version) => version,
-            Stage::Spoilt => panic!("{SPOILT}"),
+            WriterStage::Clean | WriterStage::One(_) => self.base(),
+            WriterStage::Copy(version) => version,
+            WriterStage::Poisoned => panic!("{POISONED}"),
         }
     }
 
@@ -105,26 +107,26 @@ impl<'a, K, V> Writer<'a, K, V> {
     where
         K: Borrow<Q>,
     {
-        let Stage::One(step) = &self.stage else { return self.version().find(hash, key) };
+        let WriterStage::One(step) = &self.stage else { return self.version().find(hash, key) };
         match &step.entry {
             Some(entry) if step.hash == hash && entry.key.borrow() == key => Some((step.slot, entry)),
             _ => self.base().find(hash, key).filter(|&(slot, _)| slot != step.slot),
         }
     }
 
-    /// The entry in a slot that was found.
+    /// Returns the entry of a slot.
     fn entry(&self, slot: u32) -> Option<&Entry<K, V>> {
         match &self.stage {
-            Stage::One(step) if step.slot == slot => step.entry.as_ref(),
+            WriterStage::One(step) if step.slot == slot => step.entry.as_ref(),
             _ => self.version().slots.get(slot),
         }
     }
 
-    /// Makes a new key known; returns the table that has it, if it is another one.
-    fn seat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+    /// Adds a candidate for a new key; returns the new table if it was rebuilt.
+    fn insert_candidate(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
         let table = &self.version().table;
         if table.is_full() {
-            let table = table.renewed(1);
+            let table = table.rebuilt(1);
             table.insert(hash, slot);
             return Some(Arc::new(table));
         }
@@ -135,12 +137,12 @@ impl<'a, K, V> Writer<'a, K, V> {
         None
     }
 
-    fn unseat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
-        self.writing.numbers.give_back(slot);
+    fn remove_candidate(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+        self.writing.allocator.free_slot(slot);
         self.writing.removed.push((hash, slot));
         match &self.stage {
-            Stage::Clean if self.base().table.is_vast_for(self.base().len) => {
-                Some(Arc::new(self.base().table.renewed(0)))
+            WriterStage::Clean if self.base().table.is_oversized_for(self.base().len) => {
+                Some(Arc::new(self.base().table.rebuilt(0)))
             }
             _ => None, // what leaves with it is not dead yet, so there is nothing to win
         }
@@ -148,7 +150,7 @@ impl<'a, K, V> Writer<'a, K, V> {
 }
 
 impl<K: Clone, V: Clone> Writer<'_, K, V> {
-    /// Makes the change, for everybody at once.
+    /// Publishes the change to all readers at once.
     ///
     /// # Panics
     /// If an earlier call on this writer panicked half way.
@@ -157,18 +159,18 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     }
 
     fn finish(&mut self) {
-        if let (true, Stage::Copy(version)) = (self.indexes_last, &mut self.stage) {
+        if let (true, WriterStage::Copy(version)) = (self.indexes_deferred, &mut self.stage) {
             version.columns = self.map.indexes.iter().map(|index| index.load(&version.slots)).collect();
         }
-        match replace(&mut self.stage, Stage::Clean) {
-            Stage::Clean => {}
-            Stage::One(step) => self.commit_one(step),
-            Stage::Copy(version) => self.publish(version),
-            Stage::Spoilt => panic!("{SPOILT}"),
+        match replace(&mut self.stage, WriterStage::Clean) {
+            WriterStage::Clean => {}
+            WriterStage::One(step) => self.commit_one(step),
+            WriterStage::Copy(version) => self.publish(version),
+            WriterStage::Poisoned => panic!("{POISONED}"),
         }
     }
 
-    fn commit_one(&mut self, mut step: Step<K, V>) {
+    fn commit_one(&mut self, mut step: EntryChange<K, V>) {
         step.leaf = self.base().slots.spare(step.slot);
         self.base = None; // or the newest version would look shared
         let mut newest = self.map.newest.write();
@@ -191,51 +193,52 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
 
     fn publish(&mut self, mut version: Version<K, V>) {
         self.writing.settle(&version);
-        if version.table.is_vast_for(version.len) {
-            version.table = Arc::new(version.table.renewed(0));
+        if version.table.is_oversized_for(version.len) {
+            version.table = Arc::new(version.table.rebuilt(0));
         }
         let version = Arc::new(version);
-        // The one before stays with `base` until others may write.
+        // `base` keeps the previous version until the lock is released.
         *self.map.newest.write() = version;
     }
 
-    /// Makes the copy, if the change is not just beginning.
-    fn unfold(&mut self) {
-        if let Stage::One(_) = &self.stage
-            && let Stage::One(mut step) = replace(&mut self.stage, Stage::Spoilt)
+    /// Creates the copy, unless this is the first change.
+    fn begin_copy(&mut self) {
+        if let WriterStage::One(_) = &self.stage
+            && let WriterStage::One(mut step) = replace(&mut self.stage, WriterStage::Poisoned)
         {
             let mut version = Version::clone(self.base());
             self.replaced.extend(version.apply(&mut step).value);
-            self.stage = Stage::Copy(version);
+            self.stage = WriterStage::Copy(version);
         }
     }
 
-    /// One entry in place of another, or of none; or none in its place.
+    /// Inserts, replaces or removes an entry.
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
-        let changes = match self.indexes_last {
-            true => Changes::new(),
+        let changes = match self.indexes_deferred {
+            true => IndexChanges::new(),
             false => self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref()),
         };
-        self.unfold();
-        let slot = old.unwrap_or_else(|| self.writing.numbers.take());
+        self.begin_copy();
+        let slot = old.unwrap_or_else(|| self.writing.allocator.allocate());
         let table = match (old, &new) {
-            (None, _) => self.seat(hash, slot),
-            (Some(_), None) => self.unseat(hash, slot),
+            (None, _) => self.insert_candidate(hash, slot),
+            (Some(_), None) => self.remove_candidate(hash, slot),
             (Some(_), Some(_)) => None,
         };
-        let mut step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, leaf: None, table };
-        self.stage = match replace(&mut self.stage, Stage::Spoilt) {
-            Stage::Copy(mut version) => {
+        let mut step =
+            EntryChange { hash, slot, entry: new, existed: old.is_some(), changes, leaf: None, table };
+        self.stage = match replace(&mut self.stage, WriterStage::Poisoned) {
+            WriterStage::Copy(mut version) => {
                 self.replaced.extend(version.apply(&mut step).value);
-                Stage::Copy(version)
+                WriterStage::Copy(version)
             }
-            _ => Stage::One(step),
+            _ => WriterStage::One(step),
         };
     }
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
-    /// The value of a key with this change.
+    /// Returns the value of a key, with this change.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -243,7 +246,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.find(self.base().hash(key), key).map(|(_, entry)| &entry.value)
     }
 
-    /// Sets the value of a key; returns the one before it.
+    /// Sets the value of a key; returns the previous one.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let (slot, before) = self.find(hash, &key).map(|(slot, entry)| (slot, entry.value.clone())).unzip();
@@ -251,10 +254,11 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         before
     }
 
-    /// As [`Writer::insert`], but keeps nothing of what was there: a long change that sets a key again and again has only the
-    /// last value. So the key is dropped here, and what it returns may be the last of it; these drops must not use the map.
+    /// As [`Writer::insert`], but keeps no replaced values: a long change that sets a key
+    /// repeatedly holds only the last value. So the key is dropped here, and the returned value may
+    /// be its last reference; these drops must not use the map.
     pub fn replace(&mut self, key: K, value: V) -> Option<V> {
-        if let Stage::Clean = self.stage {
+        if let WriterStage::Clean = self.stage {
             return self.insert(key, value);
         }
         let hash = self.base().hash(&key);
@@ -264,12 +268,12 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.replaced.pop().map(|entry| entry.value)
     }
 
-    /// As [`Writer::remove`], but keeps nothing, as [`Writer::replace`].
+    /// As [`Writer::remove`], but keeps nothing, like [`Writer::replace`].
     pub fn take<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
-        if let Stage::Clean = self.stage {
+        if let WriterStage::Clean = self.stage {
             return self.remove(key);
         }
         let hash = self.base().hash(key);
@@ -278,7 +282,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.replaced.pop().map(|entry| entry.value)
     }
 
-    /// Takes a key out; returns its value.
+    /// Removes a key; returns its value.
     pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -289,7 +293,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         Some(before)
     }
 
-    /// Changes a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    /// Changes a clone of a key's value, and replaces the value by it. Returns `None` if the key is
+    /// absent.
     pub fn update<Q: Hash + Eq + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
     where
         K: Borrow<Q>,
@@ -302,44 +307,45 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         Some(result)
     }
 
-    /// Takes out all keys for which the function says no.
+    /// Removes all keys for which the function returns false.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
-        self.unfold();
+        self.begin_copy();
         let slots = self.version().slots.numbered();
-        let going = slots.filter(|(_, entry)| !keep(&entry.key, &entry.value)).map(|(slot, _)| slot);
-        for slot in going.collect::<Vec<_>>() {
+        let rejected = slots.filter(|(_, entry)| !keep(&entry.key, &entry.value)).map(|(slot, _)| slot);
+        for slot in rejected.collect::<Vec<_>>() {
             if let Some(entry) = self.entry(slot) {
                 self.set(self.base().hash(&entry.key), Some(slot), None);
             }
         }
     }
 
-    /// Makes each index anew, of all entries, when this is committed, and leaves them alone until then: what a change of
-    /// most of the map wants. It is what [`Extend`] does to an empty map.
-    pub fn index_last(&mut self) {
+    /// Defers the indexes: they are rebuilt from all entries at the commit, and not updated until
+    /// then. For changes of most of the map; [`Extend`] on an empty map does it too.
+    pub fn defer_indexes(&mut self) {
         self.copy();
-        self.indexes_last = true;
+        self.indexes_deferred = true;
     }
 
-    /// Makes the copy now.
+    /// Creates the copy now.
     fn copy(&mut self) {
-        self.unfold();
-        if let Stage::Clean = self.stage {
-            self.stage = Stage::Copy(Version::clone(self.base()));
+        self.begin_copy();
+        if let WriterStage::Clean = self.stage {
+            self.stage = WriterStage::Copy(Version::clone(self.base()));
         }
     }
 
-    /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
+    /// Reserves capacity for `more` keys, so that the table of a large load does not grow step by
+    /// step.
     pub fn reserve(&mut self, more: usize) {
         self.copy();
-        if let Stage::Copy(version) = &mut self.stage
-            && !version.table.has_room_for(more)
+        if let WriterStage::Copy(version) = &mut self.stage
+            && !version.table.has_capacity_for(more)
         {
-            version.table = Arc::new(version.table.renewed(more));
+            version.table = Arc::new(version.table.rebuilt(more));
         }
     }
 
-    /// As an insert and a commit, with the value that was there itself instead of a copy.
+    /// As an insert and a commit, returning the previous value itself instead of a clone.
     pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
@@ -351,13 +357,13 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     }
 }
 
-/// Into an empty map it goes faster: each index is made of all entries in one go, when they are committed.
+/// Faster on an empty map: each index is built from all entries at the commit.
 impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, pairs: T) {
         let pairs = pairs.into_iter();
         self.reserve(pairs.size_hint().0);
         if self.is_empty() {
-            self.index_last();
+            self.defer_indexes();
         }
         for (key, value) in pairs {
             let hash = self.base().hash(&key);
@@ -368,29 +374,29 @@ impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
 }
 
 impl<K, V> Drop for Writer<'_, K, V> {
-    /// Undoes what a commit has not settled.
+    /// Rolls back the uncommitted change.
     fn drop(&mut self) {
         let writing = &mut *self.writing;
-        writing.numbers.undo();
+        writing.allocator.rollback();
         writing.removed.clear();
         if !writing.added.is_empty() {
             let newest = self.map.version();
             for (hash, slot) in writing.added.drain(..) {
-                newest.table.bury(hash, slot);
+                newest.table.mark_dead(hash, slot);
             }
         }
     }
 }
 
-impl Writing {
+impl WriterState {
     fn settle<K, V>(&mut self, version: &Version<K, V>) {
         for (hash, slot) in self.removed.drain(..) {
-            version.table.bury(hash, slot);
+            version.table.mark_dead(hash, slot);
         }
         self.added.clear();
-        self.numbers.keep();
+        self.allocator.commit();
         if version.len == 0 {
-            self.numbers = crate::numbers::Numbers::default();
+            self.allocator = crate::slot_allocator::SlotAllocator::default();
         }
     }
 }

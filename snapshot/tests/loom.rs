@@ -1,6 +1,4 @@
-//! Every interleaving of the map that ships, through its public API.
-//!
-//! A writer and two readers (main is one of the three) at preemption bound 3. One claim each.
+//! Every interleaving of the map, through its public API.
 #![cfg(machinery_loom)]
 
 use loom::thread;
@@ -15,23 +13,24 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
 }
 
 /// Numbers by key, with an index of the numbers.
-struct Numbers {
+struct NumberMap {
     map: Map<u8, u8>,
     by_number: Index<u8>,
 }
 
-fn numbers(pairs: &[(u8, u8)]) -> Arc<Numbers> {
+fn numbers(pairs: &[(u8, u8)]) -> Arc<NumberMap> {
     let mut builder = Map::builder(1);
     let by_number = builder.index(|_, number: &u8| [*number]);
     let map = builder.build();
     let mut writer = map.write();
     writer.extend(pairs.iter().copied());
     writer.commit();
-    Arc::new(Numbers { map, by_number })
+    Arc::new(NumberMap { map, by_number })
 }
 
-impl Numbers {
-    /// What is in a snapshot, once found through the map, once through its index, and once key by key.
+impl NumberMap {
+    /// Returns the content of a snapshot after reading it through the map, through its index, and
+    /// key by key.
     fn content(&self, snapshot: &Snapshot<u8, u8>) -> Vec<(u8, u8)> {
         let mut listed: Vec<(u8, u8)> = snapshot.iter().map(|(key, number)| (*key, *number)).collect();
         listed.sort_unstable();
@@ -51,11 +50,11 @@ impl Numbers {
     }
 }
 
-/// Two readers look twice each beside a writer; each sees states of this list, and never goes back in it.
+/// Two readers read twice each beside a writer; each sees states of this list, and never goes back.
 fn readers_see(start: &'static [(u8, u8)], write: fn(&Map<u8, u8>), states: &'static [&'static [(u8, u8)]]) {
     model(move || {
         let numbers = numbers(start);
-        let look = |numbers: Arc<Numbers>| {
+        let look = |numbers: Arc<NumberMap>| {
             let at = |seen: &[(u8, u8)]| states.iter().position(|&state| state == seen);
             let looks = [numbers.now(), numbers.now()];
             let places =
@@ -104,7 +103,7 @@ fn a_change_of_several_entries_is_seen_whole() {
 }
 
 #[test]
-fn all_anew_is_seen_whole() {
+fn a_replaced_map_is_seen_whole() {
     let write = |map: &Map<u8, u8>| {
         let mut writer = map.write();
         writer.clear();
@@ -115,10 +114,10 @@ fn all_anew_is_seen_whole() {
 }
 
 #[test]
-fn what_is_indexed_last_is_seen_with_its_indexes() {
+fn deferred_indexes_are_seen_with_their_entries() {
     let write = |map: &Map<u8, u8>| {
         let mut writer = map.write();
-        writer.index_last();
+        writer.defer_indexes();
         writer.replace(1, 20);
         writer.replace(1, 30);
         writer.take(&2);
@@ -167,9 +166,9 @@ fn a_change_that_is_dropped_is_never_seen() {
     readers_see(&[(1, 10), (2, 20)], write, &[&[(1, 10), (2, 20)]]);
 }
 
-/// The table is at its limit: the next key needs another one, and what has left is not carried over.
+/// The table is full: the next key needs a new one, and dead candidates are not copied.
 #[test]
-fn a_key_is_found_while_the_table_is_renewed() {
+fn a_key_is_found_while_the_table_is_rebuilt() {
     model(|| {
         let numbers = numbers(&[]);
         for key in 0..7 {
@@ -202,7 +201,7 @@ fn a_key_is_found_while_the_table_is_renewed() {
 }
 
 #[test]
-fn a_snapshot_keeps_a_key_that_leaves_and_comes_back() {
+fn a_snapshot_keeps_a_key_that_is_removed_and_inserted_again() {
     model(|| {
         let numbers = numbers(&[(1, 10), (2, 20)]);
         let older = numbers.map.snapshot();
@@ -230,7 +229,7 @@ fn a_snapshot_keeps_a_key_that_leaves_and_comes_back() {
 fn two_writers_lose_nothing() {
     model(|| {
         let numbers = numbers(&[(1, 10)]);
-        let add = |numbers: Arc<Numbers>| move || numbers.map.update(&1, |number| *number += 1);
+        let add = |numbers: Arc<NumberMap>| move || numbers.map.update(&1, |number| *number += 1);
         let others = [thread::spawn(add(numbers.clone())), thread::spawn(add(numbers.clone()))];
         let seen = numbers.now()[0].1;
         assert!((10..=12).contains(&seen));

@@ -1,37 +1,38 @@
-//! Calls of what others wrote.
+//! Calls of user code that contain panics.
 
 use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// A panic that went no further, and what it said.
+/// A contained panic, with its message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Panic(Box<str>);
 
-/// What a call of somebody else's code returns, unless it panics: that is theirs, and ends nothing of the caller's.
+/// Returns the result of a call of user code, or its panic, so that the caller continues.
 ///
 /// State that the call changed may be torn.
 ///
 /// # Errors
-/// It panicked.
+/// If the call panicked.
 pub fn contained<R>(call: impl FnOnce() -> R) -> Result<R, Panic> {
     catch_unwind(AssertUnwindSafe(call)).map_err(Panic::of)
 }
 
 impl Panic {
-    /// That of a payload which was caught elsewhere, as in a future. The payload is dropped, and may panic in that.
+    /// Converts a payload that was caught elsewhere, as in a future. The payload is dropped, and
+    /// its drop may panic.
     pub fn of(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
         let panic = Self(text.unwrap_or("it panicked").into());
         if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            // Whoever does that again is not asked a third time.
+            // A drop that panics in turn is leaked.
             std::mem::forget(another);
         }
         panic
     }
 
-    /// What it said.
+    /// Returns the message.
     pub fn text(&self) -> &str {
         &self.0
     }

@@ -1,26 +1,33 @@
-//! Locks, atomics, a waiter list and a swappable pointer: what loom must see. And calls that may panic.
+//! Locks, atomics, a waiter list and a swappable pointer, checked by loom; and calls that contain
+//! panics.
 //!
-//! Everything here has two bodies behind one name. In production it is parking_lot, std and arc-swap. Under the
-//! private `--cfg machinery_loom` it is loom, so that a test explores every interleaving of the code that ships and
-//! not of a copy of it. (Not `--cfg loom`: that one reaches every dependency and takes `tokio::net` away.)
+//! Every type has two implementations behind one name. In production it is parking_lot, std and
+//! arc-swap. With the private `--cfg machinery_loom` it is loom, so that a test explores every
+//! interleaving of the production code and not of a copy. (Not `--cfg loom`: that one reaches every
+//! dependency and removes `tokio::net`.)
 //!
-//! # What it promises
+//! # Promises
 //!
-//! 1. **One name, two bodies**: code written against this crate compiles unchanged under loom; the crate's own loom
-//!    tests drive each type (`tests/loom.rs`).
-//! 2. **No wake is lost**: a [`Listener`] that exists when [`Notify::notify_one`] is called is woken by that call, or
-//!    one that came before it is (`loom_a_listener_that_precedes_the_change_hears_of_it`).
-//! 3. **A wake is passed on**: a listener dropped after it was woken, and before it saw that, wakes the next one
-//!    (`loom_a_dropped_listener_passes_its_wake_on`, `a_dropped_listener_passes_its_wake_on`).
-//! 4. **Fair**: listeners are woken in the order in which they began to listen (`wakes_in_order`).
-//! 5. **A reader of [`Swap`] sees a whole value**, old or new, and never goes back (`loom_a_swap_is_seen_whole`).
-//! 6. **A panic in [`contained`] goes nowhere**, nor does one of what it panicked with (`a_panic_goes_nowhere`).
+//! Each row names its tests, in `tests/`; those with the prefix `loom_` are in `tests/loom.rs`.
 //!
-//! # What it does not do
+//! | # | claim | tests |
+//! |---|---|---|
+//! | 1 | Code written against this crate compiles unchanged under loom | `loom.rs` |
+//! | 2 | No wake is lost, if a [`Listener`] exists before [`Notify::notify_one`] | below |
+//! | 3 | A wake of a listener that is dropped unfinished is passed to the next one | below |
+//! | 4 | Fair: listeners are woken in the order of [`Notify::listen`] | `wakes_in_order` |
+//! | 5 | A reader of [`Swap`] sees a whole value, old or new, and never goes back | below |
+//! | 6 | A panic in [`contained`] is contained, also that of its payload | `a_panic_is_contained` |
 //!
-//! No channels, no semaphores, no timers, no spawning: tokio has them. No poisoning: a panic under a lock leaves the
-//! lock usable, and whoever guards state that can be torn must say so. No permits: [`Notify`] remembers nothing, the
-//! condition belongs to whoever waits for it.
+//! - 2: `loom_a_listener_registered_before_the_change_is_woken`.
+//! - 3: `loom_a_dropped_listener_passes_its_wake_on`, `a_dropped_listener_passes_its_wake_on`.
+//! - 5: `loom_a_swap_is_seen_whole`.
+//!
+//! # Non-goals
+//!
+//! No channels, semaphores, timers or spawning: tokio has them. No poisoning: a panic under a lock
+//! leaves the lock usable, and state that can be torn needs its own flag. No permits: [`Notify`]
+//! stores none, the condition belongs to the waiter.
 //!
 //! # Example
 //!
@@ -61,6 +68,6 @@ use loomed as body;
 mod contained;
 mod notify;
 
-pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_patiently};
+pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_with_spin};
 pub use contained::{Panic, contained};
 pub use notify::{Listener, Notify};

@@ -1,7 +1,8 @@
-//! A list of wakers, first come first woken.
+//! A list of wakers, woken in order of registration.
 //!
-//! The protocol is listen, look, wait: whoever waits calls [`Notify::listen`] *before* it looks at its condition, and
-//! whoever changes the condition notifies *after*. Nothing is remembered for those who were not listening.
+//! The protocol is listen, check, wait: a waiter calls [`Notify::listen`] *before* it checks its
+//! condition, and a notifier changes the condition *before* it notifies. No permit is stored for
+//! later listeners.
 
 use crate::atomic::{AtomicUsize, Ordering};
 use crate::{Mutex, MutexGuard};
@@ -12,18 +13,19 @@ use std::task::{Context, Poll, Waker};
 
 /// Wakes tasks that wait for a condition kept elsewhere.
 ///
-/// The condition must be guarded by a lock that the waiter takes between `listen` and waiting, and the notifier
-/// before notifying. That lock orders the waiter's registration before the notifier's look at it, which is why a
-/// call with nobody listening costs one plain load.
+/// The condition must be guarded by a lock that the waiter takes between `listen` and waiting, and
+/// the notifier before notifying. That lock orders the waiter's registration before the notifier's
+/// check for listeners, which is why a call without listeners costs one plain load.
 pub struct Notify {
-    /// How many listeners are queued and not yet woken. Written under `list`'s lock only.
+    /// Number of listeners that are queued and not yet woken. Written under `list`'s lock only.
     queued: AtomicUsize,
     list: Mutex<List>,
 }
 
-/// A place in the list, from [`Notify::listen`]. Completes once it is woken.
+/// A registered waiter, from [`Notify::listen`]. Completes once it is woken.
 ///
-/// Dropping it gives the place up; if it had been woken and never saw it, the next listener is woken in its stead.
+/// Dropping it removes it from the list; if it was woken before it completed, the next listener is
+/// woken instead.
 #[must_use = "listening without awaiting waits for nothing"]
 pub struct Listener<'a> {
     notify: &'a Notify,
@@ -53,13 +55,13 @@ enum SlotState {
 }
 
 impl Notify {
-    /// A list with nobody in it.
+    /// Creates an empty list.
     pub fn new() -> Self {
         let list = List { slots: Vec::new(), free: NIL, head: NIL, tail: NIL };
         Self { queued: AtomicUsize::new(0), list: Mutex::new(list) }
     }
 
-    /// Takes a place at the end of the list. It counts from this call on, not from the first poll.
+    /// Registers a listener at the end of the list, at this call and not at the first poll.
     pub fn listen(&self) -> Listener<'_> {
         let mut list = self.list.lock();
         let slot = list.push();
@@ -67,13 +69,13 @@ impl Notify {
         Listener { notify: self, slot: Some(slot) }
     }
 
-    /// Wakes the listener that has waited longest. Says whether there was one.
+    /// Wakes the listener that has waited longest. Returns whether there was one.
     #[inline]
     pub fn notify_one(&self) -> bool {
         self.queued.load(Ordering::Relaxed) != 0 && self.wake_first()
     }
 
-    /// Wakes every listener of this moment.
+    /// Wakes every current listener.
     pub fn notify_all(&self) {
         if self.queued.load(Ordering::Relaxed) == 0 {
             return;
@@ -100,7 +102,7 @@ impl Notify {
         true
     }
 
-    /// The guard is proof that the count changes under the lock, so a load and a store will do.
+    /// The guard proves that the count changes under the lock, so a load and a store suffice.
     fn count(&self, _list: &MutexGuard<'_, List>, by: isize) {
         let queued = self.queued.load(Ordering::Relaxed);
         self.queued.store(queued.wrapping_add_signed(by), Ordering::Relaxed);
@@ -183,7 +185,7 @@ impl List {
         slot
     }
 
-    /// Takes the first listener off the list and marks it woken.
+    /// Removes the first listener from the list and marks it as woken.
     #[expect(
         clippy::option_option,
         reason = "nobody queued, and queued but never polled, are different answers"

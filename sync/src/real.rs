@@ -1,4 +1,4 @@
-//! Production: parking_lot, std, arc-swap.
+//! The production implementation: parking_lot, std, arc-swap.
 
 use arc_swap::ArcSwap;
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::sync::Arc;
 pub use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::atomic;
 
-/// Locks a mutex that is held for some tens of nanoseconds at a time by those who want it again at once.
+/// Locks a mutex that is held for tens of nanoseconds at a time and contended by threads that lock
+/// it repeatedly.
 ///
-/// If it is held, this stays away from it for a while, and for longer the next time, before it stands in line.
-/// Meanwhile the holder gets on with several turns while what it works on is in its cache, where taking turns strictly
-/// would move that from core to core each time. It spins for 5 440 pauses at the most: a quarter of a
-/// millisecond where a pause is long.
+/// If it is held, this spins for increasing times before it queues. Meanwhile the holder completes
+/// several critical sections with their data in its cache, while strict turns would move the data
+/// from core to core each time. It spins for at most 5 440 pauses: a quarter of a millisecond on
+/// CPUs with a long pause instruction.
 #[inline]
-pub fn lock_patiently<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub fn lock_with_spin<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.try_lock().unwrap_or_else(|| wait_for(mutex))
 }
 
@@ -35,17 +36,17 @@ fn wait_for<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub struct Swap<T>(ArcSwap<T>);
 
 impl<T> Swap<T> {
-    /// Holds `value` until it is replaced.
+    /// Creates a pointer to `value`.
     pub fn new(value: Arc<T>) -> Self {
         Self(ArcSwap::new(value))
     }
 
-    /// The value of this moment. Never blocks, and never blocks a writer.
+    /// Returns the current value. Never blocks, and never blocks a writer.
     pub fn load(&self) -> Arc<T> {
         self.0.load_full()
     }
 
-    /// Replaces the value; returns the one before it.
+    /// Replaces the value; returns the previous one.
     pub fn swap(&self, value: Arc<T>) -> Arc<T> {
         self.0.swap(value)
     }

@@ -3,7 +3,7 @@
 use machinery_sync::{Panic, contained};
 
 #[test]
-fn a_panic_goes_nowhere() {
+fn a_panic_is_contained() {
     struct Touchy(u32);
     impl Drop for Touchy {
         fn drop(&mut self) {

@@ -15,7 +15,7 @@ fn model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A number of tickets, and those who wait for one: the protocol as users of [`Notify`] follow it.
+/// A counter of tickets and its waiters: the protocol of users of [`Notify`].
 struct Tickets {
     left: Mutex<usize>,
     more: Notify,
@@ -50,7 +50,7 @@ impl Tickets {
 }
 
 #[test]
-fn loom_a_listener_that_precedes_the_change_hears_of_it() {
+fn loom_a_listener_registered_before_the_change_is_woken() {
     model(3, || {
         let tickets = Tickets::new();
         let takers = [(), ()].map(|()| {
@@ -75,8 +75,9 @@ fn loom_a_dropped_listener_passes_its_wake_on() {
             thread::spawn(move || {
                 block_on(async {
                     let mut listener = pin!(tickets.more.listen());
-                    // Polled once, so that it is queued with a waker; then dropped, woken or not. If that poll saw
-                    // the wake, the wake is spent, and it is this task's business to act on it: it takes.
+                    // Polled once, so that it is queued with a waker; then dropped, woken or not.
+                    // If that poll saw the wake, the wake is spent, and this task must act on it:
+                    // it takes a ticket.
                     let saw =
                         std::future::poll_fn(|cx| Poll::Ready(listener.as_mut().poll(cx).is_ready())).await;
                     if saw && tickets.try_take() {
@@ -96,7 +97,7 @@ fn loom_a_dropped_listener_passes_its_wake_on() {
 }
 
 #[test]
-fn loom_notify_all_wakes_everybody() {
+fn loom_notify_all_wakes_every_listener() {
     model(3, || {
         let gate = Arc::new((Mutex::new(false), Notify::new()));
         let waiting = [(), ()].map(|()| {

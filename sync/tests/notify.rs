@@ -1,4 +1,4 @@
-//! What a single thread can see of `Notify`; its interleavings are in `loom.rs`.
+//! `Notify` on a single thread; its interleavings are in `loom.rs`.
 #![cfg(not(machinery_loom))]
 
 use futures::task::noop_waker;
@@ -35,7 +35,7 @@ fn a_dropped_listener_passes_its_wake_on() {
 }
 
 #[test]
-fn nothing_is_remembered_for_those_who_come_later() {
+fn a_notify_does_not_wake_later_listeners() {
     let notify = Notify::new();
     assert!(!notify.notify_one());
     notify.notify_all();
@@ -43,7 +43,7 @@ fn nothing_is_remembered_for_those_who_come_later() {
 }
 
 #[test]
-fn places_are_reused() {
+fn slots_are_reused() {
     let notify = Notify::new();
     for _ in 0..10_000 {
         let mut listener = notify.listen();

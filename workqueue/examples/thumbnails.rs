@@ -1,4 +1,4 @@
-//! Photographs are saved again and again; two workers keep their thumbnails up to date.
+//! Two workers keep thumbnails of repeatedly saved photographs up to date.
 //!
 //! `cargo run --example thumbnails -p machinery-workqueue`
 
@@ -16,7 +16,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             queue.add_with(photo, Add::new().cause(Cause::new(&"saved", number as u64)))?;
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        let somebody_waits = Add::new().priority(Priority::HIGH).cause(Cause::new(&"asked for", 1));
+        let somebody_waits = Add::new().priority(Priority::HIGH).cause(Cause::new(&"requested", 1));
         queue.add_with("gnu.jpg", somebody_waits)?;
 
         let drained = queue.drain(Duration::from_secs(5)).await;

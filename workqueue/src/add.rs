@@ -1,10 +1,10 @@
-//! What is asked of an add, and what became of it.
+//! Options and result of an add.
 
-use crate::core::{Given, Refusal};
+use crate::core::{KeySource, Refusal};
 use crate::{Cause, Debounce, Priority};
 use std::time::Duration;
 
-/// How a key is added: when, how urgently, and why. All of it merges with what the key already has.
+/// Options of an add: time, priority and cause. All of them merge with those of a queued key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[must_use = "this only describes an add; give it to Queue::add_with"]
 pub struct Add {
@@ -15,7 +15,7 @@ pub struct Add {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum When {
-    /// As the queue is configured: debounced, or now.
+    /// The configured debounce, or now.
     #[default]
     Configured,
     Now,
@@ -24,39 +24,42 @@ pub(crate) enum When {
 }
 
 impl Add {
-    /// As [`crate::Queue::add`] does it: now (or as [`crate::Config::debounce`] says), normal priority, no cause.
+    /// Creates the options of [`crate::Queue::add`]: now (or as [`crate::Config::debounce`] says),
+    /// normal priority, no cause.
     pub const fn new() -> Self {
         Self { when: When::Configured, priority: Priority::NORMAL, cause: None }
     }
 
-    /// At once, even where the queue debounces.
+    /// Queues the key at once, even if the queue debounces.
     pub const fn now(self) -> Self {
         Self { when: When::Now, ..self }
     }
 
-    /// Not before `delay` is over, unless something else wants it sooner. More than [`crate::MAX_DELAY`] means that.
+    /// Queues the key after `delay`, unless an earlier time is set. Clamped to
+    /// [`crate::MAX_DELAY`].
     pub const fn after(self, delay: Duration) -> Self {
         Self { when: When::After(delay), ..self }
     }
 
-    /// Once no further debounced add has come for the quiet time, or the maximum wait is over.
+    /// Queues the key when no debounced add has followed for the quiet time, or after the maximum
+    /// wait.
     pub const fn debounced(self, debounce: Debounce) -> Self {
         Self { when: When::Debounced(debounce), ..self }
     }
 
-    /// With this priority. A waiting key keeps the highest it was given.
+    /// Sets the priority. A queued key keeps the highest priority of its adds.
     pub const fn priority(self, priority: Priority) -> Self {
         Self { priority, ..self }
     }
 
-    /// For this reason, which [`crate::Work::causes`] will list.
+    /// Sets the cause, which [`crate::Work::causes`] returns.
     pub const fn cause(self, cause: Cause) -> Self {
         Self { cause: Some(cause), ..self }
     }
 }
 
 impl When {
-    /// Whether it names no deadline, given whether the queue debounces.
+    /// Whether the key is ready at once, given whether the queue debounces.
     #[inline]
     pub(crate) fn is_now(self, debounces: bool) -> bool {
         match self {
@@ -67,25 +70,25 @@ impl When {
     }
 }
 
-/// What became of an add.
+/// The result of an add.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Added {
-    /// The key was not there; now it is queued or delayed.
+    /// The key was new; now it is queued or delayed.
     Queued,
-    /// The key was queued or delayed already, and this add is merged into that.
+    /// The key was queued or delayed already, and this add was merged into its entry.
     Merged,
-    /// The key is out: it will be handed out again after it is answered.
+    /// The key is in flight and is handed out again after its completion.
     Rerun,
 }
 
-/// Why an add was refused. The key comes back.
+/// The reason for which an add was refused. Returns the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError<K> {
-    /// The queue was closed or is draining.
+    /// The queue is closed or draining.
     #[error("the queue is closed and takes no more keys")]
     Closed(K),
-    /// The queue holds as many keys as it may.
+    /// The queue is at its capacity.
     #[error(
         "the queue holds {limit} keys, which is its capacity; add later, drop the key, or raise `Config::capacity`"
     )]
@@ -99,7 +102,7 @@ pub enum AddError<K> {
 
 impl<K> AddError<K> {
     #[cold]
-    pub(crate) fn new(refusal: Refusal, given: &mut impl Given<K>) -> Self {
+    pub(crate) fn new(refusal: Refusal, given: &mut impl KeySource<K>) -> Self {
         let key = given.take();
         match refusal {
             Refusal::Closed => Self::Closed(key),

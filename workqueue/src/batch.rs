@@ -1,4 +1,4 @@
-//! Several keys at once, each as exclusive as a single one.
+//! Batches: several keys in one hand-out, each as exclusive as a single one.
 
 use crate::Key;
 use crate::core::Handout;
@@ -7,17 +7,18 @@ use crate::work::{self, Work};
 use std::fmt;
 use std::sync::Arc;
 
-/// Keys taken together, at least one. Answer them together with [`Batch::done`], or one by one by iterating over it.
+/// Keys taken together, at least one. Complete them together with [`Batch::done`], or one by one by
+/// iteration.
 ///
-/// Dropped, every key in it counts as abandoned and is retried.
+/// Dropping a batch abandons its keys, and each is retried.
 #[must_use = "a batch that is dropped is retried; answer it with done, or work by work"]
 pub struct Batch<K: Key> {
     shared: Arc<Shared<K>>,
     handouts: Vec<Handout<K>>,
 }
 
-/// The works of a batch, in the order in which the queue would have handed them out.
-pub struct Works<K: Key> {
+/// The works of a batch, in hand-out order.
+pub struct BatchIter<K: Key> {
     shared: Arc<Shared<K>>,
     rest: std::vec::IntoIter<Handout<K>>,
 }
@@ -27,18 +28,18 @@ impl<K: Key> Batch<K> {
         Self { shared, handouts }
     }
 
-    /// The keys, in the order in which the queue would have handed them out.
+    /// Returns the keys in hand-out order.
     pub fn keys(&self) -> impl Iterator<Item = &K> {
         self.handouts.iter().map(|handout| &handout.key)
     }
 
-    /// How many keys there are: at least one.
+    /// Returns the number of keys, at least one.
     #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
     pub fn len(&self) -> usize {
         self.handouts.len()
     }
 
-    /// All of them are done, as by [`Work::done`].
+    /// Completes all keys, as [`Work::done`] does.
     pub fn done(mut self) {
         let now = self.shared.clock.coarse();
         let handouts = std::mem::take(&mut self.handouts);
@@ -53,14 +54,14 @@ impl<K: Key> Batch<K> {
 
 impl<K: Key> IntoIterator for Batch<K> {
     type Item = Work<K>;
-    type IntoIter = Works<K>;
+    type IntoIter = BatchIter<K>;
 
-    fn into_iter(mut self) -> Works<K> {
-        Works { shared: self.shared.clone(), rest: std::mem::take(&mut self.handouts).into_iter() }
+    fn into_iter(mut self) -> BatchIter<K> {
+        BatchIter { shared: self.shared.clone(), rest: std::mem::take(&mut self.handouts).into_iter() }
     }
 }
 
-impl<K: Key> Iterator for Works<K> {
+impl<K: Key> Iterator for BatchIter<K> {
     type Item = Work<K>;
 
     fn next(&mut self) -> Option<Work<K>> {
@@ -78,7 +79,7 @@ impl<K: Key> Drop for Batch<K> {
     }
 }
 
-impl<K: Key> Drop for Works<K> {
+impl<K: Key> Drop for BatchIter<K> {
     fn drop(&mut self) {
         work::abandon(&self.shared, self.rest.as_slice());
     }
@@ -90,8 +91,8 @@ impl<K: Key + fmt::Debug> fmt::Debug for Batch<K> {
     }
 }
 
-impl<K: Key> fmt::Debug for Works<K> {
+impl<K: Key> fmt::Debug for BatchIter<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Works").field("left", &self.rest.len()).finish()
+        f.debug_struct("BatchIter").field("left", &self.rest.len()).finish()
     }
 }

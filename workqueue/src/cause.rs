@@ -1,61 +1,62 @@
-//! Why a key is queued: a bounded list that survives merging.
+//! Causes: the reasons for a run, in a bounded list that survives merging.
 
 use std::fmt;
 
-/// One reason for a run: a static name and a number that says which one (a revision, a port, a trace).
+/// One reason for a run: a static name and a number (a revision, a port, a trace).
 ///
-/// The name is given as a reference to a literal, `Cause::new(&"link down", 7)`, which makes a cause 16 bytes.
+/// The name is a reference to a literal, `Cause::new(&"link down", 7)`, which makes a cause 16
+/// bytes.
 #[derive(Clone, Copy)]
 pub struct Cause {
-    what: &'static &'static str,
+    name: &'static &'static str,
     detail: u64,
 }
 
-/// The reasons of one run, merged by name, at most [`Causes::LIMIT`] of them.
+/// The causes of one run, merged by name, at most [`Causes::LIMIT`].
 #[derive(Clone, Copy)]
 pub struct Causes {
     pub(crate) items: Items,
     pub(crate) marks: Marks,
 }
 
-/// A ring of causes. What is in it, its [`Marks`] say.
+/// A ring of causes; its [`Marks`] tell which positions are used.
 pub(crate) type Items = [Cause; Causes::LIMIT];
 
-/// What is in a ring of causes: apart from it, so that an entry can have the one beside its state and the other in its
-/// last cache line.
+/// Fill state of a ring of causes. Kept apart so that an entry can hold the marks beside its state
+/// and the ring in its last cache line.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Marks {
-    /// How often each was given; 255 means "at least".
+    /// Number of adds per cause; 255 means "at least".
     counts: [u8; Causes::LIMIT],
-    /// How many there are, in the low three bits; how many were overwritten, in the others.
+    /// Number of causes in the low three bits; number of overwritten causes in the others.
     fill: u8,
 }
 
-/// A delay asked for by [`crate::Work::after`] is over.
+/// The cause of a run that [`crate::Work::after`] scheduled.
 pub(crate) const AFTER: Cause = Cause::new(&"after", 0);
 
-/// The run before this one failed; the number says how many have in a row.
+/// The previous run failed; the detail is the number of failures in a row.
 pub(crate) fn retry(attempts: u16) -> Cause {
     Cause::new(&"retry", u64::from(attempts))
 }
 
-/// The run before this one was dropped unanswered.
+/// The previous run was dropped without completion.
 pub(crate) fn abandoned(attempts: u16) -> Cause {
     Cause::new(&"abandoned", u64::from(attempts))
 }
 
 impl Cause {
-    /// The reason called `what`, and which one.
-    pub const fn new(what: &'static &'static str, detail: u64) -> Self {
-        Self { what, detail }
+    /// Creates a cause of this name and number.
+    pub const fn new(name: &'static &'static str, detail: u64) -> Self {
+        Self { name, detail }
     }
 
-    /// Its name.
-    pub const fn what(&self) -> &'static str {
-        self.what
+    /// Returns the name.
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// Which one; of several merged ones, the latest.
+    /// Returns the number; of several merged causes, the latest.
     pub const fn detail(&self) -> u64 {
         self.detail
     }
@@ -71,21 +72,22 @@ impl Eq for Cause {}
 
 impl Cause {
     fn same_name(&self, other: &Self) -> bool {
-        std::ptr::eq(self.what, other.what) || self.what == other.what
+        std::ptr::eq(self.name, other.name) || self.name == other.name
     }
 }
 
 impl fmt::Debug for Cause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.what, self.detail)
+        write!(f, "{} {}", self.name, self.detail)
     }
 }
 
 impl Causes {
-    /// How many different reasons one run keeps. A further one takes the place of the oldest.
+    /// Maximum number of different causes of one run. A further cause replaces the oldest.
     pub const LIMIT: usize = 4;
 
-    /// The reasons, oldest first, each with how often it was given (255: that or more).
+    /// Returns the causes, oldest first, each with the number of adds that gave it (saturating at
+    /// 255).
     pub fn iter(&self) -> impl Iterator<Item = (Cause, u8)> + '_ {
         let (len, start) = (self.marks.len(), usize::from(self.marks.lost()) % Self::LIMIT);
         (0..len).map(move |i| {
@@ -94,12 +96,12 @@ impl Causes {
         })
     }
 
-    /// How many reasons gave way to newer ones (28: that or more).
+    /// Returns the number of causes that newer ones replaced (saturating at 28).
     pub fn lost(&self) -> u8 {
         self.marks.lost().min(Marks::MANY_LOST)
     }
 
-    /// Whether nobody gave a reason.
+    /// Returns whether no add gave a cause.
     pub fn is_empty(&self) -> bool {
         self.marks.len() == 0
     }
@@ -115,7 +117,7 @@ impl Causes {
 impl Marks {
     pub(crate) const NONE: Self = Self { counts: [0; Causes::LIMIT], fill: 0 };
 
-    /// From here on the count goes round in steps of a whole ring, so that the ring's start stays right.
+    /// From here on the count wraps in steps of a whole ring, so that the ring's start stays right.
     const MANY_LOST: u8 = 28;
 
     fn len(self) -> usize {
@@ -150,7 +152,7 @@ impl Marks {
     }
 }
 
-/// None.
+/// No causes.
 impl Default for Causes {
     fn default() -> Self {
         Self::NONE
@@ -169,7 +171,7 @@ impl fmt::Debug for Causes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
             .entries(
-                self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.what(), cause.detail)),
+                self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.name(), cause.detail)),
             )
             .finish()
     }
@@ -186,7 +188,7 @@ mod tests {
         for (detail, &name) in names.iter().enumerate() {
             causes.merge(Cause::new(NAMES[name], detail as u64), 1);
         }
-        causes.iter().map(|(cause, count)| (cause.what(), cause.detail(), count)).collect()
+        causes.iter().map(|(cause, count)| (cause.name(), cause.detail(), count)).collect()
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Where a queue's time comes from: a hand that turns it, or a tokio runtime.
+//! The clock of a queue: moved by hand, or driven by a tokio runtime.
 
 use crate::Key;
 use crate::core::micros;
@@ -8,57 +8,60 @@ use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "tokio")]
-use crate::pulse::Pulse;
+use crate::ticker::Ticker;
 
 pub(crate) enum Clock {
     /// The core's own time, which [`ManualClock`] moves.
     Manual,
     #[cfg(feature = "tokio")]
-    Tokio(Pulse),
+    Tokio(Ticker),
 }
 
 impl Clock {
-    /// Microseconds since the queue began, at most a tick behind the truth. For orders, ages and durations.
+    /// Microseconds since the queue was created, at most one tick late. For ordering, ages and
+    /// durations.
     #[inline]
     pub(crate) fn coarse(&self) -> u64 {
         match self {
             // The core never goes back, so 0 means "now" to it.
             Self::Manual => 0,
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.coarse(),
+            Self::Tokio(ticker) => ticker.coarse(),
         }
     }
 
-    /// Microseconds since the queue began. For deadlines: a delay must not end early because a tick was late.
+    /// Microseconds since the queue was created, exact. For deadlines: a delay must not end early
+    /// because a tick was late.
     #[inline]
     pub(crate) fn exact(&self) -> u64 {
         match self {
             Self::Manual => 0,
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.exact(),
+            Self::Tokio(ticker) => ticker.exact(),
         }
     }
 
-    /// Ends whatever turns it. Time goes on for those who look, but nobody is woken by it.
+    /// Stops the driver. Reading the time still works, but no delay ends by itself.
     pub(crate) async fn stop(&self) {
         match self {
             Self::Manual => {}
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.stop().await,
+            Self::Tokio(ticker) => ticker.stop().await,
         }
     }
 
-    /// Something is due before the clock's next look at the queue.
+    /// Wakes the driver, because a key is due before its next wake-up.
     pub(crate) fn rearm(&self) {
         match self {
             Self::Manual => {}
             #[cfg(feature = "tokio")]
-            Self::Tokio(pulse) => pulse.rearm(),
+            Self::Tokio(ticker) => ticker.rearm(),
         }
     }
 }
 
-/// The time of a queue made by [`crate::Queue::manual`]. It stands still unless it is moved.
+/// The clock of a queue made by [`crate::Queue::manual`]. It moves only by
+/// [`ManualClock::advance`].
 pub struct ManualClock<K: Key> {
     shared: Arc<Shared<K>>,
 }
@@ -68,17 +71,19 @@ impl<K: Key> ManualClock<K> {
         Self { shared }
     }
 
-    /// Moves the time on. What became due is ready when this returns, and whoever waits for it is woken.
+    /// Moves the clock. Keys that became due are ready when this returns, and their waiters are
+    /// woken.
     pub fn advance(&self, by: Duration) {
-        self.shared.with(|core| core.turn(core.now().saturating_add(micros(by))));
+        self.shared.with(|core| core.advance(core.now().saturating_add(micros(by))));
     }
 
-    /// The time since the queue began.
+    /// Returns the time since the queue was created.
     pub fn now(&self) -> Duration {
         Duration::from_micros(self.shared.with(|core| core.now()))
     }
 
-    /// In how long something changes by itself, or a little before it; `None` if nothing will.
+    /// Returns the time until the next delay or deadline ends, or a little less; `None` if there is
+    /// none.
     pub fn next(&self) -> Option<Duration> {
         let wait = self.shared.with(|core| core.next_wake().map(|next| next.saturating_sub(core.now())));
         wait.map(Duration::from_micros)

@@ -1,4 +1,4 @@
-//! Every setting, its default, and what is refused.
+//! Settings of a queue, their defaults and limits.
 
 use crate::limiter::{Exponential, RateLimiter};
 use crate::work::DeadLetter;
@@ -6,42 +6,46 @@ use std::fmt;
 use std::num::NonZeroU16;
 use std::time::Duration;
 
-/// The longest delay there is. A longer one, from whomever, is cut to this.
+/// The longest delay. Longer ones are clamped to it.
 pub const MAX_DELAY: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// What a queue is made with. Every field has a default that a controller can live with.
+/// The settings of a queue. Every field has a default that suits a controller.
 pub struct Config<K> {
-    /// How many keys may be in the queue at a time, in whatever state. Default: 1 048 576.
+    /// Maximum number of keys in the queue, in all states together. Default: 1 048 576.
     ///
-    /// An add beyond it is refused with the key. Keys that are in are never refused their retry.
+    /// An add beyond it is refused and returns the key. Retries are never refused.
     pub capacity: usize,
-    /// How long a failed key waits. Default: [`Exponential::DEFAULT`].
+    /// Delay of a failed key. Default: [`Exponential::DEFAULT`].
     pub backoff: Box<dyn RateLimiter>,
-    /// After how many failures in a row a key becomes a dead letter. Default: never.
+    /// Number of failures in a row after which a key becomes a dead letter. Default: unlimited.
     pub max_tries: Option<NonZeroU16>,
-    /// Who hears of dead letters, outside the queue's lock. Default: nobody; they are counted.
+    /// Hook for dead letters, called outside the queue's lock. Default: none; they are only
+    /// counted.
     pub dead_letter: Option<DeadLetterHook<K>>,
-    /// Makes plain adds wait for a quiet moment. Default: they do not.
+    /// Debounces plain adds. Default: off.
     pub debounce: Option<Debounce>,
-    /// How long a key must wait to make up for one level of [`crate::Priority`]. Default: 1 s.
+    /// Waiting time that makes up for one level of [`crate::Priority`]. Default: 1 s.
     ///
-    /// So a key of [`crate::Priority::LOW`] goes before keys of normal priority that came 10 s after it.
+    /// So a key of [`crate::Priority::LOW`] precedes keys of normal priority that were added 10 s
+    /// later.
     pub aging: Duration,
-    /// Whose key it is; tenants of one priority take turns. Default: one tenant, first come first served.
+    /// Returns the tenant of a key; tenants of one priority take turns. Default: one tenant, first
+    /// in, first out.
     ///
-    /// Two tenants with the same number share a turn. [`tenant_of`] makes one from a name.
+    /// Two tenants with the same number share a turn. [`tenant_of`] makes a number from a name.
     pub tenants: Option<TenantOf<K>>,
-    /// Where the hash table's seed and the jitter come from, and in a controller the ids of traces. Default: the operating system. Give one to replay a run.
+    /// Seed of the hash table and of jitter, and in a controller of trace ids. Default: from the
+    /// operating system. Set it to replay a run.
     pub seed: Option<u64>,
 }
 
-/// Told of each key that failed [`Config::max_tries`] times in a row.
+/// Receives each key that failed [`Config::max_tries`] times in a row.
 pub type DeadLetterHook<K> = Box<dyn Fn(DeadLetter<K>) + Send + Sync>;
 
-/// Says whose key it is. Called without the queue's lock.
+/// Returns the tenant of a key. Called without the queue's lock.
 pub type TenantOf<K> = Box<dyn Fn(&K) -> u32 + Send + Sync>;
 
-/// A number for a tenant's name.
+/// Returns the number of a tenant name.
 pub fn tenant_of(name: &str) -> u32 {
     // FNV-1a: stable across runs, and a collision only makes two tenants share a turn.
     name.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
@@ -76,9 +80,9 @@ impl<K> Config<K> {
     }
 }
 
-/// Slots are numbered in 32 bits, and a few numbers have a meaning.
+/// Slots are numbered in 32 bits, and a few numbers are reserved.
 const MAX_CAPACITY: usize = 1 << 31;
-/// 63 levels of it still fit the arithmetic of standings with room to spare.
+/// 63 levels of it fit the arithmetic of standings with margin.
 const MAX_AGING: Duration = Duration::from_secs(24 * 3600);
 
 impl<K> fmt::Debug for Config<K> {
@@ -93,7 +97,7 @@ impl<K> fmt::Debug for Config<K> {
     }
 }
 
-/// Waits for a quiet moment, but not for ever.
+/// Waits until changes of a key pause, at most a maximum time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Debounce {
     quiet: Duration,
@@ -101,7 +105,8 @@ pub struct Debounce {
 }
 
 impl Debounce {
-    /// Runs a key once nothing was added to it for `quiet`, at the latest `max_wait` after the first add.
+    /// Creates a debounce that runs a key once no add has followed for `quiet`, at the latest
+    /// `max_wait` after the first add.
     ///
     /// # Errors
     /// If `quiet` is longer than `max_wait`, which would then be the quiet time.
@@ -112,33 +117,33 @@ impl Debounce {
         Ok(Self { quiet, max_wait })
     }
 
-    /// How long nothing must have come.
+    /// Returns the time without adds after which the key runs.
     pub fn quiet(&self) -> Duration {
         self.quiet
     }
 
-    /// The longest that a key is held back.
+    /// Returns the longest time that a key is held back.
     pub fn max_wait(&self) -> Duration {
         self.max_wait
     }
 }
 
-/// A setting that makes no sense, and what to change.
+/// An invalid setting, and how to correct it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConfigError {
-    /// A queue of no keys.
+    /// The capacity is zero.
     #[error("capacity is 0, so every add would be refused; give at least 1")]
     NoCapacity,
-    /// More keys than can be numbered.
-    #[error("capacity is {0}; at most {MAX_CAPACITY} keys can be told apart")]
+    /// The capacity exceeds the number of slots.
+    #[error("capacity is {0}; at most {MAX_CAPACITY} keys are supported")]
     CapacityTooLarge(usize),
-    /// Aging that is no aging, or none that arithmetic can hold.
+    /// The aging is too short to have an effect, or overflows the arithmetic.
     #[error(
         "aging is {0:?} a level; give 1 ms (nearly first come first served) to 24 h (nearly strict priorities)"
     )]
     AgingOutOfRange(Duration),
-    /// A debounce that would always end by its maximum.
+    /// The maximum wait would always end the debounce.
     #[error(
         "the maximum wait ({max_wait:?}) is below the quiet time ({quiet:?}); exchange them, or raise the maximum"
     )]
@@ -148,13 +153,13 @@ pub enum ConfigError {
         /// The maximum wait.
         max_wait: Duration,
     },
-    /// Nobody would work.
+    /// There are no workers.
     #[error("0 workers would never take a key; give at least 1")]
     NoWorkers,
-    /// More workers than tasks make sense for.
+    /// There are too many workers; each is a task.
     #[error("{0} workers; at most 65536, each is a task")]
     TooManyWorkers(usize),
-    /// There is no tokio runtime here, or one without timers.
+    /// There is no tokio runtime on this thread, or its timers are disabled.
     #[error(
         "no tokio runtime with time enabled on this thread; call from inside one, or use `Queue::manual` and turn the clock yourself"
     )]

@@ -2,7 +2,7 @@
 
 use crate::core::{Histogram, Stats};
 use crate::queue::Queue;
-use crate::shared::{Key, Observed};
+use crate::shared::{Key, StatsSource};
 use machinery_sync::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
@@ -14,7 +14,8 @@ use std::sync::{Arc, Weak};
 /// The queues of a process, for one registry. Each metric is one family with the label `name`.
 ///
 /// ```
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// use machinery_workqueue::{Config, Metrics, Queue};
 /// use prometheus_client::{encoding::text, registry::Registry};
 ///
@@ -33,10 +34,10 @@ use std::sync::{Arc, Weak};
 /// ```
 #[derive(Clone, Default)]
 pub struct Metrics {
-    queues: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
+    queues: Arc<Mutex<BTreeMap<String, Weak<dyn StatsSource>>>>,
 }
 
-/// Another queue has the name.
+/// Another queue is registered under the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("another queue is watched as {name:?}; give each its own name, or drop that one first")]
 pub struct NameTaken {
@@ -45,15 +46,15 @@ pub struct NameTaken {
 }
 
 impl Metrics {
-    /// No queues yet.
+    /// Creates a collector without queues.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Shows `queue` under `name`, as long as it exists.
+    /// Exports `queue` under `name` until the queue is dropped.
     ///
     /// # Errors
-    /// If another queue that still exists has the name.
+    /// If another live queue has the name.
     pub fn watch<K: Key>(&self, name: impl Into<String>, queue: &Queue<K>) -> Result<(), NameTaken> {
         let name = name.into();
         let mut queues = self.queues.lock();
@@ -61,13 +62,13 @@ impl Metrics {
         if queues.contains_key(&name) {
             return Err(NameTaken { name });
         }
-        let shared: Arc<dyn Observed> = queue.shared.clone();
+        let shared: Arc<dyn StatsSource> = queue.shared.clone();
         queues.insert(name, Arc::downgrade(&shared));
         Ok(())
     }
 
-    /// The counts of each queue. Queues that are gone are dropped from the list.
-    fn look(&self) -> Vec<(String, Stats)> {
+    /// Returns the counts of each queue, and removes dropped queues.
+    fn collect_stats(&self) -> Vec<(String, Stats)> {
         let mut live = Vec::new();
         self.queues.lock().retain(|name, queue| {
             let queue = queue.upgrade();
@@ -78,7 +79,7 @@ impl Metrics {
     }
 }
 
-/// One family: name, help, and where its number is.
+/// One metric family: name, help text, and the number it exports.
 struct Family<T>(&'static str, &'static str, fn(&Stats) -> T);
 
 const COUNTERS: [Family<u64>; 8] = [
@@ -95,7 +96,7 @@ const COUNTERS: [Family<u64>; 8] = [
 const GAUGES: [Family<usize>; 4] = [
     Family("workqueue_depth", "Keys that are ready", |s| s.ready),
     Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
-    Family("workqueue_out", "Keys that are worked on", |s| s.out),
+    Family("workqueue_out", "Keys that are worked on", |s| s.in_flight),
     Family("workqueue_held", "Keys that are out and not worked on, until they are answered", |s| s.held),
 ];
 
@@ -118,7 +119,7 @@ const HISTOGRAMS: [Family<Histogram>; 3] = [
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let queues = self.look();
+        let queues = self.collect_stats();
         for Family(name, help, of) in COUNTERS {
             family(&mut encoder, name, help, MetricType::Counter, &queues, |stats, mut encoder| {
                 encoder.encode_counter::<NoLabelSet, _, u64>(&of(stats), None)

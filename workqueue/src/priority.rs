@@ -1,28 +1,29 @@
-//! How urgent a key is.
+//! Priorities of keys.
 
 use std::fmt;
 
-/// How urgent a key is: -32 (least) to 31, 0 where nobody says otherwise.
+/// The priority of a key: -32 (least urgent) to 31, by default 0.
 ///
-/// It orders keys, it does not starve them: a level is worth a fixed time of waiting, [`crate::Config::aging`].
+/// A priority orders keys and starves none: a level is worth a fixed waiting time,
+/// [`crate::Config::aging`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Priority(i8);
 
 impl Priority {
     /// The least urgent.
     pub const MIN: Self = Self(-32);
-    /// For what nobody waits for: an initial list, a resync.
+    /// For keys without a waiting client: an initial list, a resync.
     pub const LOW: Self = Self(-10);
     /// The default.
     pub const NORMAL: Self = Self(0);
-    /// For what somebody waits for.
+    /// For keys with a waiting client.
     pub const HIGH: Self = Self(10);
     /// The most urgent.
     pub const MAX: Self = Self(31);
 
     pub(crate) const LEVELS: usize = 64;
 
-    /// `value`, brought into the range of [`Priority::MIN`] to [`Priority::MAX`].
+    /// Creates a priority from `value`, clamped to [`Priority::MIN`] to [`Priority::MAX`].
     pub const fn new(value: i32) -> Self {
         match value {
             ..-32 => Self::MIN,
@@ -32,7 +33,7 @@ impl Priority {
         }
     }
 
-    /// The number, -32 to 31.
+    /// Returns the number, -32 to 31.
     pub const fn value(self) -> i8 {
         self.0
     }

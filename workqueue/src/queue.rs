@@ -1,28 +1,28 @@
-//! The handle that everybody holds.
+//! The queue handle: add, get, cancel, close, drain and inspection.
 
 use crate::add::{Add, AddError, Added};
 use crate::batch::Batch;
 use crate::clock::{Clock, ManualClock};
 use crate::config::{Config, ConfigError};
-use crate::core::{Seen, Stats, Take};
-use crate::shared::{Key, Observed, Shared};
+use crate::core::{KeyStatus, Stats, Take};
+use crate::shared::{Key, Shared, StatsSource};
 use crate::work::Work;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A work queue with one entry per key. A handle: clones are the same queue.
+/// A work queue with one entry per key. A cheap handle: clones share the queue.
 pub struct Queue<K: Key> {
     pub(crate) shared: Arc<Shared<K>>,
 }
 
 impl<K: Key> Queue<K> {
-    /// A queue whose time stands still until the returned clock is moved. For simulations, tests, and runtimes other
-    /// than tokio.
+    /// Creates a queue whose time is moved by the returned clock. For simulations, tests, and
+    /// runtimes other than tokio.
     ///
     /// # Errors
-    /// If a setting makes no sense.
+    /// If a setting is invalid.
     pub fn manual(config: Config<K>) -> Result<(Self, ManualClock<K>), ConfigError> {
         config.check()?;
         let shared = Arc::new(Shared::new(config, Clock::Manual));
@@ -38,7 +38,7 @@ impl<K: Key> Queue<K> {
         self.add_with(key, Add::new())
     }
 
-    /// Adds a key for later. If it is queued already, or delayed to sooner, that stands.
+    /// Adds a key after `delay`. An earlier time of a queued or delayed key stands.
     ///
     /// # Errors
     /// If the queue is closed or full. The error holds the key.
@@ -47,42 +47,44 @@ impl<K: Key> Queue<K> {
         self.add_with(key, Add::new().after(delay))
     }
 
-    /// Adds a key as `add` says.
+    /// Adds a key with the options of `add`.
     ///
     /// # Errors
     /// If the queue is closed or full. The error holds the key.
     #[inline]
     pub fn add_with(&self, key: K, add: Add) -> Result<Added, AddError<K>> {
-        let known = self.shared.know(&key);
+        let known = self.shared.hashed(&key);
         let mut key = Some(key);
         let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
 
-    /// Adds a key as `add` says, and clones it only if it is not there.
+    /// Adds a key with the options of `add`, and clones it only if it is new.
     ///
     /// # Errors
     /// If the queue is closed or full. The error holds a clone of the key.
     #[inline]
     pub fn add_ref(&self, mut key: &K, add: Add) -> Result<Added, AddError<K>> {
-        let known = self.shared.know(key);
+        let known = self.shared.hashed(key);
         let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
 
-    /// Adds many keys as `add` says, in order, a few at a time under one lock. Returns how many were added or merged.
+    /// Adds many keys with the options of `add`, in order, a few per lock. Returns the number added
+    /// or merged.
     ///
     /// # Errors
-    /// If the queue is closed or full. The error holds the first key that was refused; those before it are added,
-    /// and those after it are not taken from `keys` or are dropped.
+    /// If the queue is closed or full. The error holds the first key that was refused; those before
+    /// it are added, and those after it are not taken from `keys` or are dropped.
     pub fn add_all(&self, keys: impl IntoIterator<Item = K>, add: Add) -> Result<usize, AddError<K>> {
         const CHUNK: usize = 64;
         let mut keys = keys.into_iter().fuse();
         let mut count = 0;
         let mut chunk = Vec::with_capacity(keys.size_hint().0.clamp(1, CHUNK));
         loop {
-            // Hashed before the lock is taken; and `keys` is the caller's code, which may itself use the queue.
-            chunk.extend(keys.by_ref().take(CHUNK).map(|key| (self.shared.know(&key), Some(key))));
+            // Hashed before the lock is taken; and `keys` is the caller's code, which may itself
+            // use the queue.
+            chunk.extend(keys.by_ref().take(CHUNK).map(|key| (self.shared.hashed(&key), Some(key))));
             if chunk.is_empty() {
                 return Ok(count);
             }
@@ -98,42 +100,44 @@ impl<K: Key> Queue<K> {
             if let Some((refusal, key)) = refused {
                 return Err(AddError::new(refusal, key));
             }
-            // What was merged is dropped here, where the lock is not held.
+            // Merged keys are dropped here, where the lock is not held.
             chunk.clear();
         }
     }
 
-    /// Waits for a key. `None` once the queue is closed or drained, and no key will come.
+    /// Waits for a key. Returns `None` once the queue is closed or drained and no key will follow.
     ///
-    /// Those who wait are woken in turn. Dropping the future loses nothing: no key is taken before it completes, and
-    /// a wake that it had got goes to the next in line.
+    /// Waiters are woken in turn. Cancel-safe: no key is taken before the future completes, and a
+    /// dropped waiter passes its wake on to the next.
     pub async fn get(&self) -> Option<Work<K>> {
         let take = || self.shared.with(|core| core.take(self.shared.clock.coarse(), true));
         let handout = self.wait(take).await?;
         Some(Work::new(self.shared.clone(), handout))
     }
 
-    /// A key, if one is ready.
+    /// Returns a key if one is ready.
     pub fn try_get(&self) -> Option<Work<K>> {
         match self.shared.with(|core| core.take(self.shared.clock.coarse(), false)) {
             Take::Handout(handout) => Some(Work::new(self.shared.clone(), handout)),
-            Take::Empty | Take::Over | Take::Breathe => None,
+            Take::Empty | Take::Ended | Take::Yield => None,
         }
     }
 
-    /// Waits for a key, and takes up to `max` that are ready then; 0 is taken as 1. `None` as from [`Queue::get`].
+    /// Waits for a key, and takes up to `max` ready keys (0 counts as 1). Returns `None` as
+    /// [`Queue::get`] does.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel-safe: dropping the future loses nothing.
     pub async fn get_batch(&self, max: usize) -> Option<Batch<K>> {
         let take = || {
             let now = self.shared.clock.coarse();
             self.shared.with(|core| match core.take(now, true) {
                 Take::Handout(first) => {
-                    let room = max.clamp(1, core.ready_len() + 1);
-                    let mut handouts = Vec::with_capacity(room);
+                    let limit = max.clamp(1, core.ready_len() + 1);
+                    let mut handouts = Vec::with_capacity(limit);
                     handouts.push(first);
-                    while handouts.len() < room {
-                        // A key whose clone panics stays, for the next get to panic: the others are taken already.
+                    while handouts.len() < limit {
+                        // A key whose clone panics stays ready, and the next get panics: the keys
+                        // before it are taken already.
                         let next = catch_unwind(AssertUnwindSafe(|| core.take(now, false)));
                         let Ok(Take::Handout(next)) = next else { break };
                         handouts.push(next);
@@ -141,17 +145,18 @@ impl<K: Key> Queue<K> {
                     Take::Handout(handouts)
                 }
                 Take::Empty => Take::Empty,
-                Take::Over => Take::Over,
-                Take::Breathe => Take::Breathe,
+                Take::Ended => Take::Ended,
+                Take::Yield => Take::Yield,
             })
         };
         let handouts = self.wait(take).await?;
         Some(Batch::new(self.shared.clone(), handouts))
     }
 
-    /// Takes back what is queued for a key: ready, delayed, or to be run again. Says whether there was anything.
+    /// Removes a queued key: ready, delayed, or added while in flight. Returns whether there was
+    /// one.
     ///
-    /// If it is out, it stays out, and its answer counts: a failure is retried.
+    /// A run in flight continues, and its completion counts: a failure is retried.
     pub fn cancel(&self, key: &K) -> bool {
         let hash = self.shared.hash(key);
         let now = self.shared.clock.coarse();
@@ -159,103 +164,106 @@ impl<K: Key> Queue<K> {
         cancelled
     }
 
-    /// Forgets how often a key failed, wherever it is, so that its next back-off is the first. Takes nothing back.
-    /// Says how often it had.
+    /// Resets the failures of a key in any state, so that its next back-off is the first. Removes
+    /// no run. Returns the number of failures.
     pub fn forget(&self, key: &K) -> u16 {
         let hash = self.shared.hash(key);
         self.shared.with(|core| core.forget(hash, key))
     }
 
-    /// Refuses adds from now on. What is ready is still handed out, then [`Queue::get`] returns `None`. Ends a drain.
+    /// Refuses adds from now on. Ready keys are still handed out, then [`Queue::get`] returns
+    /// `None`. Ends a drain.
     ///
-    /// It waits for nobody: a key that fails after the last worker has gone stays in the queue, where [`Queue::list`]
-    /// shows it. To see everything through, [`Queue::drain`].
+    /// It does not wait: a key that fails after the last worker has stopped stays in the queue,
+    /// where [`Queue::list`] shows it. To complete all work, use [`Queue::drain`].
     pub fn close(&self) {
         self.shared.with(|core| core.close());
     }
 
-    /// Refuses adds, and waits until nothing is ready, out, or delayed to before the deadline; at the longest `within`.
-    /// Then [`Queue::get`] returns `None`, whatever is left: it is in the answer. Ended early by [`Queue::close`], it
-    /// answers with what is there then.
+    /// Refuses adds, and waits up to `within` until no key is ready, in flight, or delayed to
+    /// before the deadline. Then [`Queue::get`] returns `None`, and the remaining keys are in the
+    /// result. [`Queue::close`] ends it early, with the keys that remain then.
     ///
-    /// Workers must go on taking keys meanwhile. Dropping the future does not undo it: the queue goes on draining, and
-    /// stops at the deadline.
+    /// Workers must continue to take keys meanwhile. Dropping the future does not undo it: the
+    /// queue continues to drain, and stops at the deadline.
     pub async fn drain(&self, within: Duration) -> Drained<K> {
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.drain(now, within));
         loop {
-            let over = self.shared.over.listen();
+            let drained = self.shared.drained.listen();
             if !self.shared.with(|core| core.drains()) {
                 break;
             }
-            over.await;
+            drained.await;
         }
-        // A close may have ended it: then the queue is not over, and its clock has to go on.
+        // A close may have ended the drain: then the queue is not stopped, and its clock has to
+        // continue.
         if self.shared.with(|core| core.is_stopped()) {
             self.shared.clock.stop().await;
         }
         Drained { leftovers: self.list() }
     }
 
-    /// How many keys are ready. Neither those delayed nor those out.
+    /// Returns the number of ready keys, without those delayed or in flight.
     pub fn len(&self) -> usize {
         self.shared.with(|core| core.ready_len())
     }
 
-    /// Whether no key is ready.
+    /// Returns whether no key is ready.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What the queue has done and holds.
+    /// Returns the counters and current sizes.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// One key, as it is now.
-    pub fn see(&self, key: &K) -> Option<Seen<K>> {
+    /// Returns the current status of one key.
+    pub fn status(&self, key: &K) -> Option<KeyStatus<K>> {
         let hash = self.shared.hash(key);
         let now = self.shared.clock.exact();
         self.shared.with(|core| {
-            core.turn(now);
-            core.see(hash, key)
+            core.advance(now);
+            core.status(hash, key)
         })
     }
 
-    /// Every key, in no order that means anything.
+    /// Returns the status of every key, in no particular order.
     ///
-    /// It looks at a thousand at a time, so a large queue goes on working meanwhile; a key that moves meanwhile is seen
-    /// in one of its states.
-    pub fn list(&self) -> Vec<Seen<K>> {
+    /// Reads a thousand keys per lock, so a large queue continues to work; a key that changes state
+    /// meanwhile is listed in one of its states.
+    pub fn list(&self) -> Vec<KeyStatus<K>> {
         const CHUNK: u32 = 1024;
         let now = self.shared.clock.exact();
-        self.shared.with(|core| core.turn(now));
+        self.shared.with(|core| core.advance(now));
         let mut seen = Vec::new();
         let mut start = 0;
-        while self.shared.with(|core| core.see_some(start..start + CHUNK, &mut seen)) {
+        while self.shared.with(|core| core.list_slots(start..start + CHUNK, &mut seen)) {
             start += CHUNK;
         }
         seen
     }
 
-    /// Takes from the queue until that gives something, or the end.
+    /// Waits until `take` returns a hand-out or the end of the queue.
     async fn wait<T>(&self, take: impl Fn() -> Take<T>) -> Option<T> {
         loop {
-            // Without a place in the line first: mostly there is something.
+            // Without registering as a waiter first: mostly a key is ready.
             match take() {
                 Take::Handout(handout) => return Some(handout),
-                Take::Over => return None,
-                Take::Breathe => {
-                    // If a wake brought us here it is spent, and we may be dropped before we are back.
+                Take::Ended => return None,
+                Take::Yield => {
+                    // The wake that led here is spent, and this future may be dropped before it is
+                    // polled again.
                     self.shared.ready.notify_one();
-                    breathe().await;
+                    yield_once().await;
                 }
                 Take::Empty => {
                     let ready = self.shared.ready.listen();
                     match take() {
                         Take::Handout(handout) => return Some(handout),
-                        Take::Over => return None,
-                        Take::Breathe => {}
+                        Take::Ended => return None,
+                        Take::Yield => {}
                         Take::Empty => ready.await,
                     }
                 }
@@ -264,19 +272,19 @@ impl<K: Key> Queue<K> {
     }
 }
 
-/// How a drain ended.
+/// The result of a drain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Drained<K> {
-    /// What was not handed out, or not answered.
-    pub leftovers: Vec<Seen<K>>,
+    /// Keys that were not handed out or not completed.
+    pub leftovers: Vec<KeyStatus<K>>,
 }
 
-/// Lets others run, once.
-async fn breathe() {
-    let mut breathed = false;
+/// Yields to the executor once.
+async fn yield_once() {
+    let mut yielded = false;
     std::future::poll_fn(|cx| {
-        if std::mem::replace(&mut breathed, true) {
+        if std::mem::replace(&mut yielded, true) {
             return std::task::Poll::Ready(());
         }
         cx.waker().wake_by_ref();
@@ -293,7 +301,11 @@ impl<K: Key> Clone for Queue<K> {
 
 impl<K: Key> fmt::Debug for Queue<K> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Stats { ready, delayed, out, .. } = self.stats();
-        f.debug_struct("Queue").field("ready", &ready).field("delayed", &delayed).field("out", &out).finish()
+        let Stats { ready, delayed, in_flight, .. } = self.stats();
+        f.debug_struct("Queue")
+            .field("ready", &ready)
+            .field("delayed", &delayed)
+            .field("in_flight", &in_flight)
+            .finish()
     }
 }

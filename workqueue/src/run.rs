@@ -1,12 +1,12 @@
-//! On tokio: a queue that turns its own clock, and workers for it.
+//! Queues on tokio: a queue with its own clock driver, and workers for it.
 
 use crate::cause::Causes;
 use crate::clock::Clock;
 use crate::config::{Config, ConfigError};
 use crate::priority::Priority;
-use crate::pulse::Pulse;
 use crate::queue::Queue;
 use crate::shared::{Key, Shared};
+use crate::ticker::Ticker;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -16,56 +16,57 @@ use tokio::task::JoinSet;
 
 const MAX_WORKERS: usize = 65_536;
 
-/// One run, as [`Queue::run`] gives it to its handler.
+/// One run, as [`Queue::run`] passes it to its handler.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Run<K> {
     /// The key.
     pub key: K,
-    /// How often it has failed in a row before this run.
+    /// Number of failures in a row before this run.
     pub attempts: u16,
-    /// The highest priority it was added with.
+    /// The highest priority of its adds.
     pub priority: Priority,
-    /// Why it runs.
+    /// The causes of the run.
     pub causes: Causes,
-    /// How long it was ready before.
+    /// Time that the key was ready before the run.
     pub waited: Duration,
 }
 
-/// What a handler wants next, if it did not fail.
+/// The result of a successful run: whether to requeue the key (controller-runtime: `Result`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Nothing, until the key is added again.
+    /// No requeue until the key is added again.
     Done,
-    /// A run after this time, or sooner if the key is added.
+    /// Requeue after this time, or sooner if the key is added.
     After(Duration),
 }
 
 impl<K: Key> Queue<K> {
-    /// A queue on the current tokio runtime, whose time is tokio's: paused with it, advanced with it.
+    /// Creates a queue on the current tokio runtime, with tokio's time: paused and advanced with
+    /// it.
     ///
-    /// It has one task, which sleeps while nothing is due, and ends with the queue. Delays and the deadline of a drain need
-    /// that task, hence this runtime; where a handler blocks all its threads, durations that end meanwhile are counted
-    /// too short.
+    /// One task drives its clock; it sleeps while no delay is due, and stops with the queue. Delays
+    /// and the deadline of a drain need that task, hence this runtime. While a handler blocks all
+    /// threads of the runtime, durations that end meanwhile are counted too short.
     ///
     /// # Errors
-    /// If a setting makes no sense, or there is no tokio runtime with timers here.
+    /// If a setting is invalid, or there is no tokio runtime with timers on this thread.
     pub fn new(config: Config<K>) -> Result<Self, ConfigError> {
         config.check()?;
-        let (pulse, driver) = Pulse::new()?;
-        let shared = Arc::new(Shared::new(config, Clock::Tokio(pulse)));
+        let (ticker, driver) = Ticker::new()?;
+        let shared = Arc::new(Shared::new(config, Clock::Tokio(ticker)));
         driver.start(&shared);
         Ok(Self { shared })
     }
 
-    /// Has `workers` tasks handle keys until the queue is closed or drained. After a close, a key that fails for want of
-    /// time stays in the queue: drain to see everything through.
+    /// Processes keys with `workers` tasks until the queue is closed or drained. After a close, a
+    /// key that fails when no worker is left stays in the queue; drain to complete all work.
     ///
-    /// An error is a failure, and the key is retried; so is a panic, and the worker goes on. Dropping the future ends
-    /// the workers wherever they are, and what they had is retried by whoever takes it next.
+    /// An error or a panic is a failure, and the key is retried; the worker continues. Dropping the
+    /// future aborts the workers, and their keys are retried.
     ///
     /// # Errors
-    /// If `workers` is 0, or more than 65 536, or there is no tokio runtime here.
+    /// If `workers` is 0, or more than 65 536, or there is no tokio runtime on this thread.
     pub async fn run<H, F, E>(&self, workers: usize, handler: H) -> Result<(), ConfigError>
     where
         H: Fn(Run<K>) -> F + Clone + Send + 'static,

@@ -1,19 +1,19 @@
-//! The shell around the core: one lock, two lists of waiters, a clock.
+//! The shell around the core: one lock, two wait lists, a clock.
 //!
-//! The lock is held for one operation of the core, never across an await, never while a waiter is woken, a key is
-//! dropped or a hook is called. What runs under it of the user's code: `Eq` and `Clone` of the key, and the limiter.
+//! The lock is held for one operation of the core, never across an await, a wake, the drop of a key
+//! or a hook. User code that runs under it: `Eq` and `Clone` of the key, and the limiter.
 
 use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
-use crate::core::{Core, Given, Hasher, Known, Refusal, Signals, Stats};
-use machinery_sync::{Mutex, MutexGuard, Notify, lock_patiently};
+use crate::core::{Core, HashedKey, Hasher, KeySource, Refusal, Signals, Stats};
+use machinery_sync::{Mutex, MutexGuard, Notify, lock_with_spin};
 use std::hash::Hash;
 
-/// What a key must be: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
+/// A key: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
 ///
-/// Every type that can be one is one. `Arc<str>`, small numbers and pairs of them make good keys. Its `Eq` and `Clone`
-/// run under the queue's lock: they must not call the queue.
+/// Implemented for every suitable type. `Arc<str>`, small numbers and pairs of them make good keys.
+/// Its `Eq` and `Clone` run under the queue's lock: they must not call the queue.
 pub trait Key: Eq + Hash + Clone + Send + 'static {}
 
 impl<K: Eq + Hash + Clone + Send + 'static> Key for K {}
@@ -23,10 +23,10 @@ pub(crate) struct Shared<K> {
     hasher: Hasher,
     tenants: Option<TenantOf<K>>,
     pub dead_letter: Option<DeadLetterHook<K>>,
-    /// Those who wait for a key.
+    /// Waiters for a key.
     pub ready: Notify,
-    /// Those who wait for the end.
-    pub over: Notify,
+    /// Waiters for the end of a drain.
+    pub drained: Notify,
     pub clock: Clock,
 }
 
@@ -34,7 +34,8 @@ impl<K: Key> Shared<K> {
     pub(crate) fn new(mut config: Config<K>, clock: Clock) -> Self {
         let seed = config.seed.unwrap_or_else(entropy);
         let dead_letter = config.dead_letter.take();
-        // The core only needs to know that there are tenants; who they are is asked outside the lock.
+        // The core only needs to know that there are tenants; `tenant_of` is called outside the
+        // lock.
         let tenants = config.tenants.take();
         let core = Core::new(config, seed, tenants.is_some());
         Self {
@@ -43,20 +44,25 @@ impl<K: Key> Shared<K> {
             tenants,
             dead_letter,
             ready: Notify::new(),
-            over: Notify::new(),
+            drained: Notify::new(),
             clock,
         }
     }
 
-    /// One operation, and then word of what it changed.
+    /// Runs one operation, then sends the signals it left.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
-        let mut turn = Turn { shared: self, core: Some(lock_patiently(&self.core)) };
-        operation(turn.core.as_mut().expect("it is taken when the turn ends"))
+        let mut guard = CoreGuard { shared: self, core: Some(lock_with_spin(&self.core)) };
+        operation(guard.core.as_mut().expect("it is taken when the guard is dropped"))
     }
 
     #[inline]
-    pub(crate) fn add(&self, known: Known, given: &mut impl Given<K>, add: &Add) -> Result<Added, Refusal> {
+    pub(crate) fn add(
+        &self,
+        known: HashedKey,
+        given: &mut impl KeySource<K>,
+        add: &Add,
+    ) -> Result<Added, Refusal> {
         let now = self.clock.coarse();
         self.with(|core| core.add(now, || self.clock.exact(), known, given, add))
     }
@@ -67,21 +73,21 @@ impl<K: Key> Shared<K> {
     }
 
     #[inline]
-    pub(crate) fn know(&self, key: &K) -> Known {
+    pub(crate) fn hashed(&self, key: &K) -> HashedKey {
         let tenant = self.tenants.as_ref().map_or(0, |tenant_of| tenant_of(key));
-        Known { hash: self.hash(key), tenant }
+        HashedKey { hash: self.hash(key), tenant }
     }
 
     #[inline]
-    fn tell(&self, signals: Signals) {
+    fn send(&self, signals: Signals) {
         for _ in 0..signals.ready {
             if !self.ready.notify_one() {
                 break;
             }
         }
-        if signals.over {
+        if signals.wake_all {
             self.ready.notify_all();
-            self.over.notify_all();
+            self.drained.notify_all();
         }
         if signals.rearm {
             self.clock.rearm();
@@ -89,35 +95,35 @@ impl<K: Key> Shared<K> {
     }
 }
 
-/// A hold of the lock. However it ends, also by a panic in a key's `Eq`, whoever must hear of it does, after the lock
-/// is free.
-struct Turn<'a, K: Key> {
+/// A guard of the lock. However it is dropped, also by a panic in a key's `Eq`, the pending signals
+/// are sent after the lock is released.
+struct CoreGuard<'a, K: Key> {
     shared: &'a Shared<K>,
     core: Option<MutexGuard<'a, Core<K>>>,
 }
 
-impl<K: Key> Drop for Turn<'_, K> {
+impl<K: Key> Drop for CoreGuard<'_, K> {
     #[inline]
     fn drop(&mut self) {
         let signals = self.core.as_mut().map(|core| core.signals()).unwrap_or_default();
         self.core = None;
-        self.shared.tell(signals);
+        self.shared.send(signals);
     }
 }
 
-/// What is looked at without knowing the keys' type.
-pub(crate) trait Observed: Send + Sync {
+/// A queue's counts, without the type of its keys.
+pub(crate) trait StatsSource: Send + Sync {
     fn stats(&self) -> Stats;
 }
 
-impl<K: Key> Observed for Shared<K> {
+impl<K: Key> StatsSource for Shared<K> {
     fn stats(&self) -> Stats {
         let now = self.clock.exact();
         self.with(|core| core.stats(now))
     }
 }
 
-/// A seed from the operating system, by way of the one generator that std has: for whoever was given none.
+/// Returns a seed from the operating system, by way of std's only generator.
 #[must_use]
 #[expect(clippy::disallowed_types, reason = "this is the one place where a seed is not given but found")]
 pub fn entropy() -> u64 {

@@ -1,8 +1,8 @@
-//! A key that is out, and the duty to answer for it.
+//! Work items: a key in flight, to be completed exactly once.
 
 use crate::Key;
 use crate::cause::Causes;
-use crate::core::{Failed, Handout, Retried};
+use crate::core::{FailureOutcome, Handout, Retried};
 use crate::priority::Priority;
 use crate::shared::Shared;
 use std::fmt;
@@ -10,11 +10,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A key that is out: nobody else has it, and nobody gets it until this is answered.
+/// A work item: a key in flight. The key is handed out to no other worker until the item is
+/// completed.
 ///
-/// [`Work::done`] ends it, [`Work::after`] runs it again later, [`Work::retry`] runs it again after its back-off.
-/// Dropped without an answer (an early return, a panic, an aborted task) it is retried as after a failure, and
-/// counted as abandoned.
+/// [`Work::done`] completes it, [`Work::after`] requeues the key after a delay, [`Work::retry`]
+/// requeues it with back-off. Dropped without completion (an early return, a panic, an aborted
+/// task) it is retried as after a failure, and counted as abandoned.
 #[must_use = "a work that is dropped is retried; answer it with done, after or retry"]
 pub struct Work<K: Key> {
     shared: Arc<Shared<K>>,
@@ -22,15 +23,15 @@ pub struct Work<K: Key> {
     answered: bool,
 }
 
-/// A key that failed as often as it may.
+/// A key that reached the limit of failures ([`crate::Config::max_tries`]).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeadLetter<K> {
     /// The key.
     pub key: K,
-    /// How often it failed in a row.
+    /// Number of failures in a row.
     pub attempts: u16,
-    /// What was said of the last failure.
+    /// Message of the last failure.
     pub error: String,
 }
 
@@ -39,63 +40,65 @@ impl<K: Key> Work<K> {
         Self { shared, handout, answered: false }
     }
 
-    /// The key.
+    /// Returns the key.
     pub fn key(&self) -> &K {
         &self.handout.key
     }
 
-    /// How often it has failed in a row before this run.
+    /// Returns the number of failures in a row before this run.
     pub fn attempts(&self) -> u16 {
         self.handout.attempts
     }
 
-    /// The highest priority it was added with.
+    /// Returns the highest priority of its adds.
     pub fn priority(&self) -> Priority {
         Priority::from_level(self.handout.level)
     }
 
-    /// Why it runs: the causes of every add that was merged into this run, and of the runs that failed before it.
+    /// Returns the causes of all adds merged into this run, and of the failed runs before it.
     pub fn causes(&self) -> Causes {
         self.shared.with(|core| core.causes(self.handout.slot))
     }
 
-    /// How long it was ready before it was handed out.
+    /// Returns the time that the key was ready before it was handed out.
     pub fn waited(&self) -> Duration {
         Duration::from_micros(self.handout.waited)
     }
 
-    /// What there was to do is done, and the key stays out until this is answered. From here on that counts as held, and not as
-    /// work: for whoever waits for something before the next run may come. Holding it again changes nothing.
+    /// Marks the work as finished while the key stays in flight. From here on it counts as held,
+    /// not as worked on: for a controller that waits, for instance for a cache, before the key's
+    /// next run may start. Repeated calls have no effect.
     pub fn hold(&self) {
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.hold(now, self.handout.slot));
     }
 
-    /// It is done, and its failures are forgotten. If it was added meanwhile, it is handed out again.
+    /// Completes the run and resets the failures. If the key was added meanwhile, it is requeued.
     #[inline]
     pub fn done(mut self) {
         self.answered = true;
         let now = self.shared.clock.coarse();
-        // What the queue had of the key is dropped here, where the lock is not held.
+        // The queue's copy of the key is dropped here, where the lock is not held.
         drop(self.shared.with(|core| core.done(now, self.handout.slot)));
     }
 
-    /// It is done for now, and its failures are forgotten. It is handed out again after `delay`, or sooner if it was
-    /// or will be added sooner. More than [`crate::MAX_DELAY`] means that.
+    /// Completes the run, resets the failures and requeues the key after `delay`, or sooner if an
+    /// add sets an earlier time. Clamped to [`crate::MAX_DELAY`].
     pub fn after(mut self, delay: Duration) {
         self.answered = true;
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.after(now, self.handout.slot, delay));
     }
 
-    /// It failed. It is handed out again after its back-off, sooner if it is added, or never if it is a dead letter.
+    /// Fails the run. Requeues the key after its back-off, or sooner if it is added; a dead letter
+    /// is not requeued.
     pub fn retry(mut self, error: impl fmt::Display) -> Retried {
         self.answered = true;
         fail(&self.shared, &self.handout, false, &error)
     }
 }
 
-/// Answers for a failed or abandoned run, and tells of a dead letter.
+/// Completes a failed or abandoned run, and calls the hook for a dead letter.
 pub(crate) fn fail<K: Key>(
     shared: &Shared<K>,
     handout: &Handout<K>,
@@ -104,7 +107,7 @@ pub(crate) fn fail<K: Key>(
 ) -> Retried {
     let now = shared.clock.exact();
     let failed = shared.with(|core| core.fail(now, handout.slot, abandoned));
-    let Failed { retried, dead, ended, panicked } = failed;
+    let FailureOutcome { retried, dead, ended, panicked } = failed;
     drop(ended);
     if let (Some((key, attempts)), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });
@@ -115,8 +118,8 @@ pub(crate) fn fail<K: Key>(
     retried
 }
 
-/// Answers for runs that were dropped: for each of them, also if a hook or a limiter panics on the way. The first such
-/// panic goes on afterwards, unless one is under way already, which it would turn into an abort.
+/// Completes all dropped runs, even if a hook or a limiter panics. The first such panic is resumed
+/// afterwards, unless the thread is panicking already, in which case it would abort.
 pub(crate) fn abandon<'a, K: Key>(shared: &Shared<K>, handouts: impl IntoIterator<Item = &'a Handout<K>>) {
     let mut first = None;
     for handout in handouts {

@@ -1,5 +1,5 @@
-//! Every interleaving of the queue that ships, through its public API, with causes, priorities and the counts
-//! behind the metrics on (their text form is a default feature, and loom builds have none).
+//! Every interleaving of the queue, through its public API, with causes, priorities and the counts
+//! behind the metrics (their text form is a default feature, and loom builds have none).
 //!
 //! Three threads at preemption bound 3, four (main is one) at bound 2. One claim each.
 #![cfg(machinery_loom)]
@@ -32,7 +32,8 @@ fn add(queue: &Queue<u8>, key: u8, number: u64) -> Added {
     queue.add_with(key, add).expect("the queue is open and has room")
 }
 
-/// Takes keys until the end; fails if anybody else has the same one. Returns how many there were.
+/// Takes keys until the end of the queue; fails if another worker has the same key. Returns their
+/// number.
 fn work(queue: &Queue<u8>, held: &AtomicBool) -> usize {
     let mut runs = 0;
     while let Some(work) = block_on(queue.get()) {
@@ -92,7 +93,7 @@ fn a_get_dropped_after_its_wake_passes_the_wake_on() {
                     })
                     .await
                 });
-                // If it was quick enough to get the key, it puts it back for the other one.
+                // If this getter got the key first, it adds the key again for the other getter.
                 if let Some(work) = taken {
                     work.done();
                     add(&queue, 1, 2);
@@ -105,12 +106,12 @@ fn a_get_dropped_after_its_wake_passes_the_wake_on() {
         };
         add(&queue, 1, 1);
         fickle.join().expect("it did not panic");
-        assert_eq!(patient.join().expect("it did not panic"), Some(()), "the one who stays gets the key");
+        assert_eq!(patient.join().expect("it did not panic"), Some(()), "the remaining getter gets the key");
     });
 }
 
 #[test]
-fn an_add_while_out_is_never_lost() {
+fn an_add_while_in_flight_is_never_lost() {
     model(3, || {
         let (queue, _clock) = queue();
         add(&queue, 1, 1);
@@ -163,14 +164,14 @@ fn an_immediate_add_racing_a_due_delay_is_one_run() {
         turning.join().expect("it did not panic");
         let added = adding.join().expect("it did not panic");
         work.done();
-        // Unless the add came when the key was out already, there is no second run.
+        // Unless the key was in flight when the add arrived, there is no second run.
         assert_eq!(queue.try_get().map(Work::done).is_some(), added == Added::Rerun);
         assert!(queue.list().is_empty());
     });
 }
 
 #[test]
-fn a_drain_racing_an_add_hands_it_out_or_refuses_it() {
+fn a_drain_racing_an_add_hands_the_key_out_or_refuses_it() {
     model(3, || {
         let (queue, _clock) = queue();
         let adding = {
@@ -196,7 +197,7 @@ fn a_drain_racing_an_add_hands_it_out_or_refuses_it() {
 }
 
 #[test]
-fn a_drain_waits_for_what_is_out_and_what_comes_back() {
+fn a_drain_waits_for_keys_in_flight_and_their_retries() {
     model(3, || {
         let (queue, _clock) = queue();
         add(&queue, 1, 1);
@@ -266,7 +267,7 @@ fn a_cancel_racing_a_get_has_one_winner() {
 }
 
 #[test]
-fn a_close_wakes_everybody_who_waits() {
+fn a_close_wakes_every_waiter() {
     model(3, || {
         let (queue, _clock) = queue();
         let waiting = [(), ()].map(|()| {
@@ -297,7 +298,7 @@ fn a_batch_is_as_exclusive_as_a_work() {
         };
         let single = queue.try_get().map(Work::done).is_some();
         if single {
-            // The other may have come too late for the first batch of two, but then one key is left for it.
+            // The other getter finds one key, the one that is left.
             assert_eq!(other.join().expect("it did not panic"), 1);
         } else {
             assert_eq!(other.join().expect("it did not panic"), 2);

@@ -1,4 +1,4 @@
-//! How a client is put together.
+//! Creates a client of kube over a connection pool.
 
 use std::time::Duration;
 
@@ -11,54 +11,55 @@ use super::dial::dial;
 use super::pool::Pool;
 use crate::text::excerpt;
 
-/// How many connections there may be, and how dead ones are found.
+/// Limits of connections, and the detection of dead ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connections {
-    /// Requests at the same time on a connection of HTTP/2, at most as many as its server takes. One more makes another
-    /// connection.
-    pub streams: usize,
-    /// Connections at the same time. What needs one more is an error. Over HTTP/1.1 each watch has its own.
-    pub most: usize,
-    /// Connections of HTTP/1.1 that are kept while nobody uses them.
-    pub idle: usize,
-    /// How long a connection of HTTP/2 may be silent, with requests on it, before it is asked for a sign of life.
+    /// Maximum concurrent requests per HTTP/2 connection, below the server's own limit. A further
+    /// request opens another connection.
+    pub max_streams: usize,
+    /// Maximum number of connections. A request that needs a further one fails. Over HTTP/1.1 each
+    /// watch needs its own.
+    pub max_connections: usize,
+    /// Maximum number of idle HTTP/1.1 connections that are kept.
+    pub max_idle: usize,
+    /// Time without received data after which an HTTP/2 connection with open requests is pinged.
     pub ping_after: Duration,
-    /// How long that may take. Then the connection is dead, and what was on it has failed.
+    /// Timeout of a ping. Then the connection is dead, and its requests fail.
     pub ping_timeout: Duration,
 }
 
 impl Default for Connections {
     fn default() -> Self {
         Self {
-            streams: 90,
-            most: 1024,
-            idle: 16,
+            max_streams: 90,
+            max_connections: 1024,
+            max_idle: 16,
             ping_after: Duration::from_secs(30),
             ping_timeout: Duration::from_secs(15),
         }
     }
 }
 
-/// Why there can be no client.
+/// A configuration from which no client can be created.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ConnectError {
-    /// The certificates, credentials or headers of the configuration cannot be used.
+    /// The certificates, credentials or headers of the configuration are invalid.
     #[error("the configuration cannot be used: {0}")]
     Config(#[source] kube_client::Error),
-    /// The name by which the server is to be known is none.
+    /// The TLS server name is invalid.
     #[error("`{name}` cannot be the name of a server, correct tls-server-name")]
     ServerName {
         /// The name.
         name: String,
     },
-    /// There is no way through such a proxy.
+    /// The proxy has an unsupported scheme.
     #[error("`{proxy}` is no proxy, its URL begins with http://, https:// or socks5://")]
     Proxy {
-        /// Its URL, without who uses it.
+        /// Its URL, without credentials.
         proxy: String,
     },
-    /// The server has no address.
+    /// The URL of the server is invalid.
     #[error("`{url}` is no address of a server, it is like https://example.com:6443")]
     Address {
         /// The URL.
@@ -66,18 +67,19 @@ pub enum ConnectError {
     },
 }
 
-/// A client for a configuration of kube: its credentials, proxies and headers, over HTTP/2 where the server speaks it and
-/// over HTTP/1.1 where it does not. It connects when it is asked something, and must be made in a runtime of tokio.
+/// Creates a client for a configuration of kube, with its credentials, proxies and headers, over
+/// HTTP/2 or, if the server does not support it, HTTP/1.1. It connects at the first request, and
+/// must be created in a tokio runtime.
 ///
-/// Timeouts of reading and writing and the retries of the configuration are not looked at: pings find what is dead, and
-/// who asks knows when to ask again. Answers are not compressed.
+/// Read and write timeouts and the retries of the configuration are ignored: pings detect dead
+/// connections, and callers decide on retries. Responses are not compressed.
 ///
 /// # Errors
-/// The configuration cannot be used.
+/// If the configuration is invalid.
 ///
 /// # Panics
-/// Outside a runtime of tokio; and if rustls was built with two providers of cryptography, and the program has installed
-/// neither.
+/// Outside a tokio runtime; and if rustls was built with two crypto providers, and the program has
+/// installed neither.
 pub fn client(config: Config, connections: Connections) -> Result<Client, ConnectError> {
     let url = &config.cluster_url;
     if url.host().is_none_or(str::is_empty) {
@@ -95,7 +97,7 @@ pub fn client(config: Config, connections: Connections) -> Result<Client, Connec
     })
 }
 
-/// Where all requests go: scheme and authority.
+/// Returns scheme and authority of all requests.
 fn target(url: &Uri) -> Uri {
     let mut parts = url.clone().into_parts();
     parts.path_and_query = Some(http::uri::PathAndQuery::from_static("/"));

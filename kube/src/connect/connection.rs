@@ -1,4 +1,4 @@
-//! One connection, as the pool sees it.
+//! Connections of the pool, over HTTP/2 and HTTP/1.1.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -17,63 +17,66 @@ use tokio_util::task::TaskTracker;
 use super::client::Connections;
 use super::dial::{BoxError, Io};
 
-/// Bytes that a server may send on one stream before they are read.
+/// Flow-control window of a stream, in bytes.
 const STREAM_WINDOW: u32 = 512 << 10;
-/// Between two looks at what the server has said.
+/// Longest interval between two polls of the server's settings.
 const LONGEST_PAUSE: Duration = Duration::from_millis(20);
-/// The most that HTTP/2 allows for a connection.
+/// Maximum flow-control window of a connection in HTTP/2.
 const MAX_WINDOW: u64 = (1 << 31) - 1;
 
-/// A connection of HTTP/2, on which many requests are at the same time.
+/// An HTTP/2 connection, shared by many requests.
 #[derive(Clone)]
-pub(super) struct Shared {
+pub(super) struct Http2Connection {
     sender: http2::SendRequest<Body>,
-    /// Requests on it.
+    /// Number of requests on it.
     pub(super) used: Arc<AtomicUsize>,
-    /// How many its server takes.
-    told: watch::Receiver<usize>,
+    /// The server's limit of concurrent streams.
+    stream_limit: watch::Receiver<usize>,
 }
 
-impl Shared {
-    /// Begins to speak, and waits for the server to say how many requests it takes at a time.
+impl Http2Connection {
+    /// Performs the handshake, and waits for the server's stream limit.
     pub(super) async fn start(
         io: Box<dyn Io>,
         limits: &Connections,
         tasks: &TaskTracker,
     ) -> Result<Self, BoxError> {
-        // All streams together fill the window of the connection, and no fewer: one that is not read holds up no other.
-        let streams = u64::try_from(limits.streams).unwrap_or(MAX_WINDOW);
+        // The connection window holds all streams' windows, so that an unread stream blocks no
+        // other.
+        let streams = u64::try_from(limits.max_streams).unwrap_or(MAX_WINDOW);
         let window = streams.saturating_mul(STREAM_WINDOW.into()).clamp(STREAM_WINDOW.into(), MAX_WINDOW);
-        let (sender, connection) = http2::Builder::new(Tasks(tasks.clone()))
+        let (sender, connection) = http2::Builder::new(TaskExecutor(tasks.clone()))
             .timer(TokioTimer::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(u32::try_from(window).unwrap_or(STREAM_WINDOW))
-            // None, until the server has said it.
+            // No stream, until the server's settings arrive.
             .initial_max_send_streams(0)
             .keep_alive_interval(limits.ping_after)
             .keep_alive_timeout(limits.ping_timeout)
             .handshake(io)
             .await?;
-        let (tell, mut told) = watch::channel(0);
-        tasks.spawn(run(connection, tell));
-        told.wait_for(|streams| *streams > 0)
+        let (report, mut stream_limit) = watch::channel(0);
+        tasks.spawn(run(connection, report));
+        stream_limit
+            .wait_for(|streams| *streams > 0)
             .await
             .map_err(|_| "the connection was closed before it could be used")?;
-        Ok(Self { sender, used: Arc::default(), told })
+        Ok(Self { sender, used: Arc::default(), stream_limit })
     }
 
     pub(super) fn is_closed(&self) -> bool {
         self.sender.is_closed()
     }
 
-    /// A place for one more request, if there is one. Only the pool asks, under its lock.
-    pub(super) fn place(&self, most: usize) -> Option<Place> {
-        let most = most.min(*self.told.borrow()).max(1);
+    /// Returns a slot for one more request, if there is one. Only called by the pool, under its
+    /// lock.
+    pub(super) fn slot(&self, most: usize) -> Option<StreamSlot> {
+        let most = most.min(*self.stream_limit.borrow()).max(1);
         if self.is_closed() || self.used.load(Ordering::Relaxed) >= most {
             return None;
         }
         self.used.fetch_add(1, Ordering::Relaxed);
-        Some(Place(self.used.clone()))
+        Some(StreamSlot(self.used.clone()))
     }
 
     pub(super) fn sender(&self) -> http2::SendRequest<Body> {
@@ -81,18 +84,21 @@ impl Shared {
     }
 }
 
-/// A request among those of a connection. It is given back when this is dropped.
-pub(super) struct Place(Arc<AtomicUsize>);
+/// A stream of a connection. Released when dropped.
+pub(super) struct StreamSlot(Arc<AtomicUsize>);
 
-impl Drop for Place {
+impl Drop for StreamSlot {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-/// The connection of HTTP/2 itself, and what its server says of streams. Of that nobody is woken, so it is looked at often
-/// until it is known, and with each request from then on.
-async fn run(mut connection: http2::Connection<Box<dyn Io>, Body, Tasks>, tell: watch::Sender<usize>) {
+/// Drives an HTTP/2 connection, and reports its stream limit. hyper does not notify of new
+/// settings, so they are polled until known, and with each request from then on.
+async fn run(
+    mut connection: http2::Connection<Box<dyn Io>, Body, TaskExecutor>,
+    report: watch::Sender<usize>,
+) {
     let mut pause = Duration::from_micros(250);
     while connection.current_max_send_streams() == 0 {
         tokio::select! {
@@ -104,14 +110,14 @@ async fn run(mut connection: http2::Connection<Box<dyn Io>, Body, Tasks>, tell: 
     poll_fn(|cx| {
         let done = Pin::new(&mut connection).poll(cx);
         let streams = connection.current_max_send_streams();
-        tell.send_if_modified(|told| std::mem::replace(told, streams) != streams);
+        report.send_if_modified(|stream_limit| std::mem::replace(stream_limit, streams) != streams);
         done.map(drop) // each request on it has its own error
     })
     .await;
 }
 
-/// A connection of HTTP/1.1, on which there is one request.
-pub(super) async fn single(
+/// Performs the handshake of an HTTP/1.1 connection, which carries one request at a time.
+pub(super) async fn handshake_http1(
     io: Box<dyn Io>,
     tasks: &TaskTracker,
 ) -> Result<http1::SendRequest<Body>, BoxError> {
@@ -120,11 +126,11 @@ pub(super) async fn single(
     Ok(sender)
 }
 
-/// What connections do beside being read and written.
+/// Spawns the background tasks of connections.
 #[derive(Clone)]
-struct Tasks(TaskTracker);
+struct TaskExecutor(TaskTracker);
 
-impl<F: Future<Output = ()> + Send + 'static> Executor<F> for Tasks {
+impl<F: Future<Output = ()> + Send + 'static> Executor<F> for TaskExecutor {
     fn execute(&self, task: F) {
         self.0.spawn(task);
     }

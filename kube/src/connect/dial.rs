@@ -1,4 +1,4 @@
-//! How a connection is made: through a proxy or not, encrypted or not.
+//! Opens connections: with or without a proxy, with or without TLS.
 
 use std::error::Error;
 use std::future::poll_fn;
@@ -20,20 +20,20 @@ use super::client::ConnectError;
 
 pub(super) type BoxError = Box<dyn Error + Send + Sync>;
 
-/// Makes connections.
+/// Opens connections.
 pub(super) type Dial = Arc<dyn Fn(Uri) -> BoxFuture<'static, Result<Dialed, BoxError>> + Send + Sync>;
 
-/// A connection on which nothing was said yet.
+/// A new connection before its handshake.
 pub(super) struct Dialed {
     pub(super) io: Box<dyn Io>,
     pub(super) is_http2: bool,
 }
 
-/// Both directions of a connection.
+/// A bidirectional byte stream.
 pub(super) trait Io: Read + Write + Send + Unpin {}
 impl<T: Read + Write + Send + Unpin> Io for T {}
 
-/// Of a silent connection the kernel asks after so long. Over HTTP/1.1 nothing else does.
+/// TCP keep-alive interval. Over HTTP/1.1 it is the only detection of dead connections.
 const KEEPALIVE: Duration = Duration::from_secs(30);
 
 pub(super) fn dial(config: &Config) -> Result<Dial, ConnectError> {
@@ -69,7 +69,7 @@ pub(super) fn dial(config: &Config) -> Result<Dial, ConnectError> {
     }
 }
 
-/// The same connections, with TLS to the server if its address says so. Both versions of HTTP are offered.
+/// Adds TLS to the server if its URL requires it. Both versions of HTTP are offered.
 fn secured<C>(config: &Config, connector: C) -> Result<HttpsConnector<C>, ConnectError> {
     let tls = config.rustls_client_config().map_err(ConnectError::Config)?;
     let mut builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
@@ -108,7 +108,7 @@ fn tunnel<C>(proxy: &Uri, connector: C) -> Tunnel<C> {
     }
 }
 
-/// Who uses a proxy, as its URL says it.
+/// Returns the credentials in a proxy's URL.
 fn credentials(proxy: &Uri) -> Option<(String, String)> {
     let (who, _) = proxy.authority()?.as_str().rsplit_once('@')?;
     let (user, password) = who.split_once(':').unwrap_or((who, ""));
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_uses_a_proxy_is_in_its_url() {
+    fn proxy_credentials_are_parsed_from_the_url() {
         let check = |url: &'static str, expected: Option<(&str, &str)>| {
             let found = credentials(&Uri::from_static(url));
             assert_eq!(found.as_ref().map(|(user, password)| (user.as_str(), password.as_str())), expected);

@@ -1,37 +1,38 @@
-//! Lines out of a stream of bytes. Pure.
+//! Splits a byte stream into lines. Pure.
 
 use std::mem;
 
 use bytes::{Buf, Bytes, BytesMut};
 use memchr::memchr;
 
-/// Cuts what comes into lines. What lies in one piece is not copied.
+/// Splits pieces of a body into lines. A line within one piece is not copied.
 #[derive(Debug)]
-pub(super) struct Lines {
-    /// The beginning of a line, from pieces before. It has no end of a line in it.
+pub(super) struct LineSplitter {
+    /// The beginning of a line, from earlier pieces. Contains no newline.
     begun: BytesMut,
-    /// What came last, from where it was cut.
+    /// The rest of the latest piece.
     piece: Bytes,
-    /// Bytes of a line.
+    /// Maximum bytes of a line.
     limit: usize,
 }
 
-/// A line is longer than it may be. There will be no other.
+/// A line exceeds the limit. No further line follows.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct TooLong;
 
-impl Lines {
+impl LineSplitter {
     pub(super) fn new(limit: usize) -> Self {
         Self { begun: BytesMut::new(), piece: Bytes::new(), limit }
     }
 
-    /// The next piece. The lines of the one before were taken out.
+    /// Adds a piece, after the lines of the previous one were taken.
     pub(super) fn push(&mut self, piece: Bytes) {
         debug_assert!(self.piece.is_empty(), "the piece before was cut to its end");
         self.piece = piece;
     }
 
-    /// The next line, without its end; of an empty one nothing is said. `None`: more has to come.
+    /// Returns the next line without its end, skipping empty ones; `None` if more pieces are
+    /// needed.
     pub(super) fn next(&mut self) -> Result<Option<Bytes>, TooLong> {
         while !self.piece.is_empty() {
             let end = memchr(b'\n', &self.piece);
@@ -58,8 +59,8 @@ impl Lines {
         Ok(None)
     }
 
-    /// Whether a line has begun and not ended.
-    pub(super) fn is_amid_a_line(&self) -> bool {
+    /// Returns whether a line is incomplete.
+    pub(super) fn has_partial_line(&self) -> bool {
         !self.begun.trim_ascii().is_empty()
     }
 }
@@ -70,7 +71,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn cut(pieces: &[&[u8]], limit: usize) -> (Vec<Bytes>, Result<bool, TooLong>) {
-        let (mut lines, mut found) = (Lines::new(limit), Vec::new());
+        let (mut lines, mut found) = (LineSplitter::new(limit), Vec::new());
         for piece in pieces {
             lines.push(Bytes::copy_from_slice(piece));
             loop {
@@ -81,11 +82,11 @@ mod tests {
                 }
             }
         }
-        (found, Ok(lines.is_amid_a_line()))
+        (found, Ok(lines.has_partial_line()))
     }
 
     #[test]
-    fn a_line_is_bounded_however_it_comes() {
+    fn a_line_is_bounded_in_any_split() {
         let check = |pieces: &[&[u8]], expected| assert_eq!(cut(pieces, 4).1, expected);
         check(&[b"1234\n"], Ok(false));
         check(&[b"12", b"34", b"\n"], Ok(false));

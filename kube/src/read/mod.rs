@@ -1,4 +1,4 @@
-//! Reading: pages, watches, and what they are made of.
+//! The read side: pages, watches and their decoding.
 
 mod event;
 mod lines;
@@ -10,6 +10,6 @@ mod watch;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use event::Marks;
+pub(crate) use event::BookmarkMode;
 pub(crate) use object::object;
-pub(crate) use watch::follow;
+pub(crate) use watch::read_events;

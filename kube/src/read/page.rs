@@ -1,4 +1,4 @@
-//! A page of a list, from bytes.
+//! Decodes a page of a list.
 
 use machinery_objects::{Continue, Object, Page, ResourceVersion, SourceError};
 use machinery_sync::contained;
@@ -6,23 +6,24 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::object::{malformed, one, whole};
+use super::object::{malformed, one, validate};
 use crate::text::Text;
 
-/// Reads all at once. Only if that fails it is done object by object, to find who is at fault.
+/// Decodes all items at once. Only if that fails, they are decoded one by one, to find the
+/// undecodable ones.
 pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>, SourceError> {
-    if let Ok(Ok(List { metadata, items })) = contained(|| serde_json::from_slice::<List<'_, O>>(body))
-        && items.iter().all(|object| whole(object).is_ok())
+    if let Ok(Ok(RawList { metadata, items })) = contained(|| serde_json::from_slice::<RawList<'_, O>>(body))
+        && items.iter().all(|object| validate(object).is_ok())
     {
         return finish(metadata, items, Vec::new());
     }
-    let List { metadata, items: raws } =
-        serde_json::from_slice::<List<'_, &RawValue>>(body).map_err(|error| malformed(&error))?;
+    let RawList { metadata, items: raws } =
+        serde_json::from_slice::<RawList<'_, &RawValue>>(body).map_err(|error| malformed(&error))?;
     let (mut items, mut unreadable) = (Vec::with_capacity(raws.len()), Vec::new());
     for raw in raws {
         match one(raw, false) {
             Ok(object) => items.push(object),
-            // A list without it would say that it is gone, whichever it is.
+            // A list without this item would mean that an unknown object is deleted.
             Err(broken) if broken.key.is_unnamed() => {
                 return Err(malformed(&format_args!(
                     "an item has no name that can be read: {}",
@@ -37,17 +38,17 @@ pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>,
 
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-struct List<'a, T> {
+struct RawList<'a, T> {
     #[serde(borrow)]
-    metadata: ListMeta<'a>,
-    /// A list has them: what has none is something else, and not a list of nothing.
+    metadata: PageMetadata<'a>,
+    /// Required: a body without items is not a list.
     #[serde(deserialize_with = "items")]
     items: Vec<T>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct ListMeta<'a> {
+struct PageMetadata<'a> {
     #[serde(borrow, default)]
     resource_version: Text<'a>,
     #[serde(borrow, default, rename = "continue")]
@@ -56,13 +57,13 @@ struct ListMeta<'a> {
     remaining_item_count: Option<i64>,
 }
 
-/// No items are `null` to servers that are written in Go.
+/// Servers written in Go encode an empty list as `null`.
 fn items<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Vec<T>, D::Error> {
     Option::<Vec<T>>::deserialize(deserializer).map(Option::unwrap_or_default)
 }
 
 fn finish<O>(
-    metadata: ListMeta<'_>,
+    metadata: PageMetadata<'_>,
     items: Vec<O>,
     unreadable: Vec<machinery_objects::Unreadable>,
 ) -> Result<Page<O>, SourceError> {
@@ -95,7 +96,7 @@ mod tests {
         r#"{"metadata": {"name": "b", "namespace": "n", "resourceVersion": "6"}, "spec": {"rack": "high"}}"#;
 
     #[test]
-    fn a_page_is_read_with_what_follows_it() {
+    fn a_page_is_read_with_its_continue_token() {
         let read_one = read(&format!(
             r#"{{"items": [{A}], "kind": "HostList", "metadata": {{"resourceVersion": "7", "continue": "on", "remainingItemCount": 3}}}}"#
         ));
@@ -112,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_cannot_be_read_hides_no_others() {
+    fn an_undecodable_object_hides_no_others() {
         let page = read(&format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{BROKEN}, {A}]}}"#))
             .unwrap();
         assert_eq!(names(&page), ["n/a"]);
@@ -124,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_a_version_hides_no_others() {
+    fn an_object_without_a_version_hides_no_others() {
         let odd = r#"{"metadata": {"name": "a"}, "spec": {"rack": 1}}"#;
         let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
         let page = read(&text).unwrap();
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn one_without_a_name_is_no_answer_as_a_list_without_it_would_end_it() {
+    fn an_item_without_a_name_makes_the_list_malformed() {
         let check = |odd: &str, why: &str| {
             let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
             let error = read(&text).unwrap_err();
@@ -149,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_not_a_list_of_nothing() {
+    fn a_body_without_items_is_not_an_empty_list() {
         let check = |text: &str, why: &str| {
             let error = read(text).unwrap_err();
             assert!(error.contains(why), "{error}");

@@ -1,4 +1,4 @@
-//! The port to read.
+//! The read port: [`ListWatch`] over HTTP.
 
 use std::sync::Arc;
 
@@ -9,14 +9,14 @@ use machinery_objects::{
 };
 use serde::de::DeserializeOwned;
 
-use super::event::Marks;
+use super::event::BookmarkMode;
 use super::object::object;
 use super::page::page;
-use super::watch::follow;
-use crate::call::Failed;
+use super::watch::read_events;
+use crate::call::CallError;
 use crate::{Remote, request};
 
-/// For what a server has no watches that begin with the state.
+/// The unsupported feature of servers without watches from the state.
 const STATE: &str = "watch from the state";
 
 #[async_trait]
@@ -26,13 +26,13 @@ impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
         capabilities.bookmarks = true;
         capabilities.watches_state = self.caller.server.watches_state;
         capabilities.versions_are_ordered = self.caller.server.versions_are_ordered;
-        capabilities.tells_traces = self.caller.server.machinery;
+        capabilities.carries_traces = self.caller.server.machinery;
         capabilities
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page<O>, ListError> {
-        let asked = request::list(&self.caller.kind, &request)?;
-        match self.caller.answer(asked).await.map_err(Failed::source_error)? {
+        let http_request = request::list(&self.caller.kind, &request)?;
+        match self.caller.fetch(http_request).await.map_err(CallError::source_error)? {
             Ok(body) => Ok(page(&body)?),
             Err(refusal) => Err(refusal.list_error()),
         }
@@ -40,14 +40,14 @@ impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<O>, WatchError> {
         let server = &self.caller.server;
-        let marks = match request.from {
-            WatchFrom::After(_) => Marks::Bookmarks,
-            WatchFrom::State(_) if server.watches_state => Marks::State,
+        let mode = match request.from {
+            WatchFrom::After(_) => BookmarkMode::Bookmarks,
+            WatchFrom::State(_) if server.watches_state => BookmarkMode::State,
             WatchFrom::State(_) => return Err(SourceError::Unsupported { what: STATE }.into()),
         };
-        let asked = request::watch(&self.caller.kind, &request)?;
-        match self.caller.begin(asked).await.map_err(Failed::source_error)? {
-            Ok(body) => Ok(follow(body, marks, server.line_bytes)),
+        let http_request = request::watch(&self.caller.kind, &request)?;
+        match self.caller.open(http_request).await.map_err(CallError::source_error)? {
+            Ok(body) => Ok(read_events(body, mode, server.line_bytes)),
             Err(refusal) if refusal.is_about("sendInitialEvents") => {
                 Err(SourceError::Unsupported { what: STATE }.into())
             }
@@ -60,8 +60,8 @@ impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
         if key.is_unnamed() || key.namespace().is_some() != (kind.scope() == Scope::Namespaced) {
             return Ok(None);
         }
-        let asked = request::get(kind, key, &fresh)?;
-        match self.caller.answer(asked).await.map_err(Failed::source_error)? {
+        let http_request = request::get(kind, key, &fresh)?;
+        match self.caller.fetch(http_request).await.map_err(CallError::source_error)? {
             Ok(body) => Ok(Some(object(&body)?)),
             Err(refusal) if refusal.is_of_an_absent_object() => Ok(None),
             Err(refusal) => Err(refusal.list_error()),

@@ -1,9 +1,9 @@
-//! Whatever comes is an answer or an error, and no panic.
+//! Arbitrary bytes decode to a value or an error, and never panic.
 
 use http::{HeaderMap, StatusCode};
 use proptest::prelude::*;
 
-use super::event::{Marks, event};
+use super::event::{BookmarkMode, event};
 use super::page::page;
 use crate::refusal::Refusal;
 use crate::testing::Host;
@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 2000, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn whatever_comes_is_no_panic(
+    fn arbitrary_responses_never_panic(
         seed in 0..SEEDS.len(),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>(), 0..3u8), 0..6),
         code in 100..600u16,
@@ -34,14 +34,14 @@ proptest! {
                 _ => bytes.truncate(at),
             }
         }
-        // What is handed out has a name and a version.
+        // Returned objects have a name and a version.
         if let Ok(page) = page::<Host>(&bytes) {
             for host in page.items {
                 prop_assert!(!host.metadata.key.is_unnamed() && host.metadata.version.is_some());
             }
         }
-        for mut marks in [Marks::Bookmarks, Marks::State, Marks::Edits] {
-            let _ = event::<Host>(&bytes, &mut marks);
+        for mut mode in [BookmarkMode::Bookmarks, BookmarkMode::State, BookmarkMode::Edits] {
+            let _ = event::<Host>(&bytes, &mut mode);
         }
         let status = StatusCode::from_u16(code).expect("a code");
         for error in [

@@ -1,4 +1,4 @@
-//! A watch under way.
+//! The event stream of a watch.
 
 use std::marker::PhantomData;
 
@@ -8,17 +8,18 @@ use kube_client::client::Body;
 use machinery_objects::{Object, SourceError, WatchError, WatchEvent, WatchStream};
 use serde::de::DeserializeOwned;
 
-use super::event::{Marks, event};
-use super::lines::{Lines, TooLong};
+use super::event::{BookmarkMode, event};
+use super::lines::{LineSplitter, TooLong};
 use super::object::malformed;
 use crate::call::chain;
 
-/// What the lines of an answer say. After an error it ends.
-pub(crate) fn follow<O>(body: Body, marks: Marks, line_bytes: usize) -> WatchStream<O>
+/// Decodes the events of a response body. The stream ends after an error.
+pub(crate) fn read_events<O>(body: Body, mode: BookmarkMode, line_bytes: usize) -> WatchStream<O>
 where
     O: Object + DeserializeOwned,
 {
-    let reading = Reading { body, lines: Lines::new(line_bytes), line_bytes, marks, of: PhantomData };
+    let reading =
+        WatchReader { body, lines: LineSplitter::new(line_bytes), line_bytes, mode, of: PhantomData };
     Box::pin(stream::unfold(Some(reading), async |reading| {
         let mut reading = reading?;
         let event = reading.next().await?;
@@ -27,19 +28,19 @@ where
     }))
 }
 
-struct Reading<O> {
+struct WatchReader<O> {
     body: Body,
-    lines: Lines,
+    lines: LineSplitter,
     line_bytes: usize,
-    marks: Marks,
+    mode: BookmarkMode,
     of: PhantomData<fn() -> O>,
 }
 
-impl<O: Object + DeserializeOwned> Reading<O> {
+impl<O: Object + DeserializeOwned> WatchReader<O> {
     async fn next(&mut self) -> Option<Result<WatchEvent<O>, WatchError>> {
         loop {
             match self.lines.next() {
-                Ok(Some(line)) => return Some(event(&line, &mut self.marks)),
+                Ok(Some(line)) => return Some(event(&line, &mut self.mode)),
                 Ok(None) => {}
                 Err(TooLong) => {
                     let limit = self.line_bytes;
@@ -53,9 +54,9 @@ impl<O: Object + DeserializeOwned> Reading<O> {
                         self.lines.push(data);
                     }
                 }
-                Some(Err(error)) => return Some(Err(broken_off(chain(&error)))),
-                None if self.lines.is_amid_a_line() => {
-                    return Some(Err(broken_off("it ended in the middle of a line".into())));
+                Some(Err(error)) => return Some(Err(interrupted(chain(&error)))),
+                None if self.lines.has_partial_line() => {
+                    return Some(Err(interrupted("it ended in the middle of a line".into())));
                 }
                 None => return None,
             }
@@ -63,7 +64,7 @@ impl<O: Object + DeserializeOwned> Reading<O> {
     }
 }
 
-/// What came is whole, so the watch can be resumed.
-fn broken_off(why: String) -> WatchError {
+/// The received events are complete, so the watch can be resumed.
+fn interrupted(why: String) -> WatchError {
     SourceError::Unavailable { reason: format!("the watch broke off: {why}"), retry_after: None }.into()
 }

@@ -22,7 +22,7 @@ fn m() -> String {
 }
 
 #[test]
-fn every_refusal_is_what_the_caller_can_do() {
+fn every_status_maps_to_an_error_by_its_remedy() {
     fn check<T: PartialEq + Debug>(found: T, expected: T) {
         assert_eq!(found, expected);
     }
@@ -67,7 +67,7 @@ fn every_refusal_is_what_the_caller_can_do() {
 }
 
 #[test]
-fn a_refused_write_says_whether_it_may_be_done_all_the_same() {
+fn a_refused_write_tells_whether_its_outcome_is_unknown() {
     let check = |refusal: Refusal, expected: WriteError| assert_eq!(refusal.write_error(None), expected);
     let none = &json!(null);
     let unknown = || WriteError::UnknownOutcome { reason: m() };
@@ -83,7 +83,7 @@ fn a_refused_write_says_whether_it_may_be_done_all_the_same() {
     for (code, reason) in [(500, "InternalError"), (504, "Timeout"), (408, "Timeout"), (503, "Other")] {
         check(status(code, reason, none), unknown());
     }
-    // Somebody on the way says so, and what is behind it may have done it.
+    // The response of a proxy: the server behind it may have committed the write.
     for code in [502, 503] {
         let error = of(code, "<html>upstream</html>").write_error(None);
         assert!(matches!(error, WriteError::UnknownOutcome { .. }), "{error}");
@@ -96,7 +96,7 @@ fn a_refused_write_says_whether_it_may_be_done_all_the_same() {
 }
 
 #[test]
-fn a_stale_fence_is_the_one_that_was_named() {
+fn a_stale_fence_is_the_fence_of_the_request() {
     let kind =
         machinery_objects::Kind::new("v1", "ConfigMap", "configmaps", machinery_objects::Scope::Namespaced);
     let fence = Fence {
@@ -112,7 +112,7 @@ fn a_stale_fence_is_the_one_that_was_named() {
 }
 
 #[test]
-fn what_is_no_status_is_quoted_and_cut() {
+fn a_body_other_than_a_status_is_quoted_and_cut() {
     let long = format!("<html>{}", "x".repeat(100_000));
     let error = of(502, &long).source_error();
     let SourceError::Unavailable { reason, .. } = error else { panic!("{error}") };

@@ -1,4 +1,5 @@
-//! What a write sends: the object, and its conditions where the server compares them. Pure.
+//! Builds the bodies of writes: the object, and its preconditions in the fields that the server
+//! compares. Pure.
 
 use machinery_objects::{
     Conflict, Deletion, InvalidField, Kind, Patch, PatchFormat, Preconditions, Propagation, Scope,
@@ -7,13 +8,13 @@ use machinery_objects::{
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-/// The metadata of an object in JSON.
+/// Returns a metadata field of an object in JSON.
 pub(super) fn text<'a>(object: &'a Map<String, Value>, field: &str) -> &'a str {
     let metadata = object.get("metadata").and_then(Value::as_object);
     metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// An object as JSON that says what it is.
+/// Encodes an object as JSON with `apiVersion` and `kind`.
 pub(super) fn object<O: Serialize>(kind: &Kind, object: &O) -> Result<Map<String, Value>, SourceError> {
     let value = serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
     let Value::Object(mut object) = value else {
@@ -23,11 +24,11 @@ pub(super) fn object<O: Serialize>(kind: &Kind, object: &O) -> Result<Map<String
     object.entry("kind").or_insert_with(|| kind.name().into());
     match object.get("metadata") {
         Some(Value::Object(_)) => Ok(object),
-        _ => Err(at("metadata", "there is none: it says what the object is called")),
+        _ => Err(at("metadata", "it is missing, and names the object")),
     }
 }
 
-/// The namespace that an object says it is in, where its kind is in one.
+/// Returns the namespace in the object's metadata, if its kind is namespaced.
 pub(super) fn namespace<'a>(
     kind: &Kind,
     object: &'a Map<String, Value>,
@@ -41,13 +42,13 @@ pub(super) fn namespace<'a>(
     }
 }
 
-/// Holds the conditions of a write together with what the object says of itself, and puts both into it.
+/// Merges the preconditions of a write with the object's own metadata, and stores both in it.
 pub(super) fn conditions(object: &mut Map<String, Value>, only_if: &Preconditions) -> Result<(), WriteError> {
     let version = only_if.version.as_ref().map(ToString::to_string);
     let uid = only_if.uid.as_ref().map(|uid| uid.as_str().to_owned());
-    // Both are conditions. Two that differ cannot both hold.
-    let differs = |wanted: &Option<String>, own: &str| {
-        !own.is_empty() && wanted.as_ref().is_some_and(|wanted| wanted != own)
+    // Both are preconditions. Two that differ cannot both hold.
+    let differs = |required: &Option<String>, own: &str| {
+        !own.is_empty() && required.as_ref().is_some_and(|required| required != own)
     };
     if differs(&uid, text(object, "uid")) {
         return Err(WriteError::Conflict(Conflict::Uid { found: None }));
@@ -68,7 +69,7 @@ fn put(object: &mut Map<String, Value>, uid: Option<String>, version: Option<Str
     }
 }
 
-/// Puts an annotation into an object.
+/// Adds an annotation to an object.
 pub(super) fn annotate(object: &mut Map<String, Value>, key: &str, text: String) {
     let metadata = entry(object, "metadata");
     let annotations = metadata.as_object_mut().map(|metadata| entry(metadata, "annotations"));
@@ -77,7 +78,7 @@ pub(super) fn annotate(object: &mut Map<String, Value>, key: &str, text: String)
     }
 }
 
-/// A field that is an object, if need be an empty one.
+/// Returns a field that is an object, created if absent.
 fn entry<'a>(of: &'a mut Map<String, Value>, field: &str) -> &'a mut Value {
     let entry = of.entry(field).or_insert_with(|| json!({}));
     if !entry.is_object() {
@@ -86,7 +87,7 @@ fn entry<'a>(of: &'a mut Map<String, Value>, field: &str) -> &'a mut Value {
     entry
 }
 
-/// The options of a delete.
+/// Encodes the options of a delete.
 pub(super) fn deletion(deletion: &Deletion) -> Vec<u8> {
     let Deletion { only_if: Preconditions { uid, version, .. }, propagation } = deletion;
     let propagation = match propagation {
@@ -107,12 +108,12 @@ pub(super) fn deletion(deletion: &Deletion) -> Vec<u8> {
     options.to_string().into_bytes()
 }
 
-/// A patch with its conditions, and what it is to be called.
+/// Encodes a patch with its preconditions, and returns its content type.
 pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static str, Vec<u8>), WriteError> {
     let content_type = match &patch.format {
         PatchFormat::Json => "application/json-patch+json",
         PatchFormat::Merge => "application/merge-patch+json",
-        // It makes what is missing, whatever version was asked for; not so with a UID.
+        // An apply creates a missing object, whatever version is required; not so with a UID.
         PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() => {
             let what = "apply with a version and no UID as conditions";
             return Err(SourceError::Unsupported { what }.into());
@@ -123,7 +124,7 @@ pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static 
     if only_if.uid.is_none() && only_if.version.is_none() {
         return Ok((content_type, patch.body.to_vec()));
     }
-    // Of a patch of the status servers look at no other field, but for the version.
+    // Of a status patch, servers ignore other fields, except the version.
     if patch.status && patch.format != PatchFormat::Json && only_if.uid.is_some() {
         let what = "UID as a condition of a patch of the status, but in JSON Patch";
         return Err(SourceError::Unsupported { what }.into());

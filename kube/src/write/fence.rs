@@ -1,16 +1,21 @@
-//! A fence as a header: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`, and one more for each that it acts under besides.
+//! Fences as headers: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`, one header per
+//! fence of the chain.
 
 use std::fmt::Write as _;
 
 use http::{HeaderName, HeaderValue};
 use machinery_objects::{Fence, SourceError};
 
-use crate::request::Asked;
+use crate::request::ApiRequest;
 
 const HEADER: HeaderName = HeaderName::from_static("machinery-fence");
 
-/// Puts a fence on a request.
-pub(super) fn put(request: &mut Asked, fence: Option<&Fence>, is_machinery: bool) -> Result<(), SourceError> {
+/// Adds the headers of a fence to a request.
+pub(super) fn put(
+    request: &mut ApiRequest,
+    fence: Option<&Fence>,
+    is_machinery: bool,
+) -> Result<(), SourceError> {
     let Some(fence) = fence else { return Ok(()) };
     if !is_machinery {
         return Err(SourceError::Unsupported { what: "fences" });
@@ -24,7 +29,7 @@ pub(super) fn put(request: &mut Asked, fence: Option<&Fence>, is_machinery: bool
 
 fn value(fence: &Fence) -> Result<HeaderValue, SourceError> {
     let text = text(fence);
-    // The header has no escapes, so nothing that could end a part stands in one.
+    // The header has no escapes, so no part may contain a delimiter.
     let is_plain =
         |part: &str| part.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b'\\'));
     let value = HeaderValue::from_str(&text).ok();
@@ -62,10 +67,10 @@ mod tests {
                 epoch,
                 besides: None,
             };
-            let mut request = Asked::default();
+            let mut request = ApiRequest::default();
             assert_eq!(put(&mut request, Some(&fence), true).is_ok(), expected.is_some());
             assert_eq!(request.headers().get(HEADER).map(|value| value.to_str().unwrap()), expected);
-            let refused = put(&mut Asked::default(), Some(&fence), false);
+            let refused = put(&mut ApiRequest::default(), Some(&fence), false);
             assert_eq!(refused, Err(SourceError::Unsupported { what: "fences" }));
         };
         let text = "coordination.k8s.io/v1/leases/kube-system/hosts; uid=8a2c; epoch=7";
@@ -74,6 +79,6 @@ mod tests {
         for name in ["a;b", "a b", "ä", "a\\b", "a\nb"] {
             check(&nodes, name, None, None);
         }
-        assert_eq!(put(&mut Asked::default(), None, false), Ok(()));
+        assert_eq!(put(&mut ApiRequest::default(), None, false), Ok(()));
     }
 }

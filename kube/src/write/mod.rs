@@ -1,7 +1,7 @@
-//! Writing: what is sent, and what the answer means.
+//! The write side: request bodies, headers, and the interpretation of responses.
 
-mod answer;
 mod body;
 mod fence;
+mod response;
 mod trace;
 mod writer;

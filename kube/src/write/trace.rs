@@ -1,23 +1,25 @@
-//! In which trace a write is: a header for every server, and an annotation in what is made where the server puts none there.
+//! The trace of a write: a header for every server, and an annotation of created objects if the
+//! server adds none.
 
 use http::{HeaderName, HeaderValue};
 use machinery_objects::Traceparent;
 use serde_json::{Map, Value};
 
 use super::body;
-use crate::request::Asked;
+use crate::request::ApiRequest;
 
 const HEADER: HeaderName = HeaderName::from_static(Traceparent::HEADER);
 
-/// Puts the trace of whoever calls on a request.
-pub(super) fn put(request: &mut Asked) {
+/// Adds the trace of the caller to a request.
+pub(super) fn put(request: &mut ApiRequest) {
     let value = Traceparent::current().and_then(|trace| HeaderValue::try_from(trace.to_string()).ok());
     if let Some(value) = value {
         request.headers_mut().insert(HEADER, value);
     }
 }
 
-/// Puts it into an object that is to be made. Never into one that is there: that could make a write of what is none.
+/// Adds the trace to an object to be created. Never to an existing one: that could turn a no-op
+/// into a write.
 pub(super) fn note(object: &mut Map<String, Value>) {
     if let Some(trace) = Traceparent::current() {
         body::annotate(object, Traceparent::ANNOTATION, trace.to_string());
@@ -32,11 +34,11 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_write_says_its_trace() {
+    async fn a_write_carries_its_trace_in_a_header() {
         let says = || {
-            let mut asked = Asked::default();
-            put(&mut asked);
-            asked.headers().get(HEADER).map(|value| value.to_str().unwrap().to_owned())
+            let mut request = ApiRequest::default();
+            put(&mut request);
+            request.headers().get(HEADER).map(|value| value.to_str().unwrap().to_owned())
         };
         let trace = SpanIds::seeded(1).root();
         assert_eq!(traced(Some(trace), async { says() }).await, Some(trace.to_string()));
@@ -44,7 +46,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_made_says_its_trace() {
+    async fn a_created_object_carries_its_trace() {
         let trace = SpanIds::seeded(1).root();
         let check = async |metadata: Value, trace: Option<Traceparent>, expected: Value| {
             let Value::Object(mut object) = json!({"metadata": metadata}) else { panic!("it is an object") };

@@ -1,4 +1,4 @@
-//! The port to write.
+//! The write port: [`Writer`] over HTTP.
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -10,13 +10,13 @@ use machinery_objects::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{answer, body, fence, trace};
+use super::{body, fence, response, trace};
 use crate::Remote;
-use crate::call::Failed;
+use crate::call::CallError;
 use crate::refusal::Refusal;
-use crate::request::{Asked, Target};
+use crate::request::{ApiRequest, Target};
 
-/// Of fields that the kind does not know a server warns, and nobody would see it.
+/// By default servers only warn of unknown fields, and the warning would be lost.
 const STRICT: (&str, &str) = ("fieldValidation", "Strict");
 
 #[async_trait]
@@ -32,16 +32,16 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         let kind = &self.caller.kind;
         let mut object = body::object(kind, object)?;
         if !body::text(&object, "resourceVersion").is_empty() {
-            return Err(body::at("metadata.resourceVersion", "what is to be made has none yet").into());
+            return Err(body::at("metadata.resourceVersion", "an object to be created has none").into());
         }
         let target = Target::collection(kind, body::namespace(kind, &object)?)?;
         if !self.caller.server.machinery {
             trace::note(&mut object);
         }
-        let asked = self.strictly(target).ask(Method::POST, encoded(&object))?;
-        match self.write(asked, fence).await? {
-            Ok(body) => answer::written(&body),
-            // A namespace that is not there.
+        let request = self.strictly(target).into_request(Method::POST, encoded(&object))?;
+        match self.write(request, fence).await? {
+            Ok(body) => response::written(&body),
+            // The namespace is absent.
             Err(refusal) if refusal.is_of_an_absent_object() => {
                 Err(SourceError::Invalid { reason: refusal.message(), causes: Vec::new() }.into())
             }
@@ -58,11 +58,12 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
     }
 
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<O>, WriteError> {
-        self.is_a_place(key)?;
-        let asked = Target::object(&self.caller.kind, key)?.ask(Method::DELETE, body::deletion(deletion))?;
+        self.check_scope(key)?;
+        let request =
+            Target::object(&self.caller.kind, key)?.into_request(Method::DELETE, body::deletion(deletion))?;
         let only_if = &deletion.only_if;
-        match self.write(asked, only_if.fence.as_ref()).await? {
-            Ok(body) => answer::deleted(&body, key, only_if.uid.as_ref()),
+        match self.write(request, only_if.fence.as_ref()).await? {
+            Ok(body) => response::deleted(&body, key, only_if.uid.as_ref()),
             Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
         }
     }
@@ -73,7 +74,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         patch: &Patch,
         only_if: &Preconditions,
     ) -> Result<Written<O>, WriteError> {
-        self.is_a_place(key)?;
+        self.check_scope(key)?;
         let (content_type, body) = body::patch(patch, only_if)?;
         let mut target = Target::object(&self.caller.kind, key)?;
         if patch.status {
@@ -86,11 +87,12 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
             }
             _ => self.strictly(target),
         };
-        let mut asked = target.ask(Method::PATCH, body)?;
-        asked.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-        match self.write(asked, only_if.fence.as_ref()).await? {
-            Ok(body) => answer::written(&body),
-            // A patch that names another UID tries to change it, and a test of it fails without saying of what.
+        let mut request = target.into_request(Method::PATCH, body)?;
+        request.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        match self.write(request, only_if.fence.as_ref()).await? {
+            Ok(body) => response::written(&body),
+            // A patch that names another UID tries to change it, and a failed `test` operation does
+            // not name its field.
             Err(refusal) if only_if.uid.is_some() && refusal.is_about("metadata.uid") => {
                 Err(WriteError::Conflict(Conflict::Uid { found: None }))
             }
@@ -123,9 +125,9 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
         if status {
             target = target.below("status");
         }
-        let asked = self.strictly(target).ask(Method::PUT, encoded(&object))?;
-        match self.write(asked, only_if.fence.as_ref()).await? {
-            Ok(body) => answer::written(&body),
+        let request = self.strictly(target).into_request(Method::PUT, encoded(&object))?;
+        match self.write(request, only_if.fence.as_ref()).await? {
+            Ok(body) => response::written(&body),
             Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
         }
     }
@@ -140,16 +142,16 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
 
     async fn write(
         &self,
-        mut asked: Asked,
+        mut request: ApiRequest,
         fence: Option<&Fence>,
     ) -> Result<Result<Bytes, Refusal>, WriteError> {
-        fence::put(&mut asked, fence, self.caller.server.machinery)?;
-        trace::put(&mut asked);
-        self.caller.answer(asked).await.map_err(Failed::write_error)
+        fence::put(&mut request, fence, self.caller.server.machinery)?;
+        trace::put(&mut request);
+        self.caller.fetch(request).await.map_err(CallError::write_error)
     }
 
-    /// What has a namespace too many or too few is not there.
-    fn is_a_place(&self, key: &ObjectKey) -> Result<(), WriteError> {
+    /// Refuses a key with a namespace that does not fit the kind's scope, as not found.
+    fn check_scope(&self, key: &ObjectKey) -> Result<(), WriteError> {
         let namespaced = self.caller.kind.scope() == Scope::Namespaced;
         let fits = !key.is_unnamed() && key.namespace().is_some() == namespaced;
         if fits { Ok(()) } else { Err(WriteError::NotFound) }
@@ -157,5 +159,5 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
 }
 
 fn encoded(object: &serde_json::Map<String, serde_json::Value>) -> Vec<u8> {
-    serde_json::to_vec(object).expect("what is a value can be encoded")
+    serde_json::to_vec(object).expect("a value can be encoded")
 }

@@ -1,4 +1,4 @@
-//! The client that needs few connections, over TLS and over plain HTTP/1.1.
+//! The client with few connections, over TLS and over plain HTTP/1.1.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use futures::future::join_all;
 use machinery_apiserver::{Access, ApiServer, KindOf, Limits, Listen};
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery_kube::kube_client::{Client, Config};
-use machinery_kube::{Connections, Remote, Server, client};
+use machinery_kube::{Connections, Remote, ServerProfile, client};
 use machinery_objects::{
     ListWatch, Object, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WriteError, Writer,
 };
@@ -20,12 +20,12 @@ use tokio::task::JoinSet;
 
 use crate::plane::{Port, all, create, from, kind, labelled, next, port, within, words};
 
-/// A server over TLS, and somebody on the way to it who counts.
+/// A server over TLS, behind a counting proxy.
 struct Plane {
     _home: tempfile::TempDir,
     server: ApiServer,
     access: Access,
-    way: Way,
+    way: CountingProxy,
 }
 
 impl Plane {
@@ -35,11 +35,11 @@ impl Plane {
         let server = server.limits(limits).start().await.unwrap();
         let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
         let access = server.listen(listen).await.unwrap();
-        let way = Way::to(access.address).await;
+        let way = CountingProxy::to(access.address).await;
         Self { _home: home, server, access, way }
     }
 
-    /// What the kubeconfig of the server says, but over the way.
+    /// The kubeconfig of the server, with the proxy's address.
     async fn config(&self) -> Config {
         let kubeconfig = Kubeconfig::read_from(&self.access.kubeconfig).unwrap();
         let mut config =
@@ -49,19 +49,19 @@ impl Plane {
     }
 
     async fn ports(&self, connections: Connections) -> Remote<Port> {
-        Remote::new(client(self.config().await, connections).unwrap(), kind(), Server::machinery())
+        Remote::new(client(self.config().await, connections).unwrap(), kind(), ServerProfile::machinery())
     }
 }
 
-/// Carries bytes, counts connections, and can stop to carry.
-struct Way {
+/// Forwards bytes, counts connections, and can stop forwarding.
+struct CountingProxy {
     address: SocketAddr,
     seen: Arc<AtomicUsize>,
     is_cut: Arc<AtomicBool>,
     _tasks: JoinSet<()>,
 }
 
-impl Way {
+impl CountingProxy {
     async fn to(server: SocketAddr) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let (address, mut tasks) = (listener.local_addr().unwrap(), JoinSet::new());
@@ -108,9 +108,9 @@ async fn many_watches_need_few_connections() {
         ports.watch(request)
     });
     let mut watches: Vec<_> = within(join_all(begin)).await.into_iter().map(Result::unwrap).collect();
-    // 90 on each, as is the default: the fourth is the first that has room for others.
+    // 90 on each by default: the fourth connection is the first with free streams.
     assert_eq!(plane.way.seen(), 4);
-    // Each is told its own, and who writes meanwhile waits for none of them.
+    // Each receives its own events, and concurrent writes wait for none of them.
     for at in [0, 150, 299] {
         create(&ports, &format!("p{at}"), &at.to_string()).await;
         assert_eq!(words(&mut watches[at], 1).await, [format!("+p{at}")]);
@@ -121,28 +121,29 @@ async fn many_watches_need_few_connections() {
     plane.server.stop().await;
 }
 
-/// Also if who asks goes away before there is an answer, or in the middle of one.
+/// Also if the caller is dropped before or during the response.
 #[tokio::test]
-async fn watches_that_come_and_go_leave_no_place_taken() {
+async fn cancelled_watches_release_their_streams() {
     let plane = Plane::start(Limits::default()).await;
-    let ports = plane.ports(Connections { streams: 8, most: 4, ..Connections::default() }).await;
+    let ports =
+        plane.ports(Connections { max_streams: 8, max_connections: 4, ..Connections::default() }).await;
     let version = all(&ports).await.version;
     for round in 0..100_u64 {
         let one = async |at: u64| {
-            let patience = Duration::from_micros((round * 37 + at * 91) % 3000);
+            let response_timeout = Duration::from_micros((round * 37 + at * 91) % 3000);
             let whole = async {
                 let mut events = ports.watch(from(WatchFrom::After(version.clone()))).await?;
                 std::pin::pin!(futures::StreamExt::next(&mut events)).await;
                 Ok::<_, WatchError>(())
             };
-            if let Ok(Err(error)) = tokio::time::timeout(patience, whole).await {
+            if let Ok(Err(error)) = tokio::time::timeout(response_timeout, whole).await {
                 panic!("{error:?}");
             }
         };
         within(join_all((0..30).map(one))).await;
     }
     assert!(plane.way.seen() <= 4, "{} connections for thirty at a time", plane.way.seen());
-    // There is room for all that there can be.
+    // All slots are free again.
     let begin = (0..32).map(|_| ports.watch(from(WatchFrom::After(version.clone()))));
     let watches: Vec<_> = within(join_all(begin)).await;
     assert!(watches.iter().all(Result::is_ok));
@@ -150,7 +151,7 @@ async fn watches_that_come_and_go_leave_no_place_taken() {
 }
 
 #[tokio::test]
-async fn a_server_that_takes_few_requests_on_a_connection_is_obeyed() {
+async fn the_stream_limit_of_a_server_is_respected() {
     let plane = Plane::start(Limits { streams: 5, ..Limits::default() }).await;
     let ports = plane.ports(Connections::default()).await;
     let version = all(&ports).await.version;
@@ -165,9 +166,10 @@ async fn a_server_that_takes_few_requests_on_a_connection_is_obeyed() {
 }
 
 #[tokio::test]
-async fn there_are_no_more_connections_than_allowed() {
+async fn connections_do_not_exceed_their_limit() {
     let plane = Plane::start(Limits::default()).await;
-    let ports = plane.ports(Connections { streams: 1, most: 2, ..Connections::default() }).await;
+    let ports =
+        plane.ports(Connections { max_streams: 1, max_connections: 2, ..Connections::default() }).await;
     let version = all(&ports).await.version;
     let begin = || ports.watch(from(WatchFrom::After(version.clone())));
     let (one, two) = (begin().await.unwrap(), begin().await.unwrap());
@@ -177,7 +179,7 @@ async fn there_are_no_more_connections_than_allowed() {
         }
         other => panic!("{other:?}"),
     }
-    // It did not get away, so it is known that nothing was written.
+    // It was not sent, so nothing was written.
     let error = ports.create(&port("a", "1"), None).await.unwrap_err();
     assert!(matches!(error, WriteError::Source(SourceError::Unavailable { .. })), "{error:?}");
     drop(one);
@@ -188,13 +190,13 @@ async fn there_are_no_more_connections_than_allowed() {
 }
 
 #[tokio::test]
-async fn a_watch_that_is_not_read_holds_up_no_other() {
+async fn an_unread_watch_blocks_no_other() {
     let limits = Limits { watch_stall: Duration::from_secs(60), ..Limits::default() };
     let plane = Plane::start(limits).await;
-    let ports = plane.ports(Connections { streams: 16, ..Connections::default() }).await;
+    let ports = plane.ports(Connections { max_streams: 16, ..Connections::default() }).await;
     let version = all(&ports).await.version;
     let begin = |version| ports.watch(from(WatchFrom::After(version)));
-    // More than a stream takes, to each of seven that nobody reads.
+    // More than a stream's window, to each of seven unread watches.
     let unread = join_all((0..7).map(|_| begin(version.clone()))).await;
     assert!(unread.iter().all(Result::is_ok));
     let mut big = port("big", "1");
@@ -211,7 +213,7 @@ async fn a_watch_that_is_not_read_holds_up_no_other() {
 }
 
 #[tokio::test]
-async fn a_connection_that_is_dead_is_found_and_replaced() {
+async fn a_dead_connection_is_detected_and_replaced() {
     let plane = Plane::start(Limits::default()).await;
     let often = Duration::from_millis(300);
     let ports =
@@ -219,7 +221,7 @@ async fn a_connection_that_is_dead_is_found_and_replaced() {
     let version = all(&ports).await.version;
     let mut events = ports.watch(from(WatchFrom::After(version))).await.unwrap();
     plane.way.is_cut.store(true, Ordering::SeqCst);
-    // Ten times what is promised.
+    // Ten times the promised time.
     let ended = tokio::time::timeout(often * 20, next(&mut events)).await.expect("it is found out");
     match ended {
         Some(Err(WatchError::Source(error))) => assert!(error.is_transient(), "{error}"),
@@ -232,13 +234,17 @@ async fn a_connection_that_is_dead_is_found_and_replaced() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_reached_was_asked_nothing() {
+async fn an_unreachable_server_received_nothing() {
     let plane = Plane::start(Limits::default()).await;
     let mut config = plane.config().await;
     let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     config.cluster_url = format!("https://{nobody}/").parse().unwrap();
     let remote = |config| {
-        Remote::<Port>::new(client(config, Connections::default()).unwrap(), kind(), Server::kubernetes())
+        Remote::<Port>::new(
+            client(config, Connections::default()).unwrap(),
+            kind(),
+            ServerProfile::kubernetes(),
+        )
     };
     let is_unavailable = |error: WriteError| match error {
         WriteError::Source(error @ SourceError::Unavailable { .. }) => error.to_string(),
@@ -246,19 +252,20 @@ async fn who_cannot_be_reached_was_asked_nothing() {
     };
     let absent = remote(config.clone()).create(&port("a", "1"), None).await.unwrap_err();
     assert!(is_unavailable(absent).contains("refused"));
-    // One that has another certificate than it should.
+    // A server with another certificate.
     config.cluster_url = format!("https://{}/", plane.access.address).parse().unwrap();
     let mut stranger = config.clone();
     stranger.root_cert = None;
     is_unavailable(remote(stranger).create(&port("a", "1"), None).await.unwrap_err());
-    // One that is connected to, and says nothing.
+    // A server that accepts and stays silent.
     let nobodys = port("a", "1");
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let mut waiting = config.clone();
     waiting.cluster_url = format!("https://{}/", silent.local_addr().unwrap()).parse().unwrap();
     waiting.connect_timeout = Some(Duration::from_millis(200));
     let waiting = remote(waiting);
-    // Who waits for a connection fails with who makes it, and does not try in turn: ten times what is promised.
+    // A request that waits for a connection fails with its attempt, without one of its own: ten
+    // times the promised time.
     let many = join_all((0..100).map(|_| waiting.create(&nobodys, None)));
     for late in tokio::time::timeout(Duration::from_secs(2), many).await.expect("all at once") {
         assert!(is_unavailable(late.unwrap_err()).contains("too long"));
@@ -267,13 +274,14 @@ async fn who_cannot_be_reached_was_asked_nothing() {
     plane.server.stop().await;
 }
 
-/// A server that is gone in the middle of a write, as far as its client can see.
+/// A server that disappears in the middle of a write, as its client sees it.
 #[tokio::test]
-async fn a_write_that_was_sent_and_not_answered_is_in_doubt() {
+async fn a_write_without_a_response_has_an_unknown_outcome() {
     let plane = Plane::start(Limits::default()).await;
-    let patience = Server { patience: Duration::from_secs(2), ..Server::machinery() };
+    let response_timeout =
+        ServerProfile { response_timeout: Duration::from_secs(2), ..ServerProfile::machinery() };
     let connection = client(plane.config().await, Connections::default()).unwrap();
-    let ports = Remote::<Port>::new(connection, kind(), patience);
+    let ports = Remote::<Port>::new(connection, kind(), response_timeout);
     all(&ports).await;
     plane.way.is_cut.store(true, Ordering::SeqCst);
     tokio::time::sleep(Duration::from_millis(50)).await;
@@ -283,11 +291,14 @@ async fn a_write_that_was_sent_and_not_answered_is_in_doubt() {
 }
 
 #[tokio::test]
-async fn who_speaks_no_http2_is_spoken_to_all_the_same() {
+async fn a_server_without_http2_is_served_over_http1() {
     let (address, seen, _tasks) = old_server().await;
     let config = Config::new(format!("http://{address}/").parse().unwrap());
-    let ports =
-        Remote::<Port>::new(client(config, Connections::default()).unwrap(), kind(), Server::kubernetes());
+    let ports = Remote::<Port>::new(
+        client(config, Connections::default()).unwrap(),
+        kind(),
+        ServerProfile::kubernetes(),
+    );
     for _ in 0..5 {
         assert_eq!(all(&ports).await.items[0].key().name(), "a");
     }
@@ -309,7 +320,7 @@ fn all_version() -> machinery_objects::ResourceVersion {
     machinery_objects::Revision(7).into()
 }
 
-/// A server of HTTP/1.1 that knows one port. Its watches do not end.
+/// An HTTP/1.1 server with one port. Its watches do not end.
 async fn old_server() -> (SocketAddr, Arc<AtomicUsize>, JoinSet<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, seen, mut tasks) =
@@ -359,7 +370,7 @@ async fn speak(mut socket: TcpStream, item: String) {
 }
 
 #[tokio::test]
-async fn a_server_that_stops_is_one_to_ask_again() {
+async fn a_stopping_server_is_a_transient_error() {
     let plane = Plane::start(Limits::default()).await;
     let ports = plane.ports(Connections::default()).await;
     let version = all(&ports).await.version;
@@ -379,7 +390,7 @@ async fn a_server_that_stops_is_one_to_ask_again() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_be_used_is_refused_at_once() {
+async fn an_unusable_configuration_is_refused_at_once() {
     let check = |change: fn(&mut Config), why: &str| {
         let mut config = Config::new("https://example.com:6443".parse().unwrap());
         change(&mut config);
@@ -395,9 +406,9 @@ async fn a_configuration_that_cannot_be_used_is_refused_at_once() {
     check(|config| config.cluster_url = "/nowhere".parse().unwrap(), "is no address");
 }
 
-/// Through a proxy the same is said, and who uses it is told to the proxy alone.
+/// The same responses through a proxy, which alone receives its credentials.
 #[tokio::test]
-async fn a_proxy_is_asked_for_a_way() {
+async fn a_proxy_is_used_with_its_credentials() {
     let plane = Plane::start(Limits::default()).await;
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let (address, mut tasks) = (listener.local_addr().unwrap(), JoinSet::new());
@@ -419,7 +430,7 @@ async fn a_proxy_is_asked_for_a_way() {
     let mut config = plane.config().await;
     config.proxy_url = Some(format!("http://me:p%40ss@{address}").parse().unwrap());
     let through: Client = client(config, Connections::default()).unwrap();
-    let ports = Remote::<Port>::new(through, kind(), Server::machinery());
+    let ports = Remote::<Port>::new(through, kind(), ServerProfile::machinery());
     create(&ports, "a", "1").await;
     assert_eq!(all(&ports).await.items.len(), 1);
     plane.server.stop().await;

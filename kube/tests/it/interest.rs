@@ -1,11 +1,11 @@
-//! Watches whose keys are edited while they run.
+//! Interests: edits of keys while the watch runs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::stream;
-use machinery_kube::{Ids, Remote, Server};
+use machinery_kube::{InterestIds, Remote, ServerProfile};
 use machinery_objects::{
     EditNumber, Filter, Interest, InterestBy, InterestEdit, InterestRequest, InterestSource, ListWatch,
     ResourceVersion, Revision, SourceError, WatchError, WatchEvent, Writer,
@@ -38,7 +38,7 @@ async fn keys_are_edited_while_they_are_watched() {
     assert_eq!(words(&mut watch.events, 2).await, ["+a", "=0"]);
     assert_eq!(watch.interest.edit(edit(&[], &["2"])).await, Ok(EditNumber(1)));
     assert_eq!(words(&mut watch.events, 2).await, ["+b", "=1"]);
-    // From key to key it is changed, and what goes out has left, and is not gone.
+    // From key to key it is modified; outside of all keys it has left, and is not deleted.
     let a = moved(&ports, &a, "2").await;
     let a = moved(&ports, &a, "3").await;
     ports.delete(&key("b"), &Default::default()).await.unwrap();
@@ -46,7 +46,7 @@ async fn keys_are_edited_while_they_are_watched() {
     assert_eq!(watch.interest.edit(edit(&["2"], &["3"])).await, Ok(EditNumber(2)));
     assert_eq!(words(&mut watch.events, 2).await, ["+a", "=2"]);
 
-    // It is resumed where it was.
+    // Resumed at its version.
     let before = machinery_objects::Object::version(&a).unwrap();
     drop(watch);
     create(&ports, "c", "3").await;
@@ -54,7 +54,7 @@ async fn keys_are_edited_while_they_are_watched() {
     let mut watch =
         ports.open(InterestRequest { after: Some(before), ..request(&["1", "3"]) }).await.unwrap();
     assert_eq!(words(&mut watch.events, 2).await, ["+c", "=0"]);
-    // One that has ended can no longer be edited.
+    // An ended interest cannot be edited.
     drop(watch.events);
     let ended = within(async {
         loop {
@@ -86,7 +86,7 @@ async fn an_interest_may_be_by_label_and_be_filtered() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_an_interest_is_said() {
+async fn errors_of_an_interest_are_reported() {
     let (_server, ports) = ports().await;
     let is_invalid = |error: WatchError| match error {
         WatchError::Source(SourceError::Invalid { reason, causes }) => (reason, causes),
@@ -99,7 +99,7 @@ async fn what_is_wrong_with_an_interest_is_said() {
     let far = InterestRequest { after: Some(Revision(1 << 40).into()), ..request(&["1"]) };
     let error = within(ports.open(far)).await.err().unwrap();
     assert!(matches!(error, WatchError::FutureRevision { .. }), "{error:?}");
-    // What is refused is not made, and costs no number.
+    // A refused edit is not applied, and uses no number.
     let mut watch = ports.open(request(&["1"])).await.unwrap();
     assert_eq!(words(&mut watch.events, 1).await, ["=0"]);
     let long = "x".repeat(1000);
@@ -107,7 +107,7 @@ async fn what_is_wrong_with_an_interest_is_said() {
     assert_eq!(watch.interest.edit(edit(&[], &["2"])).await, Ok(EditNumber(1)));
     assert_eq!(words(&mut watch.events, 1).await, ["=1"]);
 
-    let plain = Remote::<Port>::new(Script::new([]).client(), kind(), Server::kubernetes());
+    let plain = Remote::<Port>::new(Script::new([]).client(), kind(), ServerProfile::kubernetes());
     let error = plain.open(request(&["1"])).await.err();
     assert!(matches!(error, Some(WatchError::Source(SourceError::Unsupported { .. }))), "{error:?}");
 }
@@ -116,20 +116,24 @@ fn accepted(number: u64) -> Reply {
     Reply::of(202, json!({"edit": number}).to_string())
 }
 
-/// An interest that is open, with these answers to its edits.
+/// An open interest, with scripted responses to its edits.
 async fn scripted(
     edits: impl IntoIterator<Item = Reply>,
 ) -> (Script, machinery_objects::InterestWatch<Port>) {
     let replies = [accepted(0), Reply::stream(200, stream::pending())];
     let script = Script::new(replies.into_iter().chain(edits));
-    let server = Server { ids: Ids::new(|| 7), patience: Duration::from_secs(1), ..Server::machinery() };
+    let server = ServerProfile {
+        ids: InterestIds::new(|| 7),
+        response_timeout: Duration::from_secs(1),
+        ..ServerProfile::machinery()
+    };
     let watch = Remote::<Port>::new(script.client(), kind(), server).open(request(&["1"])).await.unwrap();
     (script, watch)
 }
 
-/// The bodies of the edits, without that of the first.
+/// The bodies of the edits, without the first.
 fn edits(script: &Script) -> Vec<String> {
-    let bodies = script.asked().into_iter().skip(2);
+    let bodies = script.requests().into_iter().skip(2);
     bodies.map(|asked| asked.rsplit_once(' ').unwrap().1.to_owned()).collect()
 }
 
@@ -137,7 +141,7 @@ const ONE: &str = r#"{"edit":1,"remove":[],"add":["2"]}"#;
 const TWO: &str = r#"{"edit":2,"remove":["2"],"add":[]}"#;
 
 #[tokio::test(start_paused = true)]
-async fn an_edit_whose_answer_was_lost_is_repeated_as_it_was() {
+async fn an_edit_with_a_lost_response_is_repeated_unchanged() {
     let unavailable = || Reply::of(503, "later");
     for lost in [|| Reply::Lost, || Reply::Silent, unavailable] {
         let (script, watch) = scripted([lost(), accepted(1), accepted(2)]).await;
@@ -146,7 +150,7 @@ async fn an_edit_whose_answer_was_lost_is_repeated_as_it_was() {
         assert_eq!(watch.interest.edit(edit(&["2"], &[])).await, Ok(EditNumber(2)));
         assert_eq!(edits(&script), [ONE, ONE, TWO]);
     }
-    // Also if nobody waited for it.
+    // Also if its future was dropped.
     let (script, watch) = scripted([Reply::Silent, accepted(1), accepted(2)]).await;
     let dropped =
         tokio::time::timeout(Duration::from_millis(10), watch.interest.edit(edit(&[], &["2"]))).await;
@@ -156,7 +160,7 @@ async fn an_edit_whose_answer_was_lost_is_repeated_as_it_was() {
     let id = "00000000000000000000000000000000".to_owned() + "7";
     let path = "/apis/example.com/v1/ports";
     assert_eq!(
-        script.asked()[..2],
+        script.requests()[..2],
         [
             format!(r#"POST {path}/interests/{id} {{"edit":0,"by":{{"field":"spec.vni"}},"add":["1"]}}"#),
             format!("GET {path}?watch=true&interest={id}&allowWatchBookmarks=true"),
@@ -165,7 +169,7 @@ async fn an_edit_whose_answer_was_lost_is_repeated_as_it_was() {
 }
 
 #[tokio::test]
-async fn an_edit_that_is_refused_gives_its_number_back() {
+async fn a_refused_edit_frees_its_number() {
     let busy = || Reply::of(429, "too much").header("retry-after", "1");
     let (script, watch) = scripted([busy(), accepted(1), Reply::of(404, ""), Reply::of(409, "")]).await;
     let error = watch.interest.edit(edit(&[], &["3"])).await.unwrap_err();
@@ -179,7 +183,7 @@ async fn an_edit_that_is_refused_gives_its_number_back() {
 }
 
 #[tokio::test]
-async fn a_mark_says_how_far_all_has_been_told() {
+async fn a_bookmark_has_the_version_of_all_sent_events() {
     let (_server, ports) = ports().await;
     let a = create(&ports, "a", "9").await;
     let mut watch = ports.open(request(&["1"])).await.unwrap();

@@ -1,14 +1,15 @@
-//! The promises of `lib.rs`, against a server of ours in the process and over TLS, and against one that answers wrongly.
+//! The promises of `lib.rs`, against our server in the process and over TLS, and against a scripted
+//! one.
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod connect;
 mod interest;
+mod managed_fields;
 mod panics;
 mod plane;
 mod ports;
 mod projection;
-mod roads;
 mod script;
-mod slim;
+mod transports;
 mod write;
 mod wrong;

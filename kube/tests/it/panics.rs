@@ -1,7 +1,8 @@
-//! Objects whose own code panics: each is known by the name that the server says, and hides no others.
+//! Objects with code that panics: each is reported by the name in the server's text, and hides no
+//! others.
 
 use futures::StreamExt;
-use machinery_kube::{Identity, Remote};
+use machinery_kube::{KeyMetadata, Remote};
 use machinery_objects::{
     Deletion, Freshness, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, ResourceVersion,
     Revision, SourceError, Unreadable, WatchEvent, WatchFrom, WriteError, Writer,
@@ -12,15 +13,15 @@ use crate::plane::{from, key, kind, word};
 use crate::script::{Reply, Script};
 use crate::wrong::{item, line, page, server};
 
-/// One that panics where its name says.
+/// An object that panics in the call that its name selects.
 #[derive(Debug)]
-pub(crate) struct Touchy(Identity);
+pub(crate) struct Touchy(KeyMetadata);
 
 impl<'de> Deserialize<'de> for Touchy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Read {
-            metadata: Identity,
+            metadata: KeyMetadata,
         }
         let Read { metadata } = Read::deserialize(deserializer)?;
         assert_ne!(metadata.key.name(), "read", "it cannot bear to be read");
@@ -51,7 +52,7 @@ impl Object for Touchy {
     }
 
     fn uid(&self) -> Option<&str> {
-        assert_ne!(self.0.key.name(), "uid", "it cannot bear to be told apart");
+        assert_ne!(self.0.key.name(), "uid", "it panics when its UID is read");
         None
     }
 }
@@ -81,7 +82,7 @@ async fn an_object_that_panics_hides_no_others() {
 }
 
 #[tokio::test]
-async fn an_event_of_an_object_that_panics_ends_no_watch() {
+async fn an_event_with_an_object_that_panics_ends_no_watch() {
     for at in WHERE {
         for (what, is_gone) in [("ADDED", false), ("MODIFIED", false), ("DELETED", true)] {
             let lines =
@@ -98,7 +99,7 @@ async fn an_event_of_an_object_that_panics_ends_no_watch() {
 }
 
 #[tokio::test]
-async fn an_object_that_panics_is_no_answer() {
+async fn a_get_of_an_object_that_panics_is_malformed() {
     for at in WHERE {
         let got = of(Reply::of(200, item(at, 8))).get(&key(at), Freshness::Newest).await;
         match got {
@@ -111,10 +112,10 @@ async fn an_object_that_panics_is_no_answer() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_answered_with_an_object_that_panics_has_an_unknown_outcome() {
+async fn a_write_whose_response_panics_has_an_unknown_outcome() {
     for at in ["read", "key", "version", "uid"] {
-        // It was made, and nobody can say as what.
-        let sent = Touchy(Identity { key: key("a"), version: None });
+        // It was created, but the response cannot be decoded.
+        let sent = Touchy(KeyMetadata { key: key("a"), version: None });
         let made = of(Reply::of(201, item(at, 8))).create(&sent, None).await;
         assert!(matches!(made, Err(WriteError::UnknownOutcome { .. })), "{made:?}");
         let marked = item(at, 8).replacen(

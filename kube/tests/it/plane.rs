@@ -1,4 +1,4 @@
-//! A server with ports of networks, and short ways to speak to it.
+//! A server with network ports, and helpers.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use kube::{CustomResource, CustomResourceExt};
 use machinery_apiserver::{ApiServer, Identity, KindOf};
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery_kube::kube_client::{Client, Config};
-use machinery_kube::{Connections, Remote, Server};
+use machinery_kube::{Connections, Remote, ServerProfile};
 use machinery_objects::{
     Deletion, Filter, Freshness, Kind, ListAt, ListRequest, ListWatch, Object, ObjectKey, Page, WatchError,
     WatchEvent, WatchFrom, WatchRequest, WatchStream, Writer,
@@ -17,7 +17,7 @@ use machinery_store::{Memory, Options};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A port of a network.
+/// A network port.
 #[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[kube(group = "example.com", version = "v1", kind = "Port", namespaced, status = "PortStatus")]
 #[kube(derive = "PartialEq", selectable = ".spec.vni")]
@@ -63,7 +63,7 @@ pub(crate) fn client(server: &ApiServer) -> Client {
     Client::new(server.service(Identity::admin()), "default")
 }
 
-/// What is asked lives as long as this is there.
+/// Keeps the server alive.
 pub(crate) struct Served(Option<ApiServer>);
 
 impl Served {
@@ -74,25 +74,27 @@ impl Served {
     }
 }
 
-/// For what any server can do: one of ours, or the Kubernetes that `cargo xtask kubernetes` has started. No ports are there.
-pub(crate) async fn served() -> (Served, Client, Server) {
+/// For features of any server: one of ours, or the Kubernetes started by `cargo xtask kubernetes`.
+/// It has no ports.
+pub(crate) async fn served() -> (Served, Client, ServerProfile) {
     if let Some(kubeconfig) = std::env::var_os("KUBERNETES_UNDER_TEST") {
         let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
         let client = machinery_kube::client(config, Connections::default()).unwrap();
         without_ports(&client).await;
-        return (Served(None), client, Server::kubernetes());
+        return (Served(None), client, ServerProfile::kubernetes());
     }
     let (server, client) = plane().await;
-    (Served(Some(server)), client, Server::machinery())
+    (Served(Some(server)), client, ServerProfile::machinery())
 }
 
-/// Defines them, and takes away those of the test before.
+/// Defines the kind, and deletes the objects of earlier tests.
 async fn without_ports(client: &Client) {
     let defined = Kind::of::<CustomResourceDefinition>().unwrap();
-    let definitions = Remote::<CustomResourceDefinition>::new(client.clone(), defined, Server::kubernetes());
+    let definitions =
+        Remote::<CustomResourceDefinition>::new(client.clone(), defined, ServerProfile::kubernetes());
     let _ = definitions.create(&Port::crd(), None).await;
-    let ports = Remote::<Port>::new(client.clone(), kind(), Server::kubernetes());
+    let ports = Remote::<Port>::new(client.clone(), kind(), ServerProfile::kubernetes());
     let newest = ListRequest { at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
     within(async {
         loop {
@@ -110,13 +112,13 @@ async fn without_ports(client: &Client) {
     .await;
 }
 
-/// The ports of a server that is served so.
+/// The ports of such a server.
 pub(crate) async fn ports() -> (Served, Remote<Port>) {
     let (served, client, server) = served().await;
     (served, Remote::new(client, kind(), server))
 }
 
-/// A port by its name and the network that it is on; the label `vni` says the same.
+/// A port with its name and network; the label `vni` has the network too.
 pub(crate) fn port(name: &str, vni: &str) -> Port {
     let mut port = Port::new(name, PortSpec { vni: vni.into(), mac: None });
     port.metadata.namespace = Some("default".into());
@@ -132,7 +134,7 @@ pub(crate) async fn create(ports: &impl Writer<Port>, name: &str, vni: &str) -> 
     ports.create(&port(name, vni), None).await.unwrap().object
 }
 
-/// The same port on another network.
+/// Moves the port to another network.
 pub(crate) async fn moved(ports: &impl Writer<Port>, port: &Port, vni: &str) -> Port {
     let mut port = port.clone();
     port.spec.vni = vni.into();
@@ -152,12 +154,12 @@ pub(crate) fn from(from: WatchFrom) -> WatchRequest {
     WatchRequest { filter: Filter::default(), from, bookmarks: true, timeout: None }
 }
 
-/// The next event, which comes soon.
+/// Returns the next event, which must arrive soon.
 pub(crate) async fn next<O>(stream: &mut WatchStream<O>) -> Option<Result<WatchEvent<O>, WatchError>> {
     within(stream.next()).await
 }
 
-/// An event in a word and the name.
+/// An event as a word and the name.
 pub(crate) fn word<O: machinery_objects::Object>(event: &WatchEvent<O>) -> String {
     match event {
         WatchEvent::Added(object) => format!("+{}", object.key().name()),

@@ -1,11 +1,11 @@
-//! Reading, as the port promises it.
+//! The promises of the read port.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{
     Capabilities, Filter, Freshness, InterestBy, InterestRequest, InterestSource, Kind, ListAt, ListError,
     ListRequest, ListWatch, Object, Page, Revision, Scope, SourceError, WatchError, WatchEvent, WatchFrom,
@@ -22,7 +22,7 @@ fn names(page: &Page<Port>) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn pages_that_follow_one_another_are_of_one_moment() {
+async fn consecutive_pages_have_one_version() {
     let (server, ports) = ports().await;
     for name in ["a", "b", "c", "d", "e"] {
         create(&ports, name, "1").await;
@@ -40,7 +40,7 @@ async fn pages_that_follow_one_another_are_of_one_moment() {
         rest = page.rest;
     }
     assert_eq!(found, ["c", "d", "e"]);
-    // And one may ask for that moment, or for one that is no older.
+    // A list may request this version, or one not older.
     let at = |at| ListRequest { at, ..ListRequest::default() };
     let exactly = ports.list(at(ListAt::Exactly(first.version.clone()))).await.unwrap();
     assert_eq!(
@@ -77,9 +77,9 @@ async fn labels_fields_and_namespaces_select() {
 }
 
 #[tokio::test]
-async fn one_object_is_there_or_not() {
+async fn get_returns_an_object_or_none() {
     let (server, client, _) = served().await;
-    let ports = Remote::<Port>::new(client.clone(), kind(), Server::kubernetes());
+    let ports = Remote::<Port>::new(client.clone(), kind(), ServerProfile::kubernetes());
     let a = create(&ports, "a", "1").await;
     for fresh in [Freshness::Newest, Freshness::Any, Freshness::AtLeast(a.version().unwrap())] {
         assert_eq!(ports.get(&key("a"), fresh).await.unwrap(), Some(a.clone()));
@@ -87,13 +87,16 @@ async fn one_object_is_there_or_not() {
     for absent in ["default/b", "elsewhere/a", "a"] {
         assert_eq!(ports.get(&absent.parse().unwrap(), Freshness::Newest).await.unwrap(), None, "{absent}");
     }
-    let namespaces =
-        Remote::<Namespace>::new(client.clone(), Kind::of::<Namespace>().unwrap(), Server::kubernetes());
+    let namespaces = Remote::<Namespace>::new(
+        client.clone(),
+        Kind::of::<Namespace>().unwrap(),
+        ServerProfile::kubernetes(),
+    );
     assert!(namespaces.get(&"default".parse().unwrap(), Freshness::Newest).await.unwrap().is_some());
     assert!(namespaces.get(&key("default"), Freshness::Newest).await.unwrap().is_none());
-    // A kind that is not served is told apart from an object that is not there.
+    // An unserved kind is distinguished from an absent object.
     let absent = Kind::new("example.com/v1", "Absent", "absents", Scope::Namespaced).unwrap();
-    let absent = Remote::<Port>::new(client, absent, Server::kubernetes());
+    let absent = Remote::<Port>::new(client, absent, ServerProfile::kubernetes());
     let error = absent.get(&key("a"), Freshness::Newest).await.unwrap_err();
     assert!(matches!(error, ListError::Source(SourceError::NotServed { .. })), "{error}");
     let error = absent.list(ListRequest::default()).await.unwrap_err();
@@ -104,7 +107,7 @@ async fn one_object_is_there_or_not() {
 }
 
 #[tokio::test]
-async fn a_watch_goes_on_where_a_list_was() {
+async fn a_watch_continues_from_a_list() {
     let (_server, ports) = ports().await;
     let a = create(&ports, "a", "1").await;
     let page = all(&ports).await;
@@ -113,7 +116,7 @@ async fn a_watch_goes_on_where_a_list_was() {
     let a = moved(&ports, &a, "2").await;
     ports.delete(&key("a"), &Default::default()).await.unwrap();
     assert_eq!(words(&mut events, 3).await, ["+b", "*a", "-a"]);
-    // From a version in between it tells the rest.
+    // From a version in between, the remaining events.
     let mut events = ports.watch(from(WatchFrom::After(a.version().unwrap()))).await.unwrap();
     let Some(Ok(WatchEvent::Deleted(last))) = next(&mut events).await else { panic!("a is deleted") };
     assert_eq!(last.spec, a.spec);
@@ -121,7 +124,7 @@ async fn a_watch_goes_on_where_a_list_was() {
 }
 
 #[tokio::test]
-async fn a_watch_begins_with_the_state_and_says_when_that_was_all() {
+async fn a_watch_starts_with_the_state_and_marks_its_end() {
     let (_server, ports) = ports().await;
     let last = create(&ports, "a", "1").await;
     create(&ports, "b", "2").await;
@@ -131,14 +134,14 @@ async fn a_watch_begins_with_the_state_and_says_when_that_was_all() {
         let c = create(&ports, "c", "1").await;
         assert_eq!(words(&mut events, 1).await, ["+c"]);
         drop(events);
-        // Of those that are selected one is told that leaves, as if it were gone.
+        // Over the wire, leaving a selector looks like a deletion.
         let request = WatchRequest { filter: labelled("vni=1"), ..from(WatchFrom::State(Freshness::Newest)) };
         let mut events = ports.watch(request).await.unwrap();
         assert_eq!(words(&mut events, 3).await, ["+a", "+c", "|"]);
         moved(&ports, &c, "2").await;
         assert_eq!(words(&mut events, 1).await, ["-c"]);
         ports.delete(&key("c"), &Default::default()).await.unwrap();
-        // Whatever it has may be what it had: it is asked until it has heard that c went.
+        // `Any` may return an old state: repeated until c is deleted.
         let whatever = ListRequest { at: ListAt::Fresh(Freshness::Any), ..ListRequest::default() };
         within(async { while ports.list(whatever.clone()).await.unwrap().items.len() > 2 {} }).await;
     }
@@ -147,31 +150,32 @@ async fn a_watch_begins_with_the_state_and_says_when_that_was_all() {
 }
 
 #[tokio::test]
-async fn what_is_said_of_a_server_is_what_it_can_do() {
+async fn capabilities_match_the_server() {
     let (server, client) = plane().await;
     let remote = |server| Remote::<Port>::new(client.clone(), kind(), server);
     let capabilities = |server| ListWatch::capabilities(&remote(server));
     let mut all_but_one = Capabilities::ALL;
-    all_but_one.tells_left = false;
-    assert_eq!(capabilities(Server::machinery()), all_but_one);
+    all_but_one.reports_left = false;
+    assert_eq!(capabilities(ServerProfile::machinery()), all_but_one);
     let mut all_but_two = all_but_one;
-    all_but_two.tells_traces = false;
-    assert_eq!(capabilities(Server::kubernetes()), all_but_two);
+    all_but_two.carries_traces = false;
+    assert_eq!(capabilities(ServerProfile::kubernetes()), all_but_two);
     let mut little = Capabilities::LEAST;
     little.bookmarks = true;
-    let least = Server { watches_state: false, versions_are_ordered: false, ..Server::kubernetes() };
+    let least =
+        ServerProfile { watches_state: false, versions_are_ordered: false, ..ServerProfile::kubernetes() };
     assert_eq!(capabilities(least.clone()), little);
     let unsupported = remote(least).watch(from(WatchFrom::State(Freshness::Newest))).await.err();
     assert!(matches!(unsupported, Some(WatchError::Source(SourceError::Unsupported { .. }))));
-    assert!(remote(Server::kubernetes()).interests().is_none());
-    assert!(remote(Server::machinery()).interests().is_some());
-    assert!(!Writer::capabilities(&remote(Server::kubernetes())).fences);
-    assert!(Writer::capabilities(&remote(Server::machinery())).fences);
+    assert!(remote(ServerProfile::kubernetes()).interests().is_none());
+    assert!(remote(ServerProfile::machinery()).interests().is_some());
+    assert!(!Writer::capabilities(&remote(ServerProfile::kubernetes())).fences);
+    assert!(Writer::capabilities(&remote(ServerProfile::machinery())).fences);
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_watch_that_has_lasted_long_enough_ends_in_good_order() {
+async fn a_watch_ends_cleanly_at_its_timeout() {
     let (_server, ports) = ports().await;
     let version = all(&ports).await.version;
     let request =
@@ -183,7 +187,7 @@ async fn a_watch_that_has_lasted_long_enough_ends_in_good_order() {
 }
 
 #[tokio::test]
-async fn a_version_that_has_not_come_is_told_as_such() {
+async fn a_future_version_is_reported() {
     let (_server, ports) = ports().await;
     let newest = all(&ports).await.version;
     let far = Freshness::AtLeast(Revision(1 << 40).into());
@@ -197,10 +201,10 @@ async fn a_version_that_has_not_come_is_told_as_such() {
 }
 
 #[tokio::test]
-async fn what_is_no_longer_kept_is_told_as_such() {
+async fn a_compacted_version_is_expired() {
     let store = Memory::new(Options::default());
     let (_server, client) = on(store.clone()).await;
-    let ports = Remote::<Port>::new(client, kind(), Server::machinery());
+    let ports = Remote::<Port>::new(client, kind(), ServerProfile::machinery());
     for name in ["a", "b", "c"] {
         create(&ports, name, "1").await;
     }
@@ -226,7 +230,7 @@ async fn what_is_no_longer_kept_is_told_as_such() {
         Err(error) => error,
     };
     assert_eq!(expired, WatchError::Expired);
-    // A list can go on all the same, of another moment.
+    // The list can continue, at another version.
     let on = ListRequest { rest: first.rest, ..ListRequest::default() };
     let Err(ListError::Expired { rest: Some(rest) }) = ports.list(on).await else {
         panic!("it is compacted")
@@ -239,7 +243,7 @@ async fn what_is_no_longer_kept_is_told_as_such() {
 async fn built_in_kinds_are_kinds() {
     let (server, client_of_it, _) = served().await;
     let configs =
-        Remote::<ConfigMap>::new(client_of_it, Kind::of::<ConfigMap>().unwrap(), Server::kubernetes());
+        Remote::<ConfigMap>::new(client_of_it, Kind::of::<ConfigMap>().unwrap(), ServerProfile::kubernetes());
     let mut config = ConfigMap::default();
     config.metadata.name = Some("a b".into());
     config.metadata.namespace = Some("default".into());

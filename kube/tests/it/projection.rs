@@ -1,9 +1,9 @@
-//! Types that keep little of an object.
+//! Types that keep few fields of an object.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use k8s_openapi::api::core::v1::ConfigMap;
-use machinery_kube::{Meta, Remote, Server};
+use machinery_kube::{PartialMetadata, Remote, ServerProfile};
 use machinery_objects::{
     Deletion, Freshness, Kind, Labels, ListWatch, Object, ObjectKey, ResourceVersion, Revision, WatchEvent,
     WatchFrom, Writer,
@@ -14,10 +14,10 @@ use serde_json::json;
 use crate::plane::{all, from, key, kind, next, plane, words};
 use crate::script::{Reply, Script};
 
-/// Of a ConfigMap one value, and what everybody wants to know.
+/// One value of a ConfigMap, and the partial metadata.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 struct Color {
-    metadata: Meta,
+    metadata: PartialMetadata,
     #[serde(default)]
     data: Data,
 }
@@ -51,11 +51,11 @@ impl Object for Color {
 }
 
 #[tokio::test]
-async fn what_is_kept_is_what_the_whole_object_says() {
+async fn a_projection_equals_the_fields_of_the_whole_object() {
     let (_server, client) = plane().await;
     let kind = Kind::of::<ConfigMap>().unwrap();
-    let whole = Remote::<ConfigMap>::new(client.clone(), kind.clone(), Server::kubernetes());
-    let colors = Remote::<Color>::new(client, kind, Server::kubernetes());
+    let whole = Remote::<ConfigMap>::new(client.clone(), kind.clone(), ServerProfile::kubernetes());
+    let colors = Remote::<Color>::new(client, kind, ServerProfile::kubernetes());
     let before = all(&colors).await.items.len();
     let mut events = colors.watch(from(WatchFrom::State(Freshness::Newest))).await.unwrap();
     words(&mut events, before + 1).await;
@@ -87,22 +87,22 @@ async fn what_is_kept_is_what_the_whole_object_says() {
 
 static READ: AtomicUsize = AtomicUsize::new(0);
 
-/// It counts how often it is made.
+/// Counts how often it is decoded.
 #[derive(Debug)]
-struct Counted(Meta);
+struct DecodeCounter(PartialMetadata);
 
-impl<'de> Deserialize<'de> for Counted {
+impl<'de> Deserialize<'de> for DecodeCounter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         struct Whole {
-            metadata: Meta,
+            metadata: PartialMetadata,
         }
         READ.fetch_add(1, Ordering::SeqCst);
         Whole::deserialize(deserializer).map(|whole| Self(whole.metadata))
     }
 }
 
-impl Object for Counted {
+impl Object for DecodeCounter {
     fn key(&self) -> ObjectKey {
         self.0.key.clone()
     }
@@ -117,7 +117,7 @@ impl Object for Counted {
 }
 
 #[tokio::test]
-async fn an_object_is_made_once() {
+async fn an_object_is_decoded_once() {
     let item =
         |at: usize| json!({"metadata": {"name": format!("p{at}"), "resourceVersion": "1"}, "spec": {}});
     let list = json!({"metadata": {"resourceVersion": "7"}, "items": (0..100).map(item).collect::<Vec<_>>()});
@@ -125,7 +125,7 @@ async fn an_object_is_made_once() {
         .map(|at| format!("{}\n", format_args!(r#"{{"type":"ADDED","object":{}}}"#, item(at))))
         .collect();
     let script = Script::new([Reply::of(200, list.to_string()), Reply::of(200, lines)]);
-    let counted = Remote::<Counted>::new(script.client(), kind(), Server::kubernetes());
+    let counted = Remote::<DecodeCounter>::new(script.client(), kind(), ServerProfile::kubernetes());
     assert_eq!(all(&counted).await.items.len(), 100);
     assert_eq!(READ.swap(0, Ordering::SeqCst), 100);
     let mut events = counted.watch(from(WatchFrom::After(Revision(7).into()))).await.unwrap();

@@ -1,4 +1,4 @@
-//! A server that says what a test wants, once each.
+//! A server with scripted responses, each sent once.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -17,29 +17,29 @@ use machinery_kube::kube_client::client::Body;
 use machinery_sync::Mutex;
 use tower_service::Service;
 
-/// The answers that are left, and what was asked.
+/// The remaining responses, and the received requests.
 #[derive(Clone)]
 pub(crate) struct Script(Arc<Mutex<State>>);
 
 struct State {
     replies: VecDeque<Reply>,
-    asked: Vec<String>,
+    requests: Vec<String>,
 }
 
 type Piece = Result<Bytes, io::Error>;
 type Pieces = Pin<Box<dyn Stream<Item = Piece> + Send>>;
 
-/// An answer, or none.
+/// A response, or none.
 pub(crate) enum Reply {
     Answer(Response<Pieces>),
-    /// The request comes there, and the connection breaks.
+    /// The request arrives, and the connection breaks.
     Lost,
-    /// The request comes there, and nothing comes back.
+    /// The request arrives, and there is no response.
     Silent,
 }
 
 impl Reply {
-    /// A whole body.
+    /// A complete body.
     pub(crate) fn of(status: u16, body: impl Into<Bytes>) -> Self {
         Self::pieces(status, [body.into()])
     }
@@ -50,7 +50,7 @@ impl Reply {
         Self::stream(status, stream::iter(pieces))
     }
 
-    /// A body that goes on as it likes.
+    /// A body from a stream.
     pub(crate) fn stream(status: u16, pieces: impl Stream<Item = Piece> + Send + 'static) -> Self {
         let pieces: Pieces = Box::pin(pieces);
         Self::Answer(Response::builder().status(status).body(pieces).unwrap())
@@ -75,8 +75,8 @@ impl Reply {
 
 impl Script {
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        let (replies, asked) = (replies.into_iter().collect(), Vec::new());
-        Self(Arc::new(Mutex::new(State { replies, asked })))
+        let (replies, requests) = (replies.into_iter().collect(), Vec::new());
+        Self(Arc::new(Mutex::new(State { replies, requests })))
     }
 
     pub(crate) fn client(&self) -> Client {
@@ -84,8 +84,8 @@ impl Script {
     }
 
     /// Each request: method, path, and body.
-    pub(crate) fn asked(&self) -> Vec<String> {
-        self.0.lock().asked.clone()
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.0.lock().requests.clone()
     }
 }
 
@@ -106,8 +106,8 @@ impl Service<Request<Body>> for Script {
             let said = format!("{} {} {}", head.method, head.uri, String::from_utf8_lossy(&body));
             let reply = {
                 let mut state = script.0.lock();
-                state.asked.push(said.trim_end().to_owned());
-                state.replies.pop_front().expect("nobody is to be asked any more")
+                state.requests.push(said.trim_end().to_owned());
+                state.replies.pop_front().expect("nobody is to be requests any more")
             };
             match reply {
                 Reply::Answer(response) => Ok(response

@@ -1,13 +1,13 @@
-//! Writing, as the port promises it.
+//! The promises of the write port.
 
 use std::sync::Arc;
 
 use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::Namespace;
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{
     Conflict, Deleted, Deletion, Fence, Freshness, Kind, ListWatch, Object, Patch, PatchFormat,
-    Preconditions, Propagation, Revision, SourceError, Uid, WriteError, Writer, Wrote,
+    Preconditions, Propagation, Revision, SourceError, Uid, WriteError, WriteOutcome, Writer,
 };
 
 use crate::plane::{Port, PortStatus, create, key, kind, moved, plane, port, ports, served};
@@ -22,16 +22,16 @@ fn none() -> Preconditions {
 }
 
 #[tokio::test]
-async fn an_object_is_made_changed_and_deleted() {
+async fn an_object_is_created_updated_and_deleted() {
     let (_server, ports) = ports().await;
     let made = ports.create(&port("a", "1"), None).await.unwrap();
     assert_eq!((made.token.key, made.token.uid), (key("a"), Some(uid(&made.object))));
-    assert_eq!(made.token.wrote, Wrote::Stored(made.object.version().unwrap()));
+    assert_eq!(made.token.wrote, WriteOutcome::Stored(made.object.version().unwrap()));
     let again = ports.create(&port("a", "1"), None).await.unwrap_err();
     assert_eq!(again, WriteError::AlreadyExists { uid: None });
     let changed = moved(&ports, &made.object, "2").await;
     assert_eq!(changed.spec.vni, "2");
-    // Who writes has a name.
+    // The field manager has a name.
     let named = ports.managed_by("racker");
     let managers = |port: &Port| {
         let entries = port.metadata.managed_fields.iter().flatten();
@@ -42,7 +42,7 @@ async fn an_object_is_made_changed_and_deleted() {
     renamed.metadata.annotations = Some([("a".into(), "b".into())].into());
     let changed = named.update(&renamed, &none()).await.unwrap().object;
     assert!(managers(&changed).contains(&"racker".to_owned()), "{:?}", managers(&changed));
-    // The status is apart.
+    // The status is a subresource.
     let mut told = changed.clone();
     told.spec.vni = "3".into();
     told.status = Some(PortStatus { phase: "Up".into() });
@@ -50,7 +50,10 @@ async fn an_object_is_made_changed_and_deleted() {
     assert_eq!((told.spec.vni.as_str(), told.status.unwrap().phase.as_str()), ("2", "Up"));
     let deleted = ports.delete(&key("a"), &Deletion::default()).await.unwrap();
     let Deleted::Gone(token) = deleted else { panic!("{deleted:?}") };
-    assert_eq!((token.key, token.uid, token.wrote), (key("a"), Some(uid(&changed)), Wrote::Removed(None)));
+    assert_eq!(
+        (token.key, token.uid, token.wrote),
+        (key("a"), Some(uid(&changed)), WriteOutcome::Removed(None))
+    );
     assert_eq!(ports.delete(&key("a"), &Deletion::default()).await.unwrap_err(), WriteError::NotFound);
     assert_eq!(
         ports.delete(&"a".parse().unwrap(), &Deletion::default()).await.unwrap_err(),
@@ -60,7 +63,7 @@ async fn an_object_is_made_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn a_condition_that_does_not_hold_writes_nothing() {
+async fn a_failed_precondition_writes_nothing() {
     let (_server, ports) = ports().await;
     let first = create(&ports, "a", "1").await;
     let now = moved(&ports, &first, "2").await;
@@ -71,7 +74,7 @@ async fn a_condition_that_does_not_hold_writes_nothing() {
 
     is_conflict(ports.update(&first, &none()).await.unwrap_err());
     is_conflict(ports.update_status(&first, &none()).await.unwrap_err());
-    // What it says of itself is a condition, too: two that differ cannot both hold.
+    // The object's own version is a precondition, too: two that differ cannot both hold.
     let error = ports.update(&now, &stale).await.unwrap_err();
     assert_eq!(error, WriteError::Conflict(Conflict::Version { found: None }));
     let error = ports.update(&now, &other).await.unwrap_err();
@@ -92,7 +95,7 @@ async fn a_condition_that_does_not_hold_writes_nothing() {
             for status in [false, true] {
                 let patch = Patch { format: format.clone(), body: body.as_bytes().into(), status };
                 match ports.patch(&key("a"), &patch, only_if).await.unwrap_err() {
-                    // What a server does not look at is not asked.
+                    // A precondition that the server ignores is not sent.
                     WriteError::Source(SourceError::Unsupported { .. }) => {
                         assert!(status && only_if == &other && format == PatchFormat::Merge);
                     }
@@ -120,7 +123,7 @@ async fn a_condition_that_does_not_hold_writes_nothing() {
 }
 
 #[tokio::test]
-async fn what_waits_for_a_finalizer_is_marked_and_goes_with_it() {
+async fn an_object_with_a_finalizer_is_marked_and_deleted_with_its_removal() {
     let (_server, ports) = ports().await;
     let mut held = port("a", "1");
     held.metadata.finalizers = Some(vec!["example.com/held".into()]);
@@ -131,19 +134,21 @@ async fn what_waits_for_a_finalizer_is_marked_and_goes_with_it() {
         panic!("it is held")
     };
     assert!(
-        marked.object.is_deleting() && marked.token.wrote == Wrote::Stored(marked.object.version().unwrap())
+        marked.object.is_deleting()
+            && marked.token.wrote == WriteOutcome::Stored(marked.object.version().unwrap())
     );
     let mut free = marked.object;
     free.metadata.finalizers = None;
     let gone = ports.update(&free, &none()).await.unwrap();
-    assert_eq!(gone.token.wrote, Wrote::Removed(None));
+    assert_eq!(gone.token.wrote, WriteOutcome::Removed(None));
     assert_eq!(ports.get(&key("a"), Freshness::Newest).await.unwrap(), None);
 }
 
 #[tokio::test]
-async fn a_namespace_that_goes_is_not_gone() {
+async fn a_terminating_namespace_is_not_removed() {
     let (_server, client, _) = served().await;
-    let namespaces = Remote::<Namespace>::new(client, Kind::of::<Namespace>().unwrap(), Server::kubernetes());
+    let namespaces =
+        Remote::<Namespace>::new(client, Kind::of::<Namespace>().unwrap(), ServerProfile::kubernetes());
     let mut lab = Namespace::default();
     lab.metadata.name = Some("lab".into());
     namespaces.create(&lab, None).await.unwrap();
@@ -152,9 +157,9 @@ async fn a_namespace_that_goes_is_not_gone() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_with_its_fields() {
+async fn an_invalid_object_is_refused_with_its_fields() {
     let (_server, client) = plane().await;
-    let ports = Remote::<wide::Wide>::new(client.clone(), kind(), Server::machinery());
+    let ports = Remote::<wide::Wide>::new(client.clone(), kind(), ServerProfile::machinery());
     let check = |error: WriteError, field: &str| match error {
         WriteError::Source(SourceError::Invalid { causes, reason }) => {
             let found = causes.iter().any(|cause| cause.field == field) || reason.contains(field);
@@ -162,9 +167,9 @@ async fn what_is_wrong_is_refused_with_its_fields() {
         }
         other => panic!("{other:?}"),
     };
-    // What the kind does not know is refused, and not dropped.
+    // An unknown field is refused, not dropped.
     check(ports.create(&wide::wide("a", "default", None), None).await.unwrap_err(), "spec.novel");
-    let ports = Remote::<Port>::new(client, kind(), Server::machinery());
+    let ports = Remote::<Port>::new(client, kind(), ServerProfile::machinery());
     let mut nowhere = port("a", "1");
     nowhere.metadata.namespace = None;
     check(ports.create(&nowhere, None).await.unwrap_err(), "metadata.namespace");
@@ -190,7 +195,7 @@ async fn what_is_wrong_is_refused_with_its_fields() {
         matches!(error, WriteError::Source(SourceError::Unsupported { .. })),
         "it would make what is missing"
     );
-    // A name that the server gives.
+    // A generated name.
     let mut generated = port("", "1");
     generated.metadata.name = None;
     generated.metadata.generate_name = Some("p-".into());
@@ -199,9 +204,9 @@ async fn what_is_wrong_is_refused_with_its_fields() {
 }
 
 #[tokio::test]
-async fn guards_and_fences_are_held_and_named() {
+async fn guards_and_fences_are_enforced_and_named() {
     let (_server, client) = plane().await;
-    let ports = Remote::<Port>::new(client.clone(), kind(), Server::machinery());
+    let ports = Remote::<Port>::new(client.clone(), kind(), ServerProfile::machinery());
     let mut a = port("a", "1");
     a.spec.mac = Some("02:00".into());
     let a = ports.create(&a, None).await.unwrap().object;
@@ -214,7 +219,8 @@ async fn guards_and_fences_are_held_and_named() {
         other => panic!("{other:?}"),
     }
 
-    let leases = Remote::<Lease>::new(client.clone(), Kind::of::<Lease>().unwrap(), Server::kubernetes());
+    let leases =
+        Remote::<Lease>::new(client.clone(), Kind::of::<Lease>().unwrap(), ServerProfile::kubernetes());
     let mut lease = Lease::default();
     lease.metadata.name = Some("leader".into());
     lease.metadata.namespace = Some("default".into());
@@ -240,33 +246,33 @@ async fn guards_and_fences_are_held_and_named() {
     ports.create(&port("c", "1"), Some(&held)).await.unwrap();
     ports.patch(&key("a"), &patch, &under(&held)).await.unwrap();
 
-    // One that holds, and one that does not.
+    // A valid fence and a stale one.
     let both = held.clone().and(epoch(7));
     let neither = WriteError::Conflict(Conflict::Fence(Box::new(both.clone())));
     assert_eq!(ports.patch(&key("a"), &patch, &under(&both)).await.unwrap_err(), neither);
     ports.patch(&key("a"), &patch, &under(&held.clone().and(epoch(0)))).await.unwrap();
 
-    // To a server of which nobody said that it holds them nothing is sent.
+    // Without the profile of a server that enforces fences, none is sent.
     let silent = Script::new([]);
-    let plain = Remote::<Port>::new(silent.client(), kind(), Server::kubernetes());
+    let plain = Remote::<Port>::new(silent.client(), kind(), ServerProfile::kubernetes());
     let unsupported = WriteError::Source(SourceError::Unsupported { what: "fences" });
     assert_eq!(plain.create(&port("d", "1"), Some(&held)).await.unwrap_err(), unsupported);
     assert_eq!(plain.delete(&key("a"), &deletion).await.unwrap_err(), unsupported);
     assert_eq!(plain.update(&a, &under(&held)).await.unwrap_err(), unsupported);
     assert_eq!(plain.patch(&key("a"), &patch, &under(&held)).await.unwrap_err(), unsupported);
-    assert_eq!(silent.asked(), Vec::<String>::new());
+    assert_eq!(silent.requests(), Vec::<String>::new());
 }
 
-/// A port with a field that its kind does not know.
+/// A port with a field unknown to its kind.
 mod wide {
-    use machinery_kube::Meta;
+    use machinery_kube::PartialMetadata;
     use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
     use serde::{Deserialize, Serialize};
 
     #[derive(Debug, Serialize, Deserialize)]
     pub(super) struct Wide {
         #[serde(serialize_with = "written")]
-        metadata: Meta,
+        metadata: PartialMetadata,
         spec: WideSpec,
     }
 
@@ -276,13 +282,14 @@ mod wide {
         novel: u32,
     }
 
-    fn written<S: serde::Serializer>(meta: &Meta, serializer: S) -> Result<S::Ok, S::Error> {
+    fn written<S: serde::Serializer>(meta: &PartialMetadata, serializer: S) -> Result<S::Ok, S::Error> {
         serde_json::json!({"name": meta.key.name(), "namespace": meta.key.namespace()}).serialize(serializer)
     }
 
     pub(super) fn wide(name: &str, namespace: &str, version: Option<ResourceVersion>) -> Wide {
         let key = ObjectKey::new(Some(namespace), name).unwrap();
-        let metadata = Meta { key, version, labels: Labels::default(), uid: None, is_deleting: false };
+        let metadata =
+            PartialMetadata { key, version, labels: Labels::default(), uid: None, is_deleting: false };
         Wide { metadata, spec: WideSpec { vni: "1".into(), novel: 1 } }
     }
 
@@ -301,19 +308,19 @@ mod wide {
     }
 }
 
-/// As any server of Kubernetes reads it.
+/// As any Kubernetes server decodes it.
 #[tokio::test]
-async fn conditions_are_sent_where_a_server_compares_them() {
+async fn preconditions_are_sent_in_the_fields_that_the_server_compares() {
     let both = Preconditions { uid: Uid::new("u"), version: Some(Revision(7).into()), ..none() };
     let apply = PatchFormat::Apply { manager: "me".into(), force: true };
     let path = "/apis/example.com/v1/namespaces/default/ports/a";
     let check = async |format: PatchFormat, body: &str, status, query: &str, expected: Option<&str>| {
         let script = Script::new([Reply::of(404, "")]);
-        let ports = Remote::<Port>::new(script.client(), kind(), Server::kubernetes());
+        let ports = Remote::<Port>::new(script.client(), kind(), ServerProfile::kubernetes());
         let patch = Patch { format, body: body.as_bytes().into(), status };
         let error = ports.patch(&key("a"), &patch, &both).await.unwrap_err();
         let expected = expected.map(|body| format!("PATCH {path}{query} {body}"));
-        assert_eq!(script.asked(), Vec::from_iter(expected), "{error}");
+        assert_eq!(script.requests(), Vec::from_iter(expected), "{error}");
     };
     let strict = "?fieldValidation=Strict";
     let applied = "?fieldValidation=Strict&fieldManager=me&force=true";
@@ -325,7 +332,7 @@ async fn conditions_are_sent_where_a_server_compares_them() {
     for (status, query) in [(false, strict.to_owned()), (true, format!("/status{strict}"))] {
         check(PatchFormat::Json, r#"[{"op":"remove","path":"/a"}]"#, status, &query, Some(tested)).await;
     }
-    // What says otherwise itself is not asked, nor what a server would not look at.
+    // A contradiction in the object is not sent, nor a field that a server would ignore.
     check(PatchFormat::Merge, r#"{"metadata":{"resourceVersion":"8"}}"#, false, strict, None).await;
     check(apply.clone(), r#"{"metadata":{"uid":"v"}}"#, false, applied, None).await;
     let own = r#"[{"op":"replace","path":"/metadata/resourceVersion","value":"8"}]"#;
@@ -334,11 +341,11 @@ async fn conditions_are_sent_where_a_server_compares_them() {
     check(apply, "{}", true, applied, None).await;
 
     let script = Script::new([Reply::of(404, "")]);
-    let ports = Remote::<Port>::new(script.client(), kind(), Server::kubernetes());
+    let ports = Remote::<Port>::new(script.client(), kind(), ServerProfile::kubernetes());
     let deletion = Deletion { only_if: both.clone(), propagation: Propagation::Orphan };
     ports.delete(&key("a"), &deletion).await.unwrap_err();
     let options = r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"resourceVersion":"7","uid":"u"},"propagationPolicy":"Orphan"}"#;
-    assert_eq!(script.asked(), [format!("DELETE {path} {options}")]);
+    assert_eq!(script.requests(), [format!("DELETE {path} {options}")]);
 }
 
 #[tokio::test]

@@ -1,10 +1,10 @@
-//! A server that answers wrongly: each wrong has a name by which the caller knows what to do.
+//! Malformed and failed responses: each has an error with its remedy.
 
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use machinery_kube::{Identity, Remote, Server};
+use machinery_kube::{KeyMetadata, Remote, ServerProfile};
 use machinery_objects::{
     Continue, Deletion, Freshness, Kind, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, Patch,
     PatchFormat, Preconditions, ResourceVersion, Revision, Scope, SourceError, WatchError, WatchFrom,
@@ -16,10 +16,10 @@ use serde_json::json;
 use crate::plane::{Port, from, key, kind, next, port, within, word};
 use crate::script::{Reply, Script};
 
-/// What is kept of a port.
+/// The kept fields of a port.
 #[derive(Debug, PartialEq, Deserialize)]
 struct Small {
-    metadata: Identity,
+    metadata: KeyMetadata,
     spec: Vni,
 }
 
@@ -42,12 +42,12 @@ impl Object for Small {
     }
 }
 
-pub(crate) fn server() -> Server {
-    Server {
-        patience: Duration::from_secs(5),
+pub(crate) fn server() -> ServerProfile {
+    ServerProfile {
+        response_timeout: Duration::from_secs(5),
         line_bytes: 1 << 20,
         answer_bytes: 1 << 20,
-        ..Server::kubernetes()
+        ..ServerProfile::kubernetes()
     }
 }
 
@@ -78,7 +78,7 @@ async fn list(reply: Reply) -> Result<machinery_objects::Page<Small>, ListError>
     within(of([reply]).list(ListRequest::default())).await
 }
 
-/// What a watch says, in words, and the error with which it ends, if any.
+/// The events of a watch in words, and its final error, if any.
 async fn watch(reply: Reply) -> (Vec<String>, Option<WatchError>) {
     let mut words = Vec::new();
     let mut events = match within(of([reply]).watch(from(WatchFrom::After(Revision(7).into())))).await {
@@ -107,13 +107,13 @@ fn is_malformed(error: &SourceError, why: &str) {
 const EXPIRED: &str = r#"{"kind":"Status","apiVersion":"v1","metadata":{"continue":"on"},"status":"Failure","message":"too old","reason":"Expired","code":410}"#;
 
 #[tokio::test]
-async fn what_a_server_says_wrongly_has_a_name() {
+async fn every_malformed_response_has_its_own_error() {
     // 410 in the middle of a list.
     let expired = of([Reply::of(200, page(9, "next", &[item("a", 1)])), Reply::of(410, EXPIRED)]);
     let first = expired.list(ListRequest::default()).await.unwrap();
     let request = ListRequest { rest: first.rest, ..ListRequest::default() };
     assert_eq!(expired.list(request).await, Err(ListError::Expired { rest: Continue::new("on") }));
-    // 429 with Retry-After; HTML from who is on the way.
+    // 429 with Retry-After; HTML from a proxy.
     let busy = list(Reply::of(429, "slow down").header("retry-after", "7")).await;
     let retry_after = Some(Duration::from_secs(7));
     assert_eq!(busy, Err(SourceError::TooManyRequests { retry_after }.into()));
@@ -123,16 +123,16 @@ async fn what_a_server_says_wrongly_has_a_name() {
         }
         other => panic!("{other:?}"),
     }
-    // No answer, or half of one, is worth another question.
+    // A missing or truncated response can be retried.
     for reply in [Reply::Lost, Reply::broken(200, "{\"metadata\"")] {
         let Err(ListError::Source(error)) = list(reply).await else { panic!("it is no list") };
         assert!(matches!(error, SourceError::Unavailable { .. }), "{error:?}");
         assert!(error.to_string().contains("reset by peer"), "{error}");
     }
-    // Nothing is there, as Go says it.
+    // An empty list, as Go encodes it.
     let nothing = list(Reply::of(200, r#"{"metadata":{"resourceVersion":"9"},"items":null}"#)).await.unwrap();
     assert_eq!((nothing.items.len(), nothing.rest, nothing.version), (0, None, Revision(9).into()));
-    // What is no list is not a list of nothing.
+    // A body that is not a list is not an empty list.
     for (body, why) in [
         ("<html>", "expected value"),
         (EXPIRED, "missing field `items`"),
@@ -151,7 +151,7 @@ async fn what_a_server_says_wrongly_has_a_name() {
 }
 
 #[tokio::test]
-async fn a_watch_that_goes_wrong_says_how_to_go_on() {
+async fn an_error_of_a_watch_names_its_resumption() {
     let a = || line("ADDED", &item("a", 8));
     let check = async |reply, expected: &[&str]| {
         let (words, error) = watch(reply).await;
@@ -162,7 +162,8 @@ async fn a_watch_that_goes_wrong_says_how_to_go_on() {
     assert_eq!(check(Reply::pieces(200, [a(), old]), &["+a"]).await, Some(WatchError::Expired));
     assert_eq!(check(Reply::of(410, EXPIRED), &[]).await, Some(WatchError::Expired));
     assert_eq!(check(Reply::of(410, "Gone"), &[]).await, Some(WatchError::Expired));
-    // The end in the middle of a line is no event, however much of it came; what was whole before is one.
+    // An end in the middle of a line is no event, at any position; the complete events before it
+    // count.
     let whole = a();
     for cut in 1..whole.len() {
         let error = check(Reply::pieces(200, [a(), whole[..cut].to_owned()]), &["+a"]).await;
@@ -179,7 +180,7 @@ async fn a_watch_that_goes_wrong_says_how_to_go_on() {
     // The same bookmark again.
     let mark = line("BOOKMARK", r#"{"metadata":{"resourceVersion":"9"}}"#);
     assert_eq!(check(Reply::of(200, [mark.clone(), mark].concat()), &[".", "."]).await, None);
-    // One that cannot be read hides no others.
+    // An undecodable object hides no others.
     let broken = line("MODIFIED", r#"{"metadata":{"name":"b","resourceVersion":"9"},"spec":{"vni":1}}"#);
     assert_eq!(check(Reply::of(200, [broken, a()].concat()), &["?b", "+a"]).await, None);
     for (text, why) in [
@@ -191,14 +192,14 @@ async fn a_watch_that_goes_wrong_says_how_to_go_on() {
         let Some(WatchError::Source(error)) = error else { panic!("{error:?}") };
         is_malformed(&error, why);
     }
-    // The state, of which the end is told twice.
+    // The state, with its end twice.
     let end = r#"{"metadata":{"resourceVersion":"9","annotations":{"k8s.io/initial-events-end":"true"}}}"#;
     let end = line("BOOKMARK", end);
     let remote = of([Reply::of(200, [a(), end.clone(), end].concat())]);
     let events = remote.watch(from(WatchFrom::State(Freshness::Any))).await.unwrap();
-    let told: Vec<_> = events.map(|event| word(&event.unwrap())).collect().await;
-    assert_eq!(told, ["+a", "|", "."]);
-    // A server that knows watches from the state, and has them turned off.
+    let received: Vec<_> = events.map(|event| word(&event.unwrap())).collect().await;
+    assert_eq!(received, ["+a", "|", "."]);
+    // A server that has watches from the state turned off.
     let off = json!({"kind": "Status", "code": 422, "reason": "Invalid", "details": {"causes": [
         {"reason": "FieldValueForbidden", "field": "sendInitialEvents", "message": "forbidden"},
     ]}});
@@ -208,8 +209,8 @@ async fn a_watch_that_goes_wrong_says_how_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_line_without_end_is_refused() {
-    // A hundred MiB, if somebody took them.
+async fn an_endless_line_is_refused() {
+    // A hundred MiB, if they were read.
     let endless = stream::iter((0..1600).map(|_| Ok(Bytes::from(vec![b'x'; 64 << 10]))));
     let (words, error) = watch(Reply::stream(200, endless)).await;
     assert_eq!(words, Vec::<String>::new());
@@ -218,13 +219,13 @@ async fn a_line_without_end_is_refused() {
 }
 
 #[tokio::test]
-async fn an_answer_without_end_is_refused() {
+async fn an_endless_response_is_refused() {
     let endless = || stream::iter((0..1600).map(|_| Ok(Bytes::from(vec![b' '; 64 << 10]))));
     let Err(ListError::Source(error)) = list(Reply::stream(200, endless())).await else {
         panic!("it is no list")
     };
     is_malformed(&error, "longer than 1048576 bytes");
-    // As long as may be is not too long, and a byte more is, also in one piece.
+    // A response of exactly the limit is accepted, and one byte more is not, also in one piece.
     let padded = |length: usize| {
         let page = page(9, "", &[item("a", 1)]);
         [page.clone(), " ".repeat(length - page.len())].concat()
@@ -236,17 +237,17 @@ async fn an_answer_without_end_is_refused() {
         let Err(ListError::Source(error)) = list(reply).await else { panic!("it is too long") };
         is_malformed(&error, "longer than");
     }
-    // Of a refusal the code is enough.
+    // The code of a refusal is sufficient.
     let refused = list(Reply::stream(403, endless())).await;
     assert!(matches!(refused, Err(ListError::Source(SourceError::Forbidden { .. }))), "{refused:?}");
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_does_not_answer_is_not_waited_for() {
+async fn a_silent_server_times_out() {
     assert_eq!(list(Reply::Silent).await, Err(SourceError::TimedOut.into()));
     assert_eq!(list(Reply::stream(200, stream::pending())).await, Err(SourceError::TimedOut.into()));
     assert_eq!(watch(Reply::Silent).await.1, Some(SourceError::TimedOut.into()));
-    // A watch that has begun may be silent as long as it likes.
+    // A started watch may be silent for any time.
     let remote = of([Reply::stream(200, stream::pending())]);
     let mut events = remote.watch(from(WatchFrom::After(Revision(7).into()))).await.unwrap();
     let silent = tokio::time::timeout(Duration::from_secs(3600), events.next()).await;
@@ -254,7 +255,7 @@ async fn who_does_not_answer_is_not_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_an_unknown_outcome() {
+async fn a_lost_response_is_an_unknown_outcome() {
     let object = || serde_json::to_string(&port("a", "1")).unwrap();
     let replies: [fn(String) -> Reply; 6] = [
         |_| Reply::Lost,
@@ -281,11 +282,11 @@ async fn a_lost_answer_is_an_unknown_outcome() {
 }
 
 #[tokio::test]
-async fn an_object_may_be_called_what_a_path_can_hold() {
+async fn an_object_name_may_be_any_path_segment() {
     let script = Script::new([Reply::of(404, "")]);
     let kind = Kind::new("v1", "Thing", "things", Scope::Namespaced).unwrap();
     let remote = Remote::<Small>::new(script.client(), kind, server());
     let key = ObjectKey::new(Some("a b"), "c?d#e&f:ö").unwrap();
     assert!(remote.get(&key, Freshness::Newest).await.is_err());
-    assert_eq!(script.asked(), ["GET /api/v1/namespaces/a%20b/things/c%3Fd%23e%26f%3A%C3%B6"]);
+    assert_eq!(script.requests(), ["GET /api/v1/namespaces/a%20b/things/c%3Fd%23e%26f%3A%C3%B6"]);
 }

@@ -1,22 +1,23 @@
-//! Which objects of a kind.
+//! Selection of the objects of a kind.
 
 use std::sync::Arc;
 
 use crate::{FieldSelector, Fields, LabelSelector, Object};
 
-/// Which objects of a kind are meant; without any condition, all. Cheap to clone.
+/// Selects objects of a kind; all conditions must hold, and without any all objects match. Cheap to
+/// clone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Filter {
-    /// Only those in this namespace.
+    /// Requires this namespace.
     pub namespace: Option<Arc<str>>,
-    /// Only those with such labels.
+    /// Requires matching labels.
     pub labels: LabelSelector,
-    /// Only those with such fields.
+    /// Requires matching fields.
     pub fields: FieldSelector,
 }
 
 impl Filter {
-    /// Whether an object is meant.
+    /// Returns whether an object matches.
     pub fn matches<O: Object>(&self, object: &O, fields: &Fields<O>) -> bool {
         let there =
             self.namespace.as_ref().is_none_or(|namespace| object.key().namespace() == Some(&**namespace));

@@ -1,4 +1,4 @@
-//! A watch of which one says, while it runs, what it is to be of.
+//! Interests: watches by a set of keys that is edited while they run.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -9,22 +9,26 @@ use async_trait::async_trait;
 use super::{Filter, WatchStream};
 use crate::{ResourceVersion, WatchError};
 
-/// A source that can watch by a set of keys that changes meanwhile.
+/// A source that can watch by a set of keys, edited while the watch runs.
 ///
-/// A key is a value of one field or label; of an object it selects those that have it. Compared with a watch per key
-/// there is one stream, each object is told once, and one that goes from a key of the set to another is [modified],
-/// not deleted and added.
+/// A key is a value of one field or label, and selects the objects with that value. Compared with a
+/// watch per key, there is one stream, each object is sent once, and an object that moves from one
+/// key of the set to another is [modified], not deleted and added.
 ///
-/// What the stream promises beyond any watch:
-/// 1. It begins with the state under the first keys, as [added] objects, and a [complete] of [`EditNumber::FIRST`].
-///    With [`InterestRequest::after`] it begins with what changed since instead.
-/// 2. An edit adds the state under the new keys in the same way, between changes of the others, and then comes a
-///    [complete] of its number. Numbers rise; one that is complete completes all before it.
-/// 3. After that nothing comes any more under the keys that the edit removed, until they are added again. The objects
-///    under them are not told one by one: whoever removed the key knows them.
-/// 4. An object that goes out from under all keys has [left], and is so told apart from one that is [deleted].
-/// 5. Nothing is told that is newer than what has been told of the keys that are complete: with those another watch goes
-///    on after the greatest version that came, if it only came with the state of others too.
+/// Guarantees of the stream beyond those of any watch:
+/// 1. It begins with the state under the first keys, as [added] objects, and a [complete] of
+///    [`EditNumber::FIRST`]. With [`InterestRequest::after`] it begins with the changes since that
+///    version instead.
+/// 2. An edit sends the state under the new keys in the same way, between changes of other objects,
+///    followed by a [complete] with its number. Numbers rise; a complete edit completes all before
+///    it.
+/// 3. After that, no events follow under the keys that the edit removed, until they are added
+///    again. No event is sent for each object under them: the client that removed the key knows
+///    them.
+/// 4. An object that leaves all keys has [left], which is distinct from [deleted].
+/// 5. No event is newer than the events sent for the keys that are complete: with these keys,
+///    another watch can resume after the greatest version received, even if that version was
+///    received with the state of other keys.
 ///
 /// [added]: crate::WatchEvent::Added
 /// [modified]: crate::WatchEvent::Modified
@@ -33,25 +37,25 @@ use crate::{ResourceVersion, WatchError};
 /// [complete]: crate::WatchEvent::Complete
 #[async_trait]
 pub trait InterestSource<O: Send + 'static>: Send + Sync + 'static {
-    /// Begins to watch. Dropping the future, or the stream, gives the watch up.
+    /// Opens a watch. Dropping the future or the stream cancels it.
     async fn open(&self, request: InterestRequest) -> Result<InterestWatch<O>, WatchError>;
 }
 
-/// The other end of a watch by interest: where its keys are changed.
+/// The control end of a watch by interest, which edits its keys.
 #[async_trait]
 pub trait Interest: Send + Sync + 'static {
-    /// Changes the keys; adding one that is there, or removing one that is not, changes nothing. The number is that
-    /// of the [`Complete`](crate::WatchEvent::Complete) to come.
+    /// Edits the keys, and returns the number of the [`Complete`](crate::WatchEvent::Complete) to
+    /// follow. Adding a present key or removing an absent one has no effect.
     ///
-    /// Once the future is dropped it is not known whether the edit was made; making it again does no harm.
+    /// If the future is dropped, the edit may or may not be applied; repeating it is harmless.
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError>;
 }
 
-/// A watch by interest, and the means to change it. It is given up by dropping the stream.
+/// A watch by interest, with its control end. Dropping the stream cancels it.
 pub struct InterestWatch<O> {
-    /// What happens.
+    /// The events.
     pub events: WatchStream<O>,
-    /// Where the keys are changed.
+    /// Edits the keys.
     pub interest: Arc<dyn Interest>,
 }
 
@@ -61,42 +65,42 @@ impl<O> fmt::Debug for InterestWatch<O> {
     }
 }
 
-/// A question for what becomes of the objects under some keys.
+/// A request to watch the objects under some keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterestRequest {
-    /// What the keys are values of.
+    /// The field or label of the keys.
     pub by: InterestBy,
-    /// The keys to begin with; there may be none.
+    /// The initial keys; may be empty.
     pub keys: BTreeSet<Arc<str>>,
-    /// Only such objects, whatever their key.
+    /// Selects objects, in addition to their key.
     pub filter: Filter,
-    /// To go on after a watch by the same keys that came as far as this version.
+    /// Resumes a watch by the same keys after this version.
     pub after: Option<ResourceVersion>,
 }
 
-/// What the keys of an interest are values of.
+/// The field or label that an interest's keys are values of.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum InterestBy {
-    /// A field by which the kind is selected, as [`NAMESPACE`](crate::NAMESPACE).
+    /// A selectable field of the kind, such as [`NAMESPACE`](crate::NAMESPACE).
     Field(Arc<str>),
     /// The label of this key.
     Label(Arc<str>),
 }
 
-/// A change of the keys of an interest. A key that it both removes and adds is told anew.
+/// An edit of the keys of an interest. A key that is both removed and added is listed again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct InterestEdit {
-    /// Keys to watch no longer.
+    /// Keys to remove.
     pub remove: BTreeSet<Arc<str>>,
-    /// Keys to watch from now on.
+    /// Keys to add.
     pub add: BTreeSet<Arc<str>>,
 }
 
-/// Which edit of the keys of one watch.
+/// The number of an edit of one watch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EditNumber(pub u64);
 
 impl EditNumber {
-    /// The keys that the watch began with.
+    /// The initial keys of the watch.
     pub const FIRST: Self = Self(0);
 }

@@ -1,4 +1,4 @@
-//! Reading: what is there, and what becomes of it.
+//! The read port: get, list and watch.
 
 use std::fmt;
 use std::num::NonZeroU32;
@@ -14,26 +14,26 @@ use crate::{
     FieldTerm, ListError, NAME, NAMESPACE, ObjectKey, ResourceVersion, SourceError, WatchError, WatchEvent,
 };
 
-/// Whoever has the objects of one kind, to be read from. Made to be used as `Arc<dyn ListWatch<O>>`.
+/// A source of objects of one kind (client-go: `ListerWatcher`). Used as `Arc<dyn ListWatch<O>>`.
 ///
-/// Every object that it hands out has a key and a version. One that it has and cannot read is told of as
-/// [`Unreadable`], and ends neither a list nor a watch. What it cannot do it answers with
-/// [`SourceError::Unsupported`], and never with something that is nearly the same.
+/// Every returned object has a key and a version. An object that cannot be decoded is reported as
+/// [`Unreadable`], and ends neither a list nor a watch. An unsupported operation is
+/// [`SourceError::Unsupported`], never an approximation.
 #[async_trait]
 pub trait ListWatch<O: Send + 'static>: Send + Sync + 'static {
-    /// What it can do beyond the least.
+    /// Returns the optional features of the source.
     fn capabilities(&self) -> Capabilities;
 
-    /// One page of what is there, by key in the order of [`ObjectKey`]. Pages that follow one another by
-    /// [`Page::rest`] show one moment. Dropping the future gives the request up.
+    /// Returns one page of a list, sorted by [`ObjectKey`]. Pages linked by [`Page::rest`] are of
+    /// one version. Dropping the future cancels the request.
     async fn list(&self, request: ListRequest) -> Result<Page<O>, ListError>;
 
-    /// What becomes of it. Dropping the future, or the stream, gives the watch up.
+    /// Watches for changes. Dropping the future or the stream cancels the watch.
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<O>, WatchError>;
 
-    /// One object, if it is there. Dropping the future gives the request up.
+    /// Returns one object, if it exists. Dropping the future cancels the request.
     ///
-    /// By default this is a list that selects the name.
+    /// The default implementation lists by name.
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<O>, ListError> {
         let term = |field, value| {
             FieldTerm::equals(field, value).expect("the names of these two fields can stand in a selector")
@@ -58,79 +58,81 @@ pub trait ListWatch<O: Send + 'static>: Send + Sync + 'static {
         }
     }
 
-    /// The same objects by an interest that changes while it is watched, from a source that has this.
+    /// Returns the interface for watches by interest, if the source supports them.
     fn interests(&self) -> Option<Arc<dyn InterestSource<O>>> {
         None
     }
 }
 
-/// What a source can do beyond the least, which is to list, and to watch from the version of a list.
+/// Optional features of a source, beyond a list and a watch from the version of a list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Capabilities {
     /// A watch can begin with the state: [`WatchFrom::State`].
     pub watches_state: bool,
-    /// Watches carry bookmarks when asked to.
+    /// Watches send bookmarks on request.
     pub bookmarks: bool,
-    /// An object that is no longer selected is told apart from one that is gone.
-    pub tells_left: bool,
-    /// Versions are [revisions](ResourceVersion::revision) of one store: of two the greater is the later, also of two
-    /// objects.
+    /// Watches distinguish an object that is no longer selected from a deleted one.
+    pub reports_left: bool,
+    /// Versions are [revisions](ResourceVersion::revision) of one store: the greater is the later,
+    /// also of different objects.
     pub versions_are_ordered: bool,
-    /// The [`Object::traceparent`](crate::Object::traceparent) of an object is that of its last change. From others it may be older.
-    pub tells_traces: bool,
+    /// The [`Object::traceparent`](crate::Object::traceparent) of an object is that of its last
+    /// change. From other sources it may be older.
+    pub carries_traces: bool,
 }
 
 impl Capabilities {
-    /// The least.
+    /// No optional features.
     pub const LEAST: Self = Self {
         watches_state: false,
         bookmarks: false,
-        tells_left: false,
+        reports_left: false,
         versions_are_ordered: false,
-        tells_traces: false,
+        carries_traces: false,
     };
-    /// All there is.
+    /// All optional features.
     pub const ALL: Self = Self {
         watches_state: true,
         bookmarks: true,
-        tells_left: true,
+        reports_left: true,
         versions_are_ordered: true,
-        tells_traces: true,
+        carries_traces: true,
     };
 }
 
-/// A question for what is there. By default: all, now, in one page.
+/// A list request. By default all objects, at the newest version, in one page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ListRequest {
-    /// Which objects.
+    /// Selects objects.
     pub filter: Filter,
-    /// At which moment. Of a page that follows another, that one's moment counts, and this is not looked at.
+    /// The version of the list. Ignored for a page after the first.
     pub at: ListAt,
-    /// No more than so many in the page; a source may give fewer, but not none while there are any.
+    /// Maximum number of objects in the page; a source may return fewer, but not none while objects
+    /// remain.
     pub limit: Option<NonZeroU32>,
-    /// What follows a page: its [`Page::rest`].
+    /// The [`Page::rest`] of the preceding page.
     pub rest: Option<Continue>,
 }
 
-/// How new an answer must be.
+/// The required freshness of a response.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// It shows every write that was acknowledged before the question.
+    /// A consistent read: includes every write that was acknowledged before the request.
     #[default]
     Newest,
-    /// It is as old as the source likes, and cheap.
+    /// Any version; cheap.
     Any,
-    /// It is at this version or later.
+    /// This version or a later one.
     AtLeast(ResourceVersion),
 }
 
-/// The moment that a list shows.
+/// The version of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListAt {
-    /// One that is new enough.
+    /// A version of this freshness.
     Fresh(Freshness),
-    /// This one.
+    /// Exactly this version.
     Exactly(ResourceVersion),
 }
 
@@ -140,18 +142,19 @@ impl Default for ListAt {
     }
 }
 
-/// Where a list goes on: text that only its source understands.
+/// The continue token of a list, opaque to clients.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Continue(Arc<str>);
 
 impl Continue {
-    /// The place with this text; `None` for the empty one, with which servers say that nothing follows.
+    /// Creates a token from its text; `None` if empty, which in Kubernetes means the end of the
+    /// list.
     #[must_use]
     pub fn new(text: &str) -> Option<Self> {
         (!text.is_empty()).then(|| Self(text.into()))
     }
 
-    /// The text.
+    /// Returns the text.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -164,44 +167,44 @@ impl fmt::Debug for Continue {
     }
 }
 
-/// A part of a list.
+/// A page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<O> {
-    /// The objects, by key.
+    /// The objects, sorted by key.
     pub items: Vec<O>,
-    /// Objects that belong there and cannot be read.
+    /// Objects of the page that cannot be decoded.
     pub unreadable: Vec<Unreadable>,
-    /// The moment that the whole list shows: a watch after it misses nothing and repeats nothing.
+    /// The version of the whole list: a watch after it neither misses nor repeats a change.
     pub version: ResourceVersion,
-    /// What follows.
+    /// The token of the next page.
     pub rest: Option<Continue>,
-    /// About how many follow, if the source knows.
+    /// Estimated number of remaining objects, if the source gives it.
     pub remaining: Option<u64>,
 }
 
-/// A question for what becomes of objects.
+/// A watch request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WatchRequest {
-    /// Which objects.
+    /// Selects objects.
     pub filter: Filter,
-    /// From when on.
+    /// The start of the watch.
     pub from: WatchFrom,
-    /// Whether bookmarks are wanted, too.
+    /// Whether to send bookmarks.
     pub bookmarks: bool,
-    /// After what time the source should end the watch; it may do so earlier. A stream that ends without an error is
-    /// not a fault: resume it.
+    /// Time after which the source should end the watch; it may do so earlier. A stream that ends
+    /// without an error is not a fault: resume it.
     pub timeout: Option<Duration>,
 }
 
-/// Where a watch begins.
+/// The start of a watch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WatchFrom {
-    /// With the first change after this version.
+    /// The first change after this version.
     After(ResourceVersion),
-    /// With the state, as one [`WatchEvent::Added`] per object and then, if bookmarks are wanted, one that says that
-    /// it was all.
+    /// The state, as one [`WatchEvent::Added`] per object, followed by a bookmark with
+    /// `initial_state_ends` if bookmarks are requested.
     State(Freshness),
 }
 
-/// A watch under way. After an error it ends.
+/// The events of a watch. It ends after an error.
 pub type WatchStream<O> = Pin<Box<dyn Stream<Item = Result<WatchEvent<O>, WatchError>> + Send>>;

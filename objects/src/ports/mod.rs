@@ -1,4 +1,4 @@
-//! What a control plane needs of whoever has the objects, as traits: to read, to watch and to write.
+//! The ports of a source of objects: traits to read, watch and write.
 
 mod filter;
 mod interest;
@@ -16,6 +16,6 @@ pub use list_watch::{
 };
 pub use unreadable::Unreadable;
 pub use writer::{
-    Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteToken, Writer,
-    WriterCapabilities, Written, Wrote,
+    Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteOutcome, WriteToken,
+    Writer, WriterCapabilities, Written,
 };

@@ -1,19 +1,20 @@
-//! Objects that a source has, and cannot make into what it is asked for.
+//! Objects that a source cannot decode.
 
 use std::fmt;
 
 use crate::{ObjectKey, ResourceVersion};
 
-/// An object that cannot be read. It hides none of the others: lists and watches tell of it and go on.
+/// An object that cannot be decoded. Lists and watches report it and continue with the other
+/// objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Which.
+    /// Its key.
     pub key: ObjectKey,
-    /// In which version, if at least that can be read.
+    /// Its version, if that can be decoded.
     pub version: Option<ResourceVersion>,
-    /// Whether it is gone, or no longer selected.
+    /// Whether it was deleted, or is no longer selected.
     pub is_gone: bool,
-    /// What is wrong with it.
+    /// The decoding error.
     pub reason: String,
 }
 

@@ -1,4 +1,4 @@
-//! Writing: what becomes true only if what it rests on is still true.
+//! The write port: create, update, patch and delete, with preconditions.
 
 use std::sync::Arc;
 
@@ -6,30 +6,30 @@ use async_trait::async_trait;
 
 use crate::{Kind, ObjectKey, ObjectRef, ResourceVersion, SourceError, Uid, WriteError};
 
-/// Whoever has the objects of one kind, to be written to. Made to be used as `Arc<dyn Writer<O>>`.
+/// Writes objects of one kind. Used as `Arc<dyn Writer<O>>`.
 ///
-/// A precondition that it cannot hold makes it answer [`SourceError::Unsupported`]; it never writes without. Where a
-/// future is dropped, or the answer lost, the write may be done or not.
+/// An unsupported precondition is [`SourceError::Unsupported`]; it is never ignored. If a future is
+/// dropped or the response is lost, the write may or may not be committed.
 #[async_trait]
 pub trait Writer<O: Send + Sync + 'static>: Send + Sync + 'static {
-    /// What it can do beyond the least.
+    /// Returns the optional features of the writer.
     fn capabilities(&self) -> WriterCapabilities;
 
-    /// Makes an object that is not there. Its version and UID are the store's to give.
+    /// Creates an object. The store assigns its version and UID.
     async fn create(&self, object: &O, fence: Option<&Fence>) -> Result<Written<O>, WriteError>;
 
-    /// Replaces an object, but its status where that is apart. The object's own version is a precondition too, if it
-    /// has one.
+    /// Replaces an object, without its status if that is a subresource. The object's own version,
+    /// if set, is a precondition too.
     async fn update(&self, object: &O, only_if: &Preconditions) -> Result<Written<O>, WriteError>;
 
-    /// Replaces the status of an object and nothing else. The object's own version is a precondition too, if it has
-    /// one.
+    /// Replaces the status of an object only. The object's own version, if set, is a precondition
+    /// too.
     async fn update_status(&self, object: &O, only_if: &Preconditions) -> Result<Written<O>, WriteError>;
 
-    /// Deletes an object, or marks it for its finalizers.
+    /// Deletes an object, or marks it for deletion while it has finalizers.
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<O>, WriteError>;
 
-    /// Changes a part of an object. By default there is no such thing.
+    /// Patches an object. By default unsupported.
     async fn patch(
         &self,
         key: &ObjectKey,
@@ -41,58 +41,59 @@ pub trait Writer<O: Send + Sync + 'static>: Send + Sync + 'static {
     }
 }
 
-/// What a writer can do beyond the least, which is to hold UIDs and versions as preconditions.
+/// Optional features of a writer, beyond UID and version as preconditions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WriterCapabilities {
-    /// It holds [`Fence`]s. Plain Kubernetes does not.
+    /// Supports [`Fence`]s. Plain Kubernetes does not.
     pub fences: bool,
-    /// It has [`Writer::patch`].
+    /// Supports [`Writer::patch`].
     pub patches: bool,
 }
 
 impl WriterCapabilities {
-    /// The least.
+    /// No optional features.
     pub const LEAST: Self = Self { fences: false, patches: false };
-    /// All there is.
+    /// All optional features.
     pub const ALL: Self = Self { fences: true, patches: true };
 }
 
-/// What must be so at the moment of the write, or nothing is written.
+/// The preconditions of a write: if one does not hold at the commit, nothing is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
-    /// The object is this one, and no other of its name.
+    /// The object has this UID.
     pub uid: Option<Uid>,
-    /// It is still at this version.
+    /// The object is at this version.
     pub version: Option<ResourceVersion>,
-    /// What the writer acts under is still the writer's.
+    /// The fence is not stale.
     pub fence: Option<Fence>,
 }
 
-/// What a writer acts under: a lease, or a lock on a name. The store looks at it in the transaction of the write, so
-/// a writer that lost it and does not know yet writes nothing.
+/// A fencing token: the Lease or lock under which a writer acts. The store verifies it in the
+/// transaction of the write, so a writer that has lost the Lease without noticing cannot write.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Fence {
-    /// The kind of lease or lock.
+    /// The kind of the Lease or lock.
     pub kind: Kind,
-    /// Which.
+    /// Its key.
     pub key: ObjectKey,
-    /// Which of those that had the name.
+    /// Its UID.
     pub uid: Uid,
-    /// How often it had changed hands when it was taken; `None` where a new holder means a new UID.
+    /// Its number of transitions when it was acquired; `None` if a new holder implies a new UID.
     pub epoch: Option<u64>,
-    /// What it acts under besides: all of it must hold.
+    /// A further fence, which must hold too.
     pub besides: Option<Arc<Fence>>,
 }
 
 impl Fence {
-    /// The lease or lock.
+    /// Returns a reference to the Lease or lock.
     #[must_use]
     pub fn object(&self) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: self.key.clone(), uid: Some(self.uid.clone()) }
     }
 
-    /// This one and another, both of which must hold: a lock that is had in a term.
+    /// Combines two fences, both of which must hold: for instance a lock that was acquired within a
+    /// leader's term.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         let besides = self.besides.as_deref().cloned();
@@ -100,45 +101,45 @@ impl Fence {
         Self { besides: Some(Arc::new(besides)), ..self }
     }
 
-    /// This one, and each that it acts under besides.
+    /// Returns this fence and all further ones.
     pub fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |fence| fence.besides.as_deref())
     }
 }
 
-/// How to delete. By default at once, without conditions, dependents after it.
+/// Options of a delete. By default unconditional, with background propagation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Deletion {
-    /// What must be so.
+    /// The preconditions.
     pub only_if: Preconditions,
-    /// What becomes of the objects that have it as their owner.
+    /// The propagation policy.
     pub propagation: Propagation,
 }
 
-/// What becomes of the objects whose owner is deleted.
+/// The propagation policy of a delete: the treatment of dependents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Propagation {
-    /// They are deleted after it.
+    /// Dependents are deleted after the owner.
     #[default]
     Background,
-    /// They are deleted before it, and it waits.
+    /// Dependents are deleted before the owner, which is kept until then.
     Foreground,
-    /// They stay.
+    /// Dependents are kept, without the owner reference.
     Orphan,
 }
 
-/// A change of a part of an object.
+/// A patch of an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Patch {
-    /// What the text says.
+    /// The format of the body.
     pub format: PatchFormat,
-    /// The change, as the format has it.
+    /// The patch, encoded in the format.
     pub body: Arc<[u8]>,
-    /// Whether it is a change of the status and of nothing else.
+    /// Whether it patches the status subresource.
     pub status: bool,
 }
 
-/// How a change is written down.
+/// The format of a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PatchFormat {
@@ -146,35 +147,35 @@ pub enum PatchFormat {
     Json,
     /// JSON Merge Patch: the fields that change.
     Merge,
-    /// Server-side apply: the fields that the manager wants, all of them.
+    /// Server-side apply: all fields that the field manager sets.
     Apply {
-        /// Who wants them.
+        /// The field manager.
         manager: Arc<str>,
-        /// Whether to take fields that others want otherwise.
+        /// Whether to take over fields in conflict with other managers.
         force: bool,
     },
 }
 
-/// A write that was done.
+/// A committed write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written<O> {
-    /// The object as it is now.
+    /// The object as stored.
     pub object: O,
-    /// To wait for, where it is to be read.
+    /// The token with which to wait until a cache includes the write.
     pub token: WriteToken,
 }
 
-/// A delete that was done.
+/// A committed delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Deleted<O> {
-    /// The object is gone.
+    /// The object was removed.
     Gone(WriteToken),
-    /// The object is to go, and waits for its finalizers.
+    /// The object is marked for deletion, and waits for its finalizers.
     Marked(Written<O>),
 }
 
 impl<O> Deleted<O> {
-    /// To wait for, where it is to be read.
+    /// Returns the token with which to wait until a cache includes the delete.
     pub const fn token(&self) -> &WriteToken {
         match self {
             Self::Gone(token) => token,
@@ -183,22 +184,22 @@ impl<O> Deleted<O> {
     }
 }
 
-/// What a cache must have seen before it shows a write.
+/// A token of a write, to wait until a cache includes it (read your writes).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteToken {
-    /// Which object.
+    /// The key of the object.
     pub key: ObjectKey,
-    /// Which of those that had the name, if that is known.
+    /// The UID of the object, if known.
     pub uid: Option<Uid>,
-    /// What became of it.
-    pub wrote: Wrote,
+    /// The outcome of the write.
+    pub wrote: WriteOutcome,
 }
 
-/// What became of an object that was written.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrote {
-    /// It is at this version.
+pub enum WriteOutcome {
+    /// The object is stored at this version.
     Stored(ResourceVersion),
-    /// It is gone, at this version if the source says so.
+    /// The object was removed, at this version if the source gives it.
     Removed(Option<ResourceVersion>),
 }

@@ -1,73 +1,73 @@
-//! What is wrong with a selector.
+//! Errors of selectors.
 
 use crate::NameError;
 
-/// Why a text is not a selector.
+/// A text that is not a selector.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SelectorError {
-    /// Something else should stand there.
+    /// A token that the grammar does not allow.
     #[error("at byte {at} of the selector there is {found}, and it takes {expected}")]
     Unexpected {
-        /// Where, in bytes.
+        /// Its position, in bytes.
         at: usize,
-        /// What is there.
+        /// The token.
         found: String,
-        /// What may be there.
+        /// The expected tokens.
         expected: &'static str,
     },
-    /// What stands there says something that no selector can.
+    /// An invalid requirement.
     #[error("the part of the selector that begins at byte {at} is wrong")]
     Requirement {
-        /// Where it begins, in bytes.
+        /// The position of its beginning, in bytes.
         at: usize,
-        /// What is wrong with it.
+        /// The error of the requirement.
         source: RequirementError,
     },
 }
 
-/// Why there is no such requirement.
+/// An invalid requirement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RequirementError {
-    /// No label has such a key.
+    /// The key is not valid for labels.
     #[error("`{text}` cannot be the key of a label")]
     Key {
         /// The key, or its beginning.
         text: String,
-        /// What is wrong with it.
+        /// The violated rule.
         source: NameError,
     },
-    /// No label has such a value.
+    /// The value is not valid for labels.
     #[error("`{text}` cannot be the value of a label")]
     Value {
         /// The value, or its beginning.
         text: String,
-        /// What is wrong with it.
+        /// The violated rule.
         source: NameError,
     },
-    /// It asks for one of no values.
+    /// The list of values is empty.
     #[error("`in` and `notin` need at least one value")]
     NoValues,
-    /// It compares with what is not a number.
+    /// The operand of a comparison is not a number.
     #[error("`>` and `<` need a whole number below 2⁶³, and `{text}` is none")]
     NotANumber {
         /// The value, or its beginning.
         text: String,
     },
-    /// It tests for presence, and names values all the same.
+    /// A test for presence has values.
     #[error("`{operator}` takes no values")]
     Values {
         /// The operator.
         operator: String,
     },
-    /// There is no such operator.
+    /// The operator is unknown.
     #[error("`{operator}` is not an operator: it is one of In, NotIn, Exists and DoesNotExist")]
     Operator {
-        /// What was given as one, or its beginning.
+        /// The operator, or its beginning.
         operator: String,
     },
-    /// No field has such a name.
+    /// The name is not valid for fields.
     #[error(
         "`{text}` cannot be the name of a field: it is not empty, and without spaces, `=`, `!`, `,` and `\\`"
     )]

@@ -1,4 +1,4 @@
-//! Which objects, by their fields.
+//! Field selectors.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,10 +8,10 @@ use super::{RequirementError, SelectorError, parse_field};
 use crate::FieldValues;
 use crate::excerpt::excerpt;
 
-/// Conditions on fields that must hold together. Without any, everything matches.
+/// Conditions on fields, all of which must hold. Without conditions, every object matches.
 ///
-/// An object without a field is as one in which it is empty: `f=` selects both, and `f!=` neither. Conditions are
-/// sorted and each is there once. Cheap to clone.
+/// An absent field counts as empty: `f=` selects such an object, and `f!=` does not. Conditions are
+/// sorted and unique. Cheap to clone.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct FieldSelector(Arc<[FieldTerm]>);
 
@@ -24,38 +24,40 @@ pub struct FieldTerm {
 }
 
 impl FieldSelector {
-    /// The selector that everything matches.
+    /// Returns the selector that matches every object.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// The conditions, in order.
+    /// Returns the conditions, sorted.
     #[must_use]
     pub fn terms(&self) -> &[FieldTerm] {
         &self.0
     }
 
-    /// Whether everything matches because nothing is asked for.
+    /// Returns whether the selector has no conditions, so that every object matches.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an object with these fields is selected.
+    /// Returns whether an object with these field values matches.
     #[must_use]
     pub fn matches(&self, values: &FieldValues) -> bool {
         self.matches_by(|field| values.get(field))
     }
 
-    /// Whether an object is selected whose fields are found in this way.
+    /// Returns whether an object matches, given a function from fields to its values.
     pub fn matches_by<'a>(&self, mut value: impl FnMut(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|term| term.matches(value(term.field())))
     }
 
-    /// The fields, with their values, that every selected object has: what an index of selectors files this one under.
+    /// Returns the fields and values that every matching object has, as keys for an index of
+    /// selectors.
     ///
-    /// A field that must be empty is not among them: it may be absent, and an index knows nothing of what is absent.
+    /// A field required to be empty is not included: it may be absent, and an index has no absent
+    /// fields.
     pub fn equalities(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0
             .iter()
@@ -63,7 +65,8 @@ impl FieldSelector {
             .map(|term| (term.field(), term.value()))
     }
 
-    /// The value that every selected object has in this field, if the selector asks for one.
+    /// Returns the value that every matching object has in this field, if the selector requires
+    /// one.
     #[must_use]
     pub fn exactly(&self, field: &str) -> Option<&str> {
         self.0.iter().find(|term| term.equal && term.field() == field).map(FieldTerm::value)
@@ -74,7 +77,7 @@ impl FieldTerm {
     /// Requires this value.
     ///
     /// # Errors
-    /// No field has such a name.
+    /// If the name of the field is invalid.
     pub fn equals(field: &str, value: &str) -> Result<Self, RequirementError> {
         Self::new(field, true, value)
     }
@@ -82,30 +85,30 @@ impl FieldTerm {
     /// Requires any other value.
     ///
     /// # Errors
-    /// No field has such a name.
+    /// If the name of the field is invalid.
     pub fn differs(field: &str, value: &str) -> Result<Self, RequirementError> {
         Self::new(field, false, value)
     }
 
-    /// Which field.
+    /// Returns the name of the field.
     #[must_use]
     pub fn field(&self) -> &str {
         &self.field
     }
 
-    /// The value that it must have, or must not.
+    /// Returns the required or excluded value.
     #[must_use]
     pub fn value(&self) -> &str {
         &self.value
     }
 
-    /// Whether it must have the value, and not any other.
+    /// Returns whether the value is required, not excluded.
     #[must_use]
     pub const fn is_equality(&self) -> bool {
         self.equal
     }
 
-    /// Whether it holds, given the field's value if it is there.
+    /// Returns whether the condition holds for the field's value, if present.
     #[must_use]
     pub fn matches(&self, value: Option<&str>) -> bool {
         (value.unwrap_or_default() == &*self.value) == self.equal
@@ -117,7 +120,7 @@ impl FieldTerm {
     }
 }
 
-/// Whether a field may be called so: its name can stand in a selector as it is.
+/// Checks that a field name can be written in a selector without escapes.
 pub(crate) fn check_field(name: &str) -> Result<(), RequirementError> {
     let outside =
         |char: char| matches!(char, '=' | '!' | ',' | '\\') || char.is_whitespace() || char.is_control();
@@ -136,7 +139,8 @@ impl FromIterator<FieldTerm> for FieldSelector {
     }
 }
 
-/// The grammar of Kubernetes: `metadata.name=db-0,spec.nodeName!=node-1`, with `\`, `,` and `=` in values after a `\`.
+/// The grammar of Kubernetes: `metadata.name=db-0,spec.nodeName!=node-1`, with `\`, `,` and `=` in
+/// values escaped by a `\`.
 impl FromStr for FieldSelector {
     type Err = SelectorError;
 
@@ -145,7 +149,7 @@ impl FromStr for FieldSelector {
     }
 }
 
-/// In a form that parses to an equal selector.
+/// A form that parses to an equal selector.
 impl fmt::Display for FieldSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, term) in self.0.iter().enumerate() {

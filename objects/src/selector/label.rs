@@ -1,63 +1,65 @@
-//! Which objects, by their labels.
+//! Label selectors.
 
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::{Requirement, RequirementError, SelectorError, Test, parse_label};
+use super::{LabelTest, Requirement, RequirementError, SelectorError, parse_label};
 use crate::Labels;
 
-/// Conditions on labels that must hold together. Without any, everything matches.
+/// Requirements on labels, all of which must hold. Without requirements, every object matches.
 ///
-/// The conditions are sorted and each is there once, so two texts that say the same in another order are equal
-/// selectors. Cheap to clone.
+/// The requirements are sorted and unique, so selectors that differ only in order are equal. Cheap
+/// to clone.
 #[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct LabelSelector(Arc<[Requirement]>);
 
 impl LabelSelector {
-    /// The selector that everything matches.
+    /// Returns the selector that matches every object.
     #[must_use]
     pub fn everything() -> Self {
         Self::default()
     }
 
-    /// The selector that asks for these labels with these values: Kubernetes' `matchLabels`.
+    /// Creates a selector that requires these labels with these values: `matchLabels` of
+    /// Kubernetes.
     ///
     /// # Errors
-    /// A key or a value can be no label's.
+    /// If a key or a value is not valid for labels.
     pub fn from_labels<K: AsRef<str>, V: AsRef<str>>(
         labels: impl IntoIterator<Item = (K, V)>,
     ) -> Result<Self, RequirementError> {
         labels.into_iter().map(|(key, value)| Requirement::equals(key.as_ref(), value.as_ref())).collect()
     }
 
-    /// The conditions, in order.
+    /// Returns the requirements, sorted.
     #[must_use]
     pub fn requirements(&self) -> &[Requirement] {
         &self.0
     }
 
-    /// Whether everything matches because nothing is asked for.
+    /// Returns whether the selector has no requirements, so that every object matches.
     #[must_use]
     pub fn is_everything(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Whether an object with these labels is selected.
+    /// Returns whether an object with these labels matches.
     #[must_use]
     pub fn matches(&self, labels: &Labels) -> bool {
         self.matches_by(|key| labels.get(key))
     }
 
-    /// Whether an object is selected whose labels are found in this way.
+    /// Returns whether an object matches, given a function from keys to its label values.
     pub fn matches_by<'a>(&self, mut label: impl FnMut(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.matches(label(requirement.key())))
     }
 
-    /// The labels, with their values, that every selected object has: what an index of selectors files this one under.
+    /// Returns the labels and values that every matching object has, as keys for an index of
+    /// selectors.
     pub fn equalities(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().filter_map(|requirement| match requirement.test() {
-            Test::In(values) if values.len() == 1 => Some((requirement.key(), &*values[0])),
+            LabelTest::In(values) if values.len() == 1 => Some((requirement.key(), &*values[0])),
             _ => None,
         })
     }
@@ -81,7 +83,7 @@ impl FromStr for LabelSelector {
     }
 }
 
-/// In a form that parses to an equal selector.
+/// A form that parses to an equal selector.
 impl fmt::Display for LabelSelector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, requirement) in self.0.iter().enumerate() {

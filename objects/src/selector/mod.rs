@@ -1,4 +1,4 @@
-//! Which objects, by their labels and by their fields.
+//! Label selectors and field selectors.
 
 mod error;
 mod field;
@@ -11,4 +11,4 @@ pub use error::{RequirementError, SelectorError};
 pub(crate) use field::check_field;
 pub use field::{FieldSelector, FieldTerm};
 pub use label::LabelSelector;
-pub use requirement::{Requirement, Test};
+pub use requirement::{LabelTest, Requirement};

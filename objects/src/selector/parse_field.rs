@@ -5,7 +5,7 @@
 //! term     = field ( "=" | "==" | "!=" ) value
 //! value    = { any character but "\", "," and "=" | "\\" | "\," | "\=" }
 //! ```
-//! Spaces belong to what they stand in.
+//! Spaces are part of the field or value in which they stand.
 
 use super::{FieldTerm, SelectorError};
 use crate::excerpt::excerpt;
@@ -32,7 +32,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<FieldTerm>, SelectorError> {
     Ok(terms)
 }
 
-/// The name and the operator, and where the value begins.
+/// Parses the name and the operator; returns also the position of the value.
 fn field(text: &str, begin: usize) -> Result<(&str, bool, usize), SelectorError> {
     let end = text[begin..].find(['=', '!', ',']).map_or(text.len(), |length| begin + length);
     let (equal, length) = match &text.as_bytes()[end..] {
@@ -44,7 +44,7 @@ fn field(text: &str, begin: usize) -> Result<(&str, bool, usize), SelectorError>
     Ok((&text[begin..end], equal, end + length))
 }
 
-/// The value, and where it ends.
+/// Parses the value; returns also its end.
 fn value(text: &str, begin: usize) -> Result<(String, usize), SelectorError> {
     let mut value = String::new();
     let mut chars = text[begin..].char_indices();

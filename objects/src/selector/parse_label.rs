@@ -7,8 +7,8 @@
 //!             | key ( "=" | "==" | "!=" | ">" | "<" ) [ value ]
 //!             | key ( "in" | "notin" ) "(" [ value ] { "," [ value ] } ")"
 //! ```
-//! White space may stand between any two. `in` and `notin` are operators only where an operator stands, so that
-//! labels may be called so; a value that is left out is the empty one.
+//! White space may stand between any two tokens. `in` and `notin` are operators only in the
+//! position of an operator, so that labels may have these names; an omitted value is empty.
 
 use std::fmt;
 
@@ -55,13 +55,13 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<Requirement, SelectorError> {
     made?.map_err(|source: RequirementError| wrong(source))
 }
 
-/// A text as tokens, with the next one looked at.
+/// A tokenizer with one token of lookahead.
 struct Tokens<'a> {
     text: &'a str,
     next: Token<'a>,
-    /// Where the next one begins.
+    /// Position of the next token.
     at: usize,
-    /// Where it ends.
+    /// End of the next token.
     end: usize,
 }
 
@@ -115,7 +115,7 @@ impl<'a> Tokens<'a> {
         Ok(word)
     }
 
-    /// One value after an operator; it may be left out.
+    /// Parses one value after an operator; it may be omitted.
     fn value(&mut self) -> Result<&'a str, SelectorError> {
         match self.next {
             Token::End | Token::Comma => Ok(""),
@@ -123,7 +123,7 @@ impl<'a> Tokens<'a> {
         }
     }
 
-    /// Values in parentheses; each may be left out.
+    /// Parses values in parentheses; each may be omitted.
     fn values(&mut self) -> Result<Vec<&'a str>, SelectorError> {
         if self.next != Token::Open {
             return Err(self.unexpected("`(`, and values up to `)`"));
@@ -151,7 +151,7 @@ impl<'a> Tokens<'a> {
     }
 }
 
-/// As errors name it.
+/// The form in error messages.
 impl fmt::Display for Token<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -1,4 +1,4 @@
-//! One condition on one label.
+//! Requirements: conditions on one label.
 
 use std::fmt;
 
@@ -10,24 +10,24 @@ use crate::excerpt::excerpt;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Requirement {
     key: Box<str>,
-    test: Test,
+    test: LabelTest,
 }
 
-/// What must hold for the label of a key.
+/// The condition of a requirement: operator and values.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Test {
-    /// It is there, with one of these values: sorted, and at least one.
+pub enum LabelTest {
+    /// The label exists, with one of these values: sorted, and at least one.
     In(Box<[Box<str>]>),
-    /// It is not there, or with none of these values: sorted, and at least one.
+    /// The label is absent, or has none of these values: sorted, and at least one.
     NotIn(Box<[Box<str>]>),
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is not there.
+    /// The label is absent.
     Absent,
-    /// It is there, and is a number greater than this.
+    /// The label is a number greater than this.
     Greater(i64),
-    /// It is there, and is a number less than this.
+    /// The label is a number less than this.
     Less(i64),
 }
 
@@ -35,70 +35,71 @@ impl Requirement {
     /// Requires one of these values.
     ///
     /// # Errors
-    /// The key or a value can be no label's, or there is no value.
+    /// If the key or a value is not valid for labels, or there is no value.
     pub fn any_of<V: AsRef<str>>(
         key: &str,
         values: impl IntoIterator<Item = V>,
     ) -> Result<Self, RequirementError> {
-        Self::new(key, Test::In(checked(values)?))
+        Self::new(key, LabelTest::In(checked(values)?))
     }
 
-    /// Requires that the label is not there, or has none of these values.
+    /// Requires that the label is absent, or has none of these values.
     ///
     /// # Errors
-    /// The key or a value can be no label's, or there is no value.
+    /// If the key or a value is not valid for labels, or there is no value.
     pub fn none_of<V: AsRef<str>>(
         key: &str,
         values: impl IntoIterator<Item = V>,
     ) -> Result<Self, RequirementError> {
-        Self::new(key, Test::NotIn(checked(values)?))
+        Self::new(key, LabelTest::NotIn(checked(values)?))
     }
 
     /// Requires this value.
     ///
     /// # Errors
-    /// The key or the value can be no label's.
+    /// If the key or the value is not valid for labels.
     pub fn equals(key: &str, value: &str) -> Result<Self, RequirementError> {
         Self::any_of(key, [value])
     }
 
-    /// Requires that the label is there.
+    /// Requires that the label exists.
     ///
     /// # Errors
-    /// The key can be no label's.
+    /// If the key is not valid for labels.
     pub fn exists(key: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Exists)
+        Self::new(key, LabelTest::Exists)
     }
 
-    /// Requires that the label is not there.
+    /// Requires that the label is absent.
     ///
     /// # Errors
-    /// The key can be no label's.
+    /// If the key is not valid for labels.
     pub fn absent(key: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Absent)
+        Self::new(key, LabelTest::Absent)
     }
 
-    /// Requires a number greater than this one, which is written as a label's value is.
+    /// Requires a number greater than this one, which is written as a label value.
     ///
     /// # Errors
-    /// The key can be no label's, or the value is no number.
+    /// If the key is not valid for labels, or the value is not a number.
     pub fn greater(key: &str, than: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Greater(number(than)?))
+        Self::new(key, LabelTest::Greater(number(than)?))
     }
 
-    /// Requires a number less than this one, which is written as a label's value is.
+    /// Requires a number less than this one, which is written as a label value.
     ///
     /// # Errors
-    /// The key can be no label's, or the value is no number.
+    /// If the key is not valid for labels, or the value is not a number.
     pub fn less(key: &str, than: &str) -> Result<Self, RequirementError> {
-        Self::new(key, Test::Less(number(than)?))
+        Self::new(key, LabelTest::Less(number(than)?))
     }
 
-    /// What one of Kubernetes' `matchExpressions` says, with its operator as there: `In`, `NotIn`, `Exists` or
-    /// `DoesNotExist`.
+    /// Converts an entry of `matchExpressions`, with the operators of Kubernetes: `In`, `NotIn`,
+    /// `Exists` or `DoesNotExist`.
     ///
     /// # Errors
-    /// The key or a value can be no label's, there is no such operator, or the values do not go with it.
+    /// If the key or a value is not valid for labels, the operator is unknown, or the values do not
+    /// fit it.
     pub fn from_expression<V: AsRef<str>>(
         key: &str,
         operator: &str,
@@ -116,34 +117,34 @@ impl Requirement {
         }
     }
 
-    /// Which label.
+    /// Returns the key of the label.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// What must hold for it.
+    /// Returns the condition.
     #[must_use]
-    pub const fn test(&self) -> &Test {
+    pub const fn test(&self) -> &LabelTest {
         &self.test
     }
 
-    /// Whether it holds, given the label's value if it is there.
+    /// Returns whether the requirement holds for the label's value, if present.
     #[must_use]
     pub fn matches(&self, value: Option<&str>) -> bool {
         let one_of = |values: &[Box<str>], value: &str| values.binary_search_by(|v| (**v).cmp(value)).is_ok();
         let number = |value: &str| value.parse::<i64>().ok();
         match &self.test {
-            Test::In(values) => value.is_some_and(|value| one_of(values, value)),
-            Test::NotIn(values) => !value.is_some_and(|value| one_of(values, value)),
-            Test::Exists => value.is_some(),
-            Test::Absent => value.is_none(),
-            Test::Greater(than) => value.and_then(number).is_some_and(|number| number > *than),
-            Test::Less(than) => value.and_then(number).is_some_and(|number| number < *than),
+            LabelTest::In(values) => value.is_some_and(|value| one_of(values, value)),
+            LabelTest::NotIn(values) => !value.is_some_and(|value| one_of(values, value)),
+            LabelTest::Exists => value.is_some(),
+            LabelTest::Absent => value.is_none(),
+            LabelTest::Greater(than) => value.and_then(number).is_some_and(|number| number > *than),
+            LabelTest::Less(than) => value.and_then(number).is_some_and(|number| number < *than),
         }
     }
 
-    fn new(key: &str, test: Test) -> Result<Self, RequirementError> {
+    fn new(key: &str, test: LabelTest) -> Result<Self, RequirementError> {
         match NameRule::LabelKey.check(key) {
             Ok(()) => Ok(Self { key: key.into(), test }),
             Err(source) => Err(RequirementError::Key { text: excerpt(key), source }),
@@ -151,7 +152,7 @@ impl Requirement {
     }
 }
 
-/// Values that labels may have, sorted, each once.
+/// Checks values by the rules of labels; returns them sorted and unique.
 fn checked<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> Result<Box<[Box<str>]>, RequirementError> {
     let value = |value: V| checked_value(value.as_ref()).map(Box::from);
     let mut values = values.into_iter().map(value).collect::<Result<Vec<Box<str>>, _>>()?;
@@ -171,19 +172,19 @@ fn number(text: &str) -> Result<i64, RequirementError> {
     checked_value(text)?.parse().map_err(|_| RequirementError::NotANumber { text: excerpt(text) })
 }
 
-/// In the shortest form that a selector's text has for it.
+/// The shortest form in the text of a selector.
 impl fmt::Display for Requirement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let key = self.key();
         match &self.test {
-            Test::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0]),
-            Test::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0]),
-            Test::In(values) => write!(f, "{key} in ({})", values.join(",")),
-            Test::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
-            Test::Exists => f.write_str(key),
-            Test::Absent => write!(f, "!{key}"),
-            Test::Greater(than) => write!(f, "{key}>{than}"),
-            Test::Less(than) => write!(f, "{key}<{than}"),
+            LabelTest::In(values) if values.len() == 1 => write!(f, "{key}={}", values[0]),
+            LabelTest::NotIn(values) if values.len() == 1 => write!(f, "{key}!={}", values[0]),
+            LabelTest::In(values) => write!(f, "{key} in ({})", values.join(",")),
+            LabelTest::NotIn(values) => write!(f, "{key} notin ({})", values.join(",")),
+            LabelTest::Exists => f.write_str(key),
+            LabelTest::Absent => write!(f, "!{key}"),
+            LabelTest::Greater(than) => write!(f, "{key}>{than}"),
+            LabelTest::Less(than) => write!(f, "{key}<{than}"),
         }
     }
 }

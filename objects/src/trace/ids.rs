@@ -1,4 +1,4 @@
-//! Ids of traces and of spans, and where new ones come from.
+//! Trace ids, span ids, and their generator.
 
 use std::fmt;
 use std::num::{NonZeroU64, NonZeroU128};
@@ -6,16 +6,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Traceparent;
 
-/// Which trace: 32 hexadecimal digits, not all of them zero.
+/// The id of a trace: 32 hexadecimal digits, not all of them zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TraceId(NonZeroU128);
 
-/// Which span of a trace: 16 hexadecimal digits, not all of them zero.
+/// The id of a span: 16 hexadecimal digits, not all of them zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpanId(NonZeroU64);
 
 impl TraceId {
-    /// The trace with this number; none has zero.
+    /// Creates the id with this number; `None` for zero.
     #[must_use]
     pub const fn new(number: u128) -> Option<Self> {
         match NonZeroU128::new(number) {
@@ -24,7 +24,7 @@ impl TraceId {
         }
     }
 
-    /// Its number: the digits, read as one.
+    /// Returns the digits as a number.
     #[must_use]
     pub const fn number(self) -> u128 {
         self.0.get()
@@ -32,7 +32,7 @@ impl TraceId {
 }
 
 impl SpanId {
-    /// The span with this number; none has zero.
+    /// Creates the id with this number; `None` for zero.
     #[must_use]
     pub const fn new(number: u64) -> Option<Self> {
         match NonZeroU64::new(number) {
@@ -41,25 +41,25 @@ impl SpanId {
         }
     }
 
-    /// Its number: the digits, read as one.
+    /// Returns the digits as a number.
     #[must_use]
     pub const fn number(self) -> u64 {
         self.0.get()
     }
 }
 
-/// Draws ids, from a seed: the same ones from the same. It neither locks nor allocates.
+/// Generates ids from a seed, reproducibly. Neither locks nor allocates.
 #[derive(Debug)]
 pub struct SpanIds(AtomicU64);
 
 impl SpanIds {
-    /// Whose ids are those of this seed.
+    /// Creates a generator with this seed.
     #[must_use]
     pub const fn seeded(seed: u64) -> Self {
         Self(AtomicU64::new(seed))
     }
 
-    /// The first span of a new trace, which is to be recorded.
+    /// Returns the root span of a new, sampled trace.
     #[must_use]
     pub fn root(&self) -> Traceparent {
         let trace = u128::from(self.draw()) << 64 | u128::from(self.draw());
@@ -68,13 +68,13 @@ impl SpanIds {
         Traceparent::root(trace, self.span())
     }
 
-    /// A span.
+    /// Returns a new span id.
     #[must_use]
     pub fn span(&self) -> SpanId {
         SpanId::new(self.draw()).unwrap_or(SpanId(NonZeroU64::MIN))
     }
 
-    /// splitmix64, whose state is a counter.
+    /// splitmix64, with a counter as its state.
     fn draw(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);

@@ -1,4 +1,4 @@
-//! Which trace something belongs to: the `traceparent` of the W3C, and the one of the task that runs.
+//! Trace context: the W3C `traceparent`, and the one of the running task.
 
 mod ids;
 mod scope;

@@ -1,4 +1,4 @@
-//! The trace that a task is in while it is polled.
+//! The trace of a task while it is polled.
 
 use std::cell::Cell;
 use std::future::{Future, poll_fn};
@@ -11,35 +11,37 @@ thread_local! {
 }
 
 impl Traceparent {
-    /// Of whoever calls: what [`traced`] says of the future that is polled. Writers say it with what they write.
+    /// Returns the trace that [`traced`] set for the polled future. Writers send it with their
+    /// writes.
     #[must_use]
     pub fn current() -> Option<Self> {
         CURRENT.try_with(Cell::get).ok().flatten()
     }
 }
 
-/// The same future, in this trace or in none: its writes say so. A task that it spawns is outside.
+/// Runs a future in this trace or in none: its writes carry the trace. A task that it spawns does
+/// not inherit it.
 ///
-/// Dropping the future drops the one that it was made of.
+/// Dropping the returned future drops `work`.
 pub async fn traced<F: Future>(trace: Option<Traceparent>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
-        let _restored = Entered::into(trace);
+        let _scope = TraceScope::into(trace);
         work.as_mut().poll(context)
     })
     .await
 }
 
-/// What the thread was in before is restored, also where a poll panics.
-struct Entered(Option<Traceparent>);
+/// Restores the previous trace of the thread when dropped, also if a poll panics.
+struct TraceScope(Option<Traceparent>);
 
-impl Entered {
+impl TraceScope {
     fn into(trace: Option<Traceparent>) -> Self {
         Self(CURRENT.replace(trace))
     }
 }
 
-impl Drop for Entered {
+impl Drop for TraceScope {
     fn drop(&mut self) {
         let _ = CURRENT.try_with(|current| current.set(self.0));
     }

@@ -1,11 +1,12 @@
-//! A trace and a span of it, as W3C Trace Context writes them.
+//! The `traceparent` of W3C Trace Context.
 
 use std::fmt;
 use std::str::FromStr;
 
 use super::{SpanId, TraceId};
 
-/// Which span of which trace caused something: the `traceparent` of [W3C Trace Context](https://www.w3.org/TR/trace-context/).
+/// The span that caused an operation: the `traceparent` of [W3C Trace
+/// Context](https://www.w3.org/TR/trace-context/).
 ///
 /// ```
 /// use machinery_objects::Traceparent;
@@ -22,64 +23,64 @@ pub struct Traceparent {
     flags: u8,
 }
 
-/// A text is no [`Traceparent`].
+/// A text that is not a [`Traceparent`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "at byte {at} this is no traceparent: write 00, 32 digits of the trace, 16 of the span and 2 of flags, all hexadecimal in lower case, \
      with a hyphen between them, and neither the trace nor the span all zero"
 )]
 pub struct TraceparentError {
-    /// Where it is none.
+    /// The position of the error, in bytes.
     pub at: usize,
 }
 
-/// Somebody records the trace.
+/// Flag: the trace is recorded.
 const SAMPLED: u8 = 1;
-/// The id of the trace was drawn, so parts of it may be used as chance.
+/// Flag: the trace id is random, so parts of it may be used for sampling.
 const RANDOM: u8 = 2;
 
 impl Traceparent {
-    /// The annotation of an object that says in which trace it was changed last.
+    /// The annotation that holds the trace of an object's last change.
     pub const ANNOTATION: &str = "machinery.dev/traceparent";
-    /// The header of a request that says which span it comes from.
+    /// The request header that holds the span of the client.
     pub const HEADER: &str = "traceparent";
 
-    /// The first span of a new trace, which is to be recorded.
+    /// Creates the root span of a new, sampled trace.
     #[must_use]
     pub const fn root(trace: TraceId, span: SpanId) -> Self {
         Self { trace, span, flags: SAMPLED | RANDOM }
     }
 
-    /// Another span of the same trace.
+    /// Returns another span of the same trace.
     #[must_use]
     pub const fn child(self, span: SpanId) -> Self {
         Self { span, ..self }
     }
 
-    /// Which trace.
+    /// Returns the trace id.
     #[must_use]
     pub const fn trace(self) -> TraceId {
         self.trace
     }
 
-    /// Which span of it.
+    /// Returns the span id.
     #[must_use]
     pub const fn span(self) -> SpanId {
         self.span
     }
 
-    /// Whether somebody records the trace.
+    /// Returns whether the trace is sampled.
     #[must_use]
     pub const fn is_sampled(self) -> bool {
         self.flags & SAMPLED != 0
     }
 
-    /// So many bytes it takes to say one.
+    /// The length of its text, in bytes.
     pub const LENGTH: usize = 55;
 
-    /// What an annotation or a header says; nothing, if that is no traceparent.
+    /// Parses an annotation or a header; `None` if it is invalid.
     #[must_use]
-    pub fn said(text: &str) -> Option<Self> {
+    pub fn from_text(text: &str) -> Option<Self> {
         text.parse().ok()
     }
 }
@@ -87,7 +88,8 @@ impl Traceparent {
 impl FromStr for Traceparent {
     type Err = TraceparentError;
 
-    /// Of a version that is not known yet the parts that all have are read, and what follows them is left out.
+    /// Of an unknown later version, parses the fields that all versions share, and ignores the
+    /// rest.
     fn from_str(text: &str) -> Result<Self, TraceparentError> {
         let bytes = text.as_bytes();
         let version = digits(bytes, 0, 2)?;
@@ -111,9 +113,9 @@ impl FromStr for Traceparent {
     }
 }
 
-/// The number that so many hexadecimal digits say. They are in lower case.
-fn digits(bytes: &[u8], from: usize, many: usize) -> Result<u128, TraceparentError> {
-    (from..from + many).try_fold(0, |number, at| {
+/// Parses `count` hexadecimal digits in lower case.
+fn digits(bytes: &[u8], from: usize, count: usize) -> Result<u128, TraceparentError> {
+    (from..from + count).try_fold(0, |number, at| {
         let digit = match bytes.get(at) {
             Some(digit @ b'0'..=b'9') => digit - b'0',
             Some(digit @ b'a'..=b'f') => digit - b'a' + 10,

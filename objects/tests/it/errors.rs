@@ -1,22 +1,22 @@
-//! Errors say what the caller can do.
+//! Error messages name the remedy.
 
 use std::time::Duration;
 
 use machinery_objects::{Conflict, Fence, Kind, ListError, Scope, SourceError, Uid, WatchError, WriteError};
 
-use crate::told;
+use crate::report;
 
 #[test]
-fn errors_of_a_source_pass_through_every_family_with_their_words() {
+fn source_errors_are_transparent_in_every_error_enum() {
     let busy = SourceError::TooManyRequests { retry_after: Some(Duration::from_secs(1)) };
     let text = "the source has too many requests, try later";
-    assert_eq!(told(&ListError::from(busy.clone())), text);
-    assert_eq!(told(&WatchError::from(busy.clone())), text);
-    assert_eq!(told(&WriteError::from(busy.clone())), text);
+    assert_eq!(report(&ListError::from(busy.clone())), text);
+    assert_eq!(report(&WatchError::from(busy.clone())), text);
+    assert_eq!(report(&WriteError::from(busy.clone())), text);
     assert_eq!((busy.is_transient(), busy.retry_after()), (true, Some(Duration::from_secs(1))));
 
     let unsupported = SourceError::Unsupported { what: "fences" };
-    assert_eq!(told(&unsupported), "this source has no fences, see its capabilities");
+    assert_eq!(report(&unsupported), "this source has no fences, see its capabilities");
     assert_eq!((unsupported.is_transient(), unsupported.retry_after()), (false, None));
 }
 
@@ -32,5 +32,5 @@ fn a_stale_fence_names_what_was_lost() {
     };
     let error = WriteError::Conflict(Conflict::Fence(Box::new(fence)));
     let text = "nothing was written: kube-system leases.coordination.k8s.io/leader is gone, or has passed to another";
-    assert_eq!(told(&error), text);
+    assert_eq!(report(&error), text);
 }

@@ -1,9 +1,9 @@
-//! Events, as sources tell them and as handlers hear them.
+//! Events of sources and of caches.
 
-use machinery_objects::{Departure, EditNumber, Event, ObjectKey, Revision, Unreadable, WatchEvent};
+use machinery_objects::{EditNumber, Event, LeaveReason, ObjectKey, Revision, Unreadable, WatchEvent};
 
 #[test]
-fn an_event_of_an_object_is_one_of_a_view_of_it() {
+fn mapping_an_event_maps_its_object() {
     let version = || Revision(7).into();
     let unreadable = || Unreadable {
         key: ObjectKey::default(),
@@ -36,12 +36,12 @@ fn an_event_of_an_object_is_one_of_a_view_of_it() {
 }
 
 #[test]
-fn an_event_has_the_state_that_is_or_the_last_that_was() {
+fn an_event_has_the_current_or_the_last_object() {
     let check = |event: Event<u8>, present: bool| {
         assert_eq!((*event.object(), event.is_present()), (2, present));
     };
     check(Event::Added { object: 2, initial: false }, true);
     check(Event::Updated { old: 1, object: 2 }, true);
     check(Event::Deleted { last: 2, final_state_known: false }, false);
-    check(Event::Left { last: 2, because: Departure::Released }, false);
+    check(Event::Left { last: 2, because: LeaveReason::Released }, false);
 }

@@ -3,7 +3,7 @@
 use machinery_objects::{Field, FieldSelector, Fields, NAME, NAMESPACE, RequirementError};
 
 use crate::plane::Note;
-use crate::told;
+use crate::report;
 
 fn fields() -> Fields<Note> {
     let topic = Field::new("spec.topic", |note: &Note| (!note.topic.is_empty()).then(|| note.topic.clone()));
@@ -30,10 +30,10 @@ fn p06_every_kind_has_name_and_namespace_as_fields() {
 }
 
 #[test]
-fn p06_a_field_that_is_not_there_is_an_error_and_not_a_selector_of_nothing() {
+fn p06_an_unknown_field_is_an_error() {
     let error = fields().check(&"spec.topic=x,spec.color=red".parse().unwrap()).unwrap_err();
     let known = "metadata.name, metadata.namespace, spec.topic";
-    assert_eq!(told(&error), format!("there is no field `spec.color` to select by: there are {known}"));
+    assert_eq!(report(&error), format!("there is no field `spec.color` to select by: there are {known}"));
     let unnameable = Field::new("a b", |_: &Note| None).unwrap_err();
     assert_eq!(unnameable, RequirementError::Field { text: "a b".into() });
 }

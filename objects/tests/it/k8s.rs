@@ -1,4 +1,4 @@
-//! kube's types as objects of ours.
+//! The types of kube as objects.
 
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ fn p10_every_resource_of_kube_is_an_object() {
 }
 
 #[test]
-fn p10_the_annotation_says_the_trace() {
+fn p10_the_trace_is_read_from_the_annotation() {
     let check = |annotations: &str, expected: bool| {
         let text = format!(r#"{{"metadata": {{"annotations": {annotations}}}}}"#);
         let object: ConfigMap = serde_json::from_str(&text).unwrap();
@@ -56,7 +56,7 @@ fn p10_the_annotation_says_the_trace() {
 }
 
 #[test]
-fn p10_what_has_no_usable_name_or_version_says_so() {
+fn p10_unusable_names_and_versions_are_absent() {
     let check = |metadata: &str, expected: Option<&str>| {
         let object: ConfigMap = serde_json::from_str(&format!(r#"{{"metadata": {metadata}}}"#)).unwrap();
         let key = expected.map_or_else(ObjectKey::unnamed, |text| text.parse().unwrap());
@@ -72,7 +72,7 @@ fn p10_what_has_no_usable_name_or_version_says_so() {
     check(r#"{"name": "a", "namespace": ""}"#, Some("a"));
 }
 
-/// An own type stays an object beside all of kube's, also one with a parameter.
+/// A custom type, also one with a parameter, implements the trait beside all of kube's.
 struct Entry<P>(ObjectKey, Arc<P>);
 
 impl<P: Send + Sync + 'static> Object for Entry<P> {
@@ -105,7 +105,7 @@ fn types_and_discovered_resources_have_kinds() {
 }
 
 #[test]
-fn selectors_of_specs_are_selectors() {
+fn label_selectors_of_specs_are_converted() {
     let check = |spec: &str, expected: Option<&str>| {
         let spec: SelectorSpec = serde_json::from_str(spec).unwrap();
         let selector = LabelSelector::try_from(&spec).ok().map(|selector| selector.to_string());

@@ -2,7 +2,7 @@
 
 use machinery_objects::Labels;
 
-use crate::told;
+use crate::report;
 
 #[test]
 fn p07_any_texts_can_be_labels_and_rules_are_checked_apart() {
@@ -23,7 +23,7 @@ fn p07_any_texts_can_be_labels_and_rules_are_checked_apart() {
     let error = Labels::from([("a", "b"), ("c", "d e")]).check().unwrap_err();
     let reason =
         "' ' at byte 1 has no place in a label's value, which is made of A-Z, a-z, 0-9, `-`, `_` and `.`";
-    assert_eq!(told(&error), format!("`c=d e` cannot be a label: {reason}"));
+    assert_eq!(report(&error), format!("`c=d e` cannot be a label: {reason}"));
     assert!(Labels::from([("", "b")]).check().is_err());
 }
 

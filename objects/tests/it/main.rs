@@ -1,4 +1,4 @@
-//! One binary for all of this crate's integration tests: linking is what takes the time.
+//! One binary for all integration tests of this crate, because linking dominates their build time.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
@@ -17,8 +17,8 @@ mod traces;
 
 use std::error::Error;
 
-/// An error and all that led to it, as a program prints it.
-fn told(error: &dyn Error) -> String {
+/// An error with its chain of sources, as a program prints it.
+fn report(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(error) = source {

@@ -1,11 +1,11 @@
-//! Selectors against naive ones, and every parser against any text.
+//! Selectors compared with naive models, and every parser on arbitrary text.
 
 use std::collections::BTreeMap;
 
 use machinery_objects::{FieldSelector, FieldTerm, LabelSelector, Labels, Requirement};
 use proptest::prelude::*;
 
-/// A requirement as it is drawn, kept as it was drawn.
+/// A generated requirement.
 #[derive(Clone, Debug)]
 enum Naive {
     In(String, Vec<String>),
@@ -41,7 +41,7 @@ impl Naive {
         .unwrap()
     }
 
-    /// As somebody may write it, with spaces where they may be.
+    /// The requirement as text, with optional spaces.
     fn written(&self, spaces: &str) -> String {
         let s = spaces;
         match self {
@@ -55,7 +55,7 @@ impl Naive {
     }
 }
 
-/// Few keys and few values, so that they meet; among them those that look like operators.
+/// Few keys and few values, so that they coincide; some are named like operators.
 fn key() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "in", "notin", "example.com/a"]).prop_map(str::to_owned)
 }
@@ -80,7 +80,7 @@ fn naive() -> impl Strategy<Value = Naive> {
     ]
 }
 
-/// Text made of what the grammars are made of, and now and then of anything.
+/// Text made of the tokens of the grammars, sometimes of arbitrary characters.
 fn text() -> impl Strategy<Value = String> {
     let pieces = [
         "a", "b", "in", "notin", "(", ")", ",", "=", "==", "!=", "!", ">", "<", " ", "\t", "\\", "\\,",
@@ -95,7 +95,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
 
     #[test]
-    fn p03_a_selector_is_its_naive_one(
+    fn p03_a_selector_matches_like_its_naive_model(
         naive in prop::collection::vec(naive(), 0..5),
         labels in prop::collection::btree_map(key(), value(), 0..5),
         spaces in "[ \t\r\n]{0,2}",
@@ -116,7 +116,7 @@ proptest! {
     }
 
     #[test]
-    fn p06_a_field_selector_is_its_naive_one(
+    fn p06_a_field_selector_matches_like_its_naive_model(
         terms in prop::collection::vec((field(), any::<bool>(), "[x,=\\\\ ö]{0,3}"), 0..5),
         fields in prop::collection::btree_map(field(), "[x,=\\\\ ö]{0,2}", 0..3),
     ) {

@@ -3,10 +3,10 @@
 use machinery_objects::{Kind, NameError, NameRule, ObjectKey, ObjectRef, OwnerRef, Scope, Uid};
 use std::collections::BTreeMap;
 
-use crate::told;
+use crate::report;
 
 #[test]
-fn p08_names_are_held_against_the_rules_of_kubernetes() {
+fn p08_names_are_checked_by_the_rules_of_kubernetes() {
     let rules = [
         (NameRule::DnsLabel, "a 0 a-b a--b 9z", "A a_b a.b -a a- ö a/b"),
         (NameRule::DnsSubdomain, "a a.b a-b.c0 0.0", "A a..b .a a. a.-b a-.b a_b"),
@@ -46,7 +46,7 @@ fn p08_names_have_limits() {
 }
 
 #[test]
-fn p08_what_is_wrong_with_a_name_is_said_with_its_place() {
+fn p08_an_invalid_name_is_reported_with_its_position() {
     let check = |rule: NameRule, name: &str, message: &str| {
         assert_eq!(rule.check(name).unwrap_err().to_string(), message);
     };
@@ -120,10 +120,10 @@ fn kinds_and_references_read_as_kubectl_has_them() {
 }
 
 #[test]
-fn a_kind_that_cannot_be_says_which_part_is_wrong() {
+fn an_invalid_kind_names_its_invalid_part() {
     let check = |api_version: &str, name: &str, plural: &str, message: &str| {
         let error = Kind::new(api_version, name, plural, Scope::Cluster).unwrap_err();
-        assert_eq!(told(&error), message);
+        assert_eq!(report(&error), message);
     };
     let empty = "a DNS label must not be empty";
     check("", "A", "as", &format!("`` cannot be the version of a kind: {empty}"));

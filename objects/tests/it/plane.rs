@@ -1,4 +1,5 @@
-//! A control plane with its own object type, as small as it can be: the proof that the ports can be implemented, whole.
+//! A minimal control plane with its own object type: the proof that the ports can be implemented
+//! completely.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,8 +11,8 @@ use machinery_objects::{
     Capabilities, Conflict, Continue, Deleted, Deletion, EditNumber, Fence, Fields, Filter, Freshness,
     Interest, InterestBy, InterestEdit, InterestRequest, InterestSource, InterestWatch, Labels, ListAt,
     ListError, ListRequest, ListWatch, Object, ObjectKey, Page, Preconditions, ResourceVersion, Revision,
-    SourceError, Uid, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream, WriteError, WriteToken,
-    Writer, WriterCapabilities, Written, Wrote,
+    SourceError, Uid, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream, WriteError, WriteOutcome,
+    WriteToken, Writer, WriterCapabilities, Written,
 };
 use machinery_sync::Mutex;
 
@@ -22,7 +23,7 @@ pub(crate) struct Note {
     pub(crate) uid: String,
     pub(crate) labels: Labels,
     pub(crate) topic: String,
-    /// How often it changed hands, if it is used as a lock.
+    /// Number of transitions, if it is used as a lock.
     pub(crate) epoch: u64,
 }
 
@@ -61,11 +62,11 @@ type State = BTreeMap<ObjectKey, Note>;
 type Out = UnboundedSender<Result<WatchEvent<Note>, WatchError>>;
 
 #[derive(Default)]
-pub(crate) struct Plane(Mutex<Inside>);
+pub(crate) struct Plane(Mutex<PlaneState>);
 
 #[derive(Default)]
-struct Inside {
-    /// Every state there was, by revision less one; before it there was nothing.
+struct PlaneState {
+    /// Every state by revision less one; before the first commit it is empty.
     history: Vec<State>,
     compacted: u64,
     watches: Vec<Watch>,
@@ -85,7 +86,7 @@ impl Watch {
             && self.filter.matches(note, &Fields::new([]))
     }
 
-    fn tell(&self, at: u64, old: Option<&Note>, new: Option<&Note>) {
+    fn send(&self, at: u64, old: Option<&Note>, new: Option<&Note>) {
         let gone = |old: &Note| Note { revision: Revision(at), ..old.clone() };
         let event = match (old.filter(|old| self.selects(old)), new.filter(|new| self.selects(new))) {
             (None, None) => return,
@@ -98,7 +99,7 @@ impl Watch {
     }
 }
 
-impl Inside {
+impl PlaneState {
     fn now(&self) -> u64 {
         self.history.len() as u64
     }
@@ -112,26 +113,26 @@ impl Inside {
         let at = self.now() + 1;
         let new = new.map(|new| Note { revision: Revision(at), ..new });
         let old = state.remove(key);
-        self.watches.iter().for_each(|watch| watch.tell(at, old.as_ref(), new.as_ref()));
+        self.watches.iter().for_each(|watch| watch.send(at, old.as_ref(), new.as_ref()));
         state.extend(new.map(|new| (key.clone(), new)));
         self.history.push(state);
         Revision(at)
     }
 
-    /// What became of everything between two revisions, told to one watch.
+    /// Sends all changes between two revisions to one watch.
     fn replay(&self, watch: &Watch, after: u64) {
         for at in after + 1..=self.now() {
             let (before, now) = (self.state(at - 1), self.state(at));
             for key in before.keys().chain(now.keys().filter(|key| !before.contains_key(*key))) {
                 if before.get(key) != now.get(key) {
-                    watch.tell(at, before.get(key), now.get(key));
+                    watch.send(at, before.get(key), now.get(key));
                 }
             }
         }
     }
 
-    fn tell_state(&self, watch: &Watch) {
-        self.state(self.now()).values().for_each(|note| watch.tell(self.now(), None, Some(note)));
+    fn send_state(&self, watch: &Watch) {
+        self.state(self.now()).values().for_each(|note| watch.send(self.now(), None, Some(note)));
     }
 
     fn kept(&self, version: &ResourceVersion) -> Result<u64, WatchError> {
@@ -178,7 +179,10 @@ impl Inside {
         let key = note.key.clone();
         let at = self.commit(&key, Some(note)).into();
         let object = self.state(self.now())[&key].clone();
-        Written { token: WriteToken { key, uid: Uid::new(&object.uid), wrote: Wrote::Stored(at) }, object }
+        Written {
+            token: WriteToken { key, uid: Uid::new(&object.uid), wrote: WriteOutcome::Stored(at) },
+            object,
+        }
     }
 }
 
@@ -238,7 +242,7 @@ impl ListWatch<Note> for Arc<Plane> {
         match request.from {
             WatchFrom::After(version) => inside.replay(&watch, inside.kept(&version)?),
             WatchFrom::State(_) => {
-                inside.tell_state(&watch);
+                inside.send_state(&watch);
                 let version = Revision(inside.now()).into();
                 let end = WatchEvent::Bookmark { version, initial_state_ends: true };
                 watch.out.unbounded_send(Ok(end)).ok();
@@ -266,7 +270,7 @@ impl InterestSource<Note> for Arc<Plane> {
         let watch = Watch { filter: request.filter, topics: Some(request.keys), edits: 0, out: out.clone() };
         match request.after {
             Some(version) => inside.replay(&watch, inside.kept(&version)?),
-            None => inside.tell_state(&watch),
+            None => inside.send_state(&watch),
         }
         let version = Revision(inside.now()).into();
         watch.out.unbounded_send(Ok(WatchEvent::Complete { edit: EditNumber::FIRST, version })).ok();
@@ -292,7 +296,7 @@ impl Interest for Edits {
         topics.retain(|topic| !edit.remove.contains(topic));
         let new: BTreeSet<_> = edit.add.into_iter().filter(|topic| topics.insert(topic.clone())).collect();
         for note in state.values().filter(|note| new.contains(note.topic.as_str())) {
-            watch.tell(0, None, Some(note));
+            watch.send(0, None, Some(note));
         }
         watch.edits += 1;
         let edit = EditNumber(watch.edits);
@@ -339,12 +343,12 @@ impl Writer<Note> for Arc<Plane> {
         let there = inside.check(key, &deletion.only_if)?;
         let at = inside.commit(key, None);
         let uid = Uid::new(&there.uid);
-        Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote: Wrote::Removed(Some(at.into())) }))
+        Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote: WriteOutcome::Removed(Some(at.into())) }))
     }
 }
 
-/// Nothing more than what is asked for at once.
-pub(crate) fn told_so_far(stream: &mut WatchStream<Note>) -> Vec<String> {
+/// Returns the events that are ready, without waiting.
+pub(crate) fn received(stream: &mut WatchStream<Note>) -> Vec<String> {
     use futures::{FutureExt, StreamExt};
     std::iter::from_fn(|| stream.next().now_or_never().flatten())
         .map(|event| short(&event.unwrap()))
@@ -366,11 +370,11 @@ fn short(event: &WatchEvent<Note>) -> String {
     }
 }
 
-/// A source that has not even what the smallest one has.
-pub(crate) struct Least;
+/// A source without any optional feature.
+pub(crate) struct MinimalSource;
 
 #[async_trait]
-impl ListWatch<Note> for Least {
+impl ListWatch<Note> for MinimalSource {
     fn capabilities(&self) -> Capabilities {
         Capabilities::LEAST
     }

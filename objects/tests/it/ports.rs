@@ -8,10 +8,10 @@ use futures::executor::block_on;
 use machinery_objects::{
     Conflict, Deletion, Fence, Filter, Freshness, InterestBy, InterestEdit, InterestRequest, Kind, ListAt,
     ListError, ListRequest, ListWatch, ObjectKey, Preconditions, Revision, Scope, SourceError, Uid,
-    WatchError, WatchFrom, WatchRequest, WriteError, Writer, Wrote,
+    WatchError, WatchFrom, WatchRequest, WriteError, WriteOutcome, Writer,
 };
 
-use crate::plane::{Least, Note, Plane, told_so_far};
+use crate::plane::{MinimalSource, Note, Plane, received};
 
 type Ports = (Arc<Plane>, Arc<dyn ListWatch<Note>>, Arc<dyn Writer<Note>>);
 
@@ -52,7 +52,7 @@ fn p11_pages_show_one_moment_and_a_watch_goes_on_from_it() {
     assert_eq!((second.items.len(), second.rest, &second.version), (1, None, &first.version));
 
     let mut events = block_on(source.watch(watch(WatchFrom::After(first.version.clone()), ""))).unwrap();
-    assert_eq!(told_so_far(&mut events), ["added c/1@4"]);
+    assert_eq!(received(&mut events), ["added c/1@4"]);
     plane.compact();
     assert_eq!(block_on(source.list(again)), Err(ListError::Expired { rest: None }));
     let expired = block_on(source.watch(watch(WatchFrom::After(first.version), ""))).err();
@@ -64,21 +64,21 @@ fn p11_pages_show_one_moment_and_a_watch_goes_on_from_it() {
 }
 
 #[test]
-fn p11_leaving_a_selector_is_told_apart_from_deletion() {
+fn p11_leaving_a_selector_differs_from_deletion() {
     let (_, source, writer) = plane();
     let old = create(&writer, "a", "x");
     let mut events = block_on(source.watch(watch(WatchFrom::State(Freshness::Newest), "topic=x"))).unwrap();
-    assert_eq!(told_so_far(&mut events), ["added a@1", "bookmark 1 true"]);
+    assert_eq!(received(&mut events), ["added a@1", "bookmark 1 true"]);
     let mut other = Note::new("a", "y");
     other.revision = old.revision;
     block_on(writer.update(&other, &Preconditions::default())).unwrap();
     block_on(writer.update(&Note::new("a", "x"), &Preconditions::default())).unwrap();
     block_on(writer.delete(&key("a"), &Deletion::default())).unwrap();
-    assert_eq!(told_so_far(&mut events), ["left a@2", "added a@3", "deleted a@4"]);
+    assert_eq!(received(&mut events), ["left a@2", "added a@3", "deleted a@4"]);
 }
 
 #[test]
-fn p11_one_object_is_got_by_a_list_that_selects_it() {
+fn p11_get_lists_by_name() {
     let (_, source, writer) = plane();
     create(&writer, "a", "cluster");
     create(&writer, "ns/a", "namespaced");
@@ -86,10 +86,10 @@ fn p11_one_object_is_got_by_a_list_that_selects_it() {
         let got = block_on(source.get(&key(name), Freshness::Newest)).unwrap();
         assert_eq!(got.map(|note| note.topic), topic.map(str::to_owned));
     }
-    let two = block_on(Least.get(&key("a"), Freshness::Any)).unwrap_err();
+    let two = block_on(MinimalSource.get(&key("a"), Freshness::Any)).unwrap_err();
     let reason = "two objects are called a".into();
     assert_eq!(two, SourceError::Malformed { reason }.into());
-    assert!(Least.interests().is_none(), "a source may lack it");
+    assert!(MinimalSource.interests().is_none(), "a source may lack it");
 }
 
 #[test]
@@ -106,35 +106,35 @@ fn p12_an_interest_is_edited_while_it_is_watched() {
     };
     let interests = source.interests().unwrap();
     let mut watch = block_on(interests.open(request.clone())).unwrap();
-    assert_eq!(told_so_far(&mut watch.events), ["added a@1", "complete 0 3"]);
+    assert_eq!(received(&mut watch.events), ["added a@1", "complete 0 3"]);
 
     let edit = |remove, add| block_on(watch.interest.edit(InterestEdit { remove, add }));
     let first = edit(keys([]), keys(["y", "x"])).unwrap();
     assert_eq!(first.0, 1);
-    assert_eq!(told_so_far(&mut watch.events), ["added b@2", "complete 1 3"]);
+    assert_eq!(received(&mut watch.events), ["added b@2", "complete 1 3"]);
     block_on(writer.update(&Note::new("a", "y"), &Preconditions::default())).unwrap();
     block_on(writer.update(&Note::new("a", "z"), &Preconditions::default())).unwrap();
     block_on(writer.update(&Note::new("c", "q"), &Preconditions::default())).unwrap();
-    assert_eq!(told_so_far(&mut watch.events), ["modified a@4", "left a@5"]);
+    assert_eq!(received(&mut watch.events), ["modified a@4", "left a@5"]);
     edit(keys(["y"]), keys(["z"])).unwrap();
     block_on(writer.delete(&key("b"), &Deletion::default())).unwrap();
-    assert_eq!(told_so_far(&mut watch.events), ["added a@5", "complete 2 6"]);
+    assert_eq!(received(&mut watch.events), ["added a@5", "complete 2 6"]);
 
     edit(keys(["z"]), keys(["z"])).unwrap();
     assert_eq!(
-        told_so_far(&mut watch.events),
+        received(&mut watch.events),
         ["added a@5", "complete 3 7"],
-        "what is removed and added is told anew"
+        "a key that is removed and added is listed again"
     );
 
-    // Another stream takes over where this one was, by the keys that it had.
+    // Another stream resumes this one by its keys.
     drop(watch.events);
     assert_eq!(block_on(watch.interest.edit(InterestEdit::default())), Err(WatchError::Ended));
     create(&writer, "d", "z");
     let resumed =
         InterestRequest { keys: keys(["x", "z"]), after: Some(Revision(6).into()), ..request.clone() };
     let mut watch = block_on(interests.open(resumed)).unwrap();
-    assert_eq!(told_so_far(&mut watch.events), ["added d@8", "complete 0 8"]);
+    assert_eq!(received(&mut watch.events), ["added d@8", "complete 0 8"]);
     let other = InterestRequest { by: InterestBy::Field("spec.topic".into()), ..request };
     let what = "interest by anything but the label `topic`";
     assert_eq!(block_on(interests.open(other)).err(), Some(SourceError::Unsupported { what }.into()));
@@ -152,7 +152,7 @@ fn p13_a_write_holds_only_if_its_preconditions_do() {
     let conflict = Conflict::Uid { found: Uid::new("uid-1") };
     assert_eq!(update(uid("other")).unwrap_err(), WriteError::Conflict(conflict));
     let written = update(uid("uid-1")).unwrap();
-    assert_eq!(written.token.wrote, Wrote::Stored(Revision(2).into()));
+    assert_eq!(written.token.wrote, WriteOutcome::Stored(Revision(2).into()));
 
     let stale = Preconditions { version: Some(made.revision.into()), ..Preconditions::default() };
     let conflict = WriteError::Conflict(Conflict::Version { found: Some(Revision(2).into()) });
@@ -165,7 +165,7 @@ fn p13_a_write_holds_only_if_its_preconditions_do() {
         "its own version"
     );
     let gone = block_on(writer.delete(&key("a"), &Deletion::default())).unwrap();
-    assert_eq!(gone.token().wrote, Wrote::Removed(Some(Revision(3).into())));
+    assert_eq!(gone.token().wrote, WriteOutcome::Removed(Some(Revision(3).into())));
     assert_eq!(update(Preconditions::default()).unwrap_err(), WriteError::NotFound);
 }
 
@@ -198,7 +198,7 @@ fn p13_a_stale_fence_stops_every_write() {
 }
 
 #[test]
-fn p13_what_a_writer_lacks_it_says() {
+fn p13_an_unsupported_precondition_is_an_error() {
     use machinery_objects::{Patch, PatchFormat};
     let (_, _, writer) = plane();
     assert!(writer.capabilities().fences && !writer.capabilities().patches);

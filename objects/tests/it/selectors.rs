@@ -1,11 +1,11 @@
-//! What the two grammars take, what they refuse and with which words.
+//! The two selector grammars: accepted texts, refused texts and their error messages.
 
 use machinery_objects::{FieldSelector, LabelSelector, Labels, Requirement, RequirementError};
 
-use crate::told;
+use crate::report;
 
 #[test]
-fn p02_what_kubernetes_takes_is_taken_and_written_in_one_form() {
+fn p02_valid_selectors_are_parsed_and_written_canonically() {
     let check = |text: &str, canonical: &str| {
         let selector: LabelSelector = text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(selector.to_string(), canonical, "{text:?}");
@@ -40,7 +40,7 @@ fn p02_what_kubernetes_takes_is_taken_and_written_in_one_form() {
     check("a=b,a=b", "a=b");
     check("a=b,a!=c,a", "a=b,a!=c,a");
     check("example.com/role in (a,b),x", "example.com/role in (a,b),x");
-    // Operators that are words are words where no operator stands.
+    // Operators that are words are ordinary words in other positions.
     check("in", "in");
     check("!notin", "!notin");
     check("in in (in,notin)", "in in (in,notin)");
@@ -49,10 +49,10 @@ fn p02_what_kubernetes_takes_is_taken_and_written_in_one_form() {
 }
 
 #[test]
-fn p02_what_kubernetes_refuses_is_refused_with_place_and_remedy() {
+fn p02_invalid_selectors_are_refused_with_position_and_remedy() {
     let check = |text: &str, message: &str| {
         let error = text.parse::<LabelSelector>().expect_err(text);
-        assert_eq!(told(&error), message, "{text:?}");
+        assert_eq!(report(&error), message, "{text:?}");
     };
     let key = "the key of a label, or `!` and a key";
     let after_key = "a comma, the end, or one of =, ==, !=, >, <, in, notin";
@@ -178,7 +178,7 @@ fn p03_labels_match_as_in_kubernetes() {
 }
 
 #[test]
-fn p04_equalities_are_what_every_selected_object_has() {
+fn p04_every_selected_object_has_all_equalities() {
     let check = |selector: &str, expected: &[(&str, &str)]| {
         let selector: LabelSelector = selector.parse().unwrap();
         assert_eq!(selector.equalities().collect::<Vec<_>>(), expected);
@@ -209,7 +209,7 @@ fn expressions_of_kubernetes_become_requirements() {
 }
 
 #[test]
-fn p05_field_selectors_are_taken_and_written_in_one_form() {
+fn p05_field_selectors_are_parsed_and_written_canonically() {
     let check = |text: &str, canonical: &str| {
         let selector: FieldSelector = text.parse().unwrap_or_else(|error| panic!("{text:?}: {error}"));
         assert_eq!(selector.to_string(), canonical, "{text:?}");
@@ -230,10 +230,10 @@ fn p05_field_selectors_are_taken_and_written_in_one_form() {
 }
 
 #[test]
-fn p05_wrong_field_selectors_are_refused_with_place_and_remedy() {
+fn p05_invalid_field_selectors_are_refused_with_position_and_remedy() {
     let check = |text: &str, message: &str| {
         let error = text.parse::<FieldSelector>().expect_err(text);
-        assert_eq!(told(&error), message, "{text:?}");
+        assert_eq!(report(&error), message, "{text:?}");
     };
     let operator = "=, == or != after the name of a field";
     let escape = "`\\`, `,` or `=` after a `\\`";

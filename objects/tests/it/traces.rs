@@ -1,4 +1,4 @@
-//! Promise 14: traces, and who is in which.
+//! Promise 14: traces and their scopes.
 
 use std::future::{Future, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -11,22 +11,22 @@ use proptest::prelude::*;
 const TEXT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 #[test]
-fn p14_what_is_a_traceparent_and_what_is_none() {
+fn p14_valid_traceparents_are_parsed_and_others_refused() {
     let check = |text: &str, expected: Result<&str, usize>| {
         let read = text.parse::<Traceparent>().map(|read| read.to_string()).map_err(|error| error.at);
         assert_eq!(read, expected.map(str::to_owned), "{text:?}");
-        assert_eq!(Traceparent::said(text).is_some(), expected.is_ok());
+        assert_eq!(Traceparent::from_text(text).is_some(), expected.is_ok());
     };
     check(TEXT, Ok(TEXT));
     check(&TEXT.replace("-01", "-00"), Ok(&TEXT.replace("-01", "-00")));
     check(&TEXT.replace("-01", "-03"), Ok(&TEXT.replace("-01", "-03")));
     check(&TEXT.replace("-01", "-ff"), Ok(&TEXT.replace("-01", "-03"))); // flags that nobody knows are not passed on
-    // A version of later.
+    // Of a later version.
     check(&TEXT.replacen("00-", "cc-", 1), Ok(TEXT));
     check(&format!("{}-more", TEXT.replacen("00-", "01-", 1)), Ok(TEXT));
     check(&format!("{}more", TEXT.replacen("00-", "01-", 1)), Err(55));
     check(&TEXT.replacen("00-", "ff-", 1), Err(0));
-    // None.
+    // Invalid.
     check("", Err(0));
     check("00", Err(3));
     check(&TEXT[..54], Err(54));
@@ -59,7 +59,7 @@ fn p14_a_child_is_in_the_same_trace() {
 
 proptest! {
     #[test]
-    fn p14_what_is_written_is_read_as_the_same(trace in 1_u128.., span in 1_u64.., sampled: bool) {
+    fn p14_a_traceparent_round_trips(trace in 1_u128.., span in 1_u64.., sampled: bool) {
         let (trace, span) = (TraceId::new(trace).unwrap(), SpanId::new(span).unwrap());
         let mut text = Traceparent::root(trace, span).to_string();
         if !sampled {
@@ -71,14 +71,14 @@ proptest! {
         prop_assert_eq!(read.to_string(), text);
     }
 
-    /// One byte of it is another.
+    /// One byte is replaced.
     #[test]
-    fn p14_reads_as_the_grammar_says(at in 0..55_usize, byte in 0_u8..128) {
+    fn p14_a_changed_byte_is_parsed_by_the_grammar(at in 0..55_usize, byte in 0_u8..128) {
         let mut bytes = TEXT.as_bytes().to_vec();
         bytes[at] = byte;
         let is_hyphen = matches!(at, 2 | 35 | 52);
         let fits = if is_hyphen { byte == b'-' } else { matches!(byte, b'0'..=b'9' | b'a'..=b'f') };
-        prop_assert_eq!(Traceparent::said(std::str::from_utf8(&bytes).unwrap()).is_some(), fits);
+        prop_assert_eq!(Traceparent::from_text(std::str::from_utf8(&bytes).unwrap()).is_some(), fits);
     }
 }
 

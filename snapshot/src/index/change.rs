@@ -1,46 +1,47 @@
-//! What a change of an entry changes in an index. The user's function is asked first, and nothing changes before every
-//! index has been asked.
+//! Changes of an index by a change of an entry. The user's functions are called for every index
+//! before any index changes.
 
 use super::members::Members;
 use super::{Column, Values, values_mut};
 use crate::slots::Slots;
-use crate::tree::Way;
+use crate::tree::TreePath;
 use crate::version::Entry;
 
 /// The function of an index.
-pub(crate) trait Compare<K, V>: Send + Sync {
-    /// The index of no entries.
+pub(crate) trait IndexFunction<K, V>: Send + Sync {
+    /// Returns the index of no entries.
     fn empty(&self) -> Box<dyn Column>;
-    /// The index of all these entries.
+    /// Returns the index of all these entries.
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column>;
-    /// What is to change when one entry takes the place of another. `None`: nothing.
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>>;
+    /// Returns the change of the index when one entry replaces another. `None`: unchanged.
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>>;
 }
 
-/// What is to change in one index for one entry.
-pub(crate) trait Change: Send {
-    /// Prepares the index for this change to be made in place. All that the user's comparisons and clones can break,
-    /// they break here, where nothing changes.
+/// The change of one index by one entry.
+pub(crate) trait IndexChange: Send {
+    /// Prepares the index for this change in place. Panics of the user's comparisons and clones
+    /// happen here, before any change.
     fn prepare(&mut self, column: &mut dyn Column) -> Risk;
-    /// Makes the change. A panic of the user's may leave half of it, unless it was prepared and the risk was not high.
+    /// Makes the change. A panic of user code may leave half of it, unless it was prepared and the
+    /// risk was not high.
     fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32);
 }
 
-/// What a prepared change can still break, if the user's code panics.
+/// The effect that a panic of user code can have on a prepared change.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Risk {
-    /// Nothing: entries move between values that are there, and stay.
+    /// None: entries move between existing values that remain.
     None,
-    /// One value appears or vanishes: that happens or does not, and nothing else does.
+    /// One value is added or removed: completely or not at all.
     AllOrNothing,
-    /// More than that: it must be made to a copy.
+    /// More than that: the change must be made to a copy.
     High,
 }
 
-/// A function that finds any number of values in an entry.
-pub(crate) struct Function<F>(pub(crate) F);
+/// A function that returns any number of values of an entry.
+pub(crate) struct FunctionIndex<F>(pub(crate) F);
 
-impl<K, V, I, R, F> Compare<K, V> for Function<F>
+impl<K, V, I, R, F> IndexFunction<K, V> for FunctionIndex<F>
 where
     I: Ord + Clone + Send + Sync + 'static,
     R: IntoIterator<Item = I>,
@@ -57,7 +58,7 @@ where
         collected(slots.numbered().flat_map(found).collect())
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         let of = |entry: &Entry<K, V>| (self.0)(&entry.key, &entry.value);
         if let (Some(old), Some(new)) = (old, new)
             && of(old).into_iter().eq(of(new))
@@ -74,7 +75,7 @@ where
     }
 }
 
-/// The index of these values, each with a slot that has it.
+/// Returns the index of these values and slots.
 pub(super) fn collected<I>(mut pairs: Vec<(I, u32)>) -> Box<dyn Column>
 where
     I: Ord + Clone + Send + Sync + 'static,
@@ -93,8 +94,8 @@ where
     Box::new(values.into_iter().collect::<Values<I>>())
 }
 
-/// The change from one sorted list of values to another.
-pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn Change>>
+/// Returns the change from one list of values to another.
+pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn IndexChange>>
 where
     I: Ord + Clone + Send + Sync + 'static,
 {
@@ -106,53 +107,53 @@ where
     if old.is_empty() && new.is_empty() {
         return None;
     }
-    Some(Box::new(Moves { gone: old, come: new, ways: Vec::new() }))
+    Some(Box::new(ValueMoves { removed: old, added: new, paths: Vec::new() }))
 }
 
-struct Moves<I> {
-    gone: Vec<I>,
-    come: Vec<I>,
-    /// Where the values are, those gone first, if it is prepared and the risk is none.
-    ways: Vec<Way>,
+struct ValueMoves<I> {
+    removed: Vec<I>,
+    added: Vec<I>,
+    /// The paths of the values, removed ones first, if it is prepared without risk.
+    paths: Vec<TreePath>,
 }
 
-impl<I: Ord + Clone + Send + Sync + 'static> Change for Moves<I> {
+impl<I: Ord + Clone + Send + Sync + 'static> IndexChange for ValueMoves<I> {
     fn prepare(&mut self, column: &mut dyn Column) -> Risk {
         let values = values_mut::<I>(column);
-        let mut way_to = |value, least| {
-            values.locate(value).and_then(|(members, way)| (members.len() >= least).then_some(way))
+        let mut path_to = |value, least| {
+            values.locate(value).and_then(|(members, path)| (members.len() >= least).then_some(path))
         };
-        // A value vanishes with its last entry.
-        let mut ways: Vec<Option<Way>> = self.gone.iter().map(|value| way_to(value, 2)).collect();
-        ways.extend(self.come.iter().map(|value| way_to(value, 1)));
-        if ways.len() == 1 && ways[0].is_none() {
+        // A value is removed with its last entry.
+        let mut paths: Vec<Option<TreePath>> = self.removed.iter().map(|value| path_to(value, 2)).collect();
+        paths.extend(self.added.iter().map(|value| path_to(value, 1)));
+        if paths.len() == 1 && paths[0].is_none() {
             return Risk::AllOrNothing;
         }
-        self.ways = ways.into_iter().flatten().collect();
-        if self.ways.len() == self.gone.len() + self.come.len() { Risk::None } else { Risk::High }
+        self.paths = paths.into_iter().flatten().collect();
+        if self.paths.len() == self.removed.len() + self.added.len() { Risk::None } else { Risk::High }
     }
 
     fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32) {
         let values = values_mut::<I>(column);
-        let Self { gone, come, ways } = *self;
-        if ways.len() == gone.len() + come.len() {
-            for (at, way) in ways.iter().enumerate() {
-                match values.at(way) {
-                    Some(members) if at < gone.len() => members.remove(slot),
+        let Self { removed, added, paths } = *self;
+        if paths.len() == removed.len() + added.len() {
+            for (at, path) in paths.iter().enumerate() {
+                match values.at(path) {
+                    Some(members) if at < removed.len() => members.remove(slot),
                     Some(members) => members.insert(slot),
                     None => {}
                 }
             }
             return;
         }
-        for value in &gone {
+        for value in &removed {
             match values.get_mut(value) {
                 Some(members) if members.len() > 1 => members.remove(slot),
                 Some(_) => drop(values.remove(value)),
                 None => {}
             }
         }
-        for value in come {
+        for value in added {
             match values.get_mut(&value) {
                 Some(members) => members.insert(slot),
                 None => drop(values.insert(value, Members::One(slot))),

@@ -1,16 +1,16 @@
-//! The index of the keys themselves, where they are texts.
+//! The index of the keys themselves, if they are texts.
 
-use super::change::{Change, Compare, difference};
+use super::change::{IndexChange, IndexFunction, difference};
 use super::members::Members;
 use super::{Column, Values};
 use crate::slots::Slots;
 use crate::version::Entry;
 use std::borrow::Borrow;
 
-/// Finds an entry's key.
-pub(crate) struct Keys;
+/// Returns the key of an entry.
+pub(crate) struct KeyIndex;
 
-impl<K, V> Compare<K, V> for Keys
+impl<K, V> IndexFunction<K, V> for KeyIndex
 where
     K: Borrow<str> + Ord + Clone + Send + Sync + 'static,
 {
@@ -19,14 +19,14 @@ where
     }
 
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column> {
-        let mut keys: Vec<Item<K>> =
+        let mut keys: Vec<SortItem<K>> =
             slots.numbered().map(|(slot, entry)| (0, entry.key.clone(), slot)).collect();
         sort(&mut keys, 0);
         let keys = keys.into_iter().map(|(_, key, slot)| (key, Members::One(slot))).collect();
         Box::new(Values::of_sorted(keys))
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         if old.is_some() && new.is_some() {
             return None;
         }
@@ -35,17 +35,17 @@ where
     }
 }
 
-/// A text with room for eight bytes of it.
-type Item<K> = (u64, K, u32);
+/// A chunk of eight bytes of a text, the text, and its slot.
+type SortItem<K> = (u64, K, u32);
 
-/// So few are compared as a whole.
-const FEW: usize = 24;
+/// Up to this number, texts are compared as a whole.
+const INSERTION_SORT_LIMIT: usize = 24;
 
-/// Sorts texts that have the first `depth` bytes in common, eight bytes at a time: a text is somewhere else in memory, and to
-/// go there for each comparison is what makes sorting many of them slow.
-fn sort<K: Borrow<str> + Ord>(items: &mut [Item<K>], mut depth: usize) {
+/// Sorts texts with `depth` common bytes, eight bytes at a time: the texts are spread over memory,
+/// and a cache miss per comparison would make the sort slow.
+fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
     loop {
-        if items.len() <= FEW {
+        if items.len() <= INSERTION_SORT_LIMIT {
             return items.sort_unstable_by(|(_, one, _), (_, other, _)| one.cmp(other));
         }
         for (chunk, text, _) in &mut *items {
@@ -70,7 +70,7 @@ fn sort<K: Borrow<str> + Ord>(items: &mut [Item<K>], mut depth: usize) {
     }
 }
 
-/// Eight bytes of a text, in the order of texts; zeros behind its end.
+/// Returns eight bytes of a text, in the order of texts, padded with zeros.
 fn chunk_at(text: &str, depth: usize) -> u64 {
     let rest = &text.as_bytes()[depth.min(text.len())..];
     match rest.first_chunk() {
@@ -83,7 +83,7 @@ fn chunk_at(text: &str, depth: usize) -> u64 {
     }
 }
 
-/// Whether a text with this chunk may end in it: the zeros may be its own.
+/// Returns whether a text with this chunk may end in it: its zeros may also be part of the text.
 const fn may_end(chunk: u64) -> bool {
     chunk & 0xff == 0
 }
@@ -95,13 +95,14 @@ mod tests {
     use std::sync::Arc;
 
     fn sorted(texts: &[String]) -> Vec<Arc<str>> {
-        let mut items: Vec<Item<Arc<str>>> = texts.iter().map(|text| (0, text.as_str().into(), 0)).collect();
+        let mut items: Vec<SortItem<Arc<str>>> =
+            texts.iter().map(|text| (0, text.as_str().into(), 0)).collect();
         sort(&mut items, 0);
         items.into_iter().map(|(_, text, _)| text).collect()
     }
 
     proptest! {
-        /// Long beginnings in common, ends at every place, and zeros that look like ends.
+        /// Long common prefixes, ends at every position, and zeros that look like ends.
         #[test]
         fn texts_are_sorted_as_texts(texts in prop::collection::vec("(aaaaaaaa|aaaaaaab|\u{0}{1,8}|b){0,4}[ab\u{0}é]{0,3}", 0..200)) {
             let mut expected: Vec<Arc<str>> = texts.iter().map(|text| text.as_str().into()).collect();

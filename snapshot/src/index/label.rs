@@ -1,6 +1,6 @@
-//! Labels: pairs of a key and a value, as objects carry them.
+//! Labels: pairs of a key and a value, as objects have them.
 
-use super::change::{Change, Compare, collected, difference};
+use super::change::{IndexChange, IndexFunction, collected, difference};
 use super::{Column, Values};
 use crate::slots::Slots;
 use crate::version::Entry;
@@ -8,33 +8,34 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-/// One label, as the value of an index: ordered by its key, then by its value.
+/// A label as the value of an index: sorted by key, then by value.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Label {
     text: Box<str>,
-    /// Where the key ends.
+    /// The end of the key.
     key: usize,
 }
 
 impl Label {
-    /// The label with this key and value.
+    /// Creates a label.
     pub fn new(key: &str, value: &str) -> Self {
         Self { text: [key, value].concat().into(), key: key.len() }
     }
 
-    /// Its key.
+    /// Returns the key.
     pub fn key(&self) -> &str {
         &self.text[..self.key]
     }
 
-    /// Its value.
+    /// Returns the value.
     pub fn value(&self) -> &str {
         &self.text[self.key..]
     }
 
-    /// All labels with this key, whatever their value: a range for [`Snapshot::range`](crate::Snapshot::range).
+    /// Returns the range of all labels with this key, for
+    /// [`Snapshot::range`](crate::Snapshot::range).
     pub fn any(key: &str) -> Range<Self> {
-        // Nothing sorts between a text and the same with the least character behind it.
+        // No text sorts between a text and the same text followed by the least character.
         let next = [key, "\0"].concat();
         Self::new(key, "")..Self::new(&next, "")
     }
@@ -64,19 +65,19 @@ impl<K: AsRef<str> + ?Sized, V: AsRef<str> + ?Sized> From<(&K, &V)> for Label {
     }
 }
 
-/// The function that finds an entry's labels.
-pub(crate) struct Labels<F, M: ?Sized, A: ?Sized, B: ?Sized> {
+/// The function that returns an entry's labels.
+pub(crate) struct LabelIndex<F, M: ?Sized, A: ?Sized, B: ?Sized> {
     find: F,
     pairs: PhantomData<fn(&M, &A, &B)>,
 }
 
-impl<F, M: ?Sized, A: ?Sized, B: ?Sized> Labels<F, M, A, B> {
+impl<F, M: ?Sized, A: ?Sized, B: ?Sized> LabelIndex<F, M, A, B> {
     pub(crate) const fn new(find: F) -> Self {
         Self { find, pairs: PhantomData }
     }
 }
 
-impl<K, V, M, F, A, B> Compare<K, V> for Labels<F, M, A, B>
+impl<K, V, M, F, A, B> IndexFunction<K, V> for LabelIndex<F, M, A, B>
 where
     M: ?Sized,
     for<'a> &'a M: IntoIterator<Item = (&'a A, &'a B)>,
@@ -96,7 +97,7 @@ where
         collected(slots.numbered().flat_map(found).collect())
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         if let (Some(old), Some(new)) = (old, new)
             && same((self.find)(&old.value), (self.find)(&new.value))
         {
@@ -113,7 +114,7 @@ where
     }
 }
 
-/// Whether two objects have the same labels in the same order, found out without making any.
+/// Returns whether two objects have the same labels in the same order, without an allocation.
 fn same<'a, M, A, B>(old: &'a M, new: &'a M) -> bool
 where
     M: ?Sized,

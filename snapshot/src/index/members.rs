@@ -1,17 +1,17 @@
-//! The entries that have one value.
+//! The entries of one value of an index.
 
 use crate::{Range, Tree};
 
-/// A set of slots, in order, and never empty: the value goes with its last entry.
+/// A set of slots, sorted and never empty: a value is removed with its last entry.
 #[derive(Clone)]
 pub(crate) enum Members {
-    /// Many indexes have a value for each entry.
+    /// A single slot, because many indexes have one value per entry.
     One(u32),
     Many(Tree<u32, ()>),
 }
 
 impl Members {
-    /// Several slots in order, or one.
+    /// Creates a set of one or more sorted slots.
     pub(super) fn of(slots: &[u32]) -> Self {
         match slots {
             [one] => Self::One(*one),
@@ -36,7 +36,7 @@ impl Members {
         }
     }
 
-    /// Takes one of several out.
+    /// Removes one of several slots.
     pub(super) fn remove(&mut self, slot: u32) {
         if let Self::Many(slots) = self {
             slots.remove(&slot);

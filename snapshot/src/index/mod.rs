@@ -1,4 +1,4 @@
-//! Indexes: for each value that a function finds in an entry, the entries that have it.
+//! Indexes: the entries by each value of a function.
 
 mod change;
 mod keys;
@@ -8,18 +8,19 @@ mod text;
 
 pub use label::Label;
 
-pub(crate) use change::{Change, Compare, Function, Risk};
-pub(crate) use keys::Keys;
-pub(crate) use label::Labels;
+pub(crate) use change::{FunctionIndex, IndexChange, IndexFunction, Risk};
+pub(crate) use keys::KeyIndex;
+pub(crate) use label::LabelIndex;
 pub(crate) use members::{Members, MembersIter};
-pub(crate) use text::Text;
+pub(crate) use text::TextIndex;
 
 use crate::Tree;
 use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Names an index of a map, and the type of its values. Made by [`Builder`](crate::Builder).
+/// Identifies an index of a map, and the type of its values. Created by
+/// [`Builder`](crate::Builder).
 pub struct Index<I> {
     pub(crate) at: usize,
     values: PhantomData<fn() -> I>,
@@ -45,10 +46,10 @@ impl<I> fmt::Debug for Index<I> {
     }
 }
 
-/// One index in one version of a map: the values, and the slots of the entries that have each.
+/// One index in one version of a map: the values, and the slots of their entries.
 pub(crate) type Values<I> = Tree<I, Members>;
 
-/// [`Values`] of whichever type.
+/// [`Values`] of any type.
 pub(crate) trait Column: Any + Send + Sync {
     fn copy(&self) -> Box<dyn Column>;
 }

@@ -1,15 +1,15 @@
-//! Indexes of a text that entries have somewhere: nothing is allocated to find out that it has not changed.
+//! Indexes of an optional text of entries; an unchanged text is detected without an allocation.
 
-use super::change::{Change, Compare, collected, difference};
+use super::change::{IndexChange, IndexFunction, collected, difference};
 use super::{Column, Values};
 use crate::slots::Slots;
 use crate::version::Entry;
 use std::sync::Arc;
 
-/// A function that finds a text in an entry, or none.
-pub(crate) struct Text<F>(pub(crate) F);
+/// A function that returns an optional text of an entry.
+pub(crate) struct TextIndex<F>(pub(crate) F);
 
-impl<K, V, F> Compare<K, V> for Text<F>
+impl<K, V, F> IndexFunction<K, V> for TextIndex<F>
 where
     F: for<'a> Fn(&'a K, &'a V) -> Option<&'a str> + Send + Sync,
 {
@@ -24,7 +24,7 @@ where
         collected(slots.numbered().filter_map(found).collect())
     }
 
-    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
         let of = |entry: Option<&'_ Entry<K, V>>| -> Vec<Arc<str>> {
             entry.and_then(|entry| (self.0)(&entry.key, &entry.value)).map(Arc::from).into_iter().collect()
         };

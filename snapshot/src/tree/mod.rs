@@ -1,4 +1,4 @@
-//! A sorted map whose clone is a pointer: the ordered half of everything here, and usable alone.
+//! A sorted map with a clone in O(1): the base of all indexes, also usable alone.
 
 mod node;
 mod range;
@@ -13,59 +13,59 @@ use std::sync::Arc;
 
 /// A sorted map that is cloned in O(1).
 ///
-/// A clone shares every node; whoever changes one of the two copies the nodes on the way to the change, once. A tree
-/// that shares nothing is changed in place.
+/// A clone shares every node; a change of either copy clones the nodes on the path to the change,
+/// once. A tree that is not shared is changed in place.
 ///
-/// If a comparison or a clone of the user's panics, the tree holds what it held before that call.
+/// If a comparison or a clone of user code panics, the tree has its content of before the call.
 pub struct Tree<K, V> {
     root: Option<Arc<Node<K, V>>>,
     len: usize,
 }
 
-/// From the root to a value.
-pub(crate) struct Way(Vec<u8>);
+/// The path from the root to a value.
+pub(crate) struct TreePath(Vec<u8>);
 
 impl<K, V> Tree<K, V> {
-    /// An empty tree. Allocates nothing.
+    /// Creates an empty tree. Allocates nothing.
     pub const fn new() -> Self {
         Self { root: None, len: 0 }
     }
 
-    /// How many keys it holds.
+    /// Returns the number of keys.
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether it holds no key.
+    /// Returns whether the tree is empty.
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Every key and its value, in order.
+    /// Returns every key and its value, in order.
     pub fn iter(&self) -> Range<'_, K, V> {
         Range::whole(self.root.as_deref())
     }
 
-    /// The smallest key and its value.
+    /// Returns the smallest key and its value.
     pub fn first(&self) -> Option<(&K, &V)> {
         self.iter().next()
     }
 
-    /// The largest key and its value.
+    /// Returns the largest key and its value.
     pub fn last(&self) -> Option<(&K, &V)> {
         self.iter().next_back()
     }
 }
 
 impl<K: Clone, V> Tree<K, V> {
-    /// Of keys that rise.
+    /// Creates a tree of strictly increasing keys.
     pub(crate) fn of_sorted(pairs: Vec<(K, V)>) -> Self {
         Self { len: pairs.len(), root: node::build(pairs) }
     }
 }
 
 impl<K: Ord, V> Tree<K, V> {
-    /// The value of a key.
+    /// Returns the value of a key.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -73,8 +73,8 @@ impl<K: Ord, V> Tree<K, V> {
         self.root.as_deref()?.get(key)
     }
 
-    /// The keys between two bounds and their values, in order. It begins in O(log n), and is empty if the bounds are
-    /// the wrong way round.
+    /// Returns the keys between two bounds and their values, in order. Starts in O(log n), and is
+    /// empty if the bounds are reversed.
     pub fn range<Q: Ord + ?Sized>(&self, bounds: impl RangeBounds<Q>) -> Range<'_, K, V>
     where
         K: Borrow<Q>,
@@ -84,7 +84,7 @@ impl<K: Ord, V> Tree<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Tree<K, V> {
-    /// The value of a key, to change it. Copies what other clones share.
+    /// Returns the value of a key, to change it. Copies nodes shared with clones.
     pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -92,35 +92,37 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         Arc::make_mut(self.root.as_mut()?).get_mut(key)
     }
 
-    /// As [`Tree::get_mut`], with the way to the value for [`Tree::at`].
-    pub(crate) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&mut V, Way)>
+    /// As [`Tree::get_mut`], with the path to the value for [`Tree::at`].
+    pub(crate) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&mut V, TreePath)>
     where
         K: Borrow<Q>,
     {
-        let mut way = Vec::new();
-        let value = Arc::make_mut(self.root.as_mut()?).locate(key, &mut way)?;
-        Some((value, Way(way)))
+        let mut path = Vec::new();
+        let value = Arc::make_mut(self.root.as_mut()?).locate(key, &mut path)?;
+        Some((value, TreePath(path)))
     }
 
-    /// The value that was found before, if no key has come or gone since: nothing is compared, and nothing cloned.
-    pub(crate) fn at(&mut self, way: &Way) -> Option<&mut V> {
-        Arc::make_mut(self.root.as_mut()?).at(&way.0)
+    /// Returns the value at a path, if no key was inserted or removed since: without comparisons or
+    /// clones.
+    pub(crate) fn at(&mut self, path: &TreePath) -> Option<&mut V> {
+        Arc::make_mut(self.root.as_mut()?).at(&path.0)
     }
 
-    /// Sets the value of a key; returns the one before it. A key that is there already stays, and `key` is dropped.
+    /// Sets the value of a key; returns the previous one. A present key is kept, and `key` is
+    /// dropped.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         let Some(root) = &mut self.root else {
             self.root = Some(Arc::new(Node::single(key, value)));
             self.len = 1;
             return None;
         };
-        node::raise(root, &key);
+        node::grow_root(root, &key);
         let before = Arc::make_mut(root).insert(key, value);
         self.len += usize::from(before.is_none());
         before
     }
 
-    /// Takes a key and its value out.
+    /// Removes a key and its value.
     pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,
@@ -128,7 +130,7 @@ impl<K: Ord + Clone, V: Clone> Tree<K, V> {
         let root = self.root.as_mut()?;
         let taken = Arc::make_mut(root).remove(key);
         self.len -= usize::from(taken.is_some());
-        node::lower(&mut self.root);
+        node::shrink_root(&mut self.root);
         taken
     }
 }
@@ -160,7 +162,7 @@ impl<'a, K, V> IntoIterator for &'a Tree<K, V> {
     }
 }
 
-/// What comes in order, each key once, is built in one go.
+/// Sorted, unique keys are built in one pass.
 impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Tree<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let pairs: Vec<(K, V)> = pairs.into_iter().collect();

@@ -1,30 +1,31 @@
-//! Nodes of the tree. On the way down, full nodes are split and poor ones merged before anything else is changed: each
-//! of these steps leaves the content as it was, so a panic in a clone or a comparison does too.
+//! Nodes of the tree. On the way down, full nodes are split and small ones merged before any other
+//! change: each of these steps keeps the content, so a panic in a clone or a comparison does too.
 
 use std::borrow::Borrow;
 use std::mem::size_of;
 use std::sync::Arc;
 
-/// How many children an inner node has at most.
+/// Maximum number of children of an inner node.
 const FANOUT: usize = 16;
 
 #[derive(Clone)]
 pub(super) enum Node<K, V> {
-    /// Never empty, but for the moment before it is taken out of its parent.
+    /// Never empty, except before it is removed from its parent.
     Leaf(Vec<(K, V)>),
     Inner(Inner<K, V>),
 }
 
 #[derive(Clone)]
 pub(super) struct Inner<K, V> {
-    /// One fewer than the children: `keys[i]` is above all of `children[i]`, and not above any of `children[i + 1]`.
+    /// One fewer than the children: `keys[i]` is above all of `children[i]`, and not above any of
+    /// `children[i + 1]`.
     pub(super) keys: Vec<K>,
     pub(super) children: Vec<Arc<Node<K, V>>>,
 }
 
-/// A tree of keys that come in order, each once.
+/// Builds a tree of sorted, unique keys.
 pub(super) fn build<K: Clone, V>(pairs: Vec<(K, V)>) -> Option<Arc<Node<K, V>>> {
-    // Not quite full: the next key does not split a node everywhere.
+    // Not quite full, so that the next inserts do not split every node.
     let leaves = portions(pairs, Node::<K, V>::LEAF * 7 / 8);
     let mut level: Vec<(K, Arc<Node<K, V>>)> =
         leaves.map(|leaf| (leaf[0].0.clone(), Arc::new(Node::Leaf(leaf)))).collect();
@@ -46,8 +47,8 @@ fn portions<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
     })
 }
 
-/// Makes a full root an inner node over two.
-pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
+/// Replaces a full root by an inner node over its two halves.
+pub(super) fn grow_root<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
     if root.is_full() {
         let (separator, right) = Arc::make_mut(root).split(key);
         let children = vec![root.clone(), Arc::new(right)];
@@ -55,8 +56,8 @@ pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &
     }
 }
 
-/// Takes a root away that holds nothing, or only one child.
-pub(super) fn lower<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
+/// Removes a root that is empty, or has only one child.
+pub(super) fn shrink_root<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
     while let Some(node) = root {
         match &**node {
             Node::Leaf(entries) if entries.is_empty() => *root = None,
@@ -71,8 +72,9 @@ pub(super) fn lower<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
 }
 
 impl<K, V> Node<K, V> {
-    /// Small entries are cheap to copy, so many are kept together; others cost a clone each. No node is a kilobyte: from
-    /// there on, allocators tidy up what they have, and that takes longer than all else that a change does.
+    /// Small entries are cheap to copy, so a node holds many; others cost a clone each. Nodes stay
+    /// below a kilobyte: from there on, allocators consolidate free memory, which takes longer than
+    /// the rest of a change.
     const LEAF: usize = if size_of::<(K, V)>() <= 8 { 128 } else { 16 };
 
     pub(super) fn single(key: K, value: V) -> Self {
@@ -97,7 +99,7 @@ impl<K, V> Node<K, V> {
         self.len() >= self.limit()
     }
 
-    /// Whether the two are worth one node.
+    /// Returns whether the two fit one node.
     fn merges_with(&self, other: &Self) -> bool {
         self.len() + other.len() <= self.limit() * 3 / 4
     }
@@ -120,7 +122,7 @@ impl<K, V> Node<K, V> {
 }
 
 impl<K, V> Inner<K, V> {
-    /// Which child has the key, if any has.
+    /// Returns the child that may have the key.
     pub(super) fn child_of<Q: Ord + ?Sized>(&self, key: &Q) -> usize
     where
         K: Borrow<Q>,
@@ -146,8 +148,8 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// As [`Node::get_mut`]; writes down which way it went.
-    pub(super) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q, way: &mut Vec<u8>) -> Option<&mut V>
+    /// As [`Node::get_mut`]; records the path.
+    pub(super) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q, path: &mut Vec<u8>) -> Option<&mut V>
     where
         K: Borrow<Q>,
     {
@@ -155,27 +157,27 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
             Self::Inner(inner) => inner.child_of(key),
             Self::Leaf(entries) => entries.binary_search_by(|(k, _)| k.borrow().cmp(key)).ok()?,
         };
-        way.push(u8::try_from(at).expect("no node is that large"));
+        path.push(u8::try_from(at).expect("no node is that large"));
         match self {
-            Self::Inner(inner) => Arc::make_mut(&mut inner.children[at]).locate(key, way),
+            Self::Inner(inner) => Arc::make_mut(&mut inner.children[at]).locate(key, path),
             Self::Leaf(entries) => Some(&mut entries[at].1),
         }
     }
 
-    /// The value at the end of a way.
-    pub(super) fn at(&mut self, way: &[u8]) -> Option<&mut V> {
-        let (&at, rest) = way.split_first()?;
+    /// Returns the value at the end of a path.
+    pub(super) fn at(&mut self, path: &[u8]) -> Option<&mut V> {
+        let (&at, rest) = path.split_first()?;
         match self {
             Self::Inner(inner) => Arc::make_mut(inner.children.get_mut(usize::from(at))?).at(rest),
             Self::Leaf(entries) => entries.get_mut(usize::from(at)).map(|(_, value)| value),
         }
     }
 
-    /// This node is not full, so that a child may be split below it.
+    /// Requires that this node is not full, so that a child may be split below it.
     pub(super) fn insert(&mut self, key: K, value: V) -> Option<V> {
         match self {
             Self::Inner(inner) => {
-                let at = inner.room_for(&key);
+                let at = inner.split_full_child(&key);
                 Arc::make_mut(&mut inner.children[at]).insert(key, value)
             }
             Self::Leaf(entries) => match entries.binary_search_by(|(k, _)| k.cmp(&key)) {
@@ -188,7 +190,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// May leave this node empty, for its parent to take out.
+    /// May leave this node empty, for its parent to remove.
     pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,
@@ -196,7 +198,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         match self {
             Self::Inner(inner) => {
                 let at = inner.child_of(key);
-                let at = inner.enrich(at);
+                let at = inner.merge_child(at);
                 let child = Arc::make_mut(&mut inner.children[at]);
                 let taken = child.remove(key);
                 if child.len() == 0 {
@@ -211,8 +213,8 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// Splits a node in two: returns the right one and what is between them. In the middle, but behind everything if
-    /// the next key comes there: keys that arrive in order fill their nodes.
+    /// Splits a node in two: returns the right one and the key between them. In the middle, but at
+    /// the end if the next key is inserted there: keys that arrive in order fill their nodes.
     fn split(&mut self, next: &K) -> (K, Self) {
         match self {
             Self::Leaf(entries) => {
@@ -233,7 +235,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// Takes in the node to the right of it.
+    /// Appends the node to the right of it.
     fn absorb(&mut self, between: K, right: Self) {
         match (self, right) {
             (Self::Leaf(entries), Self::Leaf(more)) => entries.extend(more),
@@ -248,8 +250,8 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> Inner<K, V> {
-    /// The child that is to have the key, with room for one more.
-    fn room_for(&mut self, key: &K) -> usize {
+    /// Returns the child for the key, after splitting it if it is full.
+    fn split_full_child(&mut self, key: &K) -> usize {
         let at = self.child_of(key);
         if !self.children[at].is_full() {
             return at;
@@ -261,8 +263,8 @@ impl<K: Ord + Clone, V: Clone> Inner<K, V> {
         at + usize::from(right_has_it)
     }
 
-    /// Merges a child that has become poor with a neighbour, if there is one poor enough. Returns where it is now.
-    fn enrich(&mut self, at: usize) -> usize {
+    /// Merges a small child with a neighbour, if they fit. Returns its index.
+    fn merge_child(&mut self, at: usize) -> usize {
         let child = &self.children[at];
         if child.len() > child.limit() / 4 {
             return at;
@@ -276,7 +278,7 @@ impl<K: Ord + Clone, V: Clone> Inner<K, V> {
             _ if merges(at) => at,
             _ => return at,
         };
-        // Both are unshared first: that clones, and may panic. Then they move.
+        // Both are unshared first: that clones, and may panic. Then their entries move.
         Arc::make_mut(&mut self.children[left]);
         Arc::make_mut(&mut self.children[left + 1]);
         let right = Arc::unwrap_or_clone(self.children.remove(left + 1));
@@ -293,7 +295,7 @@ impl<K: Ord + Clone, V: Clone> Inner<K, V> {
     }
 }
 
-/// Inserts without doubling the memory: a node is full soon enough.
+/// Inserts without doubling the capacity: a node is full soon enough.
 fn insert_at<T>(items: &mut Vec<T>, at: usize, item: T) {
     if items.len() == items.capacity() {
         items.reserve_exact((items.len() / 2).clamp(2, 16));
@@ -301,7 +303,7 @@ fn insert_at<T>(items: &mut Vec<T>, at: usize, item: T) {
     items.insert(at, item);
 }
 
-/// As [`Vec::split_off`], without keeping the room of what has left.
+/// As [`Vec::split_off`], without keeping the excess capacity.
 fn split_off<T>(items: &mut Vec<T>, at: usize) -> Vec<T> {
     let right = items.split_off(at);
     items.shrink_to(at + at / 8);

@@ -1,4 +1,4 @@
-//! Iteration between two places of a tree, from both ends.
+//! Iteration between two positions of a tree, from both ends.
 
 use super::node::Node;
 use std::borrow::Borrow;
@@ -8,17 +8,17 @@ use std::sync::Arc;
 
 /// The keys of a [`Tree`](super::Tree) between two bounds, and their values, in order.
 pub struct Range<'a, K, V> {
-    /// Front and back. `None`: nothing is left, and nothing was there.
+    /// Front and back. `None`: exhausted or empty.
     ends: Option<(Edge<'a, K, V>, Edge<'a, K, V>)>,
 }
 
-/// The children of an inner node, and which of them the way goes.
-type Step<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
+/// The children of an inner node, and the index of the child on the path.
+type PathStep<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
 
-/// A place between two entries of a leaf.
+/// A position between two entries of a leaf.
 struct Edge<'a, K, V> {
-    /// The way down to the leaf.
-    way: Vec<Step<'a, K, V>>,
+    /// The path to the leaf.
+    path: Vec<PathStep<'a, K, V>>,
     leaf: &'a [(K, V)],
     at: usize,
 }
@@ -69,25 +69,25 @@ enum Side {
 }
 
 impl<'a, K, V> Edge<'a, K, V> {
-    /// Before everything, or behind it.
+    /// Before all entries, or after them.
     fn outermost(root: &'a Node<K, V>, side: Side) -> Self {
-        let mut edge = Self { way: Vec::new(), leaf: &[], at: 0 };
+        let mut edge = Self { path: Vec::new(), leaf: &[], at: 0 };
         edge.descend(root, side);
         edge
     }
 
-    /// Before the key's place, or behind it.
+    /// Before the key's position, or after it.
     fn beside<Q: Ord + ?Sized>(root: &'a Node<K, V>, key: &Q, side: Side) -> Self
     where
         K: Borrow<Q>,
     {
-        let mut way = Vec::new();
+        let mut path = Vec::new();
         let mut node = root;
         loop {
             match node {
                 Node::Inner(inner) => {
                     let at = inner.child_of(key);
-                    way.push((&*inner.children, at));
+                    path.push((&*inner.children, at));
                     node = &inner.children[at];
                 }
                 Node::Leaf(entries) => {
@@ -95,7 +95,7 @@ impl<'a, K, V> Edge<'a, K, V> {
                         Side::Front => entries.partition_point(|(k, _)| k.borrow() < key),
                         Side::Back => entries.partition_point(|(k, _)| k.borrow() <= key),
                     };
-                    return Self { way, leaf: entries, at };
+                    return Self { path, leaf: entries, at };
                 }
             }
         }
@@ -106,7 +106,7 @@ impl<'a, K, V> Edge<'a, K, V> {
             match node {
                 Node::Inner(inner) => {
                     let at = if side == Side::Front { 0 } else { inner.children.len() - 1 };
-                    self.way.push((&inner.children, at));
+                    self.path.push((&inner.children, at));
                     node = &inner.children[at];
                 }
                 Node::Leaf(entries) => {
@@ -118,11 +118,11 @@ impl<'a, K, V> Edge<'a, K, V> {
         }
     }
 
-    /// Goes to the next leaf, if there is one.
+    /// Moves to the next leaf, if there is one.
     fn forward(&mut self) -> bool {
-        while let Some((children, at)) = self.way.pop() {
+        while let Some((children, at)) = self.path.pop() {
             if let Some(next) = children.get(at + 1) {
-                self.way.push((children, at + 1));
+                self.path.push((children, at + 1));
                 self.descend(next, Side::Front);
                 return true;
             }
@@ -130,11 +130,11 @@ impl<'a, K, V> Edge<'a, K, V> {
         false
     }
 
-    /// Goes to the leaf before, if there is one.
+    /// Moves to the previous leaf, if there is one.
     fn backward(&mut self) -> bool {
-        while let Some((children, at)) = self.way.pop() {
+        while let Some((children, at)) = self.path.pop() {
             if let Some(before) = at.checked_sub(1) {
-                self.way.push((children, before));
+                self.path.push((children, before));
                 self.descend(&children[before], Side::Back);
                 return true;
             }
@@ -143,7 +143,7 @@ impl<'a, K, V> Edge<'a, K, V> {
     }
 }
 
-/// Whether nothing is between the two.
+/// Returns whether there is no entry between the two.
 fn met<K, V>(front: &Edge<'_, K, V>, back: &Edge<'_, K, V>) -> bool {
     std::ptr::eq(front.leaf, back.leaf) && front.at >= back.at
 }
@@ -200,6 +200,6 @@ impl<K, V> Clone for Range<'_, K, V> {
 
 impl<K, V> Edge<'_, K, V> {
     fn copy(&self) -> Self {
-        Self { way: self.way.clone(), leaf: self.leaf, at: self.at }
+        Self { path: self.path.clone(), leaf: self.leaf, at: self.at }
     }
 }

@@ -1,4 +1,4 @@
-//! Drops of the user's values: at the right time, and where they may do as they like.
+//! Drops of user values: at the right time, and free to use the map.
 
 use machinery_snapshot::Map;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -22,7 +22,7 @@ impl Drop for Nosy {
     }
 }
 
-/// A deadlock is a failure, and not a hang.
+/// Turns a deadlock into a failure.
 fn within_a_minute(work: impl FnOnce() + Send + 'static) {
     let (done, finished) = channel::<()>();
     let worker = std::thread::spawn(move || {
@@ -84,7 +84,7 @@ fn a_drop_may_read_and_write_the_map() {
 }
 
 #[test]
-fn what_nobody_can_see_is_dropped() {
+fn unreachable_values_are_dropped() {
     let map: Map<u32, Arc<()>> = Map::builder(1).build();
     let value = Arc::new(());
     for key in 0..1000 {
@@ -106,7 +106,7 @@ fn what_nobody_can_see_is_dropped() {
     assert_eq!(Arc::strong_count(&value), 1);
 }
 
-/// A long load that sets one key again and again.
+/// A long load that sets one key repeatedly.
 #[test]
 fn a_change_does_not_keep_what_it_replaced() {
     let map: Map<u32, Arc<()>> = Map::builder(1).build();

@@ -1,4 +1,4 @@
-//! One binary for all of this crate's integration tests: linking is what takes the time.
+//! One binary for all integration tests of this crate, because linking dominates their build time.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 

@@ -1,4 +1,5 @@
-//! Random operations on the map that ships, against a map that is cloned for each snapshot and searched for each index.
+//! Random operations on the map, compared with a map that is cloned for each snapshot and searched
+//! for each index.
 
 use machinery_snapshot::{Index, Label, Map, Snapshot, Writer};
 use proptest::prelude::*;
@@ -8,7 +9,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Bound;
 use std::sync::LazyLock;
 
-/// Keys whose hashes collide, all of them if `classes` is one.
+/// Keys with colliding hashes, all of them if `classes` is one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     id: u8,
@@ -33,15 +34,15 @@ impl Borrow<str> for Key {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Value {
     number: u16,
-    /// A value that some have, or none.
+    /// An optional value.
     node: Option<u8>,
-    /// Any number of values, some of them twice.
+    /// Any number of values, with duplicates.
     tags: Vec<u8>,
     labels: BTreeMap<String, String>,
     name: String,
 }
 
-type Model = BTreeMap<u8, Value>;
+type MapModel = BTreeMap<u8, Value>;
 
 struct Indexes {
     map: Map<Key, Value>,
@@ -67,8 +68,8 @@ impl Indexes {
         }
     }
 
-    /// Everything that can be asked of a snapshot is what the model says.
-    fn check(&self, snapshot: &Snapshot<Key, Value>, model: &Model, classes: u8) {
+    /// Compares every query of a snapshot with the model.
+    fn check(&self, snapshot: &Snapshot<Key, Value>, model: &MapModel, classes: u8) {
         assert_eq!(snapshot.len(), model.len());
         for id in 0..KEYS {
             let key = Key { id, classes };
@@ -90,7 +91,7 @@ impl Indexes {
                 _ => (range.next(), keys.next()),
             };
             assert_eq!(found.map(|(key, _)| &key.id), expected, "range, from both ends");
-            assert_eq!(range.clone().count(), keys.len(), "what is left of it");
+            assert_eq!(range.clone().count(), keys.len(), "the rest of the range");
         }
 
         let texts = (Bound::Included("key-0003"), Bound::Excluded("key-0017"));
@@ -115,11 +116,11 @@ impl Indexes {
     }
 }
 
-/// Every value that any entry has, with exactly these entries; and no value that none has.
+/// Checks that an index has exactly the values of the entries, and exactly their entries.
 fn check_index<I: Ord + Clone + std::fmt::Debug + 'static>(
     snapshot: &Snapshot<Key, Value>,
     index: &Index<I>,
-    model: &Model,
+    model: &MapModel,
     values: impl Fn(&Value) -> BTreeSet<I>,
 ) {
     let mut expected: BTreeMap<I, Vec<u8>> = BTreeMap::new();
@@ -147,7 +148,7 @@ fn check_index<I: Ord + Clone + std::fmt::Debug + 'static>(
 const KEYS: u8 = 40;
 
 #[derive(Clone, Debug)]
-enum Change {
+enum MapChange {
     Insert(u8, Value),
     Remove(u8),
     Renumber(u8, u16),
@@ -160,41 +161,41 @@ enum Change {
 }
 
 #[derive(Clone, Debug)]
-enum Op {
-    One(Change),
-    /// Several at once; kept or dropped.
-    Batch(Vec<Change>, bool),
-    /// The map as it is now, and held.
+enum MapOp {
+    One(MapChange),
+    /// Several changes, committed or dropped.
+    Batch(Vec<MapChange>, bool),
+    /// Takes a snapshot and holds it.
     Hold,
     LetGo(u8),
 }
 
-fn apply(writer: &mut Writer<'_, Key, Value>, model: &mut Model, change: &Change, classes: u8) {
+fn apply(writer: &mut Writer<'_, Key, Value>, model: &mut MapModel, change: &MapChange, classes: u8) {
     match change {
-        Change::Insert(id, value) => {
+        MapChange::Insert(id, value) => {
             let before = writer.insert(Key { id: *id, classes }, value.clone());
             assert_eq!(before, model.insert(*id, value.clone()));
         }
-        Change::Remove(id) => assert_eq!(writer.remove(&Key { id: *id, classes }), model.remove(id)),
-        Change::Renumber(id, number) => {
+        MapChange::Remove(id) => assert_eq!(writer.remove(&Key { id: *id, classes }), model.remove(id)),
+        MapChange::Renumber(id, number) => {
             let renumber = |value: &mut Value| std::mem::replace(&mut value.number, *number);
             assert_eq!(writer.update(&Key { id: *id, classes }, renumber), model.get_mut(id).map(renumber));
         }
-        Change::RetainBelow(limit) => {
+        MapChange::RetainBelow(limit) => {
             writer.retain(|key, _| key.id < *limit);
             model.retain(|id, _| id < limit);
         }
-        Change::Clear => {
+        MapChange::Clear => {
             writer.clear();
             model.clear();
         }
-        Change::Reserve(more) => writer.reserve(*more),
-        Change::Replace(id, value) => {
+        MapChange::Reserve(more) => writer.reserve(*more),
+        MapChange::Replace(id, value) => {
             let before = writer.replace(Key { id: *id, classes }, value.clone());
             assert_eq!(before, model.insert(*id, value.clone()));
         }
-        Change::Take(id) => assert_eq!(writer.take(&Key { id: *id, classes }), model.remove(id)),
-        Change::IndexLast => writer.index_last(),
+        MapChange::Take(id) => assert_eq!(writer.take(&Key { id: *id, classes }), model.remove(id)),
+        MapChange::IndexLast => writer.defer_indexes(),
     }
     assert_eq!(writer.len(), model.len());
     for id in 0..KEYS {
@@ -202,18 +203,18 @@ fn apply(writer: &mut Writer<'_, Key, Value>, model: &mut Model, change: &Change
     }
 }
 
-fn run(seed: u64, classes: u8, ops: &[Op]) {
+fn run(seed: u64, classes: u8, ops: &[MapOp]) {
     let indexes = Indexes::new(seed);
-    let mut model = Model::new();
+    let mut model = MapModel::new();
     let mut held = Vec::new();
     for op in ops {
         match op {
-            Op::One(change) => {
+            MapOp::One(change) => {
                 let mut writer = indexes.map.write();
                 apply(&mut writer, &mut model, change, classes);
                 writer.commit();
             }
-            Op::Batch(changes, keep) => {
+            MapOp::Batch(changes, keep) => {
                 let mut changed = model.clone();
                 let mut writer = indexes.map.write();
                 for change in changes {
@@ -225,9 +226,9 @@ fn run(seed: u64, classes: u8, ops: &[Op]) {
                     model = changed;
                 }
             }
-            Op::Hold => held.push((indexes.map.snapshot(), model.clone())),
-            Op::LetGo(at) if !held.is_empty() => drop(held.swap_remove(usize::from(*at) % held.len())),
-            Op::LetGo(_) => {}
+            MapOp::Hold => held.push((indexes.map.snapshot(), model.clone())),
+            MapOp::LetGo(at) if !held.is_empty() => drop(held.swap_remove(usize::from(*at) % held.len())),
+            MapOp::LetGo(_) => {}
         }
         indexes.check(&indexes.map.snapshot(), &model, classes);
         for id in 0..KEYS {
@@ -254,28 +255,28 @@ fn values() -> impl Strategy<Value = Value> {
     )
 }
 
-fn changes() -> impl Strategy<Value = Change> {
+fn changes() -> impl Strategy<Value = MapChange> {
     let id = 0..KEYS;
     prop_oneof![
-        10 => (id.clone(), values()).prop_map(|(id, value)| Change::Insert(id, value)),
-        5 => id.clone().prop_map(Change::Remove),
-        5 => (id.clone(), any::<u16>()).prop_map(|(id, number)| Change::Renumber(id, number)),
-        1 => id.prop_map(Change::RetainBelow),
-        1 => Just(Change::Clear),
-        1 => (0..50_usize).prop_map(Change::Reserve),
-        3 => (0..KEYS, values()).prop_map(|(id, value)| Change::Replace(id, value)),
-        2 => (0..KEYS).prop_map(Change::Take),
-        1 => Just(Change::IndexLast),
+        10 => (id.clone(), values()).prop_map(|(id, value)| MapChange::Insert(id, value)),
+        5 => id.clone().prop_map(MapChange::Remove),
+        5 => (id.clone(), any::<u16>()).prop_map(|(id, number)| MapChange::Renumber(id, number)),
+        1 => id.prop_map(MapChange::RetainBelow),
+        1 => Just(MapChange::Clear),
+        1 => (0..50_usize).prop_map(MapChange::Reserve),
+        3 => (0..KEYS, values()).prop_map(|(id, value)| MapChange::Replace(id, value)),
+        2 => (0..KEYS).prop_map(MapChange::Take),
+        1 => Just(MapChange::IndexLast),
     ]
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn ops() -> impl Strategy<Value = Vec<MapOp>> {
     let op = prop_oneof![
-        10 => changes().prop_map(Op::One),
+        10 => changes().prop_map(MapOp::One),
         5 => (prop::collection::vec(changes(), 0..12), prop::bool::weighted(0.7))
-            .prop_map(|(changes, keep)| Op::Batch(changes, keep)),
-        3 => Just(Op::Hold),
-        2 => any::<u8>().prop_map(Op::LetGo),
+            .prop_map(|(changes, keep)| MapOp::Batch(changes, keep)),
+        3 => Just(MapOp::Hold),
+        2 => any::<u8>().prop_map(MapOp::LetGo),
     ];
     prop::collection::vec(op, 1..60)
 }
@@ -283,7 +284,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1500, ..ProptestConfig::default() })]
 
-    /// Everything that can be asked, after every operation, of the map and at the end of every snapshot still held.
+    /// Compares every query of the map after every operation, and of all held snapshots at the end.
     #[test]
     fn the_map_is_the_model(
         seed in any::<u64>(),

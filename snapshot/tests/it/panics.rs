@@ -1,4 +1,5 @@
-//! Code of the user's that panics, wherever it is called: the map is afterwards what it was before, or what it would be.
+//! User code that panics, in any call: the map is afterwards in the state before or after the
+//! change.
 
 use machinery_snapshot::{Index, Map, Tree};
 use std::borrow::Borrow;
@@ -9,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 thread_local! {
-    /// How many calls of the user's code are left until one panics.
+    /// Number of calls of user code until one panics.
     static FUSE: Cell<Option<u32>> = const { Cell::new(None) };
 }
 
@@ -24,7 +25,7 @@ fn burn(what: &str) {
     });
 }
 
-/// Runs something so that its nth call of the user's code panics. True: it came to that.
+/// Runs `work` so that its nth call of user code panics. Returns whether that call happened.
 fn with_fuse(calls: u32, work: impl FnOnce()) -> bool {
     FUSE.with(|fuse| fuse.set(Some(calls)));
     let burnt = catch_unwind(AssertUnwindSafe(work)).is_err();
@@ -32,7 +33,7 @@ fn with_fuse(calls: u32, work: impl FnOnce()) -> bool {
     burnt
 }
 
-/// A number that burns whenever it is cloned, compared or hashed.
+/// A number that counts down whenever it is cloned, compared or hashed.
 #[derive(Debug)]
 struct Touchy(u32);
 
@@ -85,9 +86,9 @@ impl Borrow<str> for Touchy {
 
 struct Subject {
     map: Map<Touchy, Touchy>,
-    /// Each entry alone.
+    /// Each entry in its own change.
     by_key: Index<Touchy>,
-    /// Many together.
+    /// Many entries in one change.
     by_tens: Index<Touchy>,
 }
 
@@ -98,7 +99,7 @@ impl Subject {
             burn("an index");
             [Touchy(value.0 / 10), Touchy(1000 + value.0 % 3)]
         });
-        // Last, so that where a key comes or goes, what may break is not what comes first.
+        // Last, so that the change that may panic is not the first one.
         let by_key = match text_keys {
             true => builder.keys(),
             false => builder.index(|key: &Touchy, _| {
@@ -117,7 +118,7 @@ impl Subject {
         self.map.snapshot().iter().map(|(key, value)| (key.0, value.0)).collect()
     }
 
-    /// The map and both indexes say the same, and it works.
+    /// Checks that the map and both indexes agree, and that the map works.
     fn check_whole(&self) {
         let content = self.content();
         let snapshot = self.map.snapshot();
@@ -147,7 +148,7 @@ const CHANGES: [(&str, Work); 10] = [
     ("a new key", |map| ignore(map.insert(Touchy(500), Touchy(41)))),
     ("a new key with new values", |map| ignore(map.insert(Touchy(500), Touchy(777)))),
     ("a value that moves nothing", |map| ignore(map.insert(Touchy(42), Touchy(42)))),
-    ("a value that moves within what is there", |map| ignore(map.insert(Touchy(42), Touchy(53)))),
+    ("a value that moves within existing values", |map| ignore(map.insert(Touchy(42), Touchy(53)))),
     ("a value that moves to a new place", |map| ignore(map.insert(Touchy(42), Touchy(4000)))),
     ("a value changed in its copy", |map| {
         let _ = map.update(&Touchy(42), |value| value.0 = 77);
@@ -168,14 +169,14 @@ const CHANGES: [(&str, Work); 10] = [
     ("most, with the indexes last", |map| {
         let mut writer = map.write();
         writer.insert(Touchy(3), Touchy(30));
-        writer.index_last();
+        writer.defer_indexes();
         for i in 30..60 {
             writer.replace(Touchy(i), Touchy(i * 7));
         }
         writer.remove(&Touchy(3));
         writer.commit();
     }),
-    ("all anew", |map| {
+    ("a replaced map", |map| {
         let mut writer = map.write();
         writer.clear();
         writer.extend((0..20).map(|i| (Touchy(i), Touchy(i + 1))));
@@ -205,7 +206,7 @@ fn a_panic_anywhere_leaves_the_map_whole() {
                     let after = subject.content();
                     subject.check_whole();
                     assert!(after == wanted || !done && after == before, "{what}, call {burnt}: half of it");
-                    // And it goes on as if nothing had been: the change can be made again, and be seen.
+                    // The map continues to work: the change can be repeated, and is visible.
                     if !done {
                         change(&subject.map);
                         assert_eq!(subject.content(), wanted, "{what}, call {burnt}");
@@ -227,7 +228,7 @@ fn a_panic_anywhere_leaves_the_map_whole() {
 }
 
 #[test]
-fn a_writer_that_a_panic_went_through_commits_nothing_more() {
+fn a_writer_after_a_panic_commits_nothing_more() {
     let subject = Subject::new(100, false);
     let before = subject.content();
     for calls in 0.. {
@@ -239,7 +240,7 @@ fn a_writer_that_a_panic_went_through_commits_nothing_more() {
             assert!(calls > 10, "an insert calls the user's code more often than that");
             break;
         }
-        // Whether it is spoilt or only lacks the last change, what it commits is whole.
+        // Whether it is poisoned or only lacks the last change, its commit is consistent.
         let committed = catch_unwind(AssertUnwindSafe(|| writer.commit())).is_ok();
         subject.check_whole();
         if committed {

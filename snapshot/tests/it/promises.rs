@@ -1,4 +1,4 @@
-//! The promises at the top of `lib.rs`, one by one.
+//! The promises of `lib.rs`, in order.
 
 use machinery_snapshot::{Label, Map};
 use std::cell::Cell;
@@ -30,8 +30,8 @@ fn p01_a_snapshot_is_one_moment_of_everything() {
     assert_eq!((before.len(), after.len()), (100, 100));
 }
 
-/// Two snapshots with no change between them show the very same objects; and what a change does not touch, but for its
-/// neighbours, later ones share with earlier ones.
+/// Two snapshots without a change between them share all entries; and later ones share the
+/// unchanged entries with earlier ones, except neighbours of changed ones.
 #[test]
 fn p02_a_snapshot_copies_nothing() {
     let map: Map<u32, [u64; 4]> = Map::builder(1).build();
@@ -48,7 +48,7 @@ fn p02_a_snapshot_copies_nothing() {
 }
 
 #[test]
-fn p02_a_reader_in_the_middle_of_a_list_holds_nobody() {
+fn p02_a_reader_in_the_middle_of_a_list_blocks_no_writer() {
     let map: Map<u32, u32> = Map::builder(1).build();
     for key in 0..1000 {
         map.insert(key, 0);
@@ -203,7 +203,7 @@ fn p08_garbage_is_bounded_while_a_snapshot_is_held() {
 }
 
 #[test]
-fn p08_a_map_that_has_shrunk_is_small() {
+fn p08_a_shrunk_map_is_small() {
     let mut builder = Map::builder(1);
     let by_value = builder.index(|_, value: &u32| [*value]);
     let map = builder.build();
@@ -223,7 +223,7 @@ fn p08_a_map_that_has_shrunk_is_small() {
 }
 
 #[test]
-fn p08_one_key_that_comes_and_goes_beside_snapshots_leaves_no_trail() {
+fn p08_one_key_inserted_and_removed_beside_snapshots_leaves_no_garbage() {
     let map: Map<u32, u32> = Map::builder(1).build();
     let mut held = std::collections::VecDeque::new();
     for round in 0..10_000 {
@@ -238,7 +238,7 @@ fn p08_one_key_that_comes_and_goes_beside_snapshots_leaves_no_trail() {
 }
 
 #[test]
-fn p08_a_map_made_anew_again_and_again_stays_as_small() {
+fn p08_a_map_replaced_repeatedly_does_not_grow() {
     let map: Map<u32, u32> = Map::builder(1).build();
     for round in 0..100 {
         let mut writer = map.write();
@@ -251,7 +251,7 @@ fn p08_a_map_made_anew_again_and_again_stays_as_small() {
 }
 
 #[test]
-fn p08_changes_that_are_dropped_leave_no_trail() {
+fn p08_dropped_changes_leave_no_garbage() {
     let map: Map<u32, u32> = Map::builder(1).build();
     map.insert(0, 0);
     for round in 0..1000 {
@@ -269,9 +269,9 @@ fn p08_changes_that_are_dropped_leave_no_trail() {
     assert!(usage.slots == 2 && usage.buckets <= 64, "{usage:?}");
 }
 
-/// An index's function that answers differently about the same entry breaks its own index, and nothing else.
+/// An inconsistent index function breaks its own index, and nothing else.
 #[test]
-fn an_index_that_lies_panics_nowhere() {
+fn an_inconsistent_index_function_never_panics() {
     let calls = std::sync::atomic::AtomicU32::new(0);
     let mut builder = Map::<u32, u32>::builder(1);
     let lying = builder.index(move |_, _| {

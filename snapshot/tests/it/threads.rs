@@ -1,11 +1,11 @@
-//! Real threads, for what loom cannot hold: a map with thousands of entries, and indexes with many nodes.
+//! Real threads, for maps too large for loom: thousands of entries, and indexes with many nodes.
 
 use machinery_snapshot::Map;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// The writer moves a token from entry to entry and keeps a sum; every snapshot has exactly one token, in the map and in
-/// the index, and the same sum.
+/// The writer moves a token from entry to entry and keeps a sum; every snapshot has exactly one
+/// token, in the map and in the index, and the same sum.
 #[test]
 fn every_snapshot_is_consistent_while_a_writer_writes() {
     const ENTRIES: u32 = 2000;

@@ -1,4 +1,4 @@
-//! The tree against the standard library's.
+//! The tree compared with the standard library's.
 
 use machinery_snapshot::Tree;
 use proptest::prelude::*;
@@ -6,27 +6,27 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 
 #[derive(Clone, Debug)]
-enum Op {
+enum TreeOp {
     Insert(u16, u32),
     Remove(u16),
     Change(u16, u32),
-    /// Takes out a stretch, which empties nodes.
+    /// Removes a run of keys, which empties nodes.
     RemoveRange(u16, u16),
-    /// Puts in a stretch, in order.
+    /// Inserts a run of keys, in order.
     InsertRange(u16, u16),
     Hold,
 }
 
-type Model = BTreeMap<u16, u32>;
+type TreeModel = BTreeMap<u16, u32>;
 
-fn check(tree: &Tree<u16, u32>, model: &Model) {
+fn check(tree: &Tree<u16, u32>, model: &TreeModel) {
     assert_eq!((tree.len(), tree.is_empty()), (model.len(), model.is_empty()));
     assert!(tree.iter().eq(model), "forwards");
     assert!(tree.iter().rev().eq(model.iter().rev()), "backwards");
     assert_eq!((tree.first(), tree.last()), (model.iter().next(), model.iter().next_back()));
 }
 
-fn check_range(tree: &Tree<u16, u32>, model: &Model, start: Bound<u16>, end: Bound<u16>) {
+fn check_range(tree: &Tree<u16, u32>, model: &TreeModel, start: Bound<u16>, end: Bound<u16>) {
     let expected: Vec<_> = model.iter().filter(|&(key, _)| (start, end).contains(key)).collect();
     let range = tree.range((start, end));
     assert!(range.clone().eq(expected.iter().copied()), "{start:?} {end:?}");
@@ -57,15 +57,15 @@ fn bounds() -> impl Strategy<Value = Bound<u16>> {
 /// Enough for three levels.
 const KEYS: u16 = 5000;
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn ops() -> impl Strategy<Value = Vec<TreeOp>> {
     let key = || 0..KEYS;
     let op = prop_oneof![
-        20 => (key(), any::<u32>()).prop_map(|(key, value)| Op::Insert(key, value)),
-        20 => key().prop_map(Op::Remove),
-        10 => (key(), any::<u32>()).prop_map(|(key, value)| Op::Change(key, value)),
-        5 => (key(), 0..2000_u16).prop_map(|(key, more)| Op::RemoveRange(key, more)),
-        5 => (key(), 0..2000_u16).prop_map(|(key, more)| Op::InsertRange(key, more)),
-        2 => Just(Op::Hold),
+        20 => (key(), any::<u32>()).prop_map(|(key, value)| TreeOp::Insert(key, value)),
+        20 => key().prop_map(TreeOp::Remove),
+        10 => (key(), any::<u32>()).prop_map(|(key, value)| TreeOp::Change(key, value)),
+        5 => (key(), 0..2000_u16).prop_map(|(key, more)| TreeOp::RemoveRange(key, more)),
+        5 => (key(), 0..2000_u16).prop_map(|(key, more)| TreeOp::InsertRange(key, more)),
+        2 => Just(TreeOp::Hold),
     ];
     prop::collection::vec(op, 1..80)
 }
@@ -78,22 +78,22 @@ proptest! {
         ops in ops(),
         ranges in prop::collection::vec((bounds(), bounds()), 0..20),
     ) {
-        let (mut tree, mut model, mut held) = (Tree::new(), Model::new(), Vec::new());
+        let (mut tree, mut model, mut held) = (Tree::new(), TreeModel::new(), Vec::new());
         for op in ops {
             match op {
-                Op::Insert(key, value) => prop_assert_eq!(tree.insert(key, value), model.insert(key, value)),
-                Op::Remove(key) => prop_assert_eq!(tree.remove(&key), model.remove_entry(&key)),
-                Op::Change(key, new) => {
+                TreeOp::Insert(key, value) => prop_assert_eq!(tree.insert(key, value), model.insert(key, value)),
+                TreeOp::Remove(key) => prop_assert_eq!(tree.remove(&key), model.remove_entry(&key)),
+                TreeOp::Change(key, new) => {
                     let change = |value: &mut u32| std::mem::replace(value, new);
                     prop_assert_eq!(tree.get_mut(&key).map(change), model.get_mut(&key).map(change));
                 }
-                Op::RemoveRange(from, more) => for key in from..from.saturating_add(more) {
+                TreeOp::RemoveRange(from, more) => for key in from..from.saturating_add(more) {
                     prop_assert_eq!(tree.remove(&key), model.remove_entry(&key));
                 },
-                Op::InsertRange(from, more) => for key in from..KEYS.min(from.saturating_add(more)) {
+                TreeOp::InsertRange(from, more) => for key in from..KEYS.min(from.saturating_add(more)) {
                     prop_assert_eq!(tree.insert(key, 1), model.insert(key, 1));
                 },
-                Op::Hold => held.push((tree.clone(), model.clone())),
+                TreeOp::Hold => held.push((tree.clone(), model.clone())),
             }
             prop_assert_eq!(tree.len(), model.len());
         }

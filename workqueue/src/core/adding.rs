@@ -1,70 +1,70 @@
-//! Adds: a new key, or one more wish merged into what the key has.
+//! Adds: inserts a new key, or merges the add into the key's entry.
 
 use super::slab::{Entry, State};
 use super::{Core, spread};
 use crate::add::{Add, Added, When};
-use hashbrown::hash_table::Entry as Place;
+use hashbrown::hash_table::Entry as TableEntry;
 
-/// A key that is looked at first, and taken only if it is new.
-pub(crate) trait Given<K> {
+/// A source of a key: compared first, and taken only if the key is new.
+pub(crate) trait KeySource<K> {
     fn key(&self) -> &K;
     fn take(&mut self) -> K;
 }
 
-/// What can be worked out about a key before the lock is taken.
+/// The hash and tenant of a key, computed before the lock is taken.
 #[derive(Clone, Copy)]
-pub(crate) struct Known {
+pub(crate) struct HashedKey {
     pub hash: u32,
     pub tenant: u32,
 }
 
-/// Why an add is refused.
+/// The reason for which an add is refused.
 #[derive(Clone, Copy)]
 pub(crate) enum Refusal {
     Closed,
     Full { limit: usize },
 }
 
-/// When a key should run: at `due`, but not after `hard`. A wish that debounces may move `due` later.
+/// The time of a run: at `due`, but not after `hard`. A debounced schedule may move `due` later.
 #[derive(Clone, Copy)]
-struct Wish {
+struct Schedule {
     due: u64,
     hard: u64,
     debounces: bool,
 }
 
 impl<K: Eq + Clone> Core<K> {
-    /// `now` may be a little behind. `exact` gives the true time: it is asked only if a deadline is reckoned from it,
-    /// which an add that is merged into something sooner does not need.
+    /// `now` may be a tick late. `exact` returns the true time: it is called only for adds with a
+    /// deadline that is not merged into an earlier one.
     #[inline]
     pub(crate) fn add(
         &mut self,
         now: u64,
         exact: impl FnOnce() -> u64,
-        known: Known,
-        given: &mut impl Given<K>,
+        known: HashedKey,
+        given: &mut impl KeySource<K>,
         add: &Add,
     ) -> Result<Added, Refusal> {
-        self.turn(now);
+        self.advance(now);
         if self.phase.refuses() {
             self.stats.refused_closed += 1;
             return Err(Refusal::Closed);
         }
-        let Known { hash, tenant } = known;
+        let HashedKey { hash, tenant } = known;
         let full = self.table.len() >= self.capacity;
         let Self { table, entries, .. } = self;
         let key = given.key();
         let same = |&slot: &u32| entries[slot].hash == hash && entries[slot].key.as_ref() == Some(key);
         let slot = match table.entry(spread(hash), same, |&slot| spread(entries[slot].hash)) {
-            Place::Occupied(found) => {
+            TableEntry::Occupied(found) => {
                 let slot = *found.get();
                 return Ok(self.merge(slot, exact, add));
             }
-            Place::Vacant(_) if full => {
+            TableEntry::Vacant(_) if full => {
                 self.stats.refused_full += 1;
                 return Err(Refusal::Full { limit: self.capacity });
             }
-            Place::Vacant(vacant) => {
+            TableEntry::Vacant(vacant) => {
                 let slot = entries.insert(given.take(), hash);
                 vacant.insert(slot);
                 self.ready.assign(slot, tenant);
@@ -74,10 +74,10 @@ impl<K: Eq + Clone> Core<K> {
         let entry = &mut self.entries[slot];
         entry.level = add.priority.level();
         entry.merge_cause(add.cause);
-        if let Some(wish) = self.deadline(add, exact) {
+        if let Some(schedule) = self.deadline(add, exact) {
             let entry = &mut self.entries[slot];
-            (entry.due, entry.hard) = (wish.due, wish.hard);
-            self.place(slot);
+            (entry.due, entry.hard) = (schedule.due, schedule.hard);
+            self.schedule(slot);
         } else {
             self.make_ready(slot, self.now);
         }
@@ -90,12 +90,12 @@ impl<K: Eq + Clone> Core<K> {
         let level = add.priority.level();
         let entry = &mut self.entries[slot];
         match entry.state {
-            State::Out | State::Held => {
+            State::InFlight | State::Held => {
                 entry.rerun_level = entry.rerun_level.max(level);
-                let wish = self.deadline(add, exact).unwrap_or(Wish::plain(self.now));
-                self.entries[slot].merge_wish(wish);
+                let schedule = self.deadline(add, exact).unwrap_or(Schedule::at(self.now));
+                self.entries[slot].merge_schedule(schedule);
                 if let Some(cause) = add.cause {
-                    self.later.merge(&mut self.entries, slot, cause);
+                    self.rerun_causes.merge(&mut self.entries, slot, cause);
                 }
                 Added::Rerun
             }
@@ -111,26 +111,26 @@ impl<K: Eq + Clone> Core<K> {
             State::Delayed => {
                 entry.merge_cause(add.cause);
                 entry.level = entry.level.max(level);
-                self.hasten(slot, exact, add);
+                self.reschedule(slot, exact, add);
                 Added::Merged
             }
             State::Free => unreachable!("the table holds no free slot"),
         }
     }
 
-    /// Gives a delayed entry another time, if the add wants it at another.
+    /// Moves a delayed entry to another time, if the add changes it.
     #[inline]
-    fn hasten(&mut self, slot: u32, exact: impl FnOnce() -> u64, add: &Add) {
+    fn reschedule(&mut self, slot: u32, exact: impl FnOnce() -> u64, add: &Add) {
         let hard = self.entries[slot].hard;
         if let When::After(delay) = add.when
             && self.later_by(delay) >= hard
         {
-            // Later even from a time that is behind: it changes nothing.
+            // Later even by a time that lags: it changes nothing.
             return;
         }
-        let wish = self.deadline(add, exact).unwrap_or(Wish::plain(self.now));
+        let schedule = self.deadline(add, exact).unwrap_or(Schedule::at(self.now));
         let entry = &mut self.entries[slot];
-        let (due, hard) = entry.merged(wish);
+        let (due, hard) = entry.merged(schedule);
         if due == entry.due {
             entry.hard = hard;
             return;
@@ -139,35 +139,35 @@ impl<K: Eq + Clone> Core<K> {
         self.refund(slot);
         let entry = &mut self.entries[slot];
         (entry.due, entry.hard) = (due, hard);
-        self.place(slot);
+        self.schedule(slot);
     }
 
-    /// What an add wants that does not want it now. Moves the time on to the exact one.
+    /// Returns the schedule of an add that is not for now. Advances the time to the exact one.
     #[inline]
-    fn deadline(&mut self, add: &Add, exact: impl FnOnce() -> u64) -> Option<Wish> {
+    fn deadline(&mut self, add: &Add, exact: impl FnOnce() -> u64) -> Option<Schedule> {
         if add.when.is_now(self.debounce.is_some()) {
             return None;
         }
         self.now = self.now.max(exact());
         Some(match (add.when, self.debounce) {
-            (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => Wish {
+            (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => Schedule {
                 due: self.later_by(debounce.quiet()),
                 hard: self.later_by(debounce.max_wait()),
                 debounces: true,
             },
-            (When::After(delay), _) => Wish::plain(self.later_by(delay)),
-            (When::Now | When::Configured, _) => Wish::plain(self.now),
+            (When::After(delay), _) => Schedule::at(self.later_by(delay)),
+            (When::Now | When::Configured, _) => Schedule::at(self.now),
         })
     }
 }
 
-impl Wish {
-    fn plain(due: u64) -> Self {
+impl Schedule {
+    fn at(due: u64) -> Self {
         Self { due, hard: due, debounces: false }
     }
 }
 
-impl<K> Given<K> for Option<K> {
+impl<K> KeySource<K> for Option<K> {
     #[inline]
     fn key(&self) -> &K {
         self.as_ref().expect("it is taken at most once, and looked at before")
@@ -179,7 +179,7 @@ impl<K> Given<K> for Option<K> {
     }
 }
 
-impl<K: Clone> Given<K> for &K {
+impl<K: Clone> KeySource<K> for &K {
     #[inline]
     fn key(&self) -> &K {
         self
@@ -192,19 +192,19 @@ impl<K: Clone> Given<K> for &K {
 }
 
 impl<K> Entry<K> {
-    /// `due` and `hard` after one more wish: the earliest hard time stands; a debounced wish puts `due` off to its
-    /// quiet time, within that; a plain one never puts it off.
-    fn merged(&self, wish: Wish) -> (u64, u64) {
-        let hard = self.hard.min(wish.hard);
-        let due = if wish.debounces { wish.due } else { self.due };
+    /// Returns `due` and `hard` after one more schedule: the earliest hard time stands; a debounced
+    /// schedule moves `due` to its quiet time, within that; a plain one never moves it later.
+    fn merged(&self, schedule: Schedule) -> (u64, u64) {
+        let hard = self.hard.min(schedule.hard);
+        let due = if schedule.debounces { schedule.due } else { self.due };
         (due.min(hard), hard)
     }
 
-    pub(super) fn merge_plain(&mut self, due: u64) {
-        self.merge_wish(Wish::plain(due));
+    pub(super) fn merge_due(&mut self, due: u64) {
+        self.merge_schedule(Schedule::at(due));
     }
 
-    fn merge_wish(&mut self, wish: Wish) {
-        (self.due, self.hard) = self.merged(wish);
+    fn merge_schedule(&mut self, schedule: Schedule) {
+        (self.due, self.hard) = self.merged(schedule);
     }
 }

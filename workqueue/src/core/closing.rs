@@ -1,20 +1,20 @@
-//! The end: cancel one key, or close the queue.
+//! Cancels one key, closes or drains the queue.
 
 use super::Core;
 use super::slab::{NEVER, State};
 use std::time::Duration;
 
-/// How far the end has come.
+/// The phase of a queue, from open to stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Open,
-    /// No more adds; what is ready, or becomes so, is handed out; nobody waits.
+    /// Refuses adds; ready keys are handed out, also those that become ready; getters do not wait.
     Closed,
-    /// No more adds; waits for what is ready, out, or delayed to before the deadline.
+    /// Refuses adds; waits for keys that are ready, in flight, or delayed to before the deadline.
     Draining {
         until: u64,
     },
-    /// Nothing goes in or out.
+    /// Refuses adds and hands nothing out.
     Stopped,
 }
 
@@ -27,25 +27,27 @@ impl Phase {
         self == Self::Stopped
     }
 
-    /// Whether an empty queue is the end. While draining it is not: what is out may come back.
+    /// Whether an empty queue ends getters. A draining one does not: a key in flight may be
+    /// retried.
     pub(crate) fn ends_empty(self) -> bool {
         self == Self::Closed
     }
 }
 
 impl<K: Eq + Clone> Core<K> {
-    /// Takes back what is queued for a key: ready, delayed, or to be run again. What is out stays out.
+    /// Removes the queued run of a key: ready, delayed, or added while in flight. A key in flight
+    /// stays in flight.
     pub(crate) fn cancel(&mut self, now: u64, hash: u32, key: &K) -> (bool, Option<K>) {
-        self.turn(now);
+        self.advance(now);
         let Some(slot) = self.find(hash, key) else { return (false, None) };
         let ended = match self.entries[slot].state {
-            State::Out | State::Held => {
+            State::InFlight | State::Held => {
                 let entry = &mut self.entries[slot];
                 let pending = entry.due != NEVER;
                 entry.due = NEVER;
                 entry.hard = NEVER;
                 entry.rerun_level = 0;
-                self.later.take(&mut self.entries, slot);
+                self.rerun_causes.take(&mut self.entries, slot);
                 self.stats.cancelled += u64::from(pending);
                 return (pending, None);
             }
@@ -65,7 +67,7 @@ impl<K: Eq + Clone> Core<K> {
         (true, ended)
     }
 
-    /// Forgets a key's failures; says how many there were.
+    /// Resets the failures of a key; returns their number.
     pub(crate) fn forget(&mut self, hash: u32, key: &K) -> u16 {
         self.find(hash, key).map_or(0, |slot| std::mem::take(&mut self.entries[slot].attempts))
     }
@@ -75,13 +77,13 @@ impl<K: Eq + Clone> Core<K> {
         if !self.phase.stopped() {
             self.phase = Phase::Closed;
         }
-        self.signals.over = true;
+        self.signals.wake_all = true;
     }
 
-    /// Refuses adds from now on, and stops after `within`, or when nothing is left that could run before. Of several
-    /// deadlines the earliest counts.
+    /// Refuses adds from now on, and stops after `within`, or when no key is left that could run
+    /// before. Of several deadlines the earliest counts.
     pub(crate) fn drain(&mut self, now: u64, within: Duration) {
-        self.turn(now);
+        self.advance(now);
         let until = self.later_by(within);
         self.phase = match self.phase {
             Phase::Open | Phase::Closed => Phase::Draining { until },
@@ -100,19 +102,19 @@ impl<K: Eq + Clone> Core<K> {
         matches!(self.phase, Phase::Draining { .. })
     }
 
-    /// Stops a drain that has come to its end.
+    /// Stops a drain that is complete or at its deadline.
     #[inline]
     pub(super) fn settle(&mut self) {
         let Phase::Draining { until } = self.phase else { return };
         if self.now >= until || self.is_drained(until) {
             self.phase = Phase::Stopped;
-            self.signals.over = true;
+            self.signals.wake_all = true;
         }
     }
 
     fn is_drained(&self, until: u64) -> bool {
         self.ready.len() == 0
-            && self.out_len == 0
+            && self.in_flight_len == 0
             && self.held_len == 0
             && self.wheel.earliest(&self.entries).is_none_or(|due| due >= until)
     }

@@ -1,4 +1,4 @@
-//! First in, first out, linked through the entries themselves.
+//! A first-in, first-out list, linked through the entries themselves.
 
 use super::slab::{NIL, Slab};
 
@@ -43,7 +43,7 @@ impl List {
         Some(slot)
     }
 
-    /// Takes out an entry that is in this list.
+    /// Removes an entry of this list.
     #[inline]
     pub(crate) fn unlink<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let (prev, next) = (entries[slot].prev, entries[slot].next);

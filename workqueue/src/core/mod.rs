@@ -1,49 +1,50 @@
-//! The queue as a state machine: no clock, no lock, no await, no log.
+//! The queue as a state machine, without clock, lock, await or log.
 //!
-//! Each operation is given the time, in microseconds since the queue began. Time never goes back: an operation that
-//! comes with an older one is treated as if it came now. What others must be told is left in [`Signals`].
+//! Each operation is passed the time, in microseconds since the queue was created. Time never
+//! decreases: an operation with an older time is treated as one of now. Wakes for the shell to send
+//! are left in [`Signals`].
 
 mod adding;
-mod answering;
 mod closing;
-mod later;
+mod completion;
 mod list;
 mod ready;
-mod seeing;
+mod rerun_causes;
 mod slab;
 mod stats;
+mod status;
 mod taking;
-mod turns;
+mod tenants;
 mod wheel;
 
 #[cfg(feature = "testing")]
-mod audit;
+mod invariants;
 
-pub(crate) use adding::{Given, Known, Refusal};
-pub(crate) use answering::Failed;
+pub(crate) use adding::{HashedKey, KeySource, Refusal};
+pub(crate) use completion::FailureOutcome;
 pub(crate) use taking::{Handout, Take};
 
-pub use answering::Retried;
-pub use seeing::{Seen, SeenState};
+pub use completion::Retried;
 pub use stats::{Histogram, Stats};
+pub use status::{KeyState, KeyStatus};
 
 use crate::Debounce;
 use crate::config::{Config, MAX_DELAY};
-use crate::limiter::{Ask, Charge, RateLimiter};
+use crate::limiter::{RateLimiter, Reservation, RetryContext};
 use closing::Phase;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use later::Later;
 use list::List;
 use ready::Ready;
+use rerun_causes::RerunCauses;
 use slab::{NEVER, Slab, State};
 use std::hash::{BuildHasher, Hash};
 use std::num::NonZeroU16;
 use std::time::Duration;
-use turns::Turns;
+use tenants::TenantRings;
 use wheel::Wheel;
 
-/// In the order of use: what every operation touches is together, in as few cache lines as it fits.
+/// Fields in order of use: those of every operation share as few cache lines as possible.
 #[repr(C)]
 pub(crate) struct Core<K> {
     /// Key to slot, by the entry's stored hash.
@@ -51,42 +52,42 @@ pub(crate) struct Core<K> {
     entries: Slab<K>,
     now: u64,
     ready: Ready,
-    /// What is out, the longest first.
-    out: List,
-    out_len: usize,
-    /// The times at which they went out, added up.
-    out_since: u128,
+    /// Keys in flight, the longest first.
+    in_flight: List,
+    in_flight_len: usize,
+    /// Sum of the times at which they were handed out.
+    in_flight_since: u128,
     phase: Phase,
     signals: Signals,
-    /// Hand-outs since somebody last had to wait.
+    /// Hand-outs since a getter last had to wait.
     streak: u32,
     capacity: usize,
     debounce: Option<Debounce>,
     wheel: Wheel,
-    /// When whoever turns the clock will next look.
+    /// The time of the clock driver's next wake-up.
     armed: u64,
     stats: Stats,
-    /// Why some of what is out will run again.
-    later: Later,
+    /// Causes for which keys in flight will run again.
+    rerun_causes: RerunCauses,
     limiter: Box<dyn RateLimiter>,
     chance: u64,
     max_tries: Option<NonZeroU16>,
-    /// How many are out that nobody works on.
+    /// Number of keys in flight that are held.
     held_len: usize,
 }
 
-/// What an operation leaves for the shell to tell others.
+/// Wakes that an operation leaves for the shell to send.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Signals {
-    /// So many more keys are ready.
+    /// Number of keys that became ready.
     pub ready: u32,
-    /// Whoever waits, for a key or for the end, should look again.
-    pub over: bool,
-    /// Something is due before the clock's next look.
+    /// Every waiter, for a key or for the end of a drain, must check again.
+    pub wake_all: bool,
+    /// A key is due before the clock driver's next wake-up.
     pub rearm: bool,
 }
 
-/// What a hash of a key is made with: outside the lock, with the queue's seed.
+/// Hashes keys with the queue's seed, outside the lock.
 #[derive(Clone, Debug)]
 pub(crate) struct Hasher(FixedState);
 
@@ -95,7 +96,7 @@ impl Hasher {
         Self(FixedState::with_seed(seed))
     }
 
-    /// 32 bits tell enough keys apart, and fit an entry.
+    /// 32 bits distinguish enough keys, and fit an entry.
     #[inline]
     pub(crate) fn hash<K: Hash>(&self, key: &K) -> u32 {
         let hash = self.0.hash_one(key);
@@ -111,19 +112,19 @@ fn spread(hash: u32) -> u64 {
 
 impl<K: Eq + Clone> Core<K> {
     pub(crate) fn new(config: Config<K>, seed: u64, tenants: bool) -> Self {
-        let turns = tenants.then(|| Box::new(Turns::new(seed)));
+        let tenants = tenants.then(|| Box::new(TenantRings::new(seed)));
         let aging = i64::try_from(config.aging.as_micros()).expect("Config::check caps aging at a day");
         Self {
             now: 0,
             entries: Slab::new(),
             table: HashTable::new(),
-            ready: Ready::new(aging, turns),
+            ready: Ready::new(aging, tenants),
             wheel: Wheel::new(),
-            out: List::EMPTY,
-            out_len: 0,
-            out_since: 0,
+            in_flight: List::EMPTY,
+            in_flight_len: 0,
+            in_flight_since: 0,
             held_len: 0,
-            later: Later::new(seed),
+            rerun_causes: RerunCauses::new(seed),
             phase: Phase::Open,
             stats: Stats::default(),
             signals: Signals::default(),
@@ -137,9 +138,9 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Moves the time, and what is due with it.
+    /// Advances the time, and makes due keys ready.
     #[inline]
-    pub(crate) fn turn(&mut self, now: u64) {
+    pub(crate) fn advance(&mut self, now: u64) {
         self.now = self.now.max(now);
         if self.wheel.is_due(self.now) {
             self.expire();
@@ -149,7 +150,7 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// How many keys are ready.
+    /// Returns the number of ready keys.
     pub(crate) fn ready_len(&self) -> usize {
         self.ready.len()
     }
@@ -158,13 +159,14 @@ impl<K: Eq + Clone> Core<K> {
         self.now
     }
 
-    /// What others must be told since the last call.
+    /// Returns the signals since the last call.
     #[inline]
     pub(crate) fn signals(&mut self) -> Signals {
         std::mem::take(&mut self.signals)
     }
 
-    /// When to call [`Core::turn`] next, if nothing else happens and `tick` is not sooner. The caller promises to.
+    /// Returns when to call [`Core::advance`] next, if no operation does before and `tick` is not
+    /// sooner. The caller must do so.
     #[cfg(feature = "tokio")]
     pub(crate) fn arm(&mut self, tick: Option<u64>) -> Option<u64> {
         let next = [self.next_wake(), tick].into_iter().flatten().min();
@@ -172,7 +174,7 @@ impl<K: Eq + Clone> Core<K> {
         next
     }
 
-    /// The time at which something changes by itself, or a little before it.
+    /// Returns the time at which a delay or a drain ends, or a little before it.
     pub(crate) fn next_wake(&self) -> Option<u64> {
         let end = match self.phase {
             Phase::Draining { until } => Some(until),
@@ -190,9 +192,9 @@ impl<K: Eq + Clone> Core<K> {
         });
     }
 
-    /// Puts an entry that is in no list where its `due` says.
+    /// Queues an entry that is in no list, by its `due`.
     #[inline]
-    fn place(&mut self, slot: u32) {
+    fn schedule(&mut self, slot: u32) {
         if self.entries[slot].due <= self.now {
             return self.make_ready(slot, self.now);
         }
@@ -216,7 +218,7 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Ends an entry that is in no list. The caller drops the key, outside the lock.
+    /// Removes an entry that is in no list. The caller drops the key, outside the lock.
     #[inline]
     fn end(&mut self, slot: u32) -> Option<K> {
         let hash = spread(self.entries[slot].hash);
@@ -232,17 +234,17 @@ impl<K: Eq + Clone> Core<K> {
         self.table.find(spread(hash), same).copied()
     }
 
-    /// Gives a token back whose wait was cut short.
+    /// Refunds the token of an entry after a wait that was cut short.
     fn refund(&mut self, slot: u32) {
-        let charge = std::mem::take(&mut self.entries[slot].charge);
-        if let Some(charge) = Charge::from_bits(charge) {
-            self.limiter.refund(charge);
+        let reservation = std::mem::take(&mut self.entries[slot].reservation);
+        if let Some(reservation) = Reservation::from_bits(reservation) {
+            self.limiter.refund(reservation);
         }
     }
 
-    fn ask(&mut self, attempt: u16) -> Ask {
+    fn retry_context(&mut self, attempt: u16) -> RetryContext {
         self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        Ask { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
+        RetryContext { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
     }
 
     #[inline]
@@ -251,13 +253,13 @@ impl<K: Eq + Clone> Core<K> {
     }
 }
 
-/// Whole microseconds; what is beyond 64 bits of them is cut.
+/// Converts to whole microseconds, saturating at 64 bits.
 #[inline]
 pub(crate) fn micros(duration: Duration) -> u64 {
     duration.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(duration.subsec_micros()))
 }
 
-/// Puts an entry that is in no list in its line.
+/// Appends an entry that is in no list to its ready list.
 #[inline]
 fn make_ready<K>(
     ready: &mut Ready,
@@ -272,7 +274,7 @@ fn make_ready<K>(
     entry.since = since;
     entry.due = NEVER;
     entry.hard = NEVER;
-    entry.charge = 0;
+    entry.reservation = 0;
     ready.push(entries, slot);
     stats.adds += 1;
     signals.ready += 1;

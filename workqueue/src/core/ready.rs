@@ -1,80 +1,80 @@
-//! What is ready, and whose turn it is: a list per priority level, or a ring of tenants per level.
+//! Ready keys in hand-out order: a list per priority level, or a ring of tenants per level.
 
 use super::list::List;
 use super::slab::{Entry, NIL, Slab};
-use super::turns::Turns;
+use super::tenants::TenantRings;
 use crate::Priority;
 
 #[derive(Debug)]
 pub(crate) struct Ready {
-    /// Which levels have entries.
+    /// The levels with entries, as bits.
     used: u64,
     len: usize,
-    /// What a level is worth, in microseconds of waiting.
+    /// Worth of a level, in microseconds of waiting.
     aging: i64,
     levels: Box<[List; Priority::LEVELS]>,
-    /// In place of `levels`, where tenants take turns.
-    turns: Option<Box<Turns>>,
+    /// Replaces `levels` if the queue has tenants.
+    tenants: Option<Box<TenantRings>>,
 }
 
 impl Ready {
-    pub(crate) fn new(aging_us: i64, turns: Option<Box<Turns>>) -> Self {
+    pub(crate) fn new(aging_us: i64, tenants: Option<Box<TenantRings>>) -> Self {
         let levels = Box::new([List::EMPTY; Priority::LEVELS]);
-        Self { used: 0, len: 0, aging: aging_us, levels, turns }
+        Self { used: 0, len: 0, aging: aging_us, levels, tenants }
     }
 
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Says whose key is in a slot.
+    /// Sets the tenant of a slot.
     #[inline]
     pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
-        if let Some(turns) = &mut self.turns {
-            turns.assign(slot, tenant);
+        if let Some(tenants) = &mut self.tenants {
+            tenants.assign(slot, tenant);
         }
     }
 
     #[inline]
     pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = entries[slot].level;
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[usize::from(level)].push_back(entries, slot),
-            Some(turns) => turns.push(entries, slot),
+            Some(tenants) => tenants.push(entries, slot),
         }
         self.used |= 1 << level;
         self.len += 1;
     }
 
-    /// The entry whose turn it is, and its level for [`Ready::pop`].
+    /// Returns the entry that is handed out next, and its level for [`Ready::pop`].
     #[inline]
     pub(crate) fn peek<K>(&self, entries: &Slab<K>) -> Option<(u32, usize)> {
         self.choose(entries).map(|level| (self.head(level), level))
     }
 
-    /// Takes out what [`Ready::peek`] found.
+    /// Removes the entry that [`Ready::peek`] returned.
     #[inline]
     pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>, level: usize) {
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[level].pop_front(entries),
-            Some(turns) => turns.pop(entries, level),
+            Some(tenants) => tenants.pop(entries, level),
         };
         self.taken(level);
     }
 
-    /// Takes out an entry that is here.
+    /// Removes a ready entry.
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = usize::from(entries[slot].level);
-        match &mut self.turns {
+        match &mut self.tenants {
             None => self.levels[level].unlink(entries, slot),
-            Some(turns) => turns.remove(entries, slot),
+            Some(tenants) => tenants.remove(entries, slot),
         }
         self.taken(level);
     }
 
     #[cfg(feature = "testing")]
-    pub(crate) fn tenants_in_line(&self) -> usize {
-        self.turns.as_ref().map_or(0, |turns| turns.len())
+    pub(crate) fn queued_tenants(&self) -> usize {
+        self.tenants.as_ref().map_or(0, |tenants| tenants.len())
     }
 
     #[inline]
@@ -87,14 +87,14 @@ impl Ready {
 
     #[inline]
     fn head(&self, level: usize) -> u32 {
-        match &self.turns {
+        match &self.tenants {
             None => self.levels[level].head,
-            Some(turns) => turns.head(level),
+            Some(tenants) => tenants.head(level),
         }
     }
 
-    /// The level whose head has the best standing: ready since, less a bonus for each level. At equal standing the
-    /// higher level.
+    /// Returns the level whose head has the lowest standing: the time at which it became ready,
+    /// less a bonus per level. At equal standing the higher level.
     #[inline]
     fn choose<K>(&self, entries: &Slab<K>) -> Option<usize> {
         let highest = 63_u32.checked_sub(self.used.leading_zeros())?;

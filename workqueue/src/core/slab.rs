@@ -1,49 +1,50 @@
-//! Where entries live: in chunks, so that a million keys are never copied to grow, and no doubling is paid for.
+//! Storage of entries, in chunks: growing copies no entry, and never doubles the memory.
 
 use crate::Cause;
 use crate::cause::{Causes, Items, Marks};
 
-/// No slot.
+/// The number of no slot.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Small enough for a queue of a few keys, large enough that a million are not many chunks.
+/// Small enough for a queue of a few keys, large enough that a million keys need few chunks.
 const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: usize = 6;
 
-/// All that the queue knows of one key. For keys of 16 bytes, as `Arc<str>` is, two cache lines: why it runs is in the
-/// second, and everything else in the first.
+/// The entry of one key. For keys of 16 bytes, as `Arc<str>` is, two cache lines: the causes are in
+/// the second, all other fields in the first.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(crate) struct Entry<K> {
     /// `None` only in a free slot.
     pub key: Option<K>,
-    /// When it came into its state.
+    /// Time at which it entered its state.
     pub since: u64,
-    /// Delayed: when it runs. Out or held: when it runs again, [`NEVER`] if it need not.
+    /// Delayed: the time of its run. In flight or held: the time of its next run, [`NEVER`] without
+    /// one.
     pub due: u64,
-    /// The earliest time that no debouncing may move; `due` is never later. [`NEVER`] if there is none.
+    /// The earliest time that no debounce may move; `due` is never later. [`NEVER`] without one.
     pub hard: u64,
     pub hash: u32,
-    /// Neighbours in the list of its state; in a free slot, `next` is the next free one.
+    /// Neighbours in the list of its state; in a free slot, `next` is the next free slot.
     pub prev: u32,
     pub next: u32,
     /// Failures in a row.
     pub attempts: u16,
     pub state: State,
-    /// The priority's level: of this run, and of the one after it if it is out.
+    /// The priority's level: of this run, and of the next one if it is in flight.
     pub level: u8,
     pub rerun_level: u8,
-    /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
-    pub charge: u8,
-    /// Out or held: whether [`super::later::Later`] knows why it will run again.
-    pub has_later: bool,
-    /// What is in `why`.
+    /// The bucket token of its delay ([`crate::limiter::Reservation::to_bits`]).
+    pub reservation: u8,
+    /// In flight or held: whether [`super::rerun_causes::RerunCauses`] has causes of its next run.
+    pub has_rerun_causes: bool,
+    /// Fill state of `why`.
     pub marks: Marks,
-    /// Why it runs: of a key that is out, this run.
+    /// Causes of its run: if in flight, of the current one.
     pub why: Items,
 }
 
-/// No time.
+/// The time that is never reached.
 pub(crate) const NEVER: u64 = u64::MAX;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,8 +52,8 @@ pub(crate) enum State {
     Free,
     Ready,
     Delayed,
-    Out,
-    /// Out, and no longer worked on.
+    InFlight,
+    /// In flight, and no longer worked on.
     Held,
 }
 
@@ -67,7 +68,7 @@ impl<K> Slab<K> {
         Self { chunks: Vec::new(), free: NIL }
     }
 
-    /// A slot for a new key: an entry with no time, no list and no state yet.
+    /// Takes a slot for a new key: an entry without time, list or state.
     #[inline]
     pub(crate) fn insert(&mut self, key: K, hash: u32) -> u32 {
         if self.free == NIL {
@@ -94,7 +95,7 @@ impl<K> Slab<K> {
         self.free = first;
     }
 
-    /// Ends an entry. The caller drops the key, outside the lock.
+    /// Frees a slot. The caller drops the key, outside the lock.
     #[inline]
     pub(crate) fn remove(&mut self, slot: u32) -> Option<K> {
         let free = self.free;
@@ -102,14 +103,14 @@ impl<K> Slab<K> {
         entry.state = State::Free;
         entry.next = free;
         entry.attempts = 0;
-        entry.charge = 0;
+        entry.reservation = 0;
         entry.marks = Marks::NONE;
         let key = entry.key.take();
         self.free = slot;
         key
     }
 
-    /// How many slots there are, free ones included.
+    /// Returns the number of slots, free ones included.
     pub(crate) fn slots(&self) -> u32 {
         u32::try_from(self.chunks.len() << CHUNK_BITS).expect("Config::check bounds the capacity")
     }
@@ -132,7 +133,7 @@ impl<K> std::ops::IndexMut<u32> for Slab<K> {
 }
 
 impl<K> Entry<K> {
-    /// A free slot, and the next one. [`Slab::remove`] leaves one like it.
+    /// Creates a free slot that links to the next one. [`Slab::remove`] leaves an equal one.
     fn vacant(next: u32) -> Self {
         Self {
             key: None,
@@ -146,14 +147,14 @@ impl<K> Entry<K> {
             state: State::Free,
             level: 0,
             rerun_level: 0,
-            charge: 0,
-            has_later: false,
+            reservation: 0,
+            has_rerun_causes: false,
             marks: Marks::NONE,
             why: Causes::NONE.items,
         }
     }
 
-    /// Why it runs.
+    /// Returns the causes of its run.
     pub(crate) fn causes(&self) -> Causes {
         Causes { items: self.why, marks: self.marks }
     }
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_is_as_small_as_it_says() {
+    fn an_entry_takes_two_cache_lines() {
         assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 128);
     }
 }

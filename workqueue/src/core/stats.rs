@@ -1,76 +1,77 @@
-//! What is counted, as plain numbers under the queue's lock: counting costs an addition and no shared cache line.
+//! Counters, as plain numbers under the queue's lock: counting costs an addition and no shared
+//! cache line.
 
-/// What a queue has done since it began, and what it holds now. Durations are in microseconds.
+/// Counters since the queue was created, and its current sizes. Durations are in microseconds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Stats {
-    /// Keys that became ready, merged adds not counted.
+    /// Keys that became ready, without merged adds.
     pub adds: u64,
-    /// Adds merged into what was queued, delayed or to be run again.
+    /// Adds merged into a key that was queued, delayed or in flight.
     pub merged: u64,
     /// Keys handed out.
     pub handed_out: u64,
-    /// Runs answered with a failure, or not at all.
+    /// Runs that failed or were abandoned.
     pub retries: u64,
-    /// Runs dropped unanswered: a panic, an early return, an aborted task.
+    /// Runs dropped without completion: a panic, an early return, an aborted task.
     pub abandoned: u64,
-    /// Keys that failed as often as they may.
+    /// Keys that reached the limit of failures.
     pub dead_letters: u64,
-    /// Adds refused for want of room.
+    /// Adds refused because the queue was full.
     pub refused_full: u64,
     /// Adds refused because the queue was closed.
     pub refused_closed: u64,
-    /// Runs taken back by a cancel.
+    /// Queued runs removed by a cancel.
     pub cancelled: u64,
-    /// How long keys were ready before they were handed out.
+    /// Time that keys were ready before they were handed out.
     pub waited: Histogram,
-    /// How long they were out, until they were held or answered.
+    /// Time that keys were in flight until they were held or completed.
     pub worked: Histogram,
-    /// How long they were held.
+    /// Time that keys were held.
     pub was_held: Histogram,
 
-    /// Keys that are ready.
+    /// Ready keys.
     pub ready: usize,
-    /// Keys that are delayed.
+    /// Delayed keys.
     pub delayed: usize,
-    /// Keys that are out, and not held.
-    pub out: usize,
-    /// Keys that are held.
+    /// Keys in flight, without held ones.
+    pub in_flight: usize,
+    /// Held keys.
     pub held: usize,
-    /// How long all keys that are out have been so, added up.
+    /// Sum of the times that the current keys have been in flight.
     pub unfinished_us: u64,
-    /// How long the one that has been out longest is out.
+    /// Time of the key that has been in flight longest.
     pub longest_us: u64,
 }
 
-/// How often a duration was at most 1 ms, 2 ms, 4 ms, up to 17 minutes.
+/// A histogram of durations, with bounds of 1 ms, 2 ms, 4 ms, up to 17 minutes.
 ///
-/// The queue's time is coarse, so nothing finer would be true.
+/// The queue's time is coarse, so a finer resolution would be false.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histogram {
-    // Beside the bucket of the shortest durations, which is the one that is used most.
+    // Beside the bucket of the shortest durations, the most used one.
     sum_us: u64,
     buckets: [u64; Histogram::BOUNDS + 1],
 }
 
 impl Histogram {
-    /// How many bounds there are: 2^0 to 2^20 milliseconds.
+    /// The number of bounds: 2^0 to 2^20 milliseconds.
     pub const BOUNDS: usize = 21;
 
-    /// The bounds in seconds, each with how many durations were at most that (and above the bound before). The last
-    /// is infinite.
+    /// Returns the bounds in seconds, each with the number of durations up to it (and above the
+    /// bound before). The last is infinite.
     pub fn buckets(&self) -> impl Iterator<Item = (f64, u64)> + '_ {
         let bounds = (0..Self::BOUNDS).map(|i| f64::from(1_u32 << i) / 1000.0).chain([f64::MAX]);
         bounds.zip(self.buckets)
     }
 
-    /// How many durations there were.
+    /// Returns the number of durations.
     pub fn count(&self) -> u64 {
         self.buckets.iter().sum()
     }
 
-    /// All of them added up, in microseconds.
+    /// Returns the sum of all durations, in microseconds.
     pub fn sum_us(&self) -> u64 {
         self.sum_us
     }
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_duration_is_counted_under_the_first_bound_that_holds_it() {
+    fn a_duration_is_counted_under_the_first_bound_not_below_it() {
         let mut histogram = Histogram::default();
         for us in [0, 999, 1000, 1001, 2000, 2001, 4000, 1_048_576_000, 1_048_576_001, u64::MAX / 2] {
             histogram.record(us);

@@ -1,8 +1,10 @@
-//! Delays: a hierarchical timing wheel of 1 ms slots. Insert and cancel are O(1), and the next occupied slot is known.
+//! Delays: a hierarchical timing wheel of 1 ms slots. Insert and cancel are O(1), and the next
+//! occupied slot is known.
 //!
-//! Seven levels of 64 slots reach 2^42 ms, 139 years from the queue's beginning. An entry's level is the highest group
-//! of six bits in which its tick differs from `elapsed`. The wheel never passes an occupied slot without emptying it,
-//! so the level and the slot computed later are those computed at the insert.
+//! Seven levels of 64 slots reach 2^42 ms, 139 years from the queue's creation. An entry's level is
+//! the highest group of six bits in which its tick differs from `elapsed`. The wheel never passes
+//! an occupied slot without emptying it, so a removal computes the same level and slot as the
+//! insert.
 
 use super::list::List;
 use super::slab::{NEVER, Slab};
@@ -11,27 +13,27 @@ const LEVELS: usize = 7;
 const SLOTS: usize = 64;
 const BITS: u32 = 6;
 
-/// A time in microseconds, as a tick: the first one that is not before it.
+/// Converts a time in microseconds to the first tick that is not before it.
 fn tick_of(time: u64) -> u64 {
     time.div_ceil(1000).min(LAST)
 }
 
-/// The last tick there is. Once it is reached, delays end at once.
+/// The last tick. Once it is reached, delays end at once.
 const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
-    /// The last tick that has been dealt with.
+    /// The last tick that was processed.
     elapsed: u64,
     len: usize,
-    /// No occupied slot begins before this time, which is a tick's. [`NEVER`] without delays.
+    /// No occupied slot begins before this time, which is that of a tick. [`NEVER`] without delays.
     next: u64,
     occupied: [u64; LEVELS],
     slots: Box<[[List; SLOTS]; LEVELS]>,
 }
 
-/// Where the next entries are.
-struct Place {
+/// An occupied slot.
+struct WheelSlot {
     level: usize,
     slot: usize,
     /// The tick at which the slot begins.
@@ -48,19 +50,19 @@ impl Wheel {
         self.len
     }
 
-    /// The time, in microseconds, before which nothing is due: the earliest delay or a little before it. `None`
-    /// without delays.
+    /// Returns a time in microseconds before which no entry is due: the earliest delay or a little
+    /// before it. `None` without delays.
     pub(crate) fn next(&self) -> Option<u64> {
         (self.next != NEVER).then_some(self.next)
     }
 
-    /// Whether something may be due.
+    /// Whether an entry may be due.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next <= now
     }
 
-    /// Adds an entry whose `due` is after `now`.
+    /// Adds an entry with a `due` after `now`.
     pub(crate) fn insert<K>(&mut self, entries: &mut Slab<K>, slot: u32, now: u64) {
         if self.len == 0 {
             self.elapsed = self.elapsed.max((now / 1000).min(LAST));
@@ -69,7 +71,7 @@ impl Wheel {
         self.link(entries, slot);
     }
 
-    /// Takes out an entry that is in the wheel.
+    /// Removes an entry of the wheel.
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let place = self.place_of(tick_of(entries[slot].due));
         let list = &mut self.slots[place.level][place.slot];
@@ -83,7 +85,8 @@ impl Wheel {
         }
     }
 
-    /// Gives `expired` each entry that is due at `now`: by tick, and within one in the order of insertion.
+    /// Passes each entry that is due at `now` to `expired`: by tick, and within a tick in the order
+    /// of insertion.
     pub(crate) fn advance<K>(
         &mut self,
         entries: &mut Slab<K>,
@@ -92,7 +95,7 @@ impl Wheel {
     ) {
         let now = (now / 1000).min(LAST);
         loop {
-            let Some(Place { level, slot, start }) = self.first() else {
+            let Some(WheelSlot { level, slot, start }) = self.first() else {
                 self.next = NEVER;
                 break;
             };
@@ -115,9 +118,9 @@ impl Wheel {
         self.elapsed = self.elapsed.max(now);
     }
 
-    /// The earliest time at which something is due, exactly. Costs a look at one slot's entries.
+    /// Returns the earliest time at which an entry is due, exactly. Scans the entries of one slot.
     pub(crate) fn earliest<K>(&self, entries: &Slab<K>) -> Option<u64> {
-        let Place { level, slot, .. } = self.first()?;
+        let WheelSlot { level, slot, .. } = self.first()?;
         self.slots[level][slot].iter(entries).map(|entry| entries[entry].due).min()
     }
 
@@ -128,22 +131,23 @@ impl Wheel {
         self.next = self.next.min(place.start * 1000);
     }
 
-    fn place_of(&self, tick: u64) -> Place {
+    fn place_of(&self, tick: u64) -> WheelSlot {
         let differing = (self.elapsed ^ tick) | 1;
         let level = (63 - differing.leading_zeros()) / BITS;
         let shift = level * BITS;
         let slot = (tick >> shift) as usize % SLOTS;
-        Place { level: level as usize, slot, start: tick >> shift << shift }
+        WheelSlot { level: level as usize, slot, start: tick >> shift << shift }
     }
 
-    /// The first occupied slot. Lower levels come first: each holds only ticks of the block that `elapsed` is in.
-    fn first(&self) -> Option<Place> {
+    /// Returns the first occupied slot. Lower levels come first: each holds only ticks of the block
+    /// of `elapsed`.
+    fn first(&self) -> Option<WheelSlot> {
         let level = self.occupied.iter().position(|&bits| bits != 0)?;
         let slot = self.occupied[level].trailing_zeros();
         #[expect(clippy::cast_possible_truncation, reason = "there are seven levels")]
         let shift = level as u32 * BITS;
         let block = self.elapsed >> (shift + BITS) << (shift + BITS);
-        Some(Place { level, slot: slot as usize, start: block + (u64::from(slot) << shift) })
+        Some(WheelSlot { level, slot: slot as usize, start: block + (u64::from(slot) << shift) })
     }
 }
 
@@ -174,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_early_and_nothing_is_later_than_its_tick() {
+    fn no_delay_ends_early_or_later_than_its_tick() {
         let mut h = Harness::new();
         for exponent in 0..40 {
             let due = 1 << exponent;

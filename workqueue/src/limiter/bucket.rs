@@ -1,12 +1,13 @@
-//! So many retries a second, whatever their keys.
+//! A token bucket: limits the rate of retries over all keys.
 
-use super::{Ask, Charge, Delay, LimiterError, RateLimiter};
+use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// Tokens that refill at a steady rate, up to a burst. A retry takes one, and waits for it when there is none.
+/// A token bucket that refills at a steady rate up to a burst. A retry takes a token, and waits for
+/// one if the bucket is empty.
 ///
-/// It keeps one number: the time at which the bucket is full again. A token taken moves it one interval later, a
-/// token refunded one earlier. What is owed is thus bounded by one token a *waiting* key.
+/// Its only state is the time at which the bucket is full again: taking a token moves it one
+/// interval later, a refund one earlier. The debt is thus bounded by one token per *waiting* key.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TokenBucket {
     interval: Duration,
@@ -15,7 +16,7 @@ pub struct TokenBucket {
 }
 
 impl TokenBucket {
-    /// `per_second` tokens a second, at most `burst` saved up; full at first.
+    /// Creates a full bucket of `burst` tokens that refills at `per_second`.
     ///
     /// # Errors
     /// If the rate is not a number above 0 and at most a million, or the burst is 0.
@@ -26,7 +27,8 @@ impl TokenBucket {
         if burst == 0 {
             return Err(LimiterError::NoBurst);
         }
-        // A rate so small that the interval is beyond Duration is "never again", which a century says as well.
+        // A rate whose interval exceeds `Duration` is in effect "never", for which a century
+        // stands.
         let interval = Duration::try_from_secs_f64(1.0 / per_second).unwrap_or(CENTURY).min(CENTURY);
         Ok(Self { interval, burst, full_at: Duration::ZERO })
     }
@@ -35,19 +37,19 @@ impl TokenBucket {
 const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
 
 impl RateLimiter for TokenBucket {
-    fn look(&self, ask: &Ask) -> Duration {
-        let missing = self.full_at.saturating_sub(ask.now);
+    fn peek(&self, context: &RetryContext) -> Duration {
+        let missing = self.full_at.saturating_sub(context.now);
         let saved_up = self.interval.saturating_mul(self.burst - 1);
         missing.saturating_sub(saved_up)
     }
 
-    fn take(&mut self, ask: &Ask) -> Delay {
-        let wait = self.look(ask);
-        self.full_at = self.full_at.max(ask.now).saturating_add(self.interval);
-        Delay { wait, charge: Some(Charge::ONLY) }
+    fn take(&mut self, context: &RetryContext) -> Delay {
+        let wait = self.peek(context);
+        self.full_at = self.full_at.max(context.now).saturating_add(self.interval);
+        Delay { wait, reservation: Some(Reservation::ONLY) }
     }
 
-    fn refund(&mut self, _: Charge) {
+    fn refund(&mut self, _: Reservation) {
         self.full_at = self.full_at.saturating_sub(self.interval);
     }
 
@@ -60,8 +62,8 @@ impl RateLimiter for TokenBucket {
 mod tests {
     use super::*;
 
-    fn at(millis: u64) -> Ask {
-        Ask { attempt: 1, now: Duration::from_millis(millis), chance: 0 }
+    fn at(millis: u64) -> RetryContext {
+        RetryContext { attempt: 1, now: Duration::from_millis(millis), chance: 0 }
     }
 
     #[test]
@@ -78,8 +80,8 @@ mod tests {
         bucket.take(&at(0));
         let charged = bucket.take(&at(0));
         assert_eq!(charged.wait, Duration::from_secs(1));
-        bucket.refund(charged.charge.unwrap());
-        assert_eq!(bucket.look(&at(0)), Duration::from_secs(1));
+        bucket.refund(charged.reservation.unwrap());
+        assert_eq!(bucket.peek(&at(0)), Duration::from_secs(1));
     }
 
     #[test]

@@ -1,14 +1,14 @@
-//! Limiters made of limiters.
+//! Limiters composed of other limiters.
 
-use super::{Ask, Charge, Delay, LimiterError, RateLimiter};
+use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// The longest delay of several. Only the limiter whose delay it is gives a token away, so a bucket that does not
-/// decide is not charged.
+/// The longest delay of several limiters. Only the limiter with that delay takes a token, so a
+/// bucket that does not decide is not charged.
 pub struct MaxOf(Vec<Box<dyn RateLimiter>>);
 
 impl MaxOf {
-    /// The longest of `limiters`.
+    /// Combines `limiters`.
     ///
     /// # Errors
     /// If there are none, or more than 255 buckets among them.
@@ -25,32 +25,34 @@ impl MaxOf {
 }
 
 impl RateLimiter for MaxOf {
-    fn look(&self, ask: &Ask) -> Duration {
-        self.0.iter().map(|limiter| limiter.look(ask)).max().unwrap_or_default()
+    fn peek(&self, context: &RetryContext) -> Duration {
+        self.0.iter().map(|limiter| limiter.peek(context)).max().unwrap_or_default()
     }
 
-    fn take(&mut self, ask: &Ask) -> Delay {
+    fn take(&mut self, context: &RetryContext) -> Delay {
         let mut before = 0;
         let mut longest = (0, 0, Duration::ZERO);
         for (index, limiter) in self.0.iter().enumerate() {
-            let wait = limiter.look(ask);
-            // At equal delays the later one decides, so that a full bucket at the end of the list still counts.
+            let wait = limiter.peek(context);
+            // At equal delays the later one decides, so that a full bucket at the end of the list
+            // still counts.
             if wait >= longest.2 {
                 longest = (index, before, wait);
             }
             before += limiter.buckets();
         }
         let (index, before, _) = longest;
-        let delay = self.0[index].take(ask);
-        let charge = delay.charge.and_then(|Charge(own)| u8::try_from(before + usize::from(own)).ok());
-        Delay { wait: delay.wait, charge: charge.map(Charge) }
+        let delay = self.0[index].take(context);
+        let reservation =
+            delay.reservation.and_then(|Reservation(own)| u8::try_from(before + usize::from(own)).ok());
+        Delay { wait: delay.wait, reservation: reservation.map(Reservation) }
     }
 
-    fn refund(&mut self, Charge(mut number): Charge) {
+    fn refund(&mut self, Reservation(mut number): Reservation) {
         for limiter in &mut self.0 {
             let buckets = limiter.buckets();
             if usize::from(number) < buckets {
-                return limiter.refund(Charge(number));
+                return limiter.refund(Reservation(number));
             }
             number = number.saturating_sub(u8::try_from(buckets).unwrap_or(u8::MAX));
         }
@@ -61,29 +63,29 @@ impl RateLimiter for MaxOf {
     }
 }
 
-/// Another limiter's delay, cut at a maximum.
+/// Clamps the delay of another limiter to a maximum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaxWait<L> {
     /// The limiter that decides up to the maximum.
     pub limiter: L,
-    /// The longest delay it may give.
+    /// The maximum delay.
     pub max: Duration,
 }
 
 impl<L: RateLimiter> RateLimiter for MaxWait<L> {
-    fn look(&self, ask: &Ask) -> Duration {
-        self.limiter.look(ask).min(self.max)
+    fn peek(&self, context: &RetryContext) -> Duration {
+        self.limiter.peek(context).min(self.max)
     }
 
-    fn take(&mut self, ask: &Ask) -> Delay {
-        if self.limiter.look(ask) > self.max {
-            return Delay { wait: self.max, charge: None };
+    fn take(&mut self, context: &RetryContext) -> Delay {
+        if self.limiter.peek(context) > self.max {
+            return Delay { wait: self.max, reservation: None };
         }
-        self.limiter.take(ask)
+        self.limiter.take(context)
     }
 
-    fn refund(&mut self, charge: Charge) {
-        self.limiter.refund(charge);
+    fn refund(&mut self, reservation: Reservation) {
+        self.limiter.refund(reservation);
     }
 
     fn buckets(&self) -> usize {
@@ -96,8 +98,8 @@ mod tests {
     use super::super::{Exponential, FastSlow, TokenBucket};
     use super::*;
 
-    fn ask(attempt: u16) -> Ask {
-        Ask { attempt, now: Duration::ZERO, chance: 0 }
+    fn context(attempt: u16) -> RetryContext {
+        RetryContext { attempt, now: Duration::ZERO, chance: 0 }
     }
 
     fn constant(millis: u64) -> FastSlow {
@@ -106,12 +108,12 @@ mod tests {
 
     /// client-go: `TestMaxOfRateLimiter`.
     #[test]
-    fn the_longest_decides() {
+    fn max_of_returns_the_longest_delay() {
         let slow = FastSlow { fast: Duration::from_millis(5), slow: Duration::from_secs(3), tries: 3 };
         let exponential = Exponential::new(Duration::from_millis(1), Duration::from_secs(1)).unwrap();
         let exponential = exponential.jitter(0.0).unwrap();
         let mut both = MaxOf::new(vec![Box::new(slow), Box::new(exponential)]).unwrap();
-        let millis: Vec<_> = (1..=5).map(|n| both.take(&ask(n)).wait.as_millis()).collect();
+        let millis: Vec<_> = (1..=5).map(|n| both.take(&context(n)).wait.as_millis()).collect();
         assert_eq!(millis, [5, 5, 5, 3000, 3000]);
     }
 
@@ -120,26 +122,30 @@ mod tests {
     fn no_wait_is_above_the_maximum() {
         let exponential = Exponential::new(Duration::from_millis(1), Duration::from_secs(1000)).unwrap();
         let mut cut = MaxWait { limiter: exponential.jitter(0.0).unwrap(), max: Duration::from_millis(5) };
-        let millis: Vec<_> = (1..=4).map(|n| cut.take(&ask(n)).wait.as_millis()).collect();
+        let millis: Vec<_> = (1..=4).map(|n| cut.take(&context(n)).wait.as_millis()).collect();
         assert_eq!(millis, [1, 2, 4, 5]);
     }
 
     #[test]
-    fn a_charge_goes_back_to_the_bucket_it_came_from() {
+    fn a_reservation_is_refunded_to_its_own_bucket() {
         let bucket = |rate| Box::new(TokenBucket::new(rate, 1).unwrap()) as Box<dyn RateLimiter>;
         let inner = MaxOf::new(vec![bucket(1000.0), bucket(10.0)]).unwrap();
         let mut outer = MaxOf::new(vec![bucket(1000.0), Box::new(inner), Box::new(constant(0))]).unwrap();
         assert_eq!(outer.buckets(), 3);
 
-        // All are full at first, and equal delays are the last limiter's: nobody is charged.
-        assert_eq!(outer.take(&ask(1)), Delay { wait: Duration::ZERO, charge: None });
+        // All buckets are full at first, and at equal delays the last limiter decides: no bucket is
+        // charged.
+        assert_eq!(outer.take(&context(1)), Delay { wait: Duration::ZERO, reservation: None });
         let mut outer = MaxOf(outer.0.into_iter().take(2).collect());
-        let charges: Vec<_> = (0..3).map(|_| outer.take(&ask(1))).collect();
-        let slow = Some(Charge(2));
-        assert_eq!(charges.iter().map(|delay| delay.charge).collect::<Vec<_>>(), [slow, slow, slow]);
-        assert_eq!(charges[2].wait, Duration::from_millis(200));
-        outer.refund(Charge(2));
-        assert_eq!(outer.look(&ask(1)), Duration::from_millis(200));
+        let reservations: Vec<_> = (0..3).map(|_| outer.take(&context(1))).collect();
+        let slow = Some(Reservation(2));
+        assert_eq!(
+            reservations.iter().map(|delay| delay.reservation).collect::<Vec<_>>(),
+            [slow, slow, slow]
+        );
+        assert_eq!(reservations[2].wait, Duration::from_millis(200));
+        outer.refund(Reservation(2));
+        assert_eq!(outer.peek(&context(1)), Duration::from_millis(200));
     }
 
     #[test]

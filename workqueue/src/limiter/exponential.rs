@@ -1,10 +1,10 @@
-//! Twice as long each time.
+//! Exponential back-off with a cap and jitter.
 
-use super::{Ask, LimiterError, RateLimiter};
+use super::{LimiterError, RateLimiter, RetryContext};
 use std::time::Duration;
 
-/// `base`, doubled with each failure in a row, never above `cap`; less a random share, so that keys which failed
-/// together do not come back together.
+/// A delay of `base`, doubled with each failure in a row up to `cap`, less a random share so that
+/// keys that failed together are not retried together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exponential {
     base: Duration,
@@ -13,11 +13,11 @@ pub struct Exponential {
 }
 
 impl Exponential {
-    /// 5 ms to 1000 s, as the libraries of this field have it, and half of it jitter.
+    /// 5 ms to 1000 s, the defaults of client-go, with a jitter of one half.
     pub const DEFAULT: Self =
         Self { base: Duration::from_millis(5), cap: Duration::from_secs(1000), jitter: 0.5 };
 
-    /// From `base` to `cap`, with a jitter of 0.5.
+    /// Creates a back-off from `base` to `cap` with a jitter of 0.5.
     ///
     /// # Errors
     /// If `base` is under a microsecond, or above `cap`.
@@ -31,7 +31,7 @@ impl Exponential {
         Ok(Self { base, cap, jitter: Self::DEFAULT.jitter })
     }
 
-    /// With another jitter: a delay `d` becomes a random one from `d × (1 − share)` to `d`.
+    /// Sets the jitter: a delay `d` becomes a random one from `d × (1 − share)` to `d`.
     ///
     /// # Errors
     /// If `share` is not within 0.0 to 1.0.
@@ -50,10 +50,10 @@ impl Exponential {
 }
 
 impl RateLimiter for Exponential {
-    fn look(&self, ask: &Ask) -> Duration {
+    fn peek(&self, context: &RetryContext) -> Duration {
         #[expect(clippy::cast_precision_loss, reason = "53 random bits are plenty")]
-        let chance = (ask.chance >> 11) as f64 / (1_u64 << 53) as f64;
-        let full = self.full(ask.attempt);
+        let chance = (context.chance >> 11) as f64 / (1_u64 << 53) as f64;
+        let full = self.full(context.attempt);
         full.saturating_sub(full.mul_f64(self.jitter * chance))
     }
 }
@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     fn delay(limiter: &Exponential, attempt: u16, chance: u64) -> Duration {
-        limiter.look(&Ask { attempt, now: Duration::ZERO, chance })
+        limiter.peek(&RetryContext { attempt, now: Duration::ZERO, chance })
     }
 
     /// client-go: `TestItemExponentialFailureRateLimiter`.

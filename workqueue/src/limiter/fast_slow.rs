@@ -1,22 +1,22 @@
-//! A few quick tries, then slow ones.
+//! A few fast retries, then slow ones.
 
-use super::{Ask, RateLimiter};
+use super::{RateLimiter, RetryContext};
 use std::time::Duration;
 
-/// `fast` for the first `tries` failures in a row, `slow` from then on.
+/// A delay of `fast` for the first `tries` failures in a row, `slow` from then on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastSlow {
-    /// The delay of the first failures.
+    /// Delay of the first failures.
     pub fast: Duration,
-    /// The delay of the others.
+    /// Delay of the later failures.
     pub slow: Duration,
-    /// How many failures are retried fast.
+    /// Number of failures that are retried fast.
     pub tries: u16,
 }
 
 impl RateLimiter for FastSlow {
-    fn look(&self, ask: &Ask) -> Duration {
-        if ask.attempt <= self.tries { self.fast } else { self.slow }
+    fn peek(&self, context: &RetryContext) -> Duration {
+        if context.attempt <= self.tries { self.fast } else { self.slow }
     }
 }
 
@@ -28,7 +28,8 @@ mod tests {
     #[test]
     fn slows_down_after_its_tries() {
         let limiter = FastSlow { fast: Duration::from_millis(5), slow: Duration::from_secs(10), tries: 3 };
-        let waits = (1..=5).map(|attempt| limiter.look(&Ask { attempt, now: Duration::ZERO, chance: 0 }));
+        let waits =
+            (1..=5).map(|attempt| limiter.peek(&RetryContext { attempt, now: Duration::ZERO, chance: 0 }));
         let (fast, slow) = (limiter.fast, limiter.slow);
         assert_eq!(waits.collect::<Vec<_>>(), [fast, fast, fast, slow, slow]);
     }

@@ -1,7 +1,7 @@
-//! How long a failed key waits: policies that combine.
+//! Rate limiters: policies for the delay of a retry, which can be combined.
 //!
-//! A limiter answers a question and keeps no table of keys: failures are counted in the key's own entry, which ends
-//! with it. Nothing leaks, and an add that is merged away counts for nothing.
+//! A limiter keeps no table of keys: failures are counted in the key's entry in the queue and
+//! removed with it. So nothing leaks, and a merged add is not counted as a failure.
 
 mod bucket;
 mod combine;
@@ -15,32 +15,33 @@ pub use fast_slow::FastSlow;
 
 use std::time::Duration;
 
-/// A failed key's question: how long now?
+/// The state of a failed key from which a limiter computes its delay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ask {
-    /// How many runs of this key have failed in a row, this one included: 1 or more.
+pub struct RetryContext {
+    /// Number of failed runs of this key in a row, this one included: 1 or more.
     pub attempt: u16,
-    /// The time since the queue began. Never goes back.
+    /// The time since the queue was created. Never decreases.
     pub now: Duration,
     /// Random bits, for jitter.
     pub chance: u64,
 }
 
-/// The answer.
+/// The delay of a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delay {
-    /// How long the key waits.
+    /// Time until the key is ready again.
     pub wait: Duration,
-    /// The token that was given for it, if a bucket gave one.
-    pub charge: Option<Charge>,
+    /// The token taken for it, if the limiter has a bucket.
+    pub reservation: Option<Reservation>,
 }
 
-/// A token given by some bucket of a limiter. It comes back through [`RateLimiter::refund`] if the wait is cut short.
+/// A token taken from one bucket of a limiter. Returned by [`RateLimiter::refund`] if the wait is
+/// cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Charge(u8);
+pub struct Reservation(u8);
 
-impl Charge {
-    /// The charge of a limiter that has one bucket.
+impl Reservation {
+    /// The reservation of a limiter with one bucket.
     pub const ONLY: Self = Self(0);
 
     pub(crate) const fn to_bits(this: Option<Self>) -> u8 {
@@ -58,34 +59,35 @@ impl Charge {
     }
 }
 
-/// A policy of retries.
+/// Decides the delay of a retry (client-go: `TypedRateLimiter`).
 ///
-/// Called under the queue's lock: it must not block, and must not call the queue. A wait of zero is a retry at once.
+/// Called under the queue's lock: it must not block or call the queue. A wait of zero retries at
+/// once.
 pub trait RateLimiter: Send {
-    /// How long the key would wait. Gives no token away.
-    fn look(&self, ask: &Ask) -> Duration;
+    /// Returns the delay without taking a token.
+    fn peek(&self, context: &RetryContext) -> Duration;
 
-    /// How long the key waits. A limiter with a bucket gives a token away and says so.
-    fn take(&mut self, ask: &Ask) -> Delay {
-        Delay { wait: self.look(ask), charge: None }
+    /// Returns the delay and takes a token if the limiter has a bucket.
+    fn take(&mut self, context: &RetryContext) -> Delay {
+        Delay { wait: self.peek(context), reservation: None }
     }
 
-    /// The wait that `charge` was given for was cut short: the token is free again.
-    fn refund(&mut self, charge: Charge) {
-        let _ = charge;
+    /// Returns the token of `reservation` to its bucket, because the wait was cut short.
+    fn refund(&mut self, reservation: Reservation) {
+        let _ = reservation;
     }
 
-    /// How many buckets it has; charges are numbered below that. At most 255 are told apart in one queue.
+    /// Returns the number of buckets; reservations are numbered below it. At most 255 per queue.
     fn buckets(&self) -> usize {
         0
     }
 }
 
-/// A setting that makes no sense, and what to change.
+/// An invalid setting, and how to correct it.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimiterError {
-    /// The first delay is no delay: every failure would be retried at once, for ever.
+    /// The first delay is zero: every failure would be retried at once, forever.
     #[error("the base delay is under a microsecond; give at least one")]
     NoBase,
     /// The cap is below the first delay.
@@ -93,22 +95,22 @@ pub enum LimiterError {
     CapBelowBase {
         /// The first delay.
         base: Duration,
-        /// The longest.
+        /// The cap.
         cap: Duration,
     },
-    /// Jitter is a share.
+    /// The jitter is not a share.
     #[error("jitter is {0}; it is a share of the delay, 0.0 to 1.0")]
     JitterOutOfRange(f64),
-    /// A rate must be a finite number above zero.
+    /// The rate is not a finite number above zero.
     #[error("the rate is {0} per second; give a number above 0 and at most 1000000")]
     BadRate(f64),
-    /// A bucket that holds no token gives none.
+    /// The bucket holds no token.
     #[error("the burst is 0; a bucket that holds no token never gives one")]
     NoBurst,
-    /// There is nothing to take the longest of.
+    /// The list of limiters is empty.
     #[error("a MaxOf of no limiter has no delay; give it at least one")]
     NothingToCombine,
-    /// More buckets than can be told apart.
-    #[error("{0} buckets in one limiter; at most 255 can be told apart")]
+    /// There are more buckets than reservations can number.
+    #[error("{0} buckets in one limiter; at most 255 are supported")]
     TooManyBuckets(usize),
 }

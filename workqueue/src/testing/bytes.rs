@@ -1,12 +1,12 @@
-//! Operations from bytes, for fuzzing: every input means something.
+//! Decodes operations from bytes, for fuzzing: every input is valid.
 
 use super::{Op, OpAnswer, OpWhen, Setup, check};
 
-/// Runs the operations that `bytes` stand for; the first two say how the queue is configured.
+/// Runs the operations encoded in `bytes`; the first two bytes configure the queue.
 pub fn operations(bytes: &[u8]) {
     let mut bytes = bytes.iter().copied();
     let Some(setup) = setup(&mut bytes) else { return };
-    // Longer sequences find nothing that shorter ones do not, and the model is slow.
+    // Longer sequences find no further defects, and the model is slow.
     let ops: Vec<Op> = std::iter::from_fn(|| op(&mut bytes)).take(400).collect();
     check(&setup, &ops);
 }

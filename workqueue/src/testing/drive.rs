@@ -1,10 +1,10 @@
-//! The same operations on the queue and on the model.
+//! Applies the same operations to the queue and to the model.
 
-use super::model::{self, Failed, Handed, Model, State, Taken, Why};
+use super::model::{self, CauseList, Model, ModelFailure, ModelHandout, ModelTake, State};
 use super::{Op, OpAnswer, OpWhen, Setup};
 use crate::limiter::{Exponential, MaxOf, RateLimiter, TokenBucket};
 use crate::{
-    Add, AddError, Added, Cause, Causes, Config, Debounce, ManualClock, Priority, Queue, Retried, SeenState,
+    Add, AddError, Added, Cause, Causes, Config, Debounce, KeyState, ManualClock, Priority, Queue, Retried,
     Work,
 };
 use std::num::NonZeroU16;
@@ -19,7 +19,7 @@ const DEBOUNCED_MS: (u64, u64) = (3, 8);
 
 /// Runs `ops` on a queue and on the model, and panics where they differ.
 pub fn check(setup: &Setup, ops: &[Op]) {
-    let mut run = Run::new(setup);
+    let mut run = ModelRun::new(setup);
     for op in ops {
         run.step(op);
         run.compare();
@@ -27,12 +27,12 @@ pub fn check(setup: &Setup, ops: &[Op]) {
     run.finish();
 }
 
-struct Run {
+struct ModelRun {
     queue: Queue<u8>,
     clock: ManualClock<u8>,
     model: Model,
-    held: Vec<(Work<u8>, Handed)>,
-    /// The attempts of the last dead letter, until somebody looks.
+    held: Vec<(Work<u8>, ModelHandout)>,
+    /// The attempts of the last dead letter, until it is compared.
     dead: Arc<AtomicU16>,
 }
 
@@ -54,12 +54,12 @@ fn debounce((quiet, max): (u64, u64)) -> Debounce {
     Debounce::new(Duration::from_millis(quiet), Duration::from_millis(max)).expect("the quiet time is below")
 }
 
-fn why(causes: &Causes) -> Why {
-    let list = causes.iter().map(|(cause, count)| (cause.what().to_owned(), cause.detail(), count));
-    Why { list: list.collect(), lost: causes.lost() }
+fn cause_list(causes: &Causes) -> CauseList {
+    let list = causes.iter().map(|(cause, count)| (cause.name().to_owned(), cause.detail(), count));
+    CauseList { list: list.collect(), lost: causes.lost() }
 }
 
-impl Run {
+impl ModelRun {
     fn new(setup: &Setup) -> Self {
         let dead = Arc::new(AtomicU16::new(0));
         let seen = dead.clone();
@@ -83,11 +83,11 @@ impl Run {
             Op::Add { key, when, priority, cause } => self.add(key, when, priority, cause),
             Op::TryGet => {
                 let work = self.queue.try_get();
-                self.took(work.into_iter().collect(), 1);
+                self.compare_handouts(work.into_iter().collect(), 1);
             }
             Op::Batch(max) => {
                 let works = self.batch(usize::from(max));
-                self.took(works, usize::from(max).max(1));
+                self.compare_handouts(works, usize::from(max).max(1));
             }
             Op::Answer(..) | Op::Hold(_) if self.held.is_empty() => {}
             Op::Answer(which, answer) => {
@@ -111,7 +111,7 @@ impl Run {
             }
             Op::Drain(within) => {
                 let drain = pin!(self.queue.drain(Duration::from_millis(within)));
-                // Polled once it has begun; that it ends is seen by those who get, and by `drained` in the tests.
+                // Polled once to begin; its end is seen by getters, and by `drained` in the tests.
                 let _ = drain.poll(&mut Context::from_waker(Waker::noop()));
                 self.model.drain(within);
             }
@@ -121,7 +121,7 @@ impl Run {
     fn batch(&self, max: usize) -> Vec<Work<u8>> {
         let mut get = pin!(self.queue.get_batch(max));
         let mut cx = Context::from_waker(Waker::noop());
-        // Twice, because a getter lets others run once in a while.
+        // Twice, because a getter yields once in a while.
         for _ in 0..2 {
             if let Poll::Ready(batch) = get.as_mut().poll(&mut cx) {
                 return batch.into_iter().flatten().collect();
@@ -133,11 +133,11 @@ impl Run {
     fn add(&mut self, key: u8, when: OpWhen, priority: i8, cause: Option<u8>) {
         let priority = Priority::new(i32::from(priority));
         let plain = Add::new().priority(priority);
-        let (add, wish) = match (when, self.model.setup.debounce_ms) {
-            (OpWhen::Now, _) => (plain.now(), self.model.wish(0)),
-            (OpWhen::Configured, None) => (plain, self.model.wish(0)),
+        let (add, schedule) = match (when, self.model.setup.debounce_ms) {
+            (OpWhen::Now, _) => (plain.now(), self.model.schedule(0)),
+            (OpWhen::Configured, None) => (plain, self.model.schedule(0)),
             (OpWhen::Configured, Some((quiet, max))) => (plain, self.model.debounced(quiet, max)),
-            (OpWhen::After(us), _) => (plain.after(Duration::from_micros(us)), self.model.wish(us)),
+            (OpWhen::After(us), _) => (plain.after(Duration::from_micros(us)), self.model.schedule(us)),
             (OpWhen::Debounced, _) => {
                 let (quiet, max) = DEBOUNCED_MS;
                 (plain.debounced(debounce(DEBOUNCED_MS)), self.model.debounced(quiet, max))
@@ -146,35 +146,35 @@ impl Run {
         let cause = cause.map(|number| (CAUSES[usize::from(number) % 8], u64::from(number)));
         let add = cause.map_or(add, |(name, detail)| add.cause(Cause::new(name, detail)));
         let added = match self.queue.add_with(key, add) {
-            Ok(Added::Queued) => model::Added::Queued,
-            Ok(Added::Merged) => model::Added::Merged,
-            Ok(Added::Rerun) => model::Added::Rerun,
+            Ok(Added::Queued) => model::ModelAdded::Queued,
+            Ok(Added::Merged) => model::ModelAdded::Merged,
+            Ok(Added::Rerun) => model::ModelAdded::Rerun,
             Err(AddError::Closed(back)) => {
                 assert_eq!(back, key);
-                model::Added::Closed
+                model::ModelAdded::Closed
             }
             Err(AddError::Full { key: back, limit }) => {
                 assert_eq!((back, limit), (key, self.model.setup.capacity));
-                model::Added::Full
+                model::ModelAdded::Full
             }
         };
         let cause = cause.map(|(name, detail)| (*name, detail));
-        assert_eq!(added, self.model.add(key, wish, priority.value(), cause), "add {key}");
+        assert_eq!(added, self.model.add(key, schedule, priority.value(), cause), "add {key}");
     }
 
-    /// Compares what the queue gave with what the model gives, up to `max` keys.
-    fn took(&mut self, works: Vec<Work<u8>>, max: usize) {
+    /// Compares the hand-outs of the queue with those of the model, up to `max` keys.
+    fn compare_handouts(&mut self, works: Vec<Work<u8>>, max: usize) {
         let mut works = works.into_iter();
         for _ in 0..max {
-            let Taken::Handed(handed) = self.model.take() else { break };
+            let ModelTake::Handout(handed) = self.model.take() else { break };
             let work =
                 works.next().unwrap_or_else(|| panic!("the model hands out {handed:?}, the queue nothing"));
-            let got = Handed {
+            let got = ModelHandout {
                 key: *work.key(),
                 attempts: work.attempts(),
                 priority: work.priority().value(),
                 waited: micros(work.waited()),
-                why: why(&work.causes()),
+                causes: cause_list(&work.causes()),
             };
             assert_eq!(got, handed);
             self.held.push((work, handed));
@@ -182,7 +182,7 @@ impl Run {
         assert!(works.next().is_none(), "the queue hands out more than the model");
     }
 
-    fn answer(&mut self, work: Work<u8>, handed: &Handed, answer: OpAnswer) {
+    fn answer(&mut self, work: Work<u8>, handed: &ModelHandout, answer: OpAnswer) {
         match answer {
             OpAnswer::Done => {
                 work.done();
@@ -194,9 +194,9 @@ impl Run {
             }
             OpAnswer::Retry => {
                 let retried = match work.retry("failed") {
-                    Retried::After(wait) => Failed::After(micros(wait)),
-                    Retried::AtOnce => Failed::AtOnce,
-                    Retried::DeadLetter => Failed::Dead(self.dead.swap(0, Ordering::Relaxed)),
+                    Retried::After(wait) => ModelFailure::After(micros(wait)),
+                    Retried::AtOnce => ModelFailure::AtOnce,
+                    Retried::DeadLetter => ModelFailure::Dead(self.dead.swap(0, Ordering::Relaxed)),
                 };
                 assert_eq!(retried, self.model.fail(handed, "retry"));
             }
@@ -204,14 +204,14 @@ impl Run {
                 drop(work);
                 let failed = self.model.fail(handed, "abandoned");
                 let dead = self.dead.swap(0, Ordering::Relaxed);
-                assert_eq!(dead, if let Failed::Dead(attempts) = failed { attempts } else { 0 });
+                assert_eq!(dead, if let ModelFailure::Dead(attempts) = failed { attempts } else { 0 });
             }
         }
     }
 
-    /// Compares every key, and audits the queue.
+    /// Compares every key, and checks the queue's invariants.
     fn compare(&mut self) {
-        self.queue.shared.with(|core| core.audit());
+        self.queue.shared.with(|core| core.check_invariants());
         let mut seen = self.queue.list();
         seen.sort_by_key(|seen| seen.key);
         let keys: Vec<u8> = seen.iter().map(|seen| seen.key).collect();
@@ -222,9 +222,9 @@ impl Run {
             let now = self.model.now;
             let until = entry.due().map(|due| Duration::from_micros(due.saturating_sub(now)));
             let state = match entry.state {
-                State::Ready => SeenState::Ready,
-                State::Delayed => SeenState::Delayed { next: until.expect("a delay has an end") },
-                State::Out => SeenState::Out { rerun: until },
+                State::Ready => KeyState::Ready,
+                State::Delayed => KeyState::Delayed { next: until.expect("a delay has an end") },
+                State::InFlight => KeyState::InFlight { rerun: until },
             };
             let priority = entry.priority.max(entry.rerun_priority.unwrap_or(i8::MIN));
             assert_eq!(seen.state, state, "key {}", seen.key);
@@ -235,11 +235,12 @@ impl Run {
                 "key {}",
                 seen.key
             );
-            assert_eq!(why(&seen.causes), entry.why, "key {}", seen.key);
+            assert_eq!(cause_list(&seen.causes), entry.causes, "key {}", seen.key);
         }
     }
 
-    /// Answers what is out, and lets time pass until nothing is left that can run: nothing may be lost on the way.
+    /// Completes the keys in flight, and advances the time until no key is left that can run: none
+    /// may be lost.
     fn finish(&mut self) {
         while let Some((work, handed)) = self.held.pop() {
             self.answer(work, &handed, OpAnswer::Done);

@@ -1,9 +1,10 @@
-//! The naive model, and a driver that holds the queue against it. Feature `testing`; for this crate's own tests and
-//! fuzz target, and for whoever changes the core.
+//! The naive model, and a driver that compares the queue with it (feature `testing`). For this
+//! crate's tests and fuzz target, and for changes of the core.
 //!
-//! The model ([`Model`]) says the same as the queue in another way: ordered maps, vectors, and every time worked out
-//! again from the adds it came from. [`check`] runs a sequence of operations on a queue with a manual clock and on the
-//! model, compares every answer and then every key, and audits the queue's inner lists.
+//! The model ([`Model`]) specifies the queue in another way: ordered maps, vectors, and every time
+//! computed from the adds that caused it. [`check`] runs a sequence of operations on a queue with a
+//! manual clock and on the model, compares every result and then every key, and checks the queue's
+//! invariants.
 
 mod bytes;
 mod drive;
@@ -14,24 +15,25 @@ pub use drive::check;
 pub use model::Model;
 
 impl<K: crate::Key> crate::Queue<K> {
-    /// How many tenants stand in line, over all priorities; 0 where there are none.
-    pub fn tenants_in_line(&self) -> usize {
-        self.shared.with(|core| core.tenants_in_line())
+    /// Returns the number of tenants with ready keys, over all priorities; 0 for a queue without
+    /// tenants.
+    pub fn queued_tenants(&self) -> usize {
+        self.shared.with(|core| core.queued_tenants())
     }
 }
 
-/// How the queue under test is configured.
+/// Configuration of the queue under test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {
-    /// How many keys may be in.
+    /// Maximum number of keys.
     pub capacity: usize,
     /// Quiet time and maximum wait, in milliseconds.
     pub debounce_ms: Option<(u64, u64)>,
-    /// How many failures in a row make a dead letter.
+    /// Number of failures in a row that make a dead letter.
     pub max_tries: Option<u16>,
-    /// What a level of priority is worth, in milliseconds.
+    /// Worth of a level of priority, in milliseconds.
     pub aging_ms: u64,
-    /// Whether keys belong to three tenants, who take turns.
+    /// Whether keys belong to three tenants, which take turns.
     pub tenants: bool,
     /// Whether a token bucket limits retries, beside the exponential back-off.
     pub bucket: bool,
@@ -44,52 +46,52 @@ pub enum Op {
     Add {
         /// The key.
         key: u8,
-        /// When.
+        /// The time.
         when: OpWhen,
-        /// How urgently.
+        /// The priority.
         priority: i8,
-        /// Why: one of eight causes.
+        /// One of eight causes.
         cause: Option<u8>,
     },
-    /// Takes a key, if one is ready, and keeps it.
+    /// Takes a key, if one is ready, and keeps the work.
     TryGet,
-    /// Waits for up to so many keys, if one is ready, and keeps them.
+    /// Takes up to this number of keys, if one is ready, and keeps the works.
     Batch(u8),
-    /// Answers the work at this place among those kept (modulo their number).
+    /// Completes the kept work of this index (modulo their number).
     Answer(u8, OpAnswer),
-    /// Holds the work at this place among those kept (modulo their number).
+    /// Holds the kept work of this index (modulo their number).
     Hold(u8),
-    /// Takes back what is queued for a key.
+    /// Cancels a key.
     Cancel(u8),
-    /// Forgets a key's failures.
+    /// Resets a key's failures.
     Forget(u8),
-    /// Moves the time, in microseconds.
+    /// Advances the time, in microseconds.
     Advance(u64),
     /// Closes the queue.
     Close,
-    /// Begins to drain it, within so many milliseconds.
+    /// Drains the queue, within this number of milliseconds.
     Drain(u64),
 }
 
-/// When an added key should run.
+/// The time of an added key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpWhen {
     /// As the queue is configured.
     Configured,
     /// At once.
     Now,
-    /// After so many microseconds.
+    /// After this number of microseconds.
     After(u64),
     /// Debounced by 3 ms, at most 8 ms.
     Debounced,
 }
 
-/// How a work is answered.
+/// The completion of a work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpAnswer {
     /// Done.
     Done,
-    /// Again, after so many microseconds.
+    /// Requeued after this number of microseconds.
     After(u64),
     /// Failed.
     Retry,

@@ -1,7 +1,7 @@
-//! The queue, said naively.
+//! A naive model of the queue.
 
 use super::Setup;
-use crate::limiter::{Ask, Charge, RateLimiter};
+use crate::limiter::{RateLimiter, Reservation, RetryContext};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -9,31 +9,31 @@ use std::time::Duration;
 pub struct Model {
     pub(super) now: u64,
     pub(super) setup: Setup,
-    pub(super) keys: BTreeMap<u8, Key>,
-    /// Per priority, who has a turn next; one tenant, 0, where there are none.
-    turns: BTreeMap<i8, VecDeque<u8>>,
-    /// Counts the moments at which something was put in a line or given a time: ties are broken by it.
-    moment: u64,
-    phase: Phase,
+    pub(super) keys: BTreeMap<u8, ModelEntry>,
+    /// Per priority, the tenants in the order of their turns; one tenant, 0, if the queue has none.
+    rings: BTreeMap<i8, VecDeque<u8>>,
+    /// Number of the last change of an entry's list or time: breaks ties.
+    sequence: u64,
+    phase: ModelPhase,
     limiter: Box<dyn RateLimiter>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Key {
+pub(super) struct ModelEntry {
     pub(super) state: State,
     pub(super) since: u64,
-    pub(super) moment: u64,
+    pub(super) sequence: u64,
     pub(super) priority: i8,
     pub(super) attempts: u16,
-    /// Of a key that is out: of the next run, as `priority` is of this one.
+    /// Of a key in flight: the priority of its next run.
     pub(super) rerun_priority: Option<i8>,
-    /// Since the last hand-out: when it is wished for.
-    pub(super) wishes: Vec<Wish>,
-    /// Why it runs, or will.
-    pub(super) why: Why,
-    /// Of a key that is out: why it will run again.
-    why_later: Why,
-    charge: Option<Charge>,
+    /// The schedules of adds since the last hand-out.
+    pub(super) schedules: Vec<ModelSchedule>,
+    /// Causes of its run.
+    pub(super) causes: CauseList,
+    /// Of a key in flight: causes of its next run.
+    rerun_causes: CauseList,
+    reservation: Option<Reservation>,
     pub(super) is_held: bool,
 }
 
@@ -41,42 +41,42 @@ pub(super) struct Key {
 pub(super) enum State {
     Ready,
     Delayed,
-    Out,
+    InFlight,
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Wish {
+pub(super) enum ModelSchedule {
     At(u64),
     Debounced { quiet_until: u64, at_latest: u64 },
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Phase {
+enum ModelPhase {
     Open,
     Closed,
     Draining(u64),
     Stopped,
 }
 
-/// What a worker gets from the model.
+/// A key as the model hands it out.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Handed {
+pub(super) struct ModelHandout {
     pub(super) key: u8,
     pub(super) attempts: u16,
     pub(super) priority: i8,
     pub(super) waited: u64,
-    pub(super) why: Why,
+    pub(super) causes: CauseList,
 }
 
-/// Causes by name, with the latest detail and how often; and how many gave way.
+/// Causes by name, with the latest detail and the number of adds; and the number of replaced ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Why {
+pub(super) struct CauseList {
     pub(super) list: Vec<(String, u64, u8)>,
     pub(super) lost: u8,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Added {
+pub(super) enum ModelAdded {
     Queued,
     Merged,
     Rerun,
@@ -85,14 +85,14 @@ pub(super) enum Added {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Taken {
-    Handed(Handed),
+pub(super) enum ModelTake {
+    Handout(ModelHandout),
     Empty,
-    Over,
+    Ended,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Failed {
+pub(super) enum ModelFailure {
     After(u64),
     AtOnce,
     Dead(u16),
@@ -104,24 +104,24 @@ pub(super) fn tenant_of(key: u8) -> u8 {
     key % 3
 }
 
-impl Key {
-    /// The earliest plain wish, the earliest end of a debounce, and the quiet time after the latest event: whichever
-    /// is first.
+impl ModelEntry {
+    /// Returns the first of: the earliest plain time, the earliest end of a debounce, and the quiet
+    /// time after the latest debounced add.
     pub(super) fn due(&self) -> Option<u64> {
-        let at = self.wishes.iter().map(|wish| match wish {
-            Wish::At(at) => *at,
-            Wish::Debounced { at_latest, .. } => *at_latest,
+        let at = self.schedules.iter().map(|schedule| match schedule {
+            ModelSchedule::At(at) => *at,
+            ModelSchedule::Debounced { at_latest, .. } => *at_latest,
         });
-        let quiet = self.wishes.iter().rev().find_map(|wish| match wish {
-            Wish::At(_) => None,
-            Wish::Debounced { quiet_until, .. } => Some(*quiet_until),
+        let quiet = self.schedules.iter().rev().find_map(|schedule| match schedule {
+            ModelSchedule::At(_) => None,
+            ModelSchedule::Debounced { quiet_until, .. } => Some(*quiet_until),
         });
         at.chain(quiet).min()
     }
 }
 
-impl Why {
-    fn because(&mut self, name: &str, detail: u64, count: u8) {
+impl CauseList {
+    fn merge(&mut self, name: &str, detail: u64, count: u8) {
         if let Some(known) = self.list.iter_mut().find(|(known, ..)| known == name) {
             known.1 = detail;
             known.2 = known.2.saturating_add(count);
@@ -136,20 +136,22 @@ impl Why {
 }
 
 impl Model {
-    /// An empty queue.
+    /// Creates an empty queue.
     pub fn new(setup: Setup, limiter: Box<dyn RateLimiter>) -> Self {
         let keys = BTreeMap::new();
-        Self { now: 0, setup, keys, turns: BTreeMap::new(), moment: 0, phase: Phase::Open, limiter }
+        Self { now: 0, setup, keys, rings: BTreeMap::new(), sequence: 0, phase: ModelPhase::Open, limiter }
     }
 
     pub(super) fn advance(&mut self, by: u64) {
         self.now += by;
-        // What is due becomes ready in the order of whole milliseconds, then of the moment it was given its time.
-        let due = |key: &Key| key.due().filter(|&due| key.state == State::Delayed && due <= self.whole_now());
+        // Due keys become ready in the order of whole milliseconds, then of their sequence.
+        let due = |key: &ModelEntry| {
+            key.due().filter(|&due| key.state == State::Delayed && due <= self.whole_now())
+        };
         let mut expired: Vec<(u64, u64, u8)> = self
             .keys
             .iter()
-            .filter_map(|(&k, key)| Some((due(key)?.div_ceil(MILLI), key.moment, k)))
+            .filter_map(|(&k, key)| Some((due(key)?.div_ceil(MILLI), key.sequence, k)))
             .collect();
         expired.sort_unstable();
         for (_, _, key) in expired {
@@ -164,94 +166,100 @@ impl Model {
         self.now / MILLI * MILLI
     }
 
-    pub(super) fn wish(&self, after: u64) -> Wish {
-        Wish::At(self.now + after)
+    pub(super) fn schedule(&self, after: u64) -> ModelSchedule {
+        ModelSchedule::At(self.now + after)
     }
 
-    pub(super) fn debounced(&self, quiet_ms: u64, max_ms: u64) -> Wish {
+    pub(super) fn debounced(&self, quiet_ms: u64, max_ms: u64) -> ModelSchedule {
         let (quiet_until, at_latest) = (self.now + quiet_ms * MILLI, self.now + max_ms * MILLI);
-        Wish::Debounced { quiet_until, at_latest }
+        ModelSchedule::Debounced { quiet_until, at_latest }
     }
 
-    pub(super) fn add(&mut self, key: u8, wish: Wish, priority: i8, cause: Option<(&str, u64)>) -> Added {
+    pub(super) fn add(
+        &mut self,
+        key: u8,
+        schedule: ModelSchedule,
+        priority: i8,
+        cause: Option<(&str, u64)>,
+    ) -> ModelAdded {
         self.settle();
-        if self.phase != Phase::Open {
-            return Added::Closed;
+        if self.phase != ModelPhase::Open {
+            return ModelAdded::Closed;
         }
         let fresh = !self.keys.contains_key(&key);
         if fresh && self.keys.len() >= self.setup.capacity {
-            return Added::Full;
+            return ModelAdded::Full;
         }
-        let new = Key {
+        let new = ModelEntry {
             state: State::Delayed,
             since: self.now,
-            moment: 0,
+            sequence: 0,
             priority,
             attempts: 0,
             rerun_priority: None,
-            wishes: Vec::new(),
-            why: Why::default(),
-            why_later: Why::default(),
-            charge: None,
+            schedules: Vec::new(),
+            causes: CauseList::default(),
+            rerun_causes: CauseList::default(),
+            reservation: None,
             is_held: false,
         };
         let entry = self.keys.entry(key).or_insert(new);
         if let Some((name, detail)) = cause {
-            let out = !fresh && entry.state == State::Out;
-            let why = if out { &mut entry.why_later } else { &mut entry.why };
-            why.because(name, detail, 1);
+            let out = !fresh && entry.state == State::InFlight;
+            let causes = if out { &mut entry.rerun_causes } else { &mut entry.causes };
+            causes.merge(name, detail, 1);
         }
         match entry.state {
             _ if fresh => {
-                entry.wishes.push(wish);
+                entry.schedules.push(schedule);
                 self.place(key);
-                return Added::Queued;
+                return ModelAdded::Queued;
             }
-            State::Out => {
-                entry.wishes.push(wish);
+            State::InFlight => {
+                entry.schedules.push(schedule);
                 entry.rerun_priority = entry.rerun_priority.max(Some(priority));
-                return Added::Rerun;
+                return ModelAdded::Rerun;
             }
             State::Ready if priority > entry.priority => {
                 let since = entry.since;
                 entry.priority = priority;
-                self.line_up(key, since);
+                self.enqueue(key, since);
             }
             State::Ready => {}
             State::Delayed => {
                 entry.priority = entry.priority.max(priority);
                 let before = entry.due();
-                entry.wishes.push(wish);
+                entry.schedules.push(schedule);
                 if entry.due() != before {
-                    if let Some(charge) = entry.charge.take() {
-                        self.limiter.refund(charge);
+                    if let Some(reservation) = entry.reservation.take() {
+                        self.limiter.refund(reservation);
                     }
                     self.place(key);
                 }
             }
         }
-        Added::Merged
+        ModelAdded::Merged
     }
 
-    pub(super) fn take(&mut self) -> Taken {
+    pub(super) fn take(&mut self) -> ModelTake {
         self.settle();
-        if self.phase == Phase::Stopped {
-            return Taken::Over;
+        if self.phase == ModelPhase::Stopped {
+            return ModelTake::Ended;
         }
-        let Some(key) = self.next_in_line() else {
-            return if self.phase == Phase::Closed { Taken::Over } else { Taken::Empty };
+        let Some(key) = self.next_key() else {
+            return if self.phase == ModelPhase::Closed { ModelTake::Ended } else { ModelTake::Empty };
         };
         let entry = self.keys.get_mut(&key).expect("it is in line");
-        entry.state = State::Out;
+        entry.state = State::InFlight;
         let waited = self.now - entry.since;
         entry.since = self.now;
-        entry.wishes.clear();
-        Taken::Handed(Handed {
+        entry.schedules.clear();
+        ModelTake::Handout(ModelHandout {
             key,
             attempts: entry.attempts,
             priority: entry.priority,
             waited,
-            why: entry.why.clone(),
+            causes: entry.causes.clone(),
         })
     }
 
@@ -266,69 +274,69 @@ impl Model {
     pub(super) fn done(&mut self, key: u8) {
         let entry = self.entry(key);
         entry.attempts = 0;
-        entry.why = std::mem::take(&mut entry.why_later);
-        self.bring_in(key, false);
+        entry.causes = std::mem::take(&mut entry.rerun_causes);
+        self.leave_in_flight(key, false);
     }
 
     pub(super) fn after(&mut self, key: u8, delay: u64) {
-        let wish = self.wish(delay);
+        let schedule = self.schedule(delay);
         let entry = self.entry(key);
         entry.attempts = 0;
-        entry.why = std::mem::take(&mut entry.why_later);
-        entry.why.because("after", 0, 1);
-        entry.wishes.push(wish);
-        self.bring_in(key, true);
+        entry.causes = std::mem::take(&mut entry.rerun_causes);
+        entry.causes.merge("after", 0, 1);
+        entry.schedules.push(schedule);
+        self.leave_in_flight(key, true);
     }
 
-    /// `name` says whether it failed or was abandoned.
-    pub(super) fn fail(&mut self, handed: &Handed, name: &str) -> Failed {
+    /// `name` is the cause: failed or abandoned.
+    pub(super) fn fail(&mut self, handed: &ModelHandout, name: &str) -> ModelFailure {
         let (key, now, max_tries) = (handed.key, self.now, self.setup.max_tries);
         let entry = self.entry(key);
         entry.attempts += 1;
         let attempt = entry.attempts;
         if max_tries.is_some_and(|max| attempt >= max) {
             entry.attempts = 0;
-            entry.why = std::mem::take(&mut entry.why_later);
-            self.bring_in(key, false);
-            return Failed::Dead(attempt);
+            entry.causes = std::mem::take(&mut entry.rerun_causes);
+            self.leave_in_flight(key, false);
+            return ModelFailure::Dead(attempt);
         }
-        entry.why.because(name, u64::from(attempt), 1);
-        for (name, detail, count) in std::mem::take(&mut entry.why_later).list {
-            entry.why.because(&name, detail, count);
+        entry.causes.merge(name, u64::from(attempt), 1);
+        for (name, detail, count) in std::mem::take(&mut entry.rerun_causes).list {
+            entry.causes.merge(&name, detail, count);
         }
         let rerun = entry.due();
         if rerun.is_none_or(|due| due > now) {
-            let ask = Ask { attempt, now: Duration::from_micros(now), chance: 0 };
-            let delay = self.limiter.take(&ask);
+            let context = RetryContext { attempt, now: Duration::from_micros(now), chance: 0 };
+            let delay = self.limiter.take(&context);
             let back = now + u64::try_from(delay.wait.as_micros()).expect("small");
             if rerun.is_some_and(|due| due < back) {
-                delay.charge.into_iter().for_each(|charge| self.limiter.refund(charge));
+                delay.reservation.into_iter().for_each(|reservation| self.limiter.refund(reservation));
             } else {
-                self.entry(key).charge = delay.charge;
+                self.entry(key).reservation = delay.reservation;
             }
-            self.entry(key).wishes.push(Wish::At(back));
+            self.entry(key).schedules.push(ModelSchedule::At(back));
         } else {
-            self.entry(key).wishes.push(Wish::At(now));
+            self.entry(key).schedules.push(ModelSchedule::At(now));
         }
-        let due = self.entry(key).due().expect("there is a wish");
-        self.bring_in(key, true);
+        let due = self.entry(key).due().expect("there is a schedule");
+        self.leave_in_flight(key, true);
         match due.saturating_sub(now) {
-            0 => Failed::AtOnce,
-            wait => Failed::After(wait),
+            0 => ModelFailure::AtOnce,
+            wait => ModelFailure::After(wait),
         }
     }
 
     pub(super) fn cancel(&mut self, key: u8) -> bool {
         self.settle();
         let Some(entry) = self.keys.get_mut(&key) else { return false };
-        if entry.state == State::Out {
+        if entry.state == State::InFlight {
             entry.rerun_priority = None;
-            entry.why_later = Why::default();
-            return !std::mem::take(&mut entry.wishes).is_empty();
+            entry.rerun_causes = CauseList::default();
+            return !std::mem::take(&mut entry.schedules).is_empty();
         }
-        entry.charge.take().into_iter().for_each(|charge| self.limiter.refund(charge));
+        entry.reservation.take().into_iter().for_each(|reservation| self.limiter.refund(reservation));
         self.keys.remove(&key);
-        self.tidy();
+        self.drop_idle_tenants();
         self.settle();
         true
     }
@@ -338,34 +346,34 @@ impl Model {
     }
 
     pub(super) fn close(&mut self) {
-        if self.phase != Phase::Stopped {
-            self.phase = Phase::Closed;
+        if self.phase != ModelPhase::Stopped {
+            self.phase = ModelPhase::Closed;
         }
     }
 
     pub(super) fn drain(&mut self, within_ms: u64) {
         let until = self.now + within_ms * MILLI;
         self.phase = match self.phase {
-            Phase::Open | Phase::Closed => Phase::Draining(until),
-            Phase::Draining(other) => Phase::Draining(until.min(other)),
-            Phase::Stopped => Phase::Stopped,
+            ModelPhase::Open | ModelPhase::Closed => ModelPhase::Draining(until),
+            ModelPhase::Draining(other) => ModelPhase::Draining(until.min(other)),
+            ModelPhase::Stopped => ModelPhase::Stopped,
         };
         self.settle();
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        self.phase == Phase::Stopped
+        self.phase == ModelPhase::Stopped
     }
 
-    fn entry(&mut self, key: u8) -> &mut Key {
+    fn entry(&mut self, key: u8) -> &mut ModelEntry {
         self.keys.get_mut(&key).expect("a key that is out has an entry")
     }
 
-    fn bring_in(&mut self, key: u8, again: bool) {
+    fn leave_in_flight(&mut self, key: u8, again: bool) {
         let entry = self.entry(key);
         let rerun = entry.rerun_priority.take();
         entry.is_held = false;
-        if entry.wishes.is_empty() {
+        if entry.schedules.is_empty() {
             self.keys.remove(&key);
         } else {
             let own = again.then_some(entry.priority);
@@ -376,11 +384,11 @@ impl Model {
     }
 
     fn place(&mut self, key: u8) {
-        let (now, moment) = (self.now, self.next_moment());
+        let (now, sequence) = (self.now, self.next_sequence());
         let entry = self.entry(key);
         entry.state = State::Delayed;
         entry.since = now;
-        entry.moment = moment;
+        entry.sequence = sequence;
         if entry.due().is_some_and(|due| due <= now) {
             self.make_ready(key, now);
         }
@@ -388,22 +396,22 @@ impl Model {
 
     fn make_ready(&mut self, key: u8, since: u64) {
         let entry = self.entry(key);
-        entry.wishes.clear();
-        entry.charge = None;
-        self.line_up(key, since);
+        entry.schedules.clear();
+        entry.reservation = None;
+        self.enqueue(key, since);
     }
 
-    fn line_up(&mut self, key: u8, since: u64) {
-        let (moment, tenant) = (self.next_moment(), self.tenant(key));
+    fn enqueue(&mut self, key: u8, since: u64) {
+        let (sequence, tenant) = (self.next_sequence(), self.tenant(key));
         let entry = self.entry(key);
         entry.state = State::Ready;
         entry.since = since;
-        entry.moment = moment;
+        entry.sequence = sequence;
         let priority = entry.priority;
-        self.tidy();
-        let turns = self.turns.entry(priority).or_default();
-        if !turns.contains(&tenant) {
-            turns.push_back(tenant);
+        self.drop_idle_tenants();
+        let rings = self.rings.entry(priority).or_default();
+        if !rings.contains(&tenant) {
+            rings.push_back(tenant);
         }
     }
 
@@ -411,50 +419,51 @@ impl Model {
         if self.setup.tenants { tenant_of(key) } else { 0 }
     }
 
-    fn next_moment(&mut self) -> u64 {
-        self.moment += 1;
-        self.moment
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
     }
 
-    /// The first in line of a priority and tenant.
+    /// Returns the first ready key of a priority and tenant.
     fn first(&self, priority: i8, tenant: u8) -> Option<u8> {
-        let in_line = self.keys.iter().filter(|&(&key, entry)| {
+        let queued = self.keys.iter().filter(|&(&key, entry)| {
             entry.state == State::Ready && entry.priority == priority && self.tenant(key) == tenant
         });
-        in_line.min_by_key(|(_, entry)| entry.moment).map(|(&key, _)| key)
+        queued.min_by_key(|(_, entry)| entry.sequence).map(|(&key, _)| key)
     }
 
-    /// A tenant without anything leaves its ring.
-    fn tidy(&mut self) {
-        let mut turns = std::mem::take(&mut self.turns);
-        for (&priority, ring) in &mut turns {
+    /// Removes tenants without ready keys from their rings.
+    fn drop_idle_tenants(&mut self) {
+        let mut rings = std::mem::take(&mut self.rings);
+        for (&priority, ring) in &mut rings {
             ring.retain(|&tenant| self.first(priority, tenant).is_some());
         }
-        self.turns = turns;
+        self.rings = rings;
     }
 
-    /// Per priority, whoever has the turn; among those, the one that has waited longest, counting a level of priority
-    /// as so much waiting. The higher priority at a tie.
-    fn next_in_line(&mut self) -> Option<u8> {
-        let heads = self.turns.iter().filter_map(|(&priority, ring)| {
+    /// Takes the next key: of the tenants whose turn it is, per priority, the key that has waited
+    /// longest, counting a level of priority as additional waiting. At a tie the higher priority.
+    fn next_key(&mut self) -> Option<u8> {
+        let heads = self.rings.iter().filter_map(|(&priority, ring)| {
             let key = self.first(priority, *ring.front()?)?;
             let bonus = (i64::from(priority) + 32) * (self.setup.aging_ms * MILLI).cast_signed();
             Some((self.keys[&key].since.cast_signed() - bonus, -priority, key))
         });
         let (_, priority, key) = heads.min()?;
-        let ring = self.turns.get_mut(&-priority).expect("it has a head");
+        let ring = self.rings.get_mut(&-priority).expect("it has a head");
         let tenant = ring.pop_front().expect("it has a head");
         ring.push_back(tenant);
-        self.entry(key).state = State::Out;
-        self.tidy();
+        self.entry(key).state = State::InFlight;
+        self.drop_idle_tenants();
         Some(key)
     }
 
     fn settle(&mut self) {
-        let Phase::Draining(until) = self.phase else { return };
-        let waits = |entry: &Key| entry.state != State::Delayed || entry.due().is_some_and(|due| due < until);
+        let ModelPhase::Draining(until) = self.phase else { return };
+        let waits =
+            |entry: &ModelEntry| entry.state != State::Delayed || entry.due().is_some_and(|due| due < until);
         if self.now >= until || !self.keys.values().any(waits) {
-            self.phase = Phase::Stopped;
+            self.phase = ModelPhase::Stopped;
         }
     }
 }

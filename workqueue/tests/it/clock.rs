@@ -1,4 +1,4 @@
-//! A queue on tokio: who turns its clock, how exactly, and that nobody does once it is gone.
+//! A queue on tokio: the driver of its clock, its precision, and its end.
 
 use super::{ms, soon, until};
 use machinery_workqueue::limiter::Exponential;
@@ -16,7 +16,7 @@ fn tasks() -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_delay_ends_when_it_should_and_wakes_who_waits() {
+async fn a_delay_ends_on_time_and_wakes_a_waiter() {
     let queue = queue();
     let start = Instant::now();
     for (key, delay) in [(1, 500), (2, 20), (3, 3_600_000)] {
@@ -41,14 +41,15 @@ async fn a_shorter_delay_wakes_the_driver_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_due_is_seen_without_waiting_for_the_driver() {
+async fn a_due_key_is_ready_before_the_driver_runs() {
     let queue = queue();
     queue.add_after(1, ms(10)).unwrap();
     advance(ms(10)).await;
     assert!(queue.try_get().is_some());
 }
 
-/// Thousands of operations in one moment: the queue ticks, and must neither lose time nor end a delay early.
+/// Thousands of operations in one millisecond: the queue ticks, and must neither lose time nor end
+/// a delay early.
 #[tokio::test(start_paused = true)]
 async fn a_busy_queue_keeps_time() {
     let queue = queue();
@@ -66,7 +67,7 @@ async fn a_busy_queue_keeps_time() {
     assert_eq!(stats.waited.buckets().next(), Some((0.001, stats.handed_out)), "nothing was ready for long");
 }
 
-/// The thread was blocked, so no tick came: a delay still counts from the truth, whoever asks for it.
+/// The thread was blocked, so no tick happened: a delay still counts from the exact time.
 #[tokio::test(start_paused = true)]
 async fn a_delay_does_not_end_early_because_a_tick_was_late() {
     let ways: [fn(&Queue<u32>); 3] = [
@@ -82,7 +83,7 @@ async fn a_delay_does_not_end_early_because_a_tick_was_late() {
             queue.try_get().unwrap().done();
         }
         queue.add(1).unwrap();
-        // Time moves and nobody has had a turn.
+        // Time advances and no other task has run.
         let advanced = advance(ms(70));
         tokio::pin!(advanced);
         let _ = futures::poll!(&mut advanced);
@@ -90,7 +91,7 @@ async fn a_delay_does_not_end_early_because_a_tick_was_late() {
         way(&queue);
         advanced.await;
         if let Some(at_once) = queue.try_get() {
-            // Of `add_after`: the plain add was merged into it, and beats it.
+            // Of `add_after`: the plain add was merged into it, and is earlier.
             at_once.done();
             queue.add_after(1, ms(50)).unwrap();
         }
@@ -99,7 +100,7 @@ async fn a_delay_does_not_end_early_because_a_tick_was_late() {
     }
 }
 
-/// A drain that `close` ended is not the end: a second one has its deadline all the same.
+/// A drain ended by `close` does not stop the queue: a second drain has its own deadline.
 #[tokio::test(start_paused = true)]
 async fn a_drain_after_a_close_after_a_drain_has_its_deadline() {
     let queue = queue();
@@ -113,7 +114,7 @@ async fn a_drain_after_a_close_after_a_drain_has_its_deadline() {
     out.done();
 }
 
-/// The runtime is gone in the middle of ticking: who looks from outside still sees the time.
+/// The runtime is dropped while ticking: reads from outside still have the exact time.
 #[test]
 fn a_queue_without_its_runtime_still_knows_the_time() {
     let runtime =
@@ -131,7 +132,7 @@ fn a_queue_without_its_runtime_still_knows_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn as_many_wake_as_there_are_keys() {
+async fn one_waiter_wakes_per_ready_key() {
     let queue = queue();
     let waiting = tokio::task::JoinSet::from_iter((0..5).map(|_| {
         let queue = queue.clone();
@@ -143,9 +144,9 @@ async fn as_many_wake_as_there_are_keys() {
     assert_eq!(soon(waiting.join_all()).await, [Some(()); 5], "by one add of many, and by one tick for many");
 }
 
-/// Sixty-five keys for sixty-six who wait: the one whom it was the turn of to let others run is dropped then.
+/// Sixty-five keys and sixty-six waiters: the waiter that yields is dropped.
 #[test]
-fn a_get_dropped_while_it_lets_others_run_passes_its_wake_on() {
+fn a_get_dropped_while_yielding_passes_its_wake_on() {
     use futures::task::{ArcWake, waker};
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
@@ -177,7 +178,7 @@ fn a_get_dropped_while_it_lets_others_run_passes_its_wake_on() {
     assert!(poll(&mut gets[65], &flags[65]).is_ready());
 }
 
-/// What is given as a seed decides on every jitter, so a run can be replayed.
+/// The seed determines every jitter, so a run can be replayed.
 #[test]
 fn the_same_seed_gives_the_same_jitter() {
     let waits = |seed| {
@@ -193,15 +194,15 @@ fn the_same_seed_gives_the_same_jitter() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_queue_at_rest_sleeps() {
+async fn an_idle_queue_has_no_wake_ups() {
     let queue = queue();
     advance(ms(5)).await;
     for _ in 0..1000 {
         queue.add(0).unwrap();
         queue.try_get().unwrap().done();
     }
-    // Paused time moves only when every task sleeps, and then to the next timer. If the driver ticked on, an hour
-    // would be millions of turns of this loop's neighbour.
+    // Paused time moves only when every task sleeps, and then to the next timer. If the driver
+    // ticked on, an hour would be millions of turns of this loop.
     let before = tokio::runtime::Handle::current().metrics().worker_park_count(0);
     tokio::time::sleep(Duration::from_secs(3600)).await;
     let polls = tokio::runtime::Handle::current().metrics().worker_park_count(0) - before;
@@ -209,7 +210,7 @@ async fn a_queue_at_rest_sleeps() {
 }
 
 #[tokio::test]
-async fn a_worker_that_always_finds_a_key_lets_others_run() {
+async fn a_busy_worker_yields_to_other_tasks() {
     let queue = queue();
     let other = tokio::task::JoinSet::from_iter([async { 7 }]);
     let mut turns = 0_u32;
@@ -246,7 +247,7 @@ async fn dropping_the_last_handle_ends_the_driver() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_drained_queue_has_no_task_and_still_answers() {
+async fn a_drained_queue_has_no_task_and_returns_at_once() {
     let queue = queue();
     queue.add_after(1, ms(600_000)).unwrap();
     let drained = soon(queue.drain(ms(10))).await;
@@ -256,7 +257,7 @@ async fn a_drained_queue_has_no_task_and_still_answers() {
         assert!(queue.add(1).is_err());
     }
     advance(ms(5)).await;
-    assert_eq!(queue.see(&1).unwrap().age, ms(5), "time goes on for those who look");
+    assert_eq!(queue.status(&1).unwrap().age, ms(5), "reads still advance the time");
 }
 
 #[tokio::test(start_paused = true)]
@@ -270,9 +271,9 @@ async fn a_drain_ends_at_its_deadline_in_tokios_time() {
     out.done();
 }
 
-/// A queue can be made in one runtime and used from anywhere, a plain thread included.
+/// A queue created in one runtime works from anywhere, a plain thread included.
 #[test]
-fn it_works_from_outside_the_runtime() {
+fn a_queue_works_from_outside_its_runtime() {
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
     let queue = runtime.block_on(async { queue() });
@@ -283,7 +284,8 @@ fn it_works_from_outside_the_runtime() {
     is_send(async move { queue.get().await });
 }
 
-/// A machine that slept, or a clock that somebody set: time goes on from there, and what was due meanwhile is due once.
+/// After a suspend or a change of the clock, time continues from there, and a key that was due
+/// meanwhile runs once.
 #[test]
 fn a_clock_that_jumps_by_years_hands_out_each_once() {
     let years = |years: u64| Duration::from_secs(years * 365 * 24 * 3600);

@@ -1,9 +1,9 @@
-//! What goes wrong in the queues that we learned from, each under the name of its report, and right here.
+//! Known defects of other queues, each named after its report, and its correct behaviour here.
 
 use super::{default, done, ms, now, queue, ready, soon};
 use machinery_workqueue::limiter::{Exponential, MaxOf, TokenBucket};
 use machinery_workqueue::{
-    Add, Config, Debounce, MAX_DELAY, Metrics, Next, Priority, Queue, Retried, SeenState,
+    Add, Config, Debounce, KeyState, MAX_DELAY, Metrics, Next, Priority, Queue, Retried,
 };
 use std::num::NonZeroU16;
 use std::time::Duration;
@@ -29,7 +29,8 @@ fn k113607_a_delayed_key_can_be_cancelled() {
     assert_eq!(ready(&queue), []);
 }
 
-/// client-go's `ShutDownWithDrain` returned in the gap between `Done` and the next `Get`, with keys still queued.
+/// client-go's `ShutDownWithDrain` returned in the gap between `Done` and the next `Get`, with keys
+/// queued.
 #[test]
 fn client_go_drain_returned_with_keys_queued() {
     let (queue, _clock) = default();
@@ -42,7 +43,8 @@ fn client_go_drain_returned_with_keys_queued() {
     }
 }
 
-/// client-go's delaying queue left its goroutine behind after `ShutDownWithDrain`, for up to ten seconds.
+/// client-go's delaying queue left its goroutine behind after `ShutDownWithDrain`, for up to ten
+/// seconds.
 #[tokio::test(start_paused = true)]
 async fn client_go_drain_left_the_delay_loop_running() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();
@@ -51,7 +53,7 @@ async fn client_go_drain_left_the_delay_loop_running() {
     assert_eq!(tokio::runtime::Handle::current().metrics().num_alive_tasks(), 0);
 }
 
-/// client-go's `AddAfter` blocked once a thousand were on their way to the delay loop.
+/// client-go's `AddAfter` blocked once a thousand items were on their way to the delay loop.
 #[test]
 fn client_go_add_after_blocked_behind_a_channel() {
     let (queue, _clock) = default();
@@ -59,17 +61,18 @@ fn client_go_add_after_blocked_behind_a_channel() {
     assert_eq!(queue.stats().delayed, 100_000);
 }
 
-/// client-go's `Len` and metrics knew nothing of delayed items.
+/// client-go's `Len` and metrics did not include delayed items.
 #[test]
 fn client_go_delayed_items_were_invisible() {
     let (queue, _clock) = default();
     queue.add_after(1, ms(50)).unwrap();
     assert_eq!((queue.len(), queue.stats().delayed), (0, 1));
-    assert!(queue.see(&1).is_some());
+    assert!(queue.status(&1).is_some());
 }
 
-/// controller-runtime#1594: a bucket beside an exponential limiter reserved a token for every retry, also those whose
-/// delay the exponential one decided, so under a steady rate of failures delays grew without bound.
+/// controller-runtime#1594: a bucket beside an exponential limiter reserved a token for every
+/// retry, also if the exponential limiter decided the delay, so under a steady rate of failures
+/// delays grew without bound.
 #[test]
 fn cr1594_a_bucket_that_does_not_decide_is_not_charged() {
     let exponential = Exponential::new(ms(1000), ms(1000)).unwrap().jitter(0.0).unwrap();
@@ -82,9 +85,10 @@ fn cr1594_a_bucket_that_does_not_decide_is_not_charged() {
     }
 }
 
-/// The same report's other half: adds that overtake a retry left its token spent, so the debt grew with every event.
+/// The same report's other half: adds that overtook a retry left its token spent, so the debt grew
+/// with every event.
 #[test]
-fn cr1594_a_retry_that_is_overtaken_gives_its_token_back() {
+fn cr1594_an_overtaken_retry_refunds_its_token() {
     let bucket = TokenBucket::new(10.0, 1).unwrap();
     let (queue, _clock) = queue(Config { backoff: Box::new(bucket), ..Config::default() });
     queue.add(1).unwrap();
@@ -97,7 +101,8 @@ fn cr1594_a_retry_that_is_overtaken_gives_its_token_back() {
     }
 }
 
-/// controller-runtime's queue counted a failure when a rate-limited add was merged into a key that was ready.
+/// controller-runtime's queue counted a failure when a rate-limited add was merged into a key that
+/// was ready.
 #[test]
 fn cr_failures_were_counted_for_merged_adds() {
     let (queue, _clock) = default();
@@ -108,7 +113,7 @@ fn cr_failures_were_counted_for_merged_adds() {
     assert_eq!(queue.try_get().unwrap().attempts(), 0);
 }
 
-/// controller-runtime#3496: low priorities starved. Never seen in 5 000 gets.
+/// controller-runtime#3496: low priorities starved. Not handed out in 5 000 gets.
 #[test]
 fn cr3496_low_priority_starved() {
     let (queue, clock) = default();
@@ -121,9 +126,9 @@ fn cr3496_low_priority_starved() {
     assert_eq!(seen, Some(1001), "ten levels at a second each, at a hundred keys a second");
 }
 
-/// controller-runtime's priority queue dropped what was queued when it shut down, and a getter could hang.
+/// controller-runtime's priority queue dropped queued keys at shutdown, and a getter could hang.
 #[test]
-fn cr_shutdown_dropped_what_was_queued() {
+fn cr_shutdown_dropped_queued_keys() {
     let (queue, _clock) = default();
     queue.add(1).unwrap();
     queue.close();
@@ -131,7 +136,8 @@ fn cr_shutdown_dropped_what_was_queued() {
     assert!(now(queue.get()).unwrap().is_none());
 }
 
-/// controller-runtime's `TerminalError` was not forgotten: the limiter's entry stayed until the key succeeded.
+/// controller-runtime's `TerminalError` was not forgotten: the limiter's entry stayed until the key
+/// succeeded.
 #[test]
 fn cr_terminal_errors_leaked_in_the_limiter() {
     let (queue, _clock) = queue(Config { max_tries: NonZeroU16::new(1), ..Config::default() });
@@ -163,7 +169,7 @@ fn cr1969_metrics_providers_clashed() {
     providers[1].watch("same name", &second).unwrap();
 }
 
-/// kubernetes/kubernetes#25744: one noisy namespace kept all others waiting.
+/// kubernetes/kubernetes#25744: one noisy namespace starved all others.
 #[test]
 fn k25744_a_noisy_tenant_kept_others_waiting() {
     let tenants = |key: &u32| key / 100_000;
@@ -182,7 +188,7 @@ fn kube_pending_was_not_first_in_first_out() {
     assert!(ready(&queue).into_iter().eq((0..5000).rev()));
 }
 
-/// kube-rs could neither expedite nor re-date what was pending already.
+/// kube-rs could neither expedite nor reschedule a pending object.
 #[test]
 fn kube_pending_could_not_be_expedited() {
     let (queue, _clock) = default();
@@ -196,7 +202,7 @@ fn kube_pending_could_not_be_expedited() {
 fn kube1772_a_far_off_delay_panicked() {
     let (queue, _clock) = default();
     queue.add_after(1, Duration::MAX).unwrap();
-    assert_eq!(queue.see(&1).unwrap().state, SeenState::Delayed { next: MAX_DELAY });
+    assert_eq!(queue.status(&1).unwrap().state, KeyState::Delayed { next: MAX_DELAY });
 }
 
 /// kube-rs/kube#1916 and #297: no back-off per key.
@@ -211,7 +217,7 @@ fn kube1916_no_back_off_per_key() {
     assert_eq!([fail(1), fail(1), fail(2)], [8, 16, 8].map(|wait| Retried::After(ms(wait))));
 }
 
-/// kube-rs's and envoyproxy/gateway#9803's debounce started over with every event, for ever.
+/// The debounce of kube-rs and envoyproxy/gateway#9803 restarted with every event, forever.
 #[test]
 fn gateway9803_a_debounce_started_over_for_ever() {
     let (queue, clock) = default();

@@ -1,4 +1,4 @@
-//! A worker can end at any await, and at any `?`. Its key is queued then, not lost.
+//! A worker dropped at any await, or returning early by `?`, leaves its key queued.
 
 use super::{default, ms, now, queue};
 use machinery_workqueue::{Add, Config, Queue, Work};
@@ -6,7 +6,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
 
-/// Three awaits, each of which gives way once.
+/// Three awaits, each of which yields once.
 async fn worker(queue: Queue<u32>, steps: u32) {
     while let Some(work) = queue.get().await {
         for _ in 0..steps {
@@ -23,7 +23,7 @@ fn a_worker_dropped_at_each_of_its_awaits_loses_nothing() {
         {
             let mut worker = pin!(worker(queue.clone(), 5));
             let mut cx = Context::from_waker(Waker::noop());
-            // Before its first await it waits for a key; the key comes then.
+            // At its first await it waits for a key, which is added now.
             assert!(worker.as_mut().poll(&mut cx).is_pending());
             queue.add(1).unwrap();
             for _ in 0..awaits {
@@ -80,7 +80,7 @@ fn a_dropped_get_batch_or_batch_loses_nothing() {
     assert_eq!(queue.len(), 1, "a batch that was taken is retried");
 }
 
-/// Panics in the user's own code run under the lock: what they interrupt is still whole.
+/// A panic of the user's code under the lock leaves the queue consistent.
 #[test]
 fn a_panic_in_a_keys_clone_leaves_the_queue_whole() {
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
@@ -92,13 +92,13 @@ fn a_panic_in_a_keys_clone_leaves_the_queue_whole() {
     assert!(queue.list().is_empty());
 }
 
-/// The limiter's panic is the caller's to see, and the key waits a second instead.
+/// The limiter's panic is passed to the caller, and the key is delayed by a second.
 #[test]
 fn a_panic_in_a_limiter_delays_the_key_and_goes_on() {
-    use machinery_workqueue::limiter::{Ask, RateLimiter};
+    use machinery_workqueue::limiter::{RateLimiter, RetryContext};
     struct Broken;
     impl RateLimiter for Broken {
-        fn look(&self, _: &Ask) -> std::time::Duration {
+        fn peek(&self, _: &RetryContext) -> std::time::Duration {
             panic!("on purpose");
         }
     }
@@ -114,7 +114,7 @@ fn a_panic_in_a_limiter_delays_the_key_and_goes_on() {
 }
 
 #[test]
-fn a_panic_in_a_dead_letter_hook_costs_no_other_key_of_a_batch() {
+fn a_panic_in_a_dead_letter_hook_loses_no_other_key_of_a_batch() {
     let config = Config {
         max_tries: std::num::NonZeroU16::new(1),
         dead_letter: Some(Box::new(|letter| assert_ne!(letter.key, 1, "on purpose"))),
@@ -131,7 +131,7 @@ fn a_panic_in_a_dead_letter_hook_costs_no_other_key_of_a_batch() {
 }
 
 #[test]
-fn a_panic_in_the_clone_of_one_key_of_a_batch_costs_no_other() {
+fn a_panic_in_one_keys_clone_loses_no_other_key_of_a_batch() {
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
     queue.add_all((1..=3).map(Touchy), Add::new()).unwrap();
     PANICS_AT.set(3);
@@ -143,9 +143,9 @@ fn a_panic_in_the_clone_of_one_key_of_a_batch_costs_no_other() {
     assert_eq!(queue.try_get().map(|work| work.key().0), Some(3));
 }
 
-/// A panic in the middle of `add_all`: what was added before it is still heard of.
+/// A panic in the middle of `add_all` still wakes waiters for the keys added before it.
 #[test]
-fn a_panic_in_a_keys_eq_keeps_no_wake_back() {
+fn a_panic_in_a_keys_eq_still_sends_pending_wakes() {
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
     queue.add(Touchy(7)).unwrap();
     queue.try_get().unwrap().after(ms(10));
@@ -168,7 +168,7 @@ thread_local! {
     static EQ_PANICS_AT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
 }
 
-/// A key whose clone or comparison panics when it is told to.
+/// A key with a clone and comparison that panic on demand.
 #[derive(Eq, Debug)]
 struct Touchy(u32);
 

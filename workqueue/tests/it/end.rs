@@ -1,7 +1,7 @@
-//! How a queue ends.
+//! Close and drain.
 
 use super::{default, done, ms, now, queue, ready, soon};
-use machinery_workqueue::{AddError, Config, Next, Queue, SeenState};
+use machinery_workqueue::{AddError, Config, KeyState, Next, Queue};
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ fn a_drain_ends_at_its_deadline_with_the_leftovers() {
     let drained = now(queue.drain(ms(100))).unwrap();
     let mut left: Vec<_> = drained.leftovers.iter().map(|seen| (seen.key, seen.state)).collect();
     left.sort_by_key(|&(key, _)| key);
-    assert_eq!(left, [(1, SeenState::Out { rerun: None }), (2, SeenState::Ready)]);
+    assert_eq!(left, [(1, KeyState::InFlight { rerun: None }), (2, KeyState::Ready)]);
     assert!(now(queue.get()).unwrap().is_none(), "nothing is handed out after the deadline");
     out.done();
     assert_eq!(queue.list().len(), 1, "an answer still counts");
@@ -75,7 +75,7 @@ fn a_cancel_can_end_a_drain() {
 }
 
 #[test]
-fn after_a_close_retries_are_kept_and_runs_that_are_due_are_handed_out() {
+fn after_a_close_retries_are_kept_and_due_keys_are_handed_out() {
     let (queue, clock) = queue(Config::default());
     queue.add(1).unwrap();
     let work = queue.try_get().unwrap();
@@ -86,7 +86,8 @@ fn after_a_close_retries_are_kept_and_runs_that_are_due_are_handed_out() {
     assert_eq!(ready(&queue), [1]);
 }
 
-/// Workers take what is left, a panic costs one run, and everything has ended when `run` has.
+/// Workers process the remaining keys, a panic costs one run, and all workers have ended when `run`
+/// returns.
 #[tokio::test(start_paused = true)]
 async fn workers_run_until_the_drain_is_over() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();
@@ -96,7 +97,7 @@ async fn workers_run_until_the_drain_is_over() {
         assert!(run.key != 7 || run.attempts > 0, "once");
         match (run.key, run.attempts) {
             (9, 0) => Err("failed"),
-            (11, 0) if !run.causes.iter().any(|(cause, _)| cause.what() == "after") => Ok(Next::After(ms(1))),
+            (11, 0) if !run.causes.iter().any(|(cause, _)| cause.name() == "after") => Ok(Next::After(ms(1))),
             _ => Ok(Next::Done),
         }
     };
@@ -105,7 +106,7 @@ async fn workers_run_until_the_drain_is_over() {
         async move { queue.run(8, handler).await }
     }]);
     tokio::time::sleep(ms(1)).await;
-    assert_eq!(queue.stats().out, 8);
+    assert_eq!(queue.stats().in_flight, 8);
     let drained = soon(queue.drain(Duration::from_secs(10))).await;
     assert_eq!(drained.leftovers, []);
     assert_eq!(running.join_all().await, [Ok(())]);
@@ -114,7 +115,7 @@ async fn workers_run_until_the_drain_is_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn dropping_run_gives_back_what_its_workers_had() {
+async fn dropping_run_requeues_the_keys_of_its_workers() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();
     queue.add(1).unwrap();
     let never = async |_| {

@@ -1,4 +1,4 @@
-//! One binary for all of this crate's integration tests: linking is what takes the time.
+//! One binary for all integration tests of this crate, because linking dominates their build time.
 #![cfg(all(not(machinery_loom), feature = "tokio", feature = "prometheus", feature = "testing"))]
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
@@ -18,7 +18,7 @@ use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// A queue with a manual clock, and settings that tests can reckon with.
+/// Creates a queue with a manual clock, without randomness.
 fn queue(config: Config<u32>) -> (Queue<u32>, ManualClock<u32>) {
     Queue::manual(Config { seed: Some(1), ..config }).expect("the settings make sense")
 }
@@ -31,7 +31,7 @@ const fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// The keys that are ready, in order; each is answered as done.
+/// Takes the ready keys, in order, and completes each.
 fn ready(queue: &Queue<u32>) -> Vec<u32> {
     std::iter::from_fn(|| queue.try_get().map(done)).collect()
 }
@@ -42,13 +42,13 @@ fn done(work: Work<u32>) -> u32 {
     key
 }
 
-/// What a future gives, within a day of whatever time the test runs on. Under paused time a wait that never ends is a
-/// failure at once, and not a hang.
+/// Awaits a future for at most a day of the test's clock. Under paused time, a wait that never ends
+/// fails at once instead of hanging.
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(86_400), future).await.expect("it comes within a day")
 }
 
-/// Gives others the thread until something holds.
+/// Yields to other tasks until a condition holds.
 async fn until(mut holds: impl FnMut() -> bool) {
     for _ in 0..100_000 {
         if holds() {
@@ -59,7 +59,7 @@ async fn until(mut holds: impl FnMut() -> bool) {
     panic!("it never came to hold");
 }
 
-/// What a future gives at once, if it does.
+/// Returns the output of a future that is ready at the first poll.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(value) => Some(value),

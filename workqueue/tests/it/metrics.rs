@@ -1,4 +1,4 @@
-//! What a scrape of the queue says.
+//! The metrics page of a queue.
 
 use super::{default, ms, until};
 use machinery_workqueue::{Config, Metrics, NameTaken, Queue};
@@ -48,9 +48,9 @@ fn the_names_are_client_gos() {
     out.done();
 }
 
-/// Whoever waits for a cache after its work made that work look slow.
+/// A worker that waited for a cache after its work inflated the work duration.
 #[test]
-fn what_is_held_is_no_work() {
+fn a_held_key_is_not_counted_as_worked_on() {
     let (queue, clock) = default();
     let metrics = Metrics::new();
     metrics.watch("hosts", &queue).unwrap();
@@ -87,16 +87,17 @@ fn many_queues_are_one_family_each_and_names_are_unique() {
     assert_eq!(both.matches("\nworkqueue_depth{name=").count(), 2);
 }
 
-/// client-go's `TestMetricShutdown`: a queue that is gone is not reported, and nothing keeps it.
+/// client-go's `TestMetricShutdown`: a dropped queue is not reported, and the collector does not
+/// keep it alive.
 #[tokio::test]
-async fn a_queue_that_is_gone_leaves_the_page_and_its_name() {
+async fn a_dropped_queue_leaves_the_scrape_and_frees_its_name() {
     let metrics = Metrics::new();
     let queue = Queue::<u32>::new(Config::default()).unwrap();
     metrics.watch("a", &queue).unwrap();
     assert!(page(&metrics).contains("name=\"a\""));
     drop(queue);
     let (next, _clock) = default();
-    // The driver may hold it for the moment of a look.
+    // The driver may hold the queue for the moment of an advance.
     until(|| metrics.watch("a", &next).is_ok()).await;
     assert_eq!(page(&metrics).matches("workqueue_depth{").count(), 1);
 }

@@ -1,4 +1,4 @@
-//! Random operations on the queue that ships, against the naive model.
+//! Random operations on the queue, compared with the naive model.
 
 use machinery_workqueue::testing::{Op, OpAnswer, OpWhen, Setup, check, operations};
 use proptest::prelude::*;
@@ -44,7 +44,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         5 => micros.prop_map(Op::Advance),
     ];
     let end = prop_oneof![Just(Op::Close), (0..30_u64).prop_map(Op::Drain)];
-    // The end comes once in a while, somewhere.
+    // A close or drain is rare, at any position.
     (prop::collection::vec(op, 1..80), prop::option::of((end, any::<prop::sample::Index>()))).prop_map(
         |(mut ops, end)| {
             if let Some((end, place)) = end {
@@ -58,14 +58,14 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12_000, ..ProptestConfig::default() })]
 
-    /// Every answer and every key, after every operation, over 12 000 sequences.
+    /// Every result and every key, after every operation, over 12 000 sequences.
     #[test]
     fn the_queue_is_the_model(setup in setups(), ops in ops()) {
         check(&setup, &ops);
     }
 }
 
-/// What the fuzzer has kept: inputs that once failed, and a few that reach everything.
+/// The corpus of the fuzzer: inputs that once failed, and a few that reach all code.
 #[test]
 fn the_corpus_still_passes() {
     let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/corpus/operations");

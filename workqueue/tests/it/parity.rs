@@ -1,4 +1,4 @@
-//! What client-go's own tests check of its queue (`util/workqueue`), on ours. Each is named after the test it follows.
+//! client-go's tests of its queue (`util/workqueue`), on ours. Each is named after its original.
 
 use super::{default, done, ms, now, queue, ready};
 use machinery_workqueue::{Added, Config, Queue};
@@ -21,12 +21,12 @@ fn test_collapse_while_processing() {
     for _ in 0..3 {
         assert_eq!(queue.add(1), Ok(Added::Rerun));
     }
-    assert_eq!(queue.len(), 0, "what is out is not queued");
+    assert_eq!(queue.len(), 0, "a key in flight is not queued");
     work.done();
     assert_eq!(ready(&queue), [1]);
 }
 
-/// Also `TestReinsert`: it goes to the end of the line.
+/// Also `TestReinsert`: the key is appended to the end of the queue.
 #[test]
 fn test_add_while_processing() {
     let (queue, _clock) = default();
@@ -113,8 +113,8 @@ fn test_no_queue_drainage_using_shut_down() {
     queue.close();
     queue.close();
     assert!(queue.add(3).is_err());
-    assert_eq!(ready(&queue), [2], "what is queued is handed out still");
-    assert!(now(queue.get()).unwrap().is_none(), "then it is over, whatever is out");
+    assert_eq!(ready(&queue), [2], "queued keys are still handed out");
+    assert!(now(queue.get()).unwrap().is_none(), "then getters end, with a key in flight");
     out.done();
 }
 

@@ -1,10 +1,10 @@
-//! The twelve promises at the top of the crate, one by one. Those about interleavings are in `loom.rs` as well.
+//! The twelve promises of the crate, in order. Those about interleavings are in `loom.rs` as well.
 
 use super::{default, done, ms, now, queue, ready};
 use machinery_sync::Mutex;
 use machinery_workqueue::limiter::Exponential;
 use machinery_workqueue::{
-    Add, Added, Cause, Config, Debounce, Priority, Queue, Retried, SeenState, Work, tenant_of,
+    Add, Added, Cause, Config, Debounce, KeyState, Priority, Queue, Retried, Work, tenant_of,
 };
 use std::collections::BTreeSet;
 use std::num::NonZeroU16;
@@ -33,7 +33,7 @@ fn p02_exclusive_at_most_one_work_per_key() {
     assert_eq!(ready(&queue), [1]);
 }
 
-/// Eight producers and eight workers on two threads; loom looks at fewer, but at every interleaving.
+/// Eight producers and eight workers on two threads; loom runs fewer, but every interleaving.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p02_exclusive_under_load() {
     let queue = Queue::<u32>::new(Config::default()).unwrap();
@@ -71,7 +71,7 @@ async fn p02_exclusive_under_load() {
 }
 
 #[test]
-fn p03_nothing_lost_a_key_added_while_out_runs_again() {
+fn p03_nothing_lost_a_key_added_while_in_flight_runs_again() {
     let (queue, clock) = default();
     queue.add(1).unwrap();
     let work = queue.try_get().unwrap();
@@ -182,7 +182,7 @@ fn p06_a_guard_dropped_unanswered_is_retried_with_back_off_and_counted() {
     assert!(queue.list().is_empty(), "only done ends it");
 }
 
-/// Half of the longest possible delay is certain, so tests that count on a delay leave jitter out.
+/// Half of the longest possible delay is certain, so tests that depend on a delay disable jitter.
 fn exact(base: Duration) -> Box<Exponential> {
     Box::new(Exponential::new(base, Duration::from_secs(1000)).unwrap().jitter(0.0).unwrap())
 }
@@ -210,7 +210,7 @@ fn p07_back_off_is_per_key_exponential_and_capped() {
 }
 
 #[test]
-fn p07_jitter_spreads_what_failed_together() {
+fn p07_jitter_spreads_keys_that_failed_together() {
     let (queue, _clock) = default();
     queue.add_all(0..100, Add::new()).unwrap();
     for _ in 0..8 {
@@ -255,7 +255,7 @@ fn p07_max_tries_then_a_dead_letter() {
 }
 
 #[test]
-fn p07_a_dead_letter_that_was_added_meanwhile_starts_afresh() {
+fn p07_a_dead_letter_added_during_its_run_starts_with_no_failures() {
     let (queue, _clock) = queue(Config { max_tries: NonZeroU16::new(1), ..Config::default() });
     queue.add(1).unwrap();
     let work = queue.try_get().unwrap();
@@ -264,7 +264,7 @@ fn p07_a_dead_letter_that_was_added_meanwhile_starts_afresh() {
     assert_eq!(queue.try_get().unwrap().attempts(), 0);
 }
 
-/// 8, with its deadline and its leftovers, is in `end.rs`.
+/// Deadline and leftovers of promise 8 are in `end.rs`.
 #[test]
 fn p08_drain_means_drained() {
     let (queue, _clock) = default();
@@ -287,7 +287,7 @@ fn p09_why_causes_survive_merging_and_failure() {
     because(&"subnet changed", 40);
     because(&"subnet changed", 41);
     let why = |work: &Work<u32>| -> Vec<(&str, u64, u8)> {
-        work.causes().iter().map(|(cause, count)| (cause.what(), cause.detail(), count)).collect()
+        work.causes().iter().map(|(cause, count)| (cause.name(), cause.detail(), count)).collect()
     };
     let work = queue.try_get().unwrap();
     assert_eq!(why(&work), [("link down", 7, 1), ("subnet changed", 41, 2)]);
@@ -323,7 +323,7 @@ fn p10_debounce_waits_for_quiet_but_not_for_ever() {
     clock.advance(ms(10));
     assert_eq!(ready(&queue), [1], "10 ms of quiet are enough");
     queue.add_with(1, Add::new().now()).unwrap();
-    assert_eq!(ready(&queue), [1], "who asks for now gets now");
+    assert_eq!(ready(&queue), [1], "an immediate add is ready at once");
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn p11_batches_are_exclusive_ordered_and_bounded() {
     let batch = now(queue.get_batch(3)).unwrap().unwrap();
     assert_eq!(batch.keys().copied().collect::<Vec<_>>(), [1, 2, 3]);
     assert_eq!(queue.add_all(1..=5, Add::new()), Ok(5));
-    assert_eq!(ready(&queue), [4, 5], "what is in the batch is out");
+    assert_eq!(ready(&queue), [4, 5], "the keys of the batch are in flight");
     batch.done();
     assert_eq!(ready(&queue), [1, 2, 3]);
 
@@ -359,18 +359,18 @@ fn p12_seen_every_key_can_be_listed() {
     second.retry("no");
     clock.advance(ms(20));
 
-    let seen = |key| queue.see(&key).unwrap();
-    assert_eq!(seen(1).state, SeenState::Out { rerun: Some(ms(50)) });
+    let seen = |key| queue.status(&key).unwrap();
+    assert_eq!(seen(1).state, KeyState::InFlight { rerun: Some(ms(50)) });
     assert_eq!(seen(1).age, ms(20));
-    assert_eq!(seen(2).state, SeenState::Delayed { next: ms(30) });
-    assert_eq!((seen(3).state, seen(3).attempts), (SeenState::Ready, 1));
+    assert_eq!(seen(2).state, KeyState::Delayed { next: ms(30) });
+    assert_eq!((seen(3).state, seen(3).attempts), (KeyState::Ready, 1));
     assert_eq!(seen(3).causes.iter().next().unwrap().0, Cause::new(&"retry", 1));
-    assert!(queue.see(&4).is_none());
+    assert!(queue.status(&4).is_none());
     let mut keys: Vec<u32> = queue.list().into_iter().map(|seen| seen.key).collect();
     keys.sort_unstable();
     assert_eq!(keys, [1, 2, 3]);
     let stats = queue.stats();
-    assert_eq!((stats.ready, stats.delayed, stats.out), (1, 1, 1));
+    assert_eq!((stats.ready, stats.delayed, stats.in_flight), (1, 1, 1));
     assert_eq!((stats.longest_us, stats.unfinished_us), (20_000, 20_000));
     first.done();
 }

@@ -3,7 +3,7 @@
 use super::{default, ms, now, queue, ready};
 use machinery_workqueue::limiter::{LimiterError, TokenBucket};
 use machinery_workqueue::{
-    Add, AddError, Config, ConfigError, Debounce, MAX_DELAY, Next, Priority, Queue, SeenState,
+    Add, AddError, Config, ConfigError, Debounce, KeyState, MAX_DELAY, Next, Priority, Queue,
 };
 use std::convert::Infallible;
 use std::time::Duration;
@@ -22,7 +22,7 @@ fn a_key_beyond_the_capacity_comes_back() {
 
     assert!(queue.add(1).is_ok() && queue.add(2).is_ok(), "a key that is in has its place");
     let work = queue.try_get().unwrap();
-    assert!(queue.add(3).is_err(), "what is out counts: it may come back");
+    assert!(queue.add(3).is_err(), "a key in flight counts: it may be retried");
     work.retry("no");
     assert_eq!(queue.list().len(), 2, "a retry is never refused");
 }
@@ -56,10 +56,10 @@ fn outside_a_runtime_new_is_an_error() {
 }
 
 #[test]
-fn a_delay_beyond_the_clock_is_clamped_and_merges_like_any_other() {
+fn a_delay_beyond_the_maximum_is_clamped_and_merges_normally() {
     let (queue, clock) = default();
     queue.add_after(1, Duration::MAX).unwrap();
-    assert_eq!(queue.see(&1).unwrap().state, SeenState::Delayed { next: MAX_DELAY });
+    assert_eq!(queue.status(&1).unwrap().state, KeyState::Delayed { next: MAX_DELAY });
     queue.add(2).unwrap();
     queue.try_get().unwrap().after(Duration::MAX);
     let debounce = Debounce::new(Duration::MAX, Duration::MAX).unwrap();
@@ -84,7 +84,7 @@ fn a_clock_moved_beyond_its_range_stops_there() {
     queue.add(3).unwrap();
     assert!(ready(&queue).contains(&3), "the queue still works, in time's last moment");
 
-    // Beyond the wheel's 139 years, and with more waiting than a counter holds.
+    // Beyond the wheel's 139 years, and with a total wait that exceeds a counter.
     let (queue, clock) = default();
     queue.add_all(0..2, Add::new()).unwrap();
     clock.advance(Duration::MAX);
@@ -103,9 +103,9 @@ fn workers_outside_a_runtime_are_an_error() {
     assert_eq!(futures::executor::block_on(run), Err(ConfigError::NoRuntime));
 }
 
-/// An iterator that gives more after it has given nothing, and a refusal in the second helping.
+/// The iterator yields further keys after its first `None`; the second call is refused.
 #[test]
-fn keys_from_an_iterator_that_goes_on_after_its_end() {
+fn add_all_stops_at_the_first_none_of_an_iterator() {
     let (queue, _clock) = queue(Config { capacity: 10, ..Config::default() });
     let mut calls = 0;
     let keys = std::iter::from_fn(|| {
@@ -128,9 +128,9 @@ fn a_key_by_reference_is_cloned_only_if_it_is_new() {
     assert_eq!(queue.add_ref(&other, Add::new()).unwrap_err().into_key(), other);
 }
 
-/// Cancelled again and again beside a key that waits, tenants leave nothing behind.
+/// Cancelled repeatedly beside a waiting key, tenants leave no lane behind.
 #[test]
-fn tenants_that_come_and_go_leave_nothing() {
+fn cancelled_tenants_leave_no_lane_behind() {
     let tenants = |key: &u32| *key;
     let (queue, _clock) = queue(Config { tenants: Some(Box::new(tenants)), ..Config::default() });
     queue.add(0).unwrap();
@@ -138,11 +138,11 @@ fn tenants_that_come_and_go_leave_nothing() {
         queue.add(key).unwrap();
         assert!(queue.cancel(&key));
     }
-    assert_eq!(queue.tenants_in_line(), 1);
+    assert_eq!(queue.queued_tenants(), 1);
 }
 
 #[test]
-fn a_batch_of_none_is_a_batch_of_one_and_a_huge_one_is_what_there_is() {
+fn a_batch_size_of_zero_is_one_and_a_huge_one_is_the_ready_keys() {
     let (queue, _clock) = default();
     queue.add_all(0..10, Add::new().priority(Priority::new(i32::MIN))).unwrap();
     assert_eq!(now(queue.get_batch(0)).unwrap().unwrap().len(), 1);
@@ -175,5 +175,5 @@ fn a_dead_letter_hook_may_use_the_queue() {
     assert!(QUEUE.set(queue.clone()).is_ok());
     queue.add(1).unwrap();
     drop(queue.try_get().unwrap());
-    assert_eq!(queue.see(&1).unwrap().attempts, 0, "parked for a minute, with a clean slate");
+    assert_eq!(queue.status(&1).unwrap().attempts, 0, "parked for a minute, with a clean slate");
 }

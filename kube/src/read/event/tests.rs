@@ -6,7 +6,7 @@ use super::*;
 use crate::testing::Host;
 
 fn read(line: &str) -> Result<WatchEvent<Host>, WatchError> {
-    event(line.as_bytes(), &mut Marks::Bookmarks)
+    event(line.as_bytes(), &mut BookmarkMode::Bookmarks)
 }
 
 const A: &str =
@@ -18,37 +18,40 @@ fn version(text: &str) -> ResourceVersion {
 }
 
 #[test]
-fn a_line_is_what_happened_in_either_order() {
+fn a_line_is_decoded_in_either_field_order() {
     let a: Host = serde_json::from_str(A).unwrap();
-    for (what, told) in [
+    for (event_type, expected) in [
         ("ADDED", WatchEvent::Added(a.clone())),
         ("MODIFIED", WatchEvent::Modified(a.clone())),
         ("DELETED", WatchEvent::Deleted(a.clone())),
         ("LEFT", WatchEvent::Left(a)),
     ] {
-        assert_eq!(read(&format!(r#"{{"type":"{what}","object":{A}}}"#)), Ok(told.clone()));
-        assert_eq!(read(&format!(r#"{{"object":{A},"type":"{what}"}}"#)), Ok(told.clone()));
-        assert_eq!(read(&format!(r#"{{"more":1,"type":"{what}","object":{A},"even":2}}"#)), Ok(told));
-        let is_gone = matches!(what, "DELETED" | "LEFT");
+        assert_eq!(read(&format!(r#"{{"type":"{event_type}","object":{A}}}"#)), Ok(expected.clone()));
+        assert_eq!(read(&format!(r#"{{"object":{A},"type":"{event_type}"}}"#)), Ok(expected.clone()));
+        assert_eq!(
+            read(&format!(r#"{{"more":1,"type":"{event_type}","object":{A},"even":2}}"#)),
+            Ok(expected)
+        );
+        let is_gone = matches!(event_type, "DELETED" | "LEFT");
         let Ok(WatchEvent::Unreadable(unreadable)) =
-            read(&format!(r#"{{"type":"{what}","object":{BROKEN}}}"#))
+            read(&format!(r#"{{"type":"{event_type}","object":{BROKEN}}}"#))
         else {
-            panic!("{what}")
+            panic!("{event_type}")
         };
-        let Unreadable { key, version: at, is_gone: said, .. } = unreadable;
-        assert_eq!((key.as_str(), at, said), ("b", Some(version("6")), is_gone));
+        let Unreadable { key, version: at, is_gone: gone, .. } = unreadable;
+        assert_eq!((key.as_str(), at, gone), ("b", Some(version("6")), is_gone));
     }
 }
 
 #[test]
-fn one_without_a_version_is_known_by_its_name() {
-    for (what, is_gone) in [("ADDED", false), ("MODIFIED", false), ("DELETED", true), ("LEFT", true)] {
-        let told = read(&format!(
-            r#"{{"type":"{what}","object":{{"metadata":{{"name":"x"}},"spec":{{"rack":1}}}}}}"#
+fn an_object_without_a_version_is_reported_by_name() {
+    for (event_type, is_gone) in [("ADDED", false), ("MODIFIED", false), ("DELETED", true), ("LEFT", true)] {
+        let expected = read(&format!(
+            r#"{{"type":"{event_type}","object":{{"metadata":{{"name":"x"}},"spec":{{"rack":1}}}}}}"#
         ));
         let reason = "it has no resourceVersion".to_owned();
         let key = "x".parse().unwrap();
-        assert_eq!(told, Ok(WatchEvent::Unreadable(Unreadable { key, version: None, is_gone, reason })));
+        assert_eq!(expected, Ok(WatchEvent::Unreadable(Unreadable { key, version: None, is_gone, reason })));
     }
 }
 
@@ -57,28 +60,28 @@ fn a_state_ends_once() {
     let end = r#"{"type":"BOOKMARK","object":{"kind":"Host","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
     let bookmark =
         |initial_state_ends| Ok(WatchEvent::Bookmark { version: version("7"), initial_state_ends });
-    let mut marks = Marks::State;
-    assert_eq!(event::<Host>(end.as_bytes(), &mut marks), bookmark(true));
-    assert_eq!(event::<Host>(end.as_bytes(), &mut marks), bookmark(false), "the same again");
+    let mut mode = BookmarkMode::State;
+    assert_eq!(event::<Host>(end.as_bytes(), &mut mode), bookmark(true));
+    assert_eq!(event::<Host>(end.as_bytes(), &mut mode), bookmark(false), "the same again");
     assert_eq!(read(end), bookmark(false), "a watch that began with no state");
 }
 
 #[test]
-fn a_mark_of_an_edit_is_one_only_in_a_watch_by_interest() {
+fn edit_bookmarks_count_only_in_interest_watches() {
     let line = |edit: &str| {
         format!(
             r#"{{"type":"BOOKMARK","object":{{"metadata":{{"resourceVersion":"7","annotations":{{"machinery.dev/interest-edit":"{edit}"}}}}}}}}"#
         )
     };
-    let told = event::<Host>(line("3").as_bytes(), &mut Marks::Edits);
-    assert_eq!(told, Ok(WatchEvent::Complete { edit: EditNumber(3), version: version("7") }));
+    let expected = event::<Host>(line("3").as_bytes(), &mut BookmarkMode::Edits);
+    assert_eq!(expected, Ok(WatchEvent::Complete { edit: EditNumber(3), version: version("7") }));
     assert!(matches!(read(&line("3")), Ok(WatchEvent::Bookmark { .. })));
-    let told = event::<Host>(line("three").as_bytes(), &mut Marks::Edits);
-    assert!(matches!(told, Err(WatchError::Source(SourceError::Malformed { .. }))));
+    let expected = event::<Host>(line("three").as_bytes(), &mut BookmarkMode::Edits);
+    assert!(matches!(expected, Err(WatchError::Source(SourceError::Malformed { .. }))));
 }
 
 #[test]
-fn an_error_is_what_the_caller_can_do() {
+fn an_error_event_maps_to_its_remedy() {
     let check = |status: &str, expected: WatchError| {
         assert_eq!(read(&format!(r#"{{"type":"ERROR","object":{status}}}"#)), Err(expected));
     };
@@ -103,7 +106,7 @@ fn an_error_is_what_the_caller_can_do() {
 }
 
 #[test]
-fn what_is_no_event_is_malformed() {
+fn an_invalid_event_is_malformed() {
     let check = |line: &str, why: &str| match read(line) {
         Err(WatchError::Source(SourceError::Malformed { reason })) => {
             assert!(reason.contains(why), "{reason}")

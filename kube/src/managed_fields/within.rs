@@ -1,67 +1,69 @@
-//! A deserializer that lets everything pass but the entries of the map at one place.
+//! A deserializer that filters the entries of the map at one level, and passes all else through.
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use serde::de::{self, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, Visitor};
 
-use super::entries::{Metadata, Object};
+use super::entries::{MetadataEntries, ObjectEntries};
 
-/// What is asked to read, or reads, where a map is looked at. An option and a newtype are the place of what is in them.
-pub(super) struct Within<T, P>(T, PhantomData<P>);
+/// A deserializer, visitor or seed with a filtered map. An option or newtype is the level of its
+/// content.
+pub(super) struct Filtered<T, P>(T, PhantomData<P>);
 
-impl<T, P> Within<T, P> {
+impl<T, P> Filtered<T, P> {
     pub(super) fn new(of: T) -> Self {
         Self(of, PhantomData)
     }
 }
 
-/// Where a map is looked at. It is a type, so that what is below has no copy of its code for each.
-pub(super) trait Place {
+/// The level at which a map is filtered. A type, so that the code below it is not duplicated per
+/// level.
+pub(super) trait FilterLevel {
     type Entries<'de, A: MapAccess<'de>>: MapAccess<'de, Error = A::Error>;
 
     fn entries<'de, A: MapAccess<'de>>(map: A) -> Self::Entries<'de, A>;
 }
 
 /// The object.
-pub(super) enum Top {}
+pub(super) enum ObjectLevel {}
 
-impl Place for Top {
-    type Entries<'de, A: MapAccess<'de>> = Object<A>;
+impl FilterLevel for ObjectLevel {
+    type Entries<'de, A: MapAccess<'de>> = ObjectEntries<A>;
 
-    fn entries<'de, A: MapAccess<'de>>(map: A) -> Object<A> {
-        Object::new(map)
+    fn entries<'de, A: MapAccess<'de>>(map: A) -> ObjectEntries<A> {
+        ObjectEntries::new(map)
     }
 }
 
-/// What it has under `metadata`.
-pub(super) enum Meta {}
+/// Its `metadata`.
+pub(super) enum MetadataLevel {}
 
-impl Place for Meta {
-    type Entries<'de, A: MapAccess<'de>> = Metadata<A>;
+impl FilterLevel for MetadataLevel {
+    type Entries<'de, A: MapAccess<'de>> = MetadataEntries<A>;
 
-    fn entries<'de, A: MapAccess<'de>>(map: A) -> Metadata<A> {
-        Metadata(map)
+    fn entries<'de, A: MapAccess<'de>>(map: A) -> MetadataEntries<A> {
+        MetadataEntries(map)
     }
 }
 
-impl<'de, S: DeserializeSeed<'de>, P: Place> DeserializeSeed<'de> for Within<S, P> {
+impl<'de, S: DeserializeSeed<'de>, P: FilterLevel> DeserializeSeed<'de> for Filtered<S, P> {
     type Value = S::Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<S::Value, D::Error> {
-        self.0.deserialize(Within::<_, P>::new(deserializer))
+        self.0.deserialize(Filtered::<_, P>::new(deserializer))
     }
 }
 
 macro_rules! asks {
     ($($ask:ident($($name:ident: $type:ty),*))*) => {$(
         fn $ask<V: Visitor<'de>>(self, $($name: $type,)* visitor: V) -> Result<V::Value, D::Error> {
-            self.0.$ask($($name,)* Within::<_, P>::new(visitor))
+            self.0.$ask($($name,)* Filtered::<_, P>::new(visitor))
         }
     )*};
 }
 
-impl<'de, D: Deserializer<'de>, P: Place> Deserializer<'de> for Within<D, P> {
+impl<'de, D: Deserializer<'de>, P: FilterLevel> Deserializer<'de> for Filtered<D, P> {
     type Error = D::Error;
 
     asks! {
@@ -91,7 +93,7 @@ macro_rules! visits {
     )*};
 }
 
-impl<'de, V: Visitor<'de>, P: Place> Visitor<'de> for Within<V, P> {
+impl<'de, V: Visitor<'de>, P: FilterLevel> Visitor<'de> for Filtered<V, P> {
     type Value = V::Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -115,11 +117,11 @@ impl<'de, V: Visitor<'de>, P: Place> Visitor<'de> for Within<V, P> {
     }
 
     fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_some(Within::<_, P>::new(deserializer))
+        self.0.visit_some(Filtered::<_, P>::new(deserializer))
     }
 
     fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<V::Value, D::Error> {
-        self.0.visit_newtype_struct(Within::<_, P>::new(deserializer))
+        self.0.visit_newtype_struct(Filtered::<_, P>::new(deserializer))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<V::Value, A::Error> {

@@ -1,15 +1,15 @@
-//! What must hold between any two operations, checked from scratch. For tests.
+//! Invariants between any two operations, checked from scratch. For tests.
 
 use super::Core;
 use super::slab::{NEVER, State};
 
 impl<K: Eq + Clone> Core<K> {
-    pub(crate) fn tenants_in_line(&self) -> usize {
-        self.ready.tenants_in_line()
+    pub(crate) fn queued_tenants(&self) -> usize {
+        self.ready.queued_tenants()
     }
 
-    /// Panics, and says so, if the parts disagree.
-    pub(crate) fn audit(&self) {
+    /// Panics with a message if two parts of the core disagree.
+    pub(crate) fn check_invariants(&self) {
         let mut counts = [0_usize; 5];
         let mut earliest = NEVER;
         for slot in 0..self.entries.slots() {
@@ -23,8 +23,11 @@ impl<K: Eq + Clone> Core<K> {
             if entry.state == State::Free {
                 continue;
             }
-            let is_out = matches!(entry.state, State::Out | State::Held);
-            assert!(is_out || !entry.has_later, "slot {slot}: causes of a next run are lent to what is out");
+            let is_in_flight = matches!(entry.state, State::InFlight | State::Held);
+            assert!(
+                is_in_flight || !entry.has_rerun_causes,
+                "slot {slot}: only keys in flight have causes of a next run"
+            );
             let found = self.find(entry.hash, entry.key.as_ref().expect("just checked"));
             assert_eq!(found, Some(slot), "the table leads to the key's only entry");
             match entry.state {
@@ -34,25 +37,27 @@ impl<K: Eq + Clone> Core<K> {
                     assert!(entry.due <= entry.hard, "slot {slot}: due after its hard time");
                     earliest = earliest.min(entry.due);
                 }
-                _ => assert_eq!(entry.charge, 0, "slot {slot}: a token is held for a delay only"),
+                _ => assert_eq!(entry.reservation, 0, "slot {slot}: a token is held for a delay only"),
             }
         }
         let [free, ready, delayed, out, held] = counts;
-        let later = (0..self.entries.slots()).filter(|&slot| self.entries[slot].has_later).count();
+        let with_rerun_causes =
+            (0..self.entries.slots()).filter(|&slot| self.entries[slot].has_rerun_causes).count();
         assert_eq!(
-            self.later.len(),
-            later,
-            "causes of a next run are lent to what is out, and to nothing else"
+            self.rerun_causes.len(),
+            with_rerun_causes,
+            "causes of a next run belong to keys in flight"
         );
         let live = self.entries.slots() as usize - free;
         assert_eq!(live, self.table.len(), "the table holds the live entries, and no other");
         assert_eq!(ready, self.ready.len(), "ready entries are in the ready lists");
         assert_eq!(delayed, self.wheel.len(), "delayed entries are in the wheel");
-        assert_eq!(held, self.held_len, "what is held is counted");
-        assert_eq!(out, self.out_len, "entries that are out are in that list");
-        assert_eq!(out, self.out.iter(&self.entries).count(), "the list of what is out is whole");
-        let since: u128 = self.out.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
-        assert_eq!(since, self.out_since, "the sum of times is the times' sum");
+        assert_eq!(held, self.held_len, "held keys are counted");
+        assert_eq!(out, self.in_flight_len, "entries in flight are counted");
+        assert_eq!(out, self.in_flight.iter(&self.entries).count(), "the in-flight list is complete");
+        let since: u128 =
+            self.in_flight.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
+        assert_eq!(since, self.in_flight_since, "the sum of times is the times' sum");
         assert_eq!(
             self.wheel.earliest(&self.entries).unwrap_or(NEVER),
             earliest,

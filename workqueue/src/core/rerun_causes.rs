@@ -1,4 +1,4 @@
-//! Why keys that are out will run again: kept apart, because few of them will.
+//! Causes of the next runs of keys in flight: kept apart, because few keys have any.
 
 use super::slab::Slab;
 use crate::Cause;
@@ -6,31 +6,32 @@ use crate::cause::Causes;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-/// Causes by slot, of entries that are out and were added meanwhile. An entry knows whether it is here.
+/// Causes by slot, of entries that were added while in flight. Each entry has a flag for its
+/// presence here.
 #[derive(Debug)]
-pub(crate) struct Later(HashMap<u32, Causes, FixedState>);
+pub(crate) struct RerunCauses(HashMap<u32, Causes, FixedState>);
 
-impl Later {
+impl RerunCauses {
     pub(crate) fn new(seed: u64) -> Self {
         Self(HashMap::with_hasher(FixedState::with_seed(seed)))
     }
 
-    /// One more reason for an entry's next run.
+    /// Merges a cause of an entry's next run.
     pub(crate) fn merge<K>(&mut self, entries: &mut Slab<K>, slot: u32, cause: Cause) {
-        entries[slot].has_later = true;
+        entries[slot].has_rerun_causes = true;
         self.0.entry(slot).or_insert(Causes::NONE).merge(cause, 1);
     }
 
-    /// The reasons for an entry's next run, which it no longer has.
+    /// Removes and returns the causes of an entry's next run.
     #[inline]
     pub(crate) fn take<K>(&mut self, entries: &mut Slab<K>, slot: u32) -> Option<Causes> {
-        if !std::mem::take(&mut entries[slot].has_later) {
+        if !std::mem::take(&mut entries[slot].has_rerun_causes) {
             return None;
         }
         self.0.remove(&slot)
     }
 
-    /// How many entries are here.
+    /// Returns the number of entries with causes.
     #[cfg(feature = "testing")]
     pub(crate) fn len(&self) -> usize {
         self.0.len()

@@ -22,12 +22,12 @@ const TEXT: &str = r#"{"apiVersion": "v1", "kind": "Thing", "metadata": {"name":
     "spec": {"rack": 1, "containers": [{"name": "c"}], "metadata": {"managedFields": [1]}}, "managedFields": 3,
     "status": {"managedFields": "s"}, "data": {"managedFields": "d", "metadata": "{\"managedFields\": []}"}}"#;
 
-/// Reads it from a text, from a reader and from a value.
+/// Decodes from a text, from a reader and from a value.
 fn read<O: DeserializeOwned + PartialEq + Debug>(text: &str) -> Result<O, String> {
-    let read: Slim<O> = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    assert_eq!(serde_json::from_reader::<_, Slim<O>>(text.as_bytes()).unwrap(), read);
+    let read: WithoutManagedFields<O> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    assert_eq!(serde_json::from_reader::<_, WithoutManagedFields<O>>(text.as_bytes()).unwrap(), read);
     let value: Value = serde_json::from_str(text).unwrap();
-    assert_eq!(serde_json::from_value::<Slim<O>>(value).unwrap(), read);
+    assert_eq!(serde_json::from_value::<WithoutManagedFields<O>>(value).unwrap(), read);
     Ok(read.0)
 }
 
@@ -38,7 +38,7 @@ fn without(mut object: Value) -> Value {
     object
 }
 
-/// That a type reads slim what it reads of a text in which they never were.
+/// Checks that a type decodes as from a text without managed fields.
 fn check<O: DeserializeOwned + PartialEq + Debug>() {
     let slim: O = read(TEXT).unwrap();
     let cleared: O = serde_json::from_value(without(serde_json::from_str(TEXT).unwrap())).unwrap();
@@ -46,10 +46,10 @@ fn check<O: DeserializeOwned + PartialEq + Debug>() {
 }
 
 #[test]
-fn the_metadata_of_ones_own_type_is_slim_whoever_reads_it() {
+fn custom_metadata_loses_managed_fields_in_every_format() {
     #[derive(Debug, PartialEq, serde::Deserialize)]
     struct Own {
-        #[serde(deserialize_with = "crate::slim_metadata")]
+        #[serde(deserialize_with = "crate::metadata_without_managed_fields")]
         metadata: ObjectMeta,
         spec: Value,
     }
@@ -63,7 +63,7 @@ fn the_metadata_of_ones_own_type_is_slim_whoever_reads_it() {
 }
 
 #[test]
-fn a_type_of_kube_is_as_if_it_were_read_and_cleared() {
+fn a_type_of_kube_equals_one_with_cleared_managed_fields() {
     fn check<K: Resource<DynamicType = ()> + DeserializeOwned + PartialEq + Debug>() {
         let text = TEXT.replace("Thing", &K::kind(&()));
         let mut whole: K = serde_json::from_str(&text).unwrap();
@@ -139,7 +139,7 @@ enum Tagged {
 }
 
 #[test]
-fn whatever_the_type_is_they_are_not_there() {
+fn every_shape_of_type_loses_managed_fields() {
     check::<Value>();
     check::<Map<String, Value>>();
     check::<Flat>();
@@ -151,14 +151,14 @@ fn whatever_the_type_is_they_are_not_there() {
 }
 
 #[test]
-fn nothing_of_them_is_made() {
+fn managed_fields_are_not_decoded() {
     #[derive(Debug, Deserialize, PartialEq)]
     struct Whole {
-        metadata: Metadata,
+        metadata: OwnMetadata,
     }
     #[derive(Debug, Deserialize, PartialEq)]
     #[serde(rename_all = "camelCase", deny_unknown_fields)]
-    struct Metadata {
+    struct OwnMetadata {
         #[serde(default)]
         managed_fields: Option<Never>,
     }
@@ -170,18 +170,18 @@ fn nothing_of_them_is_made() {
         }
     }
     let text = r#"{"metadata": {"managedFields": [{"a": 1}]}}"#;
-    assert_eq!(read(text), Ok(Whole { metadata: Metadata { managed_fields: None } }));
+    assert_eq!(read(text), Ok(Whole { metadata: OwnMetadata { managed_fields: None } }));
 }
 
 #[test]
-fn texts_are_borrowed_where_they_were() {
+fn texts_are_still_borrowed() {
     #[derive(Deserialize)]
     struct Borrowed<'a> {
         #[serde(borrow)]
         metadata: BTreeMap<&'a str, Cow<'a, RawValue>>,
         kind: &'a str,
     }
-    let read: Slim<Borrowed<'_>> =
+    let read: WithoutManagedFields<Borrowed<'_>> =
         serde_json::from_str(r#"{"kind": "K", "metadata": {"managedFields": [], "name": "a"}}"#).unwrap();
     assert_eq!(read.kind, "K");
     assert_eq!(
@@ -191,7 +191,7 @@ fn texts_are_borrowed_where_they_were() {
 }
 
 #[test]
-fn what_is_no_map_is_as_it_is() {
+fn values_other_than_maps_are_unchanged() {
     for text in [
         r#"{"metadata": 1}"#,
         r#"{"metadata": ["managedFields"]}"#,
@@ -223,8 +223,8 @@ fn errors_are_those_of_the_type() {
 }
 
 #[test]
-fn it_is_written_as_it_is() {
-    let slim: Slim<DynamicObject> = serde_json::from_str(TEXT).unwrap();
+fn it_is_serialized_unchanged() {
+    let slim: WithoutManagedFields<DynamicObject> = serde_json::from_str(TEXT).unwrap();
     assert_eq!(serde_json::to_value(&slim).unwrap(), serde_json::to_value(&slim.0).unwrap());
     assert!(serde_json::to_value(&slim).unwrap()["metadata"].get("managedFields").is_none());
 }
@@ -248,7 +248,7 @@ fn json() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn of_any_json_that_entry_is_missing_and_no_other(object in json(), metadata in json(), inside: bool) {
+    fn any_json_loses_its_managed_fields_and_nothing_else(object in json(), metadata in json(), inside: bool) {
         let mut object = object;
         if let (true, Value::Object(object)) = (inside, &mut object) {
             object.insert("metadata".into(), metadata);

@@ -1,4 +1,4 @@
-//! The body of an answer, which holds its place on a connection until it is over.
+//! The body of a response, which occupies its stream or connection until it is complete.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -7,33 +7,33 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::pool::Held;
+use super::pool::BodySlot;
 
-/// What a server sends.
-pub(super) struct Answer {
+/// A response body.
+pub(super) struct ResponseBody {
     body: Incoming,
-    /// Until all has come.
-    held: Option<Held>,
+    /// The occupied slot, until the body is complete.
+    slot: Option<BodySlot>,
 }
 
-impl Answer {
-    pub(super) fn new(body: Incoming, held: Held) -> Self {
-        let mut answer = Self { body, held: Some(held) };
+impl ResponseBody {
+    pub(super) fn new(body: Incoming, slot: BodySlot) -> Self {
+        let mut answer = Self { body, slot: Some(slot) };
         if answer.body.is_end_stream() {
             answer.done();
         }
         answer
     }
 
-    /// All has come, so the connection can be used for something else.
+    /// Releases the slot: the body is complete.
     fn done(&mut self) {
-        if let Some(held) = self.held.take() {
-            held.give_back();
+        if let Some(slot) = self.slot.take() {
+            slot.release();
         }
     }
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = hyper::Error;
 
@@ -44,7 +44,7 @@ impl Body for Answer {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             None => self.done(),
-            Some(Err(_)) => self.held = None,
+            Some(Err(_)) => self.slot = None,
             Some(Ok(_)) if self.body.is_end_stream() => self.done(),
             Some(Ok(_)) => {}
         }

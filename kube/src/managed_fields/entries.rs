@@ -1,4 +1,4 @@
-//! The entries of an object and of its metadata, one of which is passed over.
+//! The entries of an object and of its metadata, without `managedFields`.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -7,34 +7,34 @@ use serde::de::value::{BorrowedStrDeserializer, StrDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, IgnoredAny, IntoDeserializer, MapAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
-use super::within::{Meta, Within};
+use super::within::{Filtered, MetadataLevel};
 use crate::text::Text;
 
-/// Whose entry `metadata` is looked into.
-pub(super) struct Object<A> {
+/// The entries of an object; its `metadata` is filtered.
+pub(super) struct ObjectEntries<A> {
     map: A,
-    /// Whether the value that is next is that of `metadata`.
+    /// Whether the next value is `metadata`.
     in_metadata: bool,
 }
 
-impl<A> Object<A> {
+impl<A> ObjectEntries<A> {
     pub(super) fn new(map: A) -> Self {
         Self { map, in_metadata: false }
     }
 }
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for ObjectEntries<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         let Some(Text(key)) = self.map.next_key()? else { return Ok(None) };
         self.in_metadata = key == "metadata";
-        seed.deserialize(Key::new(key)).map(Some)
+        seed.deserialize(MapKey::new(key)).map(Some)
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, A::Error> {
         if self.in_metadata {
-            self.map.next_value_seed(Within::<_, Meta>::new(seed))
+            self.map.next_value_seed(Filtered::<_, MetadataLevel>::new(seed))
         } else {
             self.map.next_value_seed(seed)
         }
@@ -45,16 +45,16 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Object<A> {
     }
 }
 
-/// That has no `managedFields`.
-pub(super) struct Metadata<A>(pub(super) A);
+/// The entries of metadata, without `managedFields`.
+pub(super) struct MetadataEntries<A>(pub(super) A);
 
-impl<'de, A: MapAccess<'de>> MapAccess<'de> for Metadata<A> {
+impl<'de, A: MapAccess<'de>> MapAccess<'de> for MetadataEntries<A> {
     type Error = A::Error;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, A::Error> {
         while let Some(Text(key)) = self.0.next_key()? {
             if key != "managedFields" {
-                return seed.deserialize(Key::new(key)).map(Some);
+                return seed.deserialize(MapKey::new(key)).map(Some);
             }
             self.0.next_value::<IgnoredAny>()?;
         }
@@ -66,19 +66,19 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for Metadata<A> {
     }
 }
 
-/// A key that was read, which is a text, as it was in the map: borrowed if it was.
-struct Key<'de, E> {
+/// A key that was already read, passed on as in the map: borrowed if it was.
+struct MapKey<'de, E> {
     text: Cow<'de, str>,
     error: PhantomData<E>,
 }
 
-impl<'de, E> Key<'de, E> {
+impl<'de, E> MapKey<'de, E> {
     fn new(text: Cow<'de, str>) -> Self {
         Self { text, error: PhantomData }
     }
 }
 
-impl<'de, E: de::Error> Deserializer<'de> for Key<'de, E> {
+impl<'de, E: de::Error> Deserializer<'de> for MapKey<'de, E> {
     type Error = E;
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, E> {

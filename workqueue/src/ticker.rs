@@ -1,9 +1,11 @@
-//! Time on a tokio runtime: read when that is rare, ticked when it is not; and the task that turns it.
+//! The clock on a tokio runtime: read if reads are rare, ticked if they are frequent; and its
+//! driver task.
 //!
-//! A quiet queue has no ticks, and each operation reads the clock. Once many operations share a millisecond, the
-//! driver stores the time every millisecond and they load it, until one passes in which nobody did. The driver also
-//! wakes for delays that are due. It holds the queue weakly, is told to stop when the last handle or work is gone, and
-//! is awaited by [`crate::Queue::drain`].
+//! An idle queue has no ticks, and each operation reads the clock. Once many operations share a
+//! millisecond, the driver stores the time every millisecond and operations load it, until a
+//! millisecond passes without a use. The driver also wakes for delays that are due. It holds the
+//! queue weakly, is cancelled when the last handle or work is dropped, and is awaited by
+//! [`crate::Queue::drain`].
 
 use crate::Key;
 use crate::config::ConfigError;
@@ -18,30 +20,32 @@ use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 
-/// So many clock reads in one millisecond, and ticking is cheaper.
+/// Number of clock reads in one millisecond from which ticking is cheaper.
 const BUSY: u64 = 32;
 /// tokio's timers round up to the next millisecond, so this is one tick each.
 const TICK: Duration = Duration::from_micros(500);
 
-/// Not ticking. Like [`STOPPED`] beyond all time, and even: nobody has used it.
+/// Ticking is off. Like [`STOPPED`] beyond all times, and even: marked as not used.
 const OFF: u64 = u64::MAX - 1;
-/// There is no driver any more, and there will be no tick.
+/// The driver has stopped, and no tick follows.
 const STOPPED: u64 = u64::MAX - 3;
 
-pub(crate) struct Pulse {
+pub(crate) struct Ticker {
     origin: Instant,
-    /// The time of the last tick, shifted left by one; the low bit says that somebody used it. [`OFF`], [`STOPPED`].
+    /// The time of the last tick, shifted left by one; the low bit marks that an operation used it.
+    /// [`OFF`], [`STOPPED`].
     tick: AtomicU64,
-    /// The millisecond of the last clock read (high 48 bits), and how many there were in it (low 16).
+    /// The millisecond of the last clock read (high 48 bits), and the number of reads in it (low
+    /// 16).
     recent: AtomicU64,
     kick: Arc<Notify>,
     driver: TaskTracker,
     stop: CancellationToken,
-    /// Stops the driver with the last handle, if nobody did before.
+    /// Cancels the driver with the last handle, unless it was stopped before.
     _stop: DropGuard,
 }
 
-/// What a driver needs, apart from the queue itself.
+/// The parts of a driver, apart from the queue itself.
 pub(crate) struct Driver {
     runtime: Handle,
     kick: Arc<Notify>,
@@ -49,16 +53,16 @@ pub(crate) struct Driver {
     tracker: TaskTracker,
 }
 
-impl Pulse {
+impl Ticker {
     pub(crate) fn new() -> Result<(Self, Driver), ConfigError> {
         let runtime = Handle::try_current().map_err(|_| ConfigError::NoRuntime)?;
-        // There is no other way to ask a runtime whether it has timers.
+        // tokio has no other way to find out whether a runtime has timers.
         std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO)))
             .map_err(|_| ConfigError::NoRuntime)?;
         let kick = Arc::new(Notify::new());
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();
-        let pulse = Self {
+        let ticker = Self {
             origin: Instant::now(),
             tick: AtomicU64::new(OFF),
             recent: AtomicU64::new(0),
@@ -67,7 +71,7 @@ impl Pulse {
             stop: stop.clone(),
             _stop: stop.clone().drop_guard(),
         };
-        Ok((pulse, Driver { runtime, kick, stop, tracker }))
+        Ok((ticker, Driver { runtime, kick, stop, tracker }))
     }
 
     #[inline]
@@ -85,7 +89,7 @@ impl Pulse {
         self.kick.notify_one();
     }
 
-    /// Ends the driver, and waits until it has.
+    /// Stops the driver and waits for its end.
     pub(crate) async fn stop(&self) {
         self.stop.cancel();
         self.driver.close();
@@ -96,7 +100,8 @@ impl Pulse {
     #[cold]
     fn unticked(&self, tick: u64) -> u64 {
         if tick != OFF && tick != STOPPED {
-            // If this fails, the driver has ticked on or stopped ticking this instant: the time is as good.
+            // If this fails, the driver has ticked or stopped ticking this instant: the time is as
+            // good.
             let _ = self.tick.compare_exchange(tick, tick | 1, Relaxed, Relaxed);
             return tick >> 1;
         }
@@ -111,8 +116,8 @@ impl Pulse {
         now
     }
 
-    /// The driver's part: stores the time, or stops ticking if nobody has used the last one.
-    fn beat(&self, now: u64) -> bool {
+    /// Stores the time, or stops ticking if no operation used the last tick. Called by the driver.
+    fn tick_or_stop(&self, now: u64) -> bool {
         let tick = self.tick.load(Relaxed);
         if tick == OFF {
             return false;
@@ -131,14 +136,14 @@ impl Driver {
 }
 
 async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: CancellationToken) {
-    let _stopped = Stopped(queue.clone());
+    let _mark_stopped = MarkStopped(queue.clone());
     loop {
         let kicked = kick.listen();
-        let Some(next) = queue.upgrade().and_then(|queue| look(&queue)) else { return };
+        let Some(next) = queue.upgrade().and_then(|queue| advance_and_arm(&queue)) else { return };
         let waited = async {
             match next {
-                Next::At(time) => tokio::time::sleep_until(time).await,
-                Next::Kick => std::future::pending().await,
+                NextWake::At(time) => tokio::time::sleep_until(time).await,
+                NextWake::Kick => std::future::pending().await,
             }
         };
         tokio::select! {
@@ -150,33 +155,34 @@ async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: Cancella
     }
 }
 
-/// However the driver ends, by a drain or because its runtime is gone, nobody takes its last tick for the time.
-struct Stopped<K: Key>(Weak<Shared<K>>);
+/// Marks the ticker as stopped however the driver ends, by a drain or with its runtime, so that its
+/// last tick is not taken for the time.
+struct MarkStopped<K: Key>(Weak<Shared<K>>);
 
-impl<K: Key> Drop for Stopped<K> {
+impl<K: Key> Drop for MarkStopped<K> {
     fn drop(&mut self) {
         let queue = self.0.upgrade();
-        if let Some(crate::clock::Clock::Tokio(pulse)) = queue.as_ref().map(|queue| &queue.clock) {
-            pulse.tick.store(STOPPED, Relaxed);
+        if let Some(crate::clock::Clock::Tokio(ticker)) = queue.as_ref().map(|queue| &queue.clock) {
+            ticker.tick.store(STOPPED, Relaxed);
         }
     }
 }
 
-enum Next {
+enum NextWake {
     At(Instant),
     Kick,
 }
 
-/// Moves the queue to the present, and says when to do so again.
-fn look<K: Key>(queue: &Shared<K>) -> Option<Next> {
-    let crate::clock::Clock::Tokio(pulse) = &queue.clock else { return None };
-    let now = pulse.exact();
-    let tick = pulse.beat(now).then(|| now + micros(TICK));
+/// Advances the queue to the present, and returns the time of the next wake-up.
+fn advance_and_arm<K: Key>(queue: &Shared<K>) -> Option<NextWake> {
+    let crate::clock::Clock::Tokio(ticker) = &queue.clock else { return None };
+    let now = ticker.exact();
+    let tick = ticker.tick_or_stop(now).then(|| now + micros(TICK));
     let next = queue.with(|core| {
-        core.turn(now);
+        core.advance(now);
         core.arm(tick)
     });
-    // A time so far off that tokio has no instant for it: the next kick will do.
-    let at = next.and_then(|next| pulse.origin.checked_add(Duration::from_micros(next)));
-    Some(at.map_or(Next::Kick, Next::At))
+    // A time too far for a tokio instant: the next kick comes first.
+    let at = next.and_then(|next| ticker.origin.checked_add(Duration::from_micros(next)));
+    Some(at.map_or(NextWake::Kick, NextWake::At))
 }

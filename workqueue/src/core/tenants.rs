@@ -1,4 +1,4 @@
-//! Tenants take turns: per priority level, a ring of lanes, one per tenant with something ready.
+//! Turns of tenants: per priority level, a ring of lanes, one per tenant with ready keys.
 
 use super::list::List;
 use super::slab::{NIL, Slab};
@@ -7,13 +7,13 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
 #[derive(Debug)]
-pub(crate) struct Turns {
+pub(crate) struct TenantRings {
     /// By slot: here and not in the entries, because most queues have one tenant.
     tenants: Vec<u32>,
     lanes: Vec<Lane>,
     free: Vec<u32>,
     by_tenant: HashMap<(u8, u32), u32, FixedState>,
-    /// The first and last lane of each level, in the order of their turns. Each has something.
+    /// The first and last lane of each level, in the order of their turns. No lane is empty.
     rings: [(u32, u32); Priority::LEVELS],
 }
 
@@ -26,14 +26,14 @@ struct Lane {
     next: u32,
 }
 
-impl Turns {
+impl TenantRings {
     pub(crate) fn new(seed: u64) -> Self {
         let by_tenant = HashMap::with_hasher(FixedState::with_seed(seed));
         let rings = [(NIL, NIL); Priority::LEVELS];
         Self { tenants: Vec::new(), lanes: Vec::new(), free: Vec::new(), by_tenant, rings }
     }
 
-    /// Says whose key is in a slot.
+    /// Sets the tenant of a slot.
     pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
         let slot = slot as usize;
         if self.tenants.len() <= slot {
@@ -57,11 +57,11 @@ impl Turns {
             return None;
         }
         let slot = self.lanes[lane as usize].list.pop_front(entries);
-        self.leave(lane);
+        self.unlink_lane(lane);
         if self.lanes[lane as usize].list.is_empty() {
             self.close(lane);
         } else {
-            self.line_up(lane);
+            self.push_lane(lane);
         }
         slot
     }
@@ -71,7 +71,7 @@ impl Turns {
         let lane = self.by_tenant[&(level, tenant)];
         self.lanes[lane as usize].list.unlink(entries, slot);
         if self.lanes[lane as usize].list.is_empty() {
-            self.leave(lane);
+            self.unlink_lane(lane);
             self.close(lane);
         }
     }
@@ -101,7 +101,7 @@ impl Turns {
             }
         };
         self.by_tenant.insert((level, tenant), lane);
-        self.line_up(lane);
+        self.push_lane(lane);
         lane
     }
 
@@ -111,8 +111,8 @@ impl Turns {
         self.free.push(lane);
     }
 
-    /// Goes to the end of its level's ring.
-    fn line_up(&mut self, lane: u32) {
+    /// Appends a lane to its level's ring.
+    fn push_lane(&mut self, lane: u32) {
         let (first, last) = &mut self.rings[usize::from(self.lanes[lane as usize].level)];
         let prev = std::mem::replace(last, lane);
         match prev {
@@ -123,8 +123,8 @@ impl Turns {
         (lane.prev, lane.next) = (prev, NIL);
     }
 
-    /// Goes out of its level's ring.
-    fn leave(&mut self, lane: u32) {
+    /// Removes a lane from its level's ring.
+    fn unlink_lane(&mut self, lane: u32) {
         let Lane { level, prev, next, .. } = self.lanes[lane as usize];
         let (first, last) = &mut self.rings[usize::from(level)];
         match prev {

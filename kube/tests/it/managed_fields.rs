@@ -1,8 +1,8 @@
-//! `Slim`, of what a server has and says.
+//! `WithoutManagedFields`, with a server.
 
 use futures::StreamExt;
 use k8s_openapi::api::core::v1::ConfigMap;
-use machinery_kube::{Remote, Server, Slim};
+use machinery_kube::{Remote, ServerProfile, WithoutManagedFields};
 use machinery_objects::{
     Freshness, Kind, ListError, ListRequest, ListWatch, Object, Revision, SourceError, WatchEvent, WatchFrom,
     Writer,
@@ -14,12 +14,13 @@ use crate::script::{Reply, Script};
 use crate::wrong::{item, line, page, server};
 
 #[tokio::test]
-async fn what_is_written_slim_keeps_its_managed_fields_on_the_server() {
+async fn a_write_without_managed_fields_keeps_them_on_the_server() {
     let (_server, client, _) = served().await;
     let kind = Kind::of::<ConfigMap>().unwrap();
-    let whole =
-        Remote::<ConfigMap>::new(client.clone(), kind.clone(), Server::kubernetes()).managed_by("whole");
-    let slim = Remote::<Slim<ConfigMap>>::new(client, kind, Server::kubernetes()).managed_by("slim");
+    let whole = Remote::<ConfigMap>::new(client.clone(), kind.clone(), ServerProfile::kubernetes())
+        .managed_by("whole");
+    let slim = Remote::<WithoutManagedFields<ConfigMap>>::new(client, kind, ServerProfile::kubernetes())
+        .managed_by("slim");
     let mut events = slim.watch(from(WatchFrom::After(all(&slim).await.version))).await.unwrap();
     let mut config = ConfigMap::default();
     config.metadata.name = Some("a".into());
@@ -39,7 +40,7 @@ async fn what_is_written_slim_keeps_its_managed_fields_on_the_server() {
         all(&slim).await.items.into_iter().find(|config| config.key() == key("a")),
         Some(read.clone())
     );
-    let Some(Ok(WatchEvent::Added(told))) = next(&mut events).await else { panic!("it is told") };
+    let Some(Ok(WatchEvent::Added(told))) = next(&mut events).await else { panic!("no event") };
     assert_eq!(told, read);
 
     read.data = Some([("color".into(), "blue".into())].into());
@@ -51,8 +52,9 @@ async fn what_is_written_slim_keeps_its_managed_fields_on_the_server() {
 }
 
 #[tokio::test]
-async fn one_that_cannot_be_read_slim_is_known_by_its_name() {
-    let of = |reply| Remote::<Slim<Touchy>>::new(Script::new([reply]).client(), kind(), server());
+async fn an_undecodable_object_without_managed_fields_is_reported_by_name() {
+    let of =
+        |reply| Remote::<WithoutManagedFields<Touchy>>::new(Script::new([reply]).client(), kind(), server());
     for at in WHERE {
         let items = [item("a", 7), item(at, 8), item("b", 9)];
         let page = of(Reply::of(200, page(9, "", &items))).list(ListRequest::default()).await.unwrap();
