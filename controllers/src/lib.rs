@@ -6,6 +6,12 @@
 //! server: objects come from informers, and are written through a
 //! [`Writer`](machinery_objects::Writer).
 //!
+//! The counterparts of client-go and controller-runtime: reconciler ([`Reconcile`]), `For`, `Owns`
+//! and `Watches` ([`Controller::of`], [`Builder::owning`], [`Builder::watching`] with its map
+//! function), predicate ([`changed`], [`Controller::of_filtered`]), expectations
+//! ([`Expectations`]), finalizer ([`Finalizer`]), event recorder ([`Recorder`]), and leader
+//! election ([`Elector`]).
+//!
 //! # Promises
 //!
 //! Tests are found by the prefix `p01_…` to `p28_…`, in `tests/it/` or beside the code.
@@ -15,8 +21,8 @@
 //! | 1 | No run starts before all sources have synced; a source that does not is a named error ¹ | `p01_…` |
 //! | 2 | One run at a time per key, and another one for events during a run | `p02_…` |
 //! | 3 | A failed, panicked or timed-out run is retried with a back-off of its own key | `p03_…` |
-//! | 4 | Present and former owners run; map functions see old and new state ² | `p04_…` |
-//! | 5 | The next run of a key sees the last one's writes: [`Run::wrote`] | `p05_…` |
+//! | 4 | Present and former owners are reconciled; map functions see old and new state ² | `p04_…` |
+//! | 5 | The next run of a key sees the writes of the previous one: [`Run::wrote`] | `p05_…` |
 //! | 6 | A stuck run is reported with its key and duration: [`State::running`] | `p06_…` |
 //! | 7 | Shutdown drains until a deadline; dropped and queued keys are reported and requeued | `p07_…` |
 //! | 8 | A controller can run again in the same process, from all objects | `p08_…` |
@@ -42,12 +48,14 @@
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
 //!
 //! - ¹ If the queue is full, the remaining keys of a synced cache follow as capacity permits.
-//! - ² [`Builder::when_complete`] reports complete keys of keyed informers, also empty ones.
-//! - ³ Also after a lost response, and no longer than until the cache has passed the write.
+//! - ² [`Builder::when_complete`] maps complete keys of keyed informers, also those without
+//!   objects.
+//! - ³ Also after a lost response. An expectation ends when the cache has passed the write, at the
+//!   latest at a timeout.
 //! - ⁴ Also `recorder/tests.rs`.
-//! - ⁵ While clock rates differ by less than 15 to 10, whatever the clocks show. Renewals need no
-//!   read, and a lost response ends no term. Also `lease/election/model/`, over random clocks,
-//!   networks and crashes.
+//! - ⁵ While clock rates differ by less than 15 to 10; wall-clock times do not matter. Renewals
+//!   need no read, and a lost response ends no term. Also `lease/election/model/`, over random
+//!   clocks, networks and crashes.
 //! - ⁶ Also after a suspension. In one process, no term starts before the work of the last one has
 //!   ended. For suspended and killed processes: `cli/tests/it/leads.rs`.
 //! - ⁷ On a server without fences, active runs are dropped before another candidate leads.
@@ -62,12 +70,12 @@
 //!
 //! # Limits
 //!
-//! - It runs no informers, and has no cache of its own.
-//! - It cannot stop a run that blocks its thread: such a run is reported, and occupies a worker
-//!   until it returns.
+//! - A controller runs no informers, and has no cache of its own.
+//! - A run that blocks its thread cannot be stopped: it is reported, and occupies a worker until it
+//!   returns.
 //! - Deleted objects are not reconciled. Use a finalizer, or a controller of requests.
-//! - It deletes no locks of deleted owners: garbage collection does. Names in different namespaces
-//!   are different.
+//! - Locks of deleted owners are deleted by garbage collection, not by this crate. Names in
+//!   different namespaces are different.
 //! - A suspended machine does not notice that its Lease expires; after it resumes, a server with
 //!   fences rejects its writes. Other servers accept them.
 //! - A spawned task is outside of the trace, unless it is given [`Run::traceparent`]. Events carry

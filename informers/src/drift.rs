@@ -1,6 +1,6 @@
 //! The drift check: compares the cache of an informer with a list from its source.
 //!
-//! It takes the place of a resync. A difference is looked at again once the cache has caught up
+//! It takes the place of a resync. A difference is checked again once the cache has caught up
 //! with the list; the remaining objects are read from the source, and an object that the
 //! cache still has in another version has drifted. While the reflector has an error, or a relist
 //! runs, no drift is counted: the cache is then known to be out of date.
@@ -128,15 +128,14 @@ async fn count_drifts<T: Object>(
     }
     has = retain(has, |key, has| shared.version_of(key) == *has).await;
     timeout(shared.limits.answer_time, confirm(shared, &mut has, last)).await.ok()?;
-    // An event with the version that the source has now may be in flight.
+    // The watch may not have delivered the confirmed version yet.
     let _ = timeout(SETTLE_TIME, wait_until_changed(shared, &mut has, |_| false)).await;
     has.retain(|key, has| shared.version_of(key) == *has);
     shared.is_healthy().then_some(has.len() as u64)
 }
 
-/// Removes objects that change in the cache; returns when none is left or `is_over` holds.
-///
-/// Only the first entry is checked each time, so changed ones after it may remain.
+/// Waits until all of these objects have changed in the cache, or `is_over` returns true. Removes
+/// changed objects from the front only: some may remain behind an unchanged one.
 async fn wait_until_changed<T: Object>(
     shared: &InformerShared<T>,
     has: &mut CachedVersions,

@@ -4,6 +4,10 @@
 //! type, and controllers. [`kinds!`] derives kinds from structs. The underlying crates are
 //! re-exported under their names.
 //!
+//! The counterparts of controller-runtime: `Manager` ([`Plane`]), `Builder` ([`PlaneController`])
+//! with predicates and map functions, `client.Client` ([`Objects`]), the event recorder
+//! ([`Plane::recorder`]), and leader election ([`Plane::elector`], [`Plane::lead`]).
+//!
 //! # Promises
 //!
 //! Tests are found by the prefix `p01_…` to `p09_…`, in `tests/it/`.
@@ -12,14 +16,14 @@
 //! |---|---|---|
 //! | 1 | A program runs unchanged on an embedded server and on a cluster | `p01_…` ¹ |
 //! | 2 | A type has one informer, shared by all readers, configurable before its first use | `p02_…` |
-//! | 3 | Shutdown is ordered and bounded, names late tasks, and follows a drop | `p03_…` |
+//! | 3 | Shutdown is ordered and bounded, reports unfinished tasks, and follows a drop | `p03_…` |
 //! | 4 | Metrics, health and the explanation of each object's runs are exposed | `p04_…` |
-//! | 5 | Names are claimed on both transports; waiters run at the release | `p05_…` |
+//! | 5 | Names are claimed on both transports; a release reconciles the waiters | `p05_…` |
 //! | 6 | Led controllers start and stop with a term and write under its fence ² | `p06_…` |
 //! | 7 | A note about an object becomes an Event | `p07_…` |
-//! | 8 | Predicates filter no deletion and no finalizer; subjects may be mere requests | `p08_…` |
+//! | 8 | Predicates drop no deletion and no finalizer change; requests need no objects | `p08_…` |
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
-//! | 10 | A manifest depends on this crate only | `cargo xtask test quickstart` ⁴ |
+//! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]

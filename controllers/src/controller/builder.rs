@@ -13,7 +13,7 @@ use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
 use crate::Request;
 
-/// Builds a [`Controller`] from its sources and settings.
+/// Builds a [`Controller`] from its sources, predicates, map functions and settings.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<K, S> {
     name: Arc<str>,
@@ -38,14 +38,16 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl<T: Object> Controller<ObjectKey, Arc<T>> {
-    /// Begins a controller of the objects of an informer: each object is reconciled initially and
-    /// after every change. Deleted objects are not reconciled; clean-up belongs into a finalizer.
+    /// Returns a builder for a controller of the objects of an informer (controller-runtime's
+    /// `For`): each object is reconciled initially and after every change. Deleted objects are not
+    /// reconciled; clean-up belongs into a [`Finalizer`](crate::Finalizer).
     pub fn of(name: &str, objects: &Informer<T>) -> Builder<ObjectKey, Arc<T>> {
         Self::of_filtered(name, objects, |_| true)
     }
 
-    /// Like [`of`](Self::of), with a predicate: events for which it returns `false` make no run.
-    /// [`changed`] creates such predicates. A panic of the predicate counts as `true`.
+    /// Like [`of`](Self::of), with a predicate (controller-runtime's `predicate.Predicate`): an
+    /// event for which it returns `false` requests no run. [`changed`] creates predicates. A panic
+    /// of the predicate counts as `true`.
     pub fn of_filtered(
         name: &str,
         objects: &Informer<T>,
@@ -66,15 +68,16 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
 }
 
 impl<K: Request> Controller<K, K> {
-    /// Begins a controller of requests without objects: each key is its own subject.
+    /// Returns a builder for a controller of requests without objects: each key is its own subject.
     pub fn of_requests(name: &str) -> Builder<K, K> {
         Self::builder(name, |key: &K| Some(key.clone()))
     }
 }
 
 impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
-    /// Adds an informer with a map function, which returns the keys to reconcile for an event of
-    /// another kind. The function sees the old and the new state.
+    /// Adds an informer with a map function (controller-runtime's `Watches` and
+    /// `handler.MapFunc`), which returns the keys to reconcile for an event of another kind. The
+    /// function sees the old and the new state.
     pub fn watching<T, W>(
         self,
         what: &str,
@@ -193,8 +196,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
 }
 
 impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
-    /// Adds an informer of owned objects: their events reconcile the present and former controllers
-    /// of the given kind, by owner references.
+    /// Adds an informer of owned objects (controller-runtime's `Owns`): their events reconcile the
+    /// present and former controlling owners of the given kind, by owner references.
     pub fn owning<T: Object>(self, what: &str, objects: &Informer<T>, owner: &Kind) -> Self {
         let owner = owner.clone();
         self.watching_keys(what, objects, move |key, event, keys| {
@@ -222,9 +225,11 @@ fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey>
     keys.filter_map(Result::<_, NameError>::ok).collect()
 }
 
-/// Returns a predicate: an update passes if the value of `what` differs between the old and the new
-/// object. Changes of UID, deletion timestamp and finalizers always pass, because other finalizers
-/// have to be observed; so do additions and deletions.
+/// Returns a predicate (controller-runtime's `predicate.Predicate`): an update passes if the value
+/// of `what` differs between the old and the new object.
+///
+/// Additions, deletions, and changes of UID, deletion timestamp and finalizers always pass: a
+/// clean-up may wait for the finalizers of others.
 pub fn changed<T: Object, V: PartialEq>(
     what: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static {

@@ -48,20 +48,21 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
 }
 
 impl ControllerDiagnostics {
-    /// Returns the name of the controller, while it exists.
+    /// Returns the name of the controller; `None` once the controller was dropped.
     #[must_use]
     pub fn name(&self) -> Option<String> {
         Some(self.0.upgrade()?.name().to_owned())
     }
 
-    /// Returns the state as JSON: phase, counts, active runs, queue.
+    /// Returns the state as JSON: phase, counts, active runs, queue. `None` once the controller was
+    /// dropped.
     #[must_use]
     pub fn overview(&self) -> Option<Value> {
         Some(self.0.upgrade()?.overview())
     }
 
     /// Returns the JSON explanation of a key given as text: last run with causes and outcome,
-    /// pending writes, next run. `None` if the key is unknown.
+    /// pending writes, next run. `None` if the key is unknown or the controller was dropped.
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<Value> {
         self.0.upgrade()?.explain(key)

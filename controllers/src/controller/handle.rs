@@ -51,7 +51,7 @@ pub(super) struct Inner<K: Request, S> {
     pub(super) ids: SpanIds,
     pub(super) lifecycle: Mutex<Lifecycle<K>>,
     pub(super) records: Mutex<RunHistory<K>>,
-    /// Keys with writes that the caches have not reached, kept across restarts.
+    /// Keys that wait until the caches show the writes of their last run; kept across restarts.
     pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
     /// Keys that were queued at the last shutdown.
     pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,

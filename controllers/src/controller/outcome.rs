@@ -56,7 +56,8 @@ impl Outcome {
         }
     }
 
-    /// Returns whether the key is retried after a back-off.
+    /// Returns whether the run failed. The key is retried after a back-off, or at the next start if
+    /// the run was dropped at shutdown.
     #[must_use]
     pub const fn is_failure(&self) -> bool {
         matches!(self, Self::Failed(_) | Self::Panicked(_) | Self::TimedOut | Self::Dropped)

@@ -43,11 +43,11 @@ pub enum Phase {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Running<K> {
-    /// Its key.
+    /// Key of the run.
     pub key: K,
-    /// Time since its start.
+    /// Time since the start of the run.
     pub time: Duration,
-    /// Whether it was reported as stuck.
+    /// Whether the run was reported as stuck, after [`stuck_after`](crate::Settings::stuck_after).
     pub is_stuck: bool,
 }
 
@@ -85,13 +85,13 @@ pub struct Counts {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Explanation<K> {
-    /// Its last run, if recorded.
+    /// Last run of the key, if recorded.
     pub last: Option<RunRecord>,
-    /// Its state in the queue, if queued.
+    /// State of the key in the queue, if queued.
     pub queued: Option<Seen<K>>,
-    /// Duration of its active run.
+    /// Time since the start of the active run of the key, if there is one.
     pub running: Option<Duration>,
-    /// Writes that hold the key.
+    /// Writes that the caches do not show yet; they delay the next run of the key.
     pub held: Option<PendingWrites>,
 }
 

@@ -17,8 +17,8 @@ pub struct ElectionConfig {
     /// Default: 15 s.
     pub lease_duration: Duration,
     /// Time after its last renewal at which a leader gives up. Default: 10 s. On a server without
-    /// fences, the difference to `lease_duration` (5 s) is the time for work to end, whatever a
-    /// controller's `Settings::drain` is ([`Term::within`](super::Term::within)).
+    /// fences, the difference to `lease_duration` (5 s) is the time for work to end, even if a
+    /// controller's `Settings::drain` is longer ([`Term::within`](super::Term::within)).
     pub renew_deadline: Duration,
     /// Interval of renewals; candidates poll at 1 to 2.2 times this interval. Default: 2 s.
     pub retry_period: Duration,

@@ -17,7 +17,8 @@ use super::run::run;
 use super::status::StatusCell;
 use super::{ElectionConfig, ElectionConfigError, ElectionState, Lease, Term};
 
-/// A candidate in a leader election by a Lease, compatible with candidates of client-go.
+/// A candidate in a leader election by a Lease: client-go's `leaderelection.LeaderElector`, and
+/// compatible with its candidates.
 ///
 /// Cheap to clone. Inactive until [`lead`](Self::lead).
 ///

@@ -58,8 +58,8 @@ impl Term {
     /// in its own time, as its fenced writes are rejected; so it may after a requested stop, as the
     /// Lease is still renewed.
     ///
-    /// `term.within(controller.run(reconcile, term.token().clone()))` bounds the drain, whatever
-    /// [`Settings::drain`](crate::Settings::drain) is.
+    /// `term.within(controller.run(reconcile, term.token().clone()))` bounds the drain, even if
+    /// [`Settings::drain`](crate::Settings::drain) is longer.
     pub async fn within<F: Future>(&self, work: F) -> Option<F::Output> {
         tokio::select! {
             biased;

@@ -13,10 +13,10 @@ const ATTEMPTS: usize = 4;
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// Claims a name for an owner. Succeeds if the name is free, or held by this owner already: a
-    /// claim is idempotent, whatever became of an earlier one.
+    /// claim is idempotent, and may be repeated after a lost response.
     ///
-    /// If another owner holds the name, the claimant enters the wait queue and is
-    /// [notified](Self::wake) of the release.
+    /// If another owner holds the name, the claimant enters the wait queue, unless it is
+    /// [full](LockHolder::is_queued), and is [notified](Self::wake) of the release.
     ///
     /// Reads from the source, not from the cache. Dropping the future may leave a lock behind,
     /// which the next claim or [`recover`](Self::recover) finds.

@@ -7,7 +7,7 @@ use super::{KeyError, KeyReader, KeyWriter, LockKey};
 
 macro_rules! texts {
     ($($text:ty),*) => {$(
-        /// One part.
+        /// Encoded as one part.
         impl LockKey for $text {
             fn write(&self, parts: &mut KeyWriter) {
                 parts.text(self);
@@ -24,7 +24,7 @@ texts!(String, Box<str>, Arc<str>);
 
 macro_rules! numbers {
     ($($number:ty: $expected:literal),*) => {$(
-        /// One decimal part; `m` replaces the minus sign.
+        /// Encoded as one decimal part; `m` replaces the minus sign.
         impl LockKey for $number {
             fn write(&self, parts: &mut KeyWriter) {
                 parts.text(&self.to_string().replace('-', "m"));
@@ -43,7 +43,7 @@ numbers!(
     i32: "a signed number of 32 bits", i64: "a signed number of 64 bits", i128: "a signed number of 128 bits"
 );
 
-/// Four decimal parts: `10-1-2-3`.
+/// Encoded as four decimal parts: `10-1-2-3`.
 impl LockKey for Ipv4Addr {
     fn write(&self, parts: &mut KeyWriter) {
         for octet in self.octets() {
@@ -63,7 +63,8 @@ impl LockKey for Ipv4Addr {
 /// Length of each part of an IPv6 address, which no part of an IPv4 address has.
 const DIGITS: usize = 4;
 
-/// Eight parts of four hexadecimal digits: `fe80-0000-0000-0000-0000-0000-0000-0001`.
+/// Encoded as eight parts of four hexadecimal digits:
+/// `fe80-0000-0000-0000-0000-0000-0000-0001`.
 impl LockKey for Ipv6Addr {
     fn write(&self, parts: &mut KeyWriter) {
         for segment in self.segments() {
@@ -82,7 +83,7 @@ impl LockKey for Ipv6Addr {
     }
 }
 
-/// The encoding of its variant.
+/// Encoded as the IPv4 or IPv6 address that it is.
 impl LockKey for IpAddr {
     fn write(&self, parts: &mut KeyWriter) {
         match self {
@@ -102,7 +103,7 @@ impl LockKey for IpAddr {
 
 macro_rules! tuples {
     ($($($key:ident)+;)*) => {$(
-        /// The parts of each element in order.
+        /// Encoded as the parts of each element, in order.
         impl<$($key: LockKey),+> LockKey for ($($key,)+) {
             fn write(&self, parts: &mut KeyWriter) {
                 #[expect(non_snake_case, reason = "a variable for each type")]

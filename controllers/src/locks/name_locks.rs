@@ -66,8 +66,8 @@ pub(super) struct Inner<K, L> {
 const DEFAULT_WAITERS_LIMIT: usize = 1 << 16;
 
 impl<K: LockKey, L: Object> NameLocks<K, L> {
-    /// Begins name locks over a source. `make` creates the lock of a key with the given name and
-    /// owner reference.
+    /// Returns a builder for name locks with this source of locks. `make` creates the lock of a key
+    /// with the given name and owner reference.
     pub fn builder<S>(
         kinds: LockKinds<L>,
         source: Arc<dyn ListWatch<S>>,
@@ -103,7 +103,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     }
 
     /// Returns the informer of the locks. With [`Builder::owning`](crate::Builder::owning), owners
-    /// run for events of their locks.
+    /// are reconciled on events of their locks.
     #[must_use]
     pub fn informer(&self) -> &Informer<L> {
         &self.0.informer
@@ -155,7 +155,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok((self.0.get_lock)(name.clone()).await?)
     }
 
-    /// Returns the claim that a lock means for an owner.
+    /// Returns the result of a claim by an owner, given the present lock.
     pub(super) fn claim_of(
         &self,
         owner: &LockOwner,

@@ -25,14 +25,15 @@ pub struct StrayLock {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum StrayReason {
-    /// Its name encodes no key: another client created it, or another version of the program.
+    /// The name of the lock encodes no key: another client, or another version of the program,
+    /// created it.
     #[error("its name encodes no key: {0}")]
     Misnamed(KeyError),
-    /// It has no controlling owner, so garbage collection never deletes it: find its creator and
-    /// delete it.
+    /// The lock has no controlling owner, so garbage collection never deletes it: find its creator
+    /// and delete it.
     #[error("it has no controlling owner")]
     Unowned,
-    /// Its owner does not exist. Garbage collection deletes it soon, if it runs.
+    /// The owner of the lock does not exist. Garbage collection deletes the lock soon, if it runs.
     #[error("its owner {} {} does not exist", .0.kind, .0.name)]
     OwnerGone(OwnerRef),
 }
@@ -53,11 +54,11 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok(held.collect())
     }
 
-    /// Releases the names that an owner holds but does not want, and returns the others. Finds
-    /// locks of claims that were never completed.
+    /// Releases the names that an owner holds and `wants` rejects, and returns the remaining ones.
+    /// Finds locks of claims that were never completed.
     ///
-    /// The cache may lag behind. It suffices to call this in each run of the owner, and to run it
-    /// for events of its locks by [`Builder::owning`](crate::Builder::owning).
+    /// The cache may lag behind. It suffices to call this in each run of the owner, and to
+    /// reconcile the owner on events of its locks by [`Builder::owning`](crate::Builder::owning).
     ///
     /// # Errors
     /// The object cannot own locks, or a release failed.

@@ -70,8 +70,8 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     }
 }
 
-/// Returns whether a lock seen at a version is gone from the cache. A cache before that version
-/// does not know.
+/// Returns whether a lock that was seen at a version is deleted in the cache. `false` if the cache
+/// has not reached that version.
 fn is_free(is_there: bool, seen: Option<&ResourceVersion>, cache: Option<&ResourceVersion>) -> bool {
     let is_behind = seen.is_some_and(|seen| cache.is_none_or(|cache| cache < seen));
     !is_there && !is_behind

@@ -14,8 +14,8 @@ pub struct EventLimits {
     pub burst: u32,
     /// Time to regain one note of the burst. Default: 5 min.
     pub refill: SignedDuration,
-    /// Number of similar notes, which differ only in their text, that are combined into one event.
-    /// Default: 10.
+    /// Number of similar notes, which differ only in their text, from which on they are combined
+    /// into one event. Default: 10.
     pub similar: u32,
     /// Interval in which similar notes are counted. Default: 10 min.
     pub interval: SignedDuration,

@@ -55,7 +55,7 @@ struct EventSourceRef {
     component: String,
 }
 
-/// Servers reject longer ones.
+/// Limit of a message in bytes; servers reject longer ones.
 pub(super) const MAX_MESSAGE_LENGTH: usize = 1024;
 pub(super) const MAX_REASON_LENGTH: usize = 128;
 

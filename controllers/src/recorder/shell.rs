@@ -18,8 +18,8 @@ use super::correlate::{Correlator, EventAction, EventLimits};
 use super::event::{EventObject, MAX_MESSAGE_LENGTH, cut, time};
 use super::note::Note;
 
-/// The event recorder: writes Events for users in the background. It never blocks; notes beyond the
-/// queue's capacity are counted and dropped.
+/// The event recorder (client-go's `record.EventRecorder`): writes Events for users in the
+/// background. It never blocks; notes beyond the queue's capacity are counted and dropped.
 ///
 /// Equal notes increment the count of one event, similar ones are combined into one, and notes
 /// beyond the rate limit of their object are dropped. Cheap to clone.

@@ -35,7 +35,7 @@ impl CacheProgress {
         self.state.lock().clone()
     }
 
-    /// Records that the cache is current at this time.
+    /// Records that the cache is current at the time `now`.
     pub(crate) fn mark_fresh(&self, now: Instant) {
         self.state.lock().fresh_at = now;
     }

@@ -39,7 +39,7 @@ pub(crate) struct AppliedChanges<N, T> {
     pub(crate) displaced: Vec<Arc<T>>,
 }
 
-/// Changes of a store that become visible together.
+/// A transaction of an object store: readers see all of its changes together, or none.
 pub(crate) trait StoreTransaction<T> {
     type Name;
 

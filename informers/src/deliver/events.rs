@@ -28,7 +28,7 @@ impl<N: Send, T: Send> Events<N, T> {
         self.slot.synced() == Some(Ok(()))
     }
 
-    /// Returns the lag of the handler at this time.
+    /// Returns the lag of the handler at the time `now`.
     pub fn lag(&self, now: Instant) -> Lag {
         self.slot.lag(now)
     }

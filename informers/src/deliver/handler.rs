@@ -46,7 +46,7 @@ impl Registration {
         self.control.synced() == Some(Ok(()))
     }
 
-    /// Returns the lag of the handler at this time.
+    /// Returns the lag of the handler at the time `now`.
     pub fn lag_at(&self, now: Instant) -> Lag {
         self.control.lag(now)
     }

@@ -67,7 +67,7 @@ impl<T: Object> Builder<T> {
         }
     }
 
-    /// Adds an index, as client-go's indexer, by a function that returns the values of an object.
+    /// Adds an index (client-go's `Indexer`) by a function that returns the values of an object.
     /// Values are ordered, so that exact values, ranges and prefixes can be looked up.
     ///
     /// An object without values is not in the index; nor is one on which the function panics, which
@@ -107,8 +107,8 @@ impl<T: Object> Builder<T> {
         self
     }
 
-    /// Compares the cache with a list at this interval, at least a second apart: the drift check,
-    /// which replaces the resync of client-go.
+    /// Sets the interval of the drift check, at least a second: it compares the cache with a list,
+    /// and replaces the resync of client-go. Default: none.
     ///
     /// Differences that persist once the cache has caught up with the list are
     /// [counted](super::Counts::drifts), and cause a relist. No drift is counted while there is an

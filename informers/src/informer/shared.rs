@@ -1,4 +1,4 @@
-//! The informer's public interface.
+//! The [`Informer`] handle: running, reads, handlers, relist and state.
 
 use std::fmt;
 use std::future::Future;
@@ -122,8 +122,8 @@ impl<T: Object> Informer<T> {
         self.0.map.get(key)
     }
 
-    /// Adds an event handler, called with one event at a time, first with those of the cached
-    /// objects.
+    /// Adds an event handler (client-go's `AddEventHandler`), called with one event at a time,
+    /// first with those of the cached objects.
     ///
     /// A slow handler receives coalesced changes and blocks neither the cache nor other handlers.
     ///

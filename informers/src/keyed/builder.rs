@@ -38,8 +38,8 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
     /// Returns a builder for informers by the values of a field or label, which `find` also
     /// extracts from an object.
     ///
-    /// An object on which `find` panics is under no key. It is called while the names are locked:
-    /// it must not use the informers. Different keys must have different texts.
+    /// An object on which `find` panics is under no key. `find` is called while the names are
+    /// locked: it must not use the informers. Different keys must have different texts.
     pub fn builder<S>(
         source: Arc<dyn ListWatch<S>>,
         by: InterestBy,
@@ -68,7 +68,8 @@ fn catch_panics<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F
 }
 
 impl<F: SelectorKey, T: Object> KeyedBuilder<F, T> {
-    /// Restricts the informers to objects that match the filter, whatever their key.
+    /// Restricts the informers to objects that match the filter, in addition to the selection by
+    /// key.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self

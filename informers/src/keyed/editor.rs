@@ -1,9 +1,9 @@
 //! The state machine of an interest stream: its opening, its edits, and its breaks.
 //!
 //! A request has a maximum size, so a stream is opened with as many keys as fit and `edits` add the
-//! others. Keys are *known* once all their objects were received: a broken stream resumes with
-//! those after its last version. All others are added again, and their cached objects stay until
-//! the partial relist of their key is complete.
+//! others. A key is *known* once all of its objects were received: after a break, the stream
+//! resumes with the known keys at the last received version. All other keys are added again, and
+//! their cached objects stay until the partial relist of the key is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;

@@ -168,8 +168,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.edit(now, effects)
     }
 
-    /// Records a rejected key; returns whether it is new. As it explains earlier rejections, the
-    /// batch may grow again. A key without interest is not recorded.
+    /// Records a rejected key; returns whether it is new. The batch may grow again, as this key may
+    /// be the reason of earlier rejections. A key without interest is not recorded.
     pub(super) fn refuse(&mut self, key: &F, now: Instant) -> bool {
         let is_new = self.desired.contains_key(key) && self.refused.refuse(key, now);
         self.batch_grows |= is_new;

@@ -50,10 +50,10 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
         self.completed().is_some()
     }
 
-    /// Returns the number with which the key became complete, if it is. A handler that receives
-    /// [`Mark::Complete`](machinery_objects::Mark::Complete) with this or a greater number has
-    /// received all objects of the key; a handler that is added later receives the mark after the
-    /// cached objects.
+    /// Returns the completion number of the key, `None` while the key is incomplete. A handler that
+    /// receives [`Mark::Complete`](machinery_objects::Mark::Complete) with this or a greater number
+    /// has received all objects of the key; a handler that is added later receives the mark after
+    /// the cached objects.
     pub fn completed(&self) -> Option<EditNumber> {
         self.shared.keyed_cache.completed(&self.key, self.tenure).flatten()
     }

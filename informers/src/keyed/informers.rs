@@ -1,4 +1,4 @@
-//! The public interface of keyed informers.
+//! The [`KeyedInformers`] handle: running, interests, lookups, handlers and state.
 
 use std::fmt;
 use std::future::Future;
@@ -51,7 +51,7 @@ pub enum AcquireError {
     /// The key is not valid in a selector.
     #[error("nothing can be selected by the key {key:?}: {reason}")]
     Unselectable {
-        /// Its text, or the beginning of it.
+        /// The text of the key, truncated.
         key: String,
         /// The reason.
         reason: String,
@@ -71,7 +71,7 @@ pub struct KeyedState {
     pub complete: usize,
     /// Number of interests.
     pub interests: usize,
-    /// Number of names.
+    /// Number of object names (namespace and name) in the cache.
     pub names: usize,
     /// Number of handlers.
     pub handlers: usize,
@@ -167,7 +167,8 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
         }
     }
 
-    /// Returns the holder of a name.
+    /// Returns the object with this name and the key that holds it; several keys while the object
+    /// moves between them.
     #[must_use]
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, Arc<T>> {
         self.0.shared.keyed_cache.names.holders(name).map_or(Lookup::Absent, |held| held.lookup())
@@ -186,8 +187,9 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
         self.0.shared.keyed_cache.names.read()
     }
 
-    /// Adds an event handler, called with one event at a time, first with those of the cached
-    /// objects. Each change of a name is an event, so also the end of an ambiguity.
+    /// Adds an event handler (client-go's `AddEventHandler`), called with one event at a time,
+    /// first with those of the cached objects. Each change of a name is an event, so also the end
+    /// of an ambiguity.
     ///
     /// # Errors
     /// The informers have stopped.
@@ -206,9 +208,11 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
         Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
     }
 
-    /// Adds an event handler that pulls its events and marks one by one. A mark follows the initial
-    /// objects, and each key that becomes complete, with the number of its
-    /// [interest](Interest::completed).
+    /// Adds an event handler that pulls its events and marks one by one.
+    ///
+    /// [`Mark::Synced`](machinery_objects::Mark::Synced) follows the cached objects.
+    /// [`Mark::Complete`](machinery_objects::Mark::Complete) follows the objects of a key that
+    /// became complete, with its [completion number](Interest::completed) or a greater one.
     ///
     /// # Errors
     /// The informers have stopped.

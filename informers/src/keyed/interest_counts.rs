@@ -39,7 +39,7 @@ pub(crate) enum AcquireRefusal {
 struct KeyInterest {
     guards: usize,
     tenure: Tenure,
-    /// The number of its completion, if all its objects are cached.
+    /// The completion number, if all objects of the key are cached.
     complete: Option<EditNumber>,
     /// Whether it was ever complete. After a restore of the source it is incomplete until relisted.
     was_complete: bool,
@@ -120,7 +120,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         false
     }
 
-    /// Removes and returns the keys at the end of their linger time.
+    /// Removes and returns the keys with an expired linger time.
     pub(crate) fn overdue(&mut self, now: Instant) -> Vec<F> {
         let mut over = Vec::new();
         while let Some((until, key)) = self.lingering.first().cloned().filter(|(until, _)| *until <= now) {
@@ -131,7 +131,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         over
     }
 
-    /// Returns the end of the next linger time.
+    /// Returns the earliest end of a linger time; `None` if no key lingers.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.lingering.first().map(|(until, _)| *until)
     }
@@ -208,12 +208,12 @@ impl<F: Ord + Clone> InterestCounts<F> {
         self.complete.range(after).map(|(number, key)| (*number, key.clone())).collect()
     }
 
-    /// Returns the number of the last completion.
+    /// Returns the last completion number.
     pub(crate) const fn last_complete(&self) -> EditNumber {
         EditNumber(self.completions)
     }
 
-    /// Returns the number of a key's completion, if complete; `None` if the tenure is over.
+    /// Returns the completion number of a key, if complete; `None` if the tenure is over.
     pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
         self.keys.get(key).filter(|interest| interest.tenure == tenure).map(|interest| interest.complete)
     }

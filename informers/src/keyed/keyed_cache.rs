@@ -92,7 +92,8 @@ where
         self.interests_changed.notify_all();
     }
 
-    /// Releases the keys at the end of their linger time. Returns the end of the next linger time.
+    /// Releases the keys with an expired linger time. Returns the earliest end of a linger time
+    /// among the remaining keys.
     pub(crate) fn expire_lingering(&self, now: Instant) -> Option<Instant> {
         let due = self.interests.lock().due();
         if due.is_none_or(|due| due > now) {
@@ -185,7 +186,7 @@ where
         }
     }
 
-    /// Returns the number of a key's completion, if complete; `None` if the tenure is over.
+    /// Returns the completion number of a key, if complete; `None` if the tenure is over.
     pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
         self.interests.lock().completed(key, tenure)
     }

@@ -40,11 +40,11 @@ pub(crate) trait KeyAssignment<F, T>: Clone {
     fn relist_complete(&self) {}
 }
 
-/// All objects are under one key.
+/// Stores all objects of a stream under one key.
 #[derive(Clone)]
 pub(crate) struct SingleKey<F>(pub(crate) F);
 
-/// Each object is under its own key, if that is requested and has an interest.
+/// Stores each object under the key that it has, if that key is requested and has an interest.
 pub(crate) struct KeyPerObject<F, T> {
     pub(crate) keyed_cache: Arc<KeyedCache<F, T>>,
     pub(crate) find: KeyFn<F, T>,

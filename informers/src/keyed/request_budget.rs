@@ -21,8 +21,8 @@ impl RequestBudget {
         Self { keys: keys.min(limits.edit_keys), bytes: limits.edit_bytes, is_empty: true }
     }
 
-    /// Whether one more key fits. The first one always does, whatever its length; after one that
-    /// does not fit, none does.
+    /// Takes the capacity for one more key; returns false if the key does not fit. The first key
+    /// of a request always fits, and after a rejected key no further one does.
     pub(super) fn take(&mut self, key: &impl Display) -> bool {
         let mut length = JsonLength(SEPARATOR_BYTES);
         let counted = contained(|| write!(length, "{key}").is_ok()).unwrap_or_default();

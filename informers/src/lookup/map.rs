@@ -5,7 +5,7 @@ use machinery_objects::{Event, ObjectKey, Revision};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// Finds which of several informers holds an object of a name.
+/// Finds the informer that holds the object with a given name, among informers of one key each.
 ///
 /// Each informer has a key, and its handler updates the map. After each change of a name, once it
 /// is visible, the map calls the callback with that name: so a caller that finds a name ambiguous
@@ -92,7 +92,7 @@ where
         self.notify(&change.commit());
     }
 
-    /// Returns the holder of a name.
+    /// Returns the object with this name and the key that holds it.
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
         self.names.holders(name).map_or(Lookup::Absent, |holders| holders.lookup())
     }

@@ -1,4 +1,4 @@
-//! Lookup maps: finding the informer, of several, that holds an object of a name.
+//! Lookup maps: find the informer that holds the object with a given name.
 
 mod holders;
 mod map;
@@ -18,9 +18,9 @@ pub(crate) use names::{NameChange, NameTable};
 pub enum Lookup<F, T> {
     /// No informer holds the name.
     Absent,
-    /// One informer, with this key, holds the object.
+    /// The informer with this key holds this object.
     Unique(F, T),
     /// Several informers hold the name, with these keys in order: the object moves from one to
-    /// another, and an event is in flight. The end of the ambiguity is reported.
+    /// another, and an event is in flight. The end of the ambiguity is a change of the name too.
     Ambiguous(Vec<F>),
 }

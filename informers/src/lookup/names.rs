@@ -152,7 +152,7 @@ where
     F: Ord + Clone + 'static,
     T: Clone,
 {
-    /// Returns the holder of a name.
+    /// Returns the object with this name and the key that holds it.
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
         self.names.get(name).map_or(Lookup::Absent, NameHolders::lookup)
     }

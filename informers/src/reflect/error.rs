@@ -25,7 +25,7 @@ pub enum ReflectorError {
     Endless {
         /// The limit.
         limit: u64,
-        /// Its unit.
+        /// The unit of the limit.
         of: &'static str,
     },
     /// There are more objects than the cache may hold.

@@ -26,17 +26,17 @@ pub enum Fault {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnEdit {
-    /// It is not applied, and answered with this error.
+    /// The edit is not applied, and answered with this error.
     Fails(WatchError),
-    /// It is applied, and answered with this error.
+    /// The edit is applied, and answered with this error.
     MadeAndFails(WatchError),
-    /// It is applied, and never answered.
+    /// The edit is applied, and never answered.
     NoAnswer,
-    /// It is answered after the watch has sent all of it.
+    /// The answer arrives after the watch has sent all events of the edit.
     AnsweredLast,
-    /// It is answered, and applied at the next bookmark.
+    /// The edit is answered, and applied at the next bookmark.
     Late,
-    /// It is answered and never applied, nor is any later one.
+    /// The edit is answered and never applied, nor are later edits.
     NoEcho,
 }
 
@@ -44,11 +44,11 @@ pub enum OnEdit {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnList {
-    /// It is answered with this error.
+    /// The request is answered with this error.
     Fails(ListError),
-    /// It is never answered.
+    /// The request is never answered.
     NoAnswer,
-    /// It is answered by a replica that is this many revisions behind.
+    /// The request is answered by a replica that is this many revisions behind.
     Behind(u64),
     /// The page is empty, and not the last.
     Empty,
@@ -60,11 +60,11 @@ pub enum OnList {
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum OnWatch {
-    /// It is answered with this error.
+    /// The request is answered with this error.
     Fails(WatchError),
-    /// It is never answered.
+    /// The request is never answered.
     NoAnswer,
-    /// It is answered by a replica that is this many revisions behind.
+    /// The request is answered by a replica that is this many revisions behind.
     Behind(u64),
     /// The watch is opened, and ends.
     EndsAtOnce,

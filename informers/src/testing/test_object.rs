@@ -7,17 +7,17 @@ use machinery_objects::{Field, Fields, Labels, Object, ObjectKey, ResourceVersio
 /// An object with labels, a selectable field and a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestObject {
-    /// Its key.
+    /// Namespace and name.
     pub key: ObjectKey,
-    /// Its version, set by the source.
+    /// The resourceVersion, set by the source.
     pub version: Option<ResourceVersion>,
-    /// Its UID, set by the source.
+    /// The UID, set by the source.
     pub uid: Arc<str>,
-    /// Its labels.
+    /// The labels.
     pub labels: Labels,
     /// The selectable field [`TestObject::PLACE`].
     pub place: Arc<str>,
-    /// Its content.
+    /// Content that no selector sees.
     pub text: Arc<str>,
 }
 

@@ -26,7 +26,7 @@ use crate::plane::TaskGroup;
 pub struct DiagnosticsError {
     /// The address.
     pub address: SocketAddr,
-    /// The error of the system.
+    /// The I/O error of binding the address.
     #[source]
     pub why: std::io::Error,
 }

@@ -106,7 +106,7 @@ impl DiagnosticsRegistry {
         &self.controller_metrics
     }
 
-    /// Returns the state of all components.
+    /// Returns the state of all components as JSON, by kind of component and name.
     pub(super) fn overview(&self) -> Value {
         let electors = self.electors.lock().clone();
         let leases: BTreeMap<_, _> =
@@ -147,8 +147,8 @@ impl DiagnosticsRegistry {
         page
     }
 
-    /// Returns what each matching controller knows about an object. `kind` is any name that kubectl
-    /// accepts, or the name of the controller.
+    /// Returns the explanation of an object by each matching controller. `kind` is any name that
+    /// kubectl accepts, or the name of the controller.
     pub(super) fn explain(&self, kind: &str, object: &str) -> Vec<Value> {
         let matches = |of: Option<&Kind>, name: &str| {
             let of_kind = |of: &Kind| {

@@ -60,12 +60,13 @@ const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 const PATH: &str = "/v1/traces";
 
 impl Otlp {
-    /// Begins an exporter to a collector, such as `http://127.0.0.1:4318`.
+    /// Returns a builder for an exporter to a collector, such as `http://127.0.0.1:4318`.
     pub fn to(url: impl Into<String>) -> OtlpStart {
         OtlpStart { url: url.into(), service: None, seed: None }
     }
 
-    /// Begins an exporter to `OTEL_EXPORTER_OTLP_ENDPOINT`, if set.
+    /// Returns a builder for an exporter to `OTEL_EXPORTER_OTLP_ENDPOINT`; `None` if that variable
+    /// is unset or empty.
     pub fn from_env() -> Option<OtlpStart> {
         let url = std::env::var(opentelemetry_otlp::OTEL_EXPORTER_OTLP_ENDPOINT).ok();
         url.filter(|url| !url.is_empty()).map(Self::to)

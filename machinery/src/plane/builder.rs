@@ -19,7 +19,8 @@ use super::kinds::{Kinds, ObjectType};
 use super::shutdown::SHUTDOWN_TIMEOUT;
 use super::transport::Transport;
 
-/// Builds a [`Plane`] from the location of its objects and its kinds.
+/// Builds a [`Plane`] from its kinds and the location of its objects: an embedded server or a
+/// cluster.
 #[must_use = "nothing begins before it is started"]
 pub struct PlaneBuilder {
     location: ObjectLocation,
@@ -54,33 +55,34 @@ type EnsureDefinition = Box<
     dyn for<'p> FnOnce(&'p Plane) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
 >;
 
-/// Begins a plane with an embedded server, in memory unless [`data`](PlaneBuilder::data) is set.
+/// Returns a builder for a plane with an embedded server, in memory unless
+/// [`data`](PlaneBuilder::data) is set.
 #[cfg(feature = "embedded")]
 pub fn embedded() -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Memory)
 }
 
-/// Begins a plane on a cluster.
+/// Returns a builder for a plane on a cluster.
 #[cfg(feature = "kube")]
 pub fn kube_config(config: Config) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Config(Box::new(config)))
 }
 
-/// Begins a plane on the cluster of a kubeconfig's current context.
+/// Returns a builder for a plane on the cluster of a kubeconfig's current context.
 #[cfg(feature = "kube")]
 pub fn kubeconfig(path: impl Into<PathBuf>) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Kubeconfig(path.into()))
 }
 
-/// Begins a plane on the cluster of a kube client.
+/// Returns a builder for a plane on the cluster of a kube client.
 #[cfg(feature = "kube")]
 pub fn kube_client(client: Client) -> PlaneBuilder {
     PlaneBuilder::at(ObjectLocation::Client(client))
 }
 
-/// Begins a plane from the program's arguments: `--kubeconfig FILE` for a cluster or a Machinery
-/// server, `--data DIR` for an embedded server on disk, otherwise an embedded server in memory.
-/// Other arguments are ignored.
+/// Returns a builder for a plane by the program's arguments: `--kubeconfig FILE` for a cluster or a
+/// Machinery server, `--data DIR` for an embedded server on disk, otherwise an embedded server in
+/// memory. The first of the two counts; other arguments are ignored.
 #[cfg(all(feature = "kube", feature = "embedded"))]
 pub fn from_args() -> PlaneBuilder {
     let mut arguments = std::env::args().skip(1);
@@ -129,7 +131,7 @@ impl PlaneBuilder {
         K::add(self)
     }
 
-    /// Adds a kind.
+    /// Adds a kind. An embedded server serves it; on a cluster a missing definition is created.
     pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
         #[cfg(feature = "embedded")]
         self.server_kinds.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
@@ -153,7 +155,7 @@ impl PlaneBuilder {
         self
     }
 
-    /// Starts the plane. Its kinds are then served.
+    /// Starts the plane; returns when all of its kinds are served.
     ///
     /// # Errors
     /// The server does not start, the cluster cannot be reached, or a definition is rejected.

@@ -21,16 +21,16 @@ use super::predicates::{deliver_finalizer_events, evaluate, owners};
 use super::tasks::TaskGuard;
 use crate::Error;
 
-/// Builds a controller of a plane from types: their informers are shared. It runs until the plane
-/// is stopped.
+/// Builds a controller of a plane from object types: controller-runtime's `Builder`. The plane
+/// shares one informer per type. The controller runs until the plane is stopped.
 ///
-/// Its subjects are objects (`Q` is their key, `S` an `Arc` of them) or requests (`Q` and `S` are
-/// the same type).
+/// A controller reconciles objects (`Q` is their key, `S` an `Arc` of them) or requests (`Q` and
+/// `S` are the same type).
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
     name: String,
-    /// Kind of its objects; `None` for requests.
+    /// Kind of the reconciled objects; `None` for requests.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
     /// Background tasks that request runs.
@@ -51,7 +51,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
     }
 
-    /// Adds a type of owned objects: their events reconcile the owner.
+    /// Adds a type of owned objects (controller-runtime's `Owns`): their events reconcile the
+    /// controlling owner, present and former.
     ///
     /// # Errors
     /// The type's kind is invalid, or the plane has stopped.
@@ -62,8 +63,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     }
 
     /// Like [`owning`](Self::owning), with a predicate on events of the owned objects; see
-    /// [`changed`](crate::changed). Deletions, deletion timestamps and changes of the owner always
-    /// pass.
+    /// [`changed`](crate::changed). Deletions, and changes of owner, UID, deletion timestamp and
+    /// finalizers always pass.
     ///
     /// # Errors
     /// As [`owning`](Self::owning).
@@ -75,8 +76,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         self.watching(owners(owner, predicate))
     }
 
-    /// Adds name locks: events of an object's locks reconcile it, and a waiter runs when its name
-    /// is released. A set of locks belongs to one controller.
+    /// Adds name locks: events of a lock reconcile its owner, and the release of a name reconciles
+    /// the waiters in order. A set of locks belongs to one controller.
     ///
     /// # Errors
     /// The plane has stopped.
@@ -101,8 +102,9 @@ impl<Q: Request> PlaneController<Q, Q> {
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
-    /// Adds another type with a map function, which returns the keys to reconcile for an event. The
-    /// function sees the old and the new state.
+    /// Adds another type with a map function (controller-runtime's `Watches` and
+    /// `handler.MapFunc`), which returns the keys to reconcile for an event. The function sees the
+    /// old and the new state.
     ///
     /// # Errors
     /// The type's kind is invalid, or the plane has stopped.
@@ -115,8 +117,8 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         Ok(self)
     }
 
-    /// Like [`watching`](Self::watching), with a predicate before the map function. Deletions and
-    /// deletion timestamps always pass.
+    /// Like [`watching`](Self::watching), with a predicate before the map function. Deletions, and
+    /// changes of UID, deletion timestamp and finalizers always pass.
     ///
     /// # Errors
     /// As [`watching`](Self::watching).

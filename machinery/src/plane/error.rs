@@ -46,7 +46,7 @@ pub enum PlaneError {
     Definition {
         /// The kind.
         kind: String,
-        /// The error.
+        /// The error of creating the definition.
         why: machinery_objects::WriteError,
     },
     /// The cluster does not serve a kind.
@@ -54,9 +54,9 @@ pub enum PlaneError {
     NotServed {
         /// The kind.
         kind: String,
-        /// How long it was waited for.
+        /// The timeout in seconds.
         seconds: u64,
-        /// The last error.
+        /// The error of the last list.
         why: machinery_objects::ListError,
     },
     /// Another informer has the name.

@@ -25,10 +25,11 @@ use super::transport::Transport;
 use crate::Error;
 use crate::diagnostics::DiagnosticsRegistry;
 
-/// A control plane: objects, one shared informer per type, and controllers.
+/// A control plane: objects, one shared informer per type, and controllers. The counterpart of
+/// controller-runtime's `Manager`.
 ///
-/// Cheap to clone. Its tasks end when it is [stopped](Self::stop), or when the last clone is
-/// dropped.
+/// Cheap to clone. All tasks of the plane are cancelled when it is [stopped](Self::stop), or when
+/// the last clone is dropped.
 #[derive(Clone)]
 pub struct Plane(pub(super) Arc<Handle>);
 
@@ -145,8 +146,8 @@ impl Plane {
         Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
     }
 
-    /// Begins a separate informer, for instance with a filter or indexes. Run it with
-    /// [`Plane::run_informer`].
+    /// Returns a builder for a separate informer, for instance with a filter or indexes. Run the
+    /// informer with [`Plane::run_informer`].
     ///
     /// # Errors
     /// The type's kind is invalid.
@@ -154,9 +155,10 @@ impl Plane {
         self.partial_informer::<K, K>()
     }
 
-    /// Begins keyed informers, which cache the objects under acquired keys only. A Machinery server
-    /// sends them in one stream, other servers in one stream per key. Run them with
-    /// [`Plane::run_keyed`].
+    /// Returns a builder for keyed informers, which cache only the objects under acquired keys;
+    /// `key_of` returns the key of an object, by the same field or label as `by`. A Machinery
+    /// server sends the objects in one stream, other servers in one stream per key. Run the
+    /// informers with [`Plane::run_keyed`].
     ///
     /// # Errors
     /// The type's kind is invalid.
@@ -168,7 +170,8 @@ impl Plane {
         self.keyed_partial_informers::<K, K, F>(by, key_of)
     }
 
-    /// Begins an informer of partial objects: a type with some of the fields, the only ones cached.
+    /// Returns a builder for an informer of partial objects: `P` has some fields of the objects of
+    /// type `K`, and only these are decoded and cached.
     ///
     /// # Errors
     /// The type's kind is invalid.
@@ -178,7 +181,8 @@ impl Plane {
         Ok(self.0.transport.informer(Kind::of::<K>()?))
     }
 
-    /// Begins keyed informers of partial objects.
+    /// Returns a builder for keyed informers of [partial objects](Self::partial_informer): they
+    /// cache some fields of the objects under acquired keys.
     ///
     /// # Errors
     /// The type's kind is invalid.
@@ -216,7 +220,8 @@ impl Plane {
         Ok(())
     }
 
-    /// Runs a task that is cancelled after the controllers.
+    /// Runs a task until the shutdown. Its token is cancelled with the informers, after the
+    /// controllers have stopped.
     #[track_caller]
     pub fn run<R: Future<Output = ()> + Send + 'static>(&self, run: impl FnOnce(CancellationToken) -> R) {
         self.run_as(&format!("the task run at {}", Location::caller()), run);
@@ -231,7 +236,8 @@ impl Plane {
         informers.spawn(name, run(informers.stopping().clone()));
     }
 
-    /// Begins a controller of the objects of a type.
+    /// Returns a builder for a controller of the objects of a type: each object is reconciled
+    /// initially and after every change.
     ///
     /// # Errors
     /// The type's kind is invalid, or the plane has stopped.
@@ -256,8 +262,8 @@ impl Plane {
         PlaneController::of_filtered(self, name, predicate)
     }
 
-    /// Begins a controller of requests without objects, such as racks or networks that several
-    /// objects share. Each key is its own subject; the map functions of its
+    /// Returns a builder for a controller of requests without objects, such as racks or networks
+    /// that several objects share. Each key is its own subject; the map functions of the
     /// [sources](PlaneController::watching) return the keys.
     pub fn controller_of_requests<Q: Request>(&self, name: &str) -> PlaneController<Q, Q> {
         PlaneController::of_requests(self, name)
@@ -296,10 +302,13 @@ impl Plane {
         });
     }
 
-    /// Serves diagnostics until the shutdown, and returns the bound address: `/metrics` for
-    /// Prometheus, `/healthz` (fails if workers are stuck), `/readyz` (fails until all is synced
-    /// and working), and `/debug/machinery.json`, which `machinery explain` reads. There is no
+    /// Serves diagnostics until the shutdown, and returns the bound address. There is no
     /// authentication.
+    ///
+    /// - `/metrics`: for Prometheus.
+    /// - `/healthz`: fails if all workers of a controller are stuck, or a leader does not renew.
+    /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
+    /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
     /// # Errors
     /// The address cannot be bound.

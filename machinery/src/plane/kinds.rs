@@ -24,9 +24,9 @@ impl<K> ObjectType for K where
 {
 }
 
-/// A type that objects of a kind are decoded as: the full object or a projection of it, whose other
-/// fields are skipped while decoding. [`Meta`](crate::kube::Meta) and
-/// [`Identity`](crate::kube::Identity) are metadata for such types.
+/// A type into which objects of a kind are decoded: the full object or a projection, which skips
+/// the remaining fields. [`Meta`](crate::kube::Meta) and [`Identity`](crate::kube::Identity) are
+/// metadata for such types.
 pub trait PartialObject: Object + DeserializeOwned {}
 
 impl<P: Object + DeserializeOwned> PartialObject for P {}

@@ -22,8 +22,8 @@ use super::transport::Transport;
 use crate::Error;
 
 impl Plane {
-    /// Creates a candidate for a Lease of this plane. Controllers [led](Self::lead) by it run while
-    /// it leads.
+    /// Creates a candidate of a leader election, by a Lease of this plane. Controllers
+    /// [led](Self::lead) by the candidate run while it leads.
     ///
     /// # Errors
     /// The configuration is invalid.

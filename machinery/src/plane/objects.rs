@@ -65,7 +65,7 @@ impl<K: ObjectType> Objects<K> {
         list_all(&*self.list_page, filter).await
     }
 
-    /// Returns a reference to an object, for notes.
+    /// Returns a reference to an object, for the notes of an event recorder.
     #[must_use]
     pub fn about(&self, object: &K) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: object.key(), uid: object.uid().and_then(Uid::new) }
@@ -145,8 +145,8 @@ impl<K: ObjectType> Objects<K> {
         self.writer.update_status(object, only_if).await
     }
 
-    /// Patches an object, under the given preconditions; without any, its present state does not
-    /// matter.
+    /// Patches an object under the given preconditions; without any, the patch applies to every
+    /// state of the object.
     ///
     /// # Errors
     /// As [`Writer::patch`].

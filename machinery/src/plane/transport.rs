@@ -42,7 +42,7 @@ impl Transport {
         }
     }
 
-    /// Begins an informer of a kind, decoded as `P`.
+    /// Returns a builder for an informer of a kind, decoded as `P`.
     pub(super) fn informer<P: PartialObject>(&self, kind: Kind) -> informers::Builder<P> {
         match self {
             #[cfg(feature = "embedded")]
@@ -67,7 +67,7 @@ impl Transport {
         })
     }
 
-    /// Begins keyed informers of a kind, decoded as `P`.
+    /// Returns a builder for keyed informers of a kind, decoded as `P`.
     pub(super) fn keyed_informers<P: PartialObject, F: informers::Text>(
         &self,
         kind: Kind,

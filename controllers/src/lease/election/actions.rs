@@ -1,4 +1,4 @@
-//! Choice of the next action.
+//! Chooses the next action of an election: acquire, renew, read, release or wait.
 
 use std::time::Instant;
 
@@ -44,8 +44,8 @@ impl Election {
         }
     }
 
-    /// Acquires a Lease that is free or expired; continues an own acquisition whose response was
-    /// lost.
+    /// Acquires a Lease that is free or expired; continues an own acquisition with a lost
+    /// response.
     fn take(&mut self, now: ElectionTime, lease: &Lease) -> Action {
         let record = lease.record();
         let duration = record.duration().unwrap_or(self.config.lease_duration);

@@ -1,4 +1,4 @@
-//! Handling of responses.
+//! Updates the state of an election by the responses to reads and writes of the Lease.
 
 use std::sync::Arc;
 use std::time::Instant;
