@@ -1,26 +1,26 @@
-//! What a client wants for an answer: its `Accept` header, read as kube-apiserver reads it.
+//! Content negotiation: the `Accept` header, parsed as kube-apiserver parses it.
 
 use crate::refusal::Refusal;
 
-/// What kind of place the answer comes from: what can be asked for differs.
+/// The kind of endpoint that answers; the representations on offer depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// An object, or a list of them.
+    /// An object or a list of objects.
     Object,
-    /// A stream of events.
+    /// A watch stream.
     Watch,
-    /// `/api` and `/apis`: they have an aggregated form.
+    /// `/api` and `/apis`, which have an aggregated form.
     Roots,
-    /// Whatever has one form: `/apis/GROUP`, `/version`, a `Status`…
+    /// An endpoint with one representation: `/apis/GROUP`, `/version`, a `Status`…
     Plain,
 }
 
-/// How to write an answer.
+/// The negotiated format of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) media: Media,
     pub(crate) shape: Shape,
-    /// With indentation, by the parameter `pretty=1` of the media type. The query may ask for it too.
+    /// Indented JSON, by the media type parameter `pretty=1`. The query can request it too.
     pub(crate) pretty: bool,
 }
 
@@ -32,21 +32,21 @@ pub(crate) enum Media {
     Protobuf,
 }
 
-/// What there are messages of, and so can be answered in protobuf.
+/// The part of a response that has a protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Messages {
-    /// Of nothing: it is a document.
+    /// None: the response is a document.
     None,
-    /// Of its metadata alone: a custom resource.
+    /// The metadata: a custom resource.
     Metadata,
-    /// Of all of it: a built-in kind, or a `Status`.
+    /// All of it: a built-in kind, or a `Status`.
     All,
 }
 
-/// What the object is turned into.
+/// The representation that the object is converted to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// Nothing: it is answered as it is.
+    /// No conversion.
     #[default]
     Whole,
     Table(MetaVersion),
@@ -69,11 +69,10 @@ pub(crate) enum DiscoveryVersion {
     V2beta1,
 }
 
-/// The form to answer in. A client's best wish that can be met counts: the highest `q`, then what is more exactly
-/// named, then what it named first.
+/// Returns the best acceptable format: by `q`, then by specificity, then by order in the header.
 ///
 /// # Errors
-/// 406 if nothing that the client accepts can be made.
+/// 406 if no accepted media type can be produced.
 pub(crate) fn negotiate(accept: Option<&str>, place: Place, messages: Messages) -> Result<Form, Refusal> {
     let header = accept.unwrap_or_default().trim();
     if header.is_empty() {
@@ -93,15 +92,15 @@ pub(crate) fn negotiate(accept: Option<&str>, place: Place, messages: Messages) 
     }
 }
 
-/// The form of a refusal: the one asked for if that can be, and else JSON, since it is said in any case.
+/// The format of a refusal: the negotiated one, or JSON if none is acceptable.
 pub(crate) fn for_refusals(accept: Option<&str>) -> Form {
     negotiate(accept, Place::Plain, Messages::All).unwrap_or_default()
 }
 
-/// Whether a document that exists as JSON only is accepted.
+/// Checks that a document available as JSON only is accepted.
 ///
 /// # Errors
-/// 406 if it is not.
+/// 406 if JSON is not accepted.
 pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
     let header = accept.unwrap_or_default().trim();
     let json = |range: &Range<'_>| range.covers("json");
@@ -111,10 +110,11 @@ pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
     Err(refused(&["application/json"]))
 }
 
-/// Whether the OpenAPI document of version 2 is wanted in protobuf, which has two names.
+/// Returns whether the client prefers the OpenAPI v2 document in protobuf, which has two media
+/// types.
 ///
 /// # Errors
-/// 406 if it is accepted neither so nor as JSON.
+/// 406 if neither protobuf nor JSON is accepted.
 pub(crate) fn openapi_v2(accept: Option<&str>) -> Result<bool, Refusal> {
     let header = accept.unwrap_or_default().trim();
     let json = |range: &Range<'_>| range.covers("json");
@@ -130,11 +130,11 @@ pub(crate) fn openapi_v2(accept: Option<&str>) -> Result<bool, Refusal> {
 const OPENAPI_V2: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
 
-/// What it is answered as, under either name: the other one is none that libraries can read.
+/// The `Content-Type` under either name; libraries cannot parse the other one.
 pub(crate) const OPENAPI_V2_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 impl Form {
-    /// The `Content-Type` of an answer in this form. A client picks its decoder by it.
+    /// The `Content-Type` of a response in this format; clients select their decoder by it.
     pub(crate) const fn content_type(self) -> &'static str {
         match (self.media, self.shape) {
             (Media::Json, Shape::Discovery(DiscoveryVersion::V2)) => {
@@ -155,7 +155,7 @@ impl Form {
         }
     }
 
-    /// The `Content-Type` of events in this form.
+    /// The `Content-Type` of a watch stream in this format.
     pub(crate) const fn stream_type(self) -> &'static str {
         match self.media {
             Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
@@ -169,7 +169,7 @@ impl Messages {
         match shape {
             Shape::Whole => matches!(self, Self::All),
             Shape::Metadata(_) | Shape::MetadataList(_) => !matches!(self, Self::None),
-            // Kubernetes has messages of neither.
+            // Kubernetes defines protobuf messages for neither.
             Shape::Table(_) | Shape::Discovery(_) => false,
         }
     }
@@ -198,7 +198,8 @@ impl DiscoveryVersion {
 const OFFERED: [(&str, Media); 3] =
     [("json", Media::Json), ("yaml", Media::Yaml), ("vnd.kubernetes.protobuf", Media::Protobuf)];
 
-/// What a refusal lists. Protobuf is in Kubernetes' list for every kind, also for those that have no messages.
+/// The media types listed in a refusal. As in Kubernetes, protobuf is listed for every kind, also
+/// for those without messages.
 const LISTED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMED: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -223,7 +224,7 @@ struct Range<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// The ranges, best first. What cannot be read is passed over.
+/// The ranges, best first. Malformed ranges are ignored.
 fn ranges(header: &str) -> Vec<Range<'_>> {
     let mut ranges: Vec<Range<'_>> = header.split(',').filter_map(Range::read).collect();
     ranges.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(b.exactness().cmp(&a.exactness())));
@@ -264,7 +265,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// The form that this range asks for, if it can be had there.
+    /// Returns the format that this range requests, if the endpoint offers it.
     fn form(&self, media: Media, place: Place) -> Option<Form> {
         let (mut kind, mut group, mut version, mut pretty) = (None, None, None, false);
         for (name, value) in &self.parameters {
@@ -274,7 +275,7 @@ impl<'a> Range<'a> {
                 "v" => version = Some(*value),
                 "pretty" => pretty = *value == "1",
                 "stream" if *value != "watch" || media == Media::Yaml => return None,
-                // The server's version of meta.
+                // The API version of the server's metadata.
                 "sv" if *value != "v1" => return None,
                 _ => {}
             }

@@ -1,4 +1,4 @@
-//! What those who admit a request say of it in the log.
+//! Audit annotations that admission adds to a request.
 
 use std::collections::BTreeMap;
 
@@ -6,34 +6,35 @@ use machinery_sync::Mutex;
 
 use crate::meta::names::label_key;
 
-/// So many bytes of them a request may have, keys and all.
+/// Maximum size of a request's annotations in bytes, including keys.
 const BYTES: usize = 64 << 10;
 
-/// Gathered while the request is worked on.
+/// The audit annotations of one request, collected while it is processed.
 #[derive(Default)]
 pub(crate) struct Annotations {
     gathered: Mutex<Gathered>,
 }
 
-/// What was gathered.
+/// The annotations collected so far.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) said: BTreeMap<String, String>,
     pub(super) noted: BTreeMap<String, Noted>,
     bytes: usize,
-    /// By whom something was said that cannot be kept, and why.
+    /// Webhooks with omitted annotations, and the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
 }
 
-/// What the server says of a webhook.
+/// An annotation that the server adds about a webhook.
 pub(super) struct Noted {
     pub(super) value: String,
-    /// Whether it has something of the object, which is only said where requests are.
+    /// Whether the value includes content of the object; such values are logged from level
+    /// `Request` on.
     pub(super) has_content: bool,
 }
 
 impl Annotations {
-    /// What the server says of a webhook, under a key of Kubernetes.
+    /// Adds the server's annotation about a webhook, under a key of Kubernetes.
     pub(crate) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
         let mut gathered = self.gathered.lock();
         let bytes = gathered.bytes + key.len() + value.len();
@@ -45,7 +46,8 @@ impl Annotations {
         }
     }
 
-    /// What a webhook says, under its name. What was said first stays, as in Kubernetes.
+    /// Adds a webhook's annotations, prefixed with its name. As in Kubernetes, the first value of a
+    /// key is kept.
     pub(crate) fn add(&self, webhook: &str, annotations: BTreeMap<String, String>) {
         let mut gathered = self.gathered.lock();
         for (key, value) in annotations {
@@ -67,7 +69,7 @@ impl Annotations {
         }
     }
 
-    /// All of it.
+    /// Takes the collected annotations.
     pub(super) fn take(&self) -> Gathered {
         std::mem::take(&mut *self.gathered.lock())
     }

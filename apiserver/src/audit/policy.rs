@@ -1,22 +1,22 @@
-//! What is logged of which request: decided of what the request asks for, with nothing read or written.
+//! Audit policy: the level of each request, decided from its attributes without I/O.
 
 use crate::auth::Identity;
 use crate::auth::rbac::{On, Resource};
 
-/// How much is said of a request.
+/// The level of detail that is logged of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Level {
     #[default]
     None,
-    /// Who, what and when.
+    /// User, request and time.
     Metadata,
-    /// And what was sent.
+    /// With the request body.
     Request,
-    /// And what was answered.
+    /// With the response body.
     RequestResponse,
 }
 
-/// When something is said of a request.
+/// The stage of a request at which an event is logged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stage {
     RequestReceived,
@@ -25,14 +25,14 @@ pub(crate) enum Stage {
     Panic,
 }
 
-/// Some stages.
+/// A set of stages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stages(u8);
 
-/// Rules in order, of which the first that matches decides. What none matches is not logged.
+/// An audit policy: the first matching rule decides; requests without one are not logged.
 ///
-/// It is that of Kubernetes, `audit.k8s.io/v1`, with one difference: of what holds secrets by its nature no rule logs more than metadata.
-/// These are `secrets`, `serviceaccounts/token` and `tokenreviews`.
+/// As in Kubernetes (`audit.k8s.io/v1`), but requests for `secrets`, `serviceaccounts/token` and
+/// `tokenreviews` are never logged beyond metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AuditPolicy {
     pub(super) rules: Vec<Rule>,
@@ -60,16 +60,16 @@ pub(super) struct OfGroup {
     pub(super) names: Vec<String>,
 }
 
-/// What a policy decides on.
+/// The attributes that a policy decides on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Attributes<'a> {
-    /// Nobody: it did not show who it is.
+    /// `None` for an unauthenticated request.
     pub(crate) user: Option<&'a Identity>,
     pub(crate) verb: &'a str,
     pub(crate) on: On<'a>,
 }
 
-/// What is logged of one request.
+/// The decision of a policy about one request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Decision {
     pub(crate) level: Level,
@@ -119,7 +119,7 @@ impl Stages {
 }
 
 impl AuditPolicy {
-    /// What is logged of a request.
+    /// Returns the level and stages to log of a request.
     pub(crate) fn decide(&self, request: &Attributes<'_>) -> Decision {
         let Some(rule) = self.rules.iter().find(|rule| rule.matches(request)) else {
             return Decision { omit_stages: self.omit_stages, ..Decision::default() };
@@ -133,7 +133,7 @@ impl AuditPolicy {
     }
 }
 
-/// Whether what is sent or answered there is secret by its nature.
+/// Whether requests and responses of a resource hold secrets.
 pub(crate) fn holds_secrets(resource: &Resource<'_>) -> bool {
     match (resource.group, resource.resource) {
         ("", "secrets") | ("authentication.k8s.io", "tokenreviews") => true,
@@ -171,7 +171,8 @@ impl OfGroup {
     }
 }
 
-/// `pods`, `pods/log`, `*/status`, `pods/*` (pods and all that is below them) or `*` (everything).
+/// Matches `pods`, `pods/log`, `*/status`, `pods/*` (pods and their subresources) or `*`
+/// (everything).
 fn resource_matches(of: &str, asked: &Resource<'_>) -> bool {
     let Resource { resource, subresource, .. } = *asked;
     match of.split_once('/') {
@@ -182,7 +183,7 @@ fn resource_matches(of: &str, asked: &Resource<'_>) -> bool {
     }
 }
 
-/// `/healthz`, `/openapi/*` or `*`.
+/// Matches `/healthz`, `/openapi/*` or `*`.
 fn path_matches(of: &str, path: &str) -> bool {
     match of.strip_suffix('*') {
         Some(begin) => path.starts_with(begin),

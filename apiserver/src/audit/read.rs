@@ -1,4 +1,4 @@
-//! The file of a policy.
+//! Parses audit policy files.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -7,21 +7,21 @@ use thiserror::Error;
 use super::policy::{AuditPolicy, Level, OfGroup, Rule, Stage, Stages};
 use crate::yaml;
 
-/// Why a policy was not taken: none of it holds.
+/// The reason why a policy was rejected. No rule of a rejected policy applies.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {why}")]
 pub struct AuditPolicyError {
-    /// Where: `rules[2].level`.
+    /// Path of the invalid value: `rules[2].level`.
     pub place: String,
-    /// What is wrong, and what to write instead.
+    /// The error, and a valid replacement.
     pub why: String,
 }
 
 impl AuditPolicy {
-    /// Reads the YAML or JSON of a `Policy` of `audit.k8s.io/v1`.
+    /// Parses a `Policy` of `audit.k8s.io/v1`, in YAML or JSON.
     ///
     /// # Errors
-    /// It is none, or says something that would not be obeyed.
+    /// The text is not such a policy, or holds a field or value that the server would not apply.
     pub fn read(text: &str) -> Result<Self, AuditPolicyError> {
         let policy = yaml::read(text.as_bytes()).map_err(|error| wrong("the policy", &error.0))?;
         if let Some(twice) = policy.duplicates.first() {

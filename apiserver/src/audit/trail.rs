@@ -1,4 +1,4 @@
-//! A request in the log, from its coming to its last byte.
+//! The audit record of a request, from its arrival to the last byte of the response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -23,10 +23,10 @@ use crate::server::Shared;
 use crate::{json, protobuf, yaml};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// An id of a client's is cut off there.
+/// Maximum length of a client's audit ID; longer ones are truncated.
 const ID_CHARS: usize = 64;
 
-/// What is written of one request. Dropping it writes the end of a request that is not answered any more.
+/// The audit record of one request. Dropping it logs a request that gets no response.
 pub(crate) struct Trail {
     id: HeaderValue,
     about: Box<About>,
@@ -41,24 +41,24 @@ struct About {
     verb: Option<Verb>,
     resource: Option<Resource>,
     body: Option<(Bytes, Option<HeaderValue>)>,
-    /// What is said of it while it is worked on.
+    /// Annotations added by admission.
     annotations: Arc<Annotations>,
     panicked: bool,
     refused: bool,
 }
 
-/// What a request asks for, as far as that can be read.
+/// The target of a request, as far as it could be parsed.
 pub(crate) enum Asked<'a> {
-    /// Of those that the selector selects.
+    /// The objects that a selector selects.
     Objects(Verb, &'a Resource, &'a FieldSelector),
     Path(&'a Method),
 }
 
 impl Trail {
-    /// Of a request that just came.
+    /// Begins the record of a request.
     ///
     /// # Errors
-    /// The log takes nothing more.
+    /// 429 if the log accepts no more requests.
     pub(crate) async fn begin(
         shared: &Arc<Shared>,
         log: &Arc<Log>,
@@ -90,10 +90,10 @@ impl Trail {
         Ok(Self { id, about: about.into() })
     }
 
-    /// It is known who asks, or that it is not known. From here on it is decided what is said of the request.
+    /// Records the result of authentication, and selects the audit level of the request.
     ///
     /// # Errors
-    /// It could not be written, and must have been.
+    /// 500 if the event must be written and could not be.
     pub(crate) async fn received(
         &mut self,
         user: Option<&Identity>,
@@ -122,7 +122,7 @@ impl Trail {
             (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
         }
         self.about.decision = decision;
-        // Who is not known is told so at once: that is one event.
+        // An unauthenticated request is rejected at once, so it has one event.
         if user.is_none() || !self.about.says(Stage::RequestReceived) {
             return Ok(());
         }
@@ -136,12 +136,12 @@ impl Trail {
         Err(Refusal::new(500, "InternalError", message))
     }
 
-    /// It is made as another than who sends it.
+    /// Records the impersonated user.
     pub(crate) fn stands_for(&mut self, other: &Identity) {
         self.about.event.set("impersonatedUser", other.user_info());
     }
 
-    /// It may be done, or not.
+    /// Records the authorization decision.
     pub(crate) fn decided(&mut self, allowed: bool, reason: impl FnOnce() -> String) {
         if self.about.decision.level > Level::None {
             let decision = if allowed { "allow" } else { "forbid" };
@@ -150,30 +150,31 @@ impl Trail {
         }
     }
 
-    /// What was sent.
+    /// Records the request body.
     pub(crate) fn body(&mut self, bytes: &Bytes, headers: &HeaderMap) {
         if self.about.decision.level > Level::None && !bytes.is_empty() {
             self.about.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
         }
     }
 
-    /// Where those say something of it who are asked about it.
+    /// Returns the annotations, for admission to add to.
     pub(crate) fn annotations(&self) -> Arc<Annotations> {
         self.about.annotations.clone()
     }
 
-    /// It is not done.
+    /// Records a refusal.
     pub(crate) fn refused(&mut self, refusal: &Refusal) {
         self.about.event.refused(refusal);
         self.about.refused = true;
     }
 
-    /// The work on it panicked.
+    /// Records a panic of the handler.
     pub(crate) fn panicked(&mut self) {
         self.about.panicked = true;
     }
 
-    /// Its answer, which is given when what there is to say is written. Of one that is sent in parts the end is said when it ends.
+    /// Completes the record; returns the response once its events are written. The record of a
+    /// streamed response is completed at the end of the stream.
     pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
         let Self { id, mut about } = self;
         answer.headers_mut().insert(AUDIT_ID, id);
@@ -209,19 +210,19 @@ impl Trail {
     }
 }
 
-/// The end of an answer that is sent in parts: when this is dropped, that is said.
+/// Completes the record of a streamed response when dropped.
 pub(crate) struct Tail {
     about: Box<About>,
     content_type: Option<HeaderValue>,
-    /// What was sent, where that is logged and is not too long.
+    /// The bytes sent, if they are logged and within the size limit.
     sent: Option<Vec<u8>>,
-    /// All of it was sent.
+    /// Whether the whole response was sent.
     ended: bool,
 }
 
 impl Tail {
     pub(crate) fn part(&mut self, bytes: &Bytes) {
-        // One byte more than may be, that it is seen to be too long.
+        // One byte beyond the limit, which marks the body as too long.
         if let Some(sent) = self.sent.as_mut().filter(|sent| sent.len() <= BODY_BYTES) {
             sent.extend_from_slice(bytes);
         }
@@ -249,7 +250,7 @@ impl About {
         self.decision.level > Level::None && !self.decision.omit_stages.has(stage)
     }
 
-    /// Says the end, if that was not done, with nobody waiting for it.
+    /// Queues the final event, unless it was written before.
     fn complete(&mut self) {
         let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
         self.request();
@@ -257,7 +258,7 @@ impl About {
         self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
     }
 
-    /// Says what was sent.
+    /// Adds the request body to the event.
     fn request(&mut self) {
         let Some((bytes, content_type)) = self.body.take() else { return };
         let says_all = self.decision.level >= Level::Request;
@@ -274,7 +275,7 @@ impl About {
         }
     }
 
-    /// Says what was answered.
+    /// Adds the response body to the event.
     fn response(&mut self, bytes: Result<&[u8], &str>, content_type: Option<&HeaderValue>) {
         let says_all = self.decision.level == Level::RequestResponse;
         let is_new = self.verb == Some(Verb::Create) && !self.refused;
@@ -284,7 +285,7 @@ impl About {
         let body = match bytes {
             Ok([]) => return,
             Ok(bytes) if self.resource.is_some() => self.read(bytes, content_type),
-            // Documents are long, and the same for everybody.
+            // Documents are long, and identical for all clients.
             Ok(_) => Err("a document"),
             Err(why) => Err(why),
         };
@@ -296,7 +297,7 @@ impl About {
         }
     }
 
-    /// A body as JSON.
+    /// Decodes a body.
     fn read(&self, bytes: &[u8], content_type: Option<&HeaderValue>) -> Result<Value, &'static str> {
         if bytes.len() > BODY_BYTES {
             return Err("it is too long");
@@ -325,7 +326,7 @@ impl About {
 
 impl Drop for About {
     fn drop(&mut self) {
-        // A place that is still held is that of a request whose client went away, or whose answer just ended.
+        // The slot is still held if the client disconnected or the response ended a moment ago.
         if self.place.is_some() && self.says(Stage::ResponseComplete) {
             let why = "the client went away before it was answered: what it asked for may have been done";
             self.event.refused(&Refusal::new(499, "ClientClosedRequest", why));

@@ -1,4 +1,4 @@
-//! From a request's credentials to an identity.
+//! Authentication: from a request's credentials to an identity.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use super::token::Tokens;
 
 use crate::refusal::Refusal;
 
-/// What credentials are held against.
+/// The accepted credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Authenticator {
     pub(crate) tokens: Arc<Tokens>,
 }
 
 impl Authenticator {
-    /// Who a request is from; `certificate` is who the connection's certificate says it is, once that was verified.
+    /// Returns the user of a request; `certificate` is the verified identity of the connection.
     ///
-    /// A certificate that is good is enough, as in Kubernetes. Otherwise a header that is there must be good: a bad
-    /// token is never nobody's.
+    /// A certificate takes precedence, as in Kubernetes. Otherwise a token must be valid: a bad one
+    /// never makes the request anonymous.
     pub(crate) fn identify(
         &self,
         headers: &HeaderMap,

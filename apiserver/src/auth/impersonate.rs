@@ -1,4 +1,4 @@
-//! A request that is made as somebody else, by who may: `kubectl --as`.
+//! Impersonation: the user, groups, UID and extras of the `Impersonate-*` headers (`kubectl --as`).
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,13 @@ use crate::request::decode;
 
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";
-/// The group of what is no object: UIDs, and what else credentials say.
+/// The group of UIDs and extras in authorization requests.
 const GROUP: &str = "authentication.k8s.io";
 
-/// Whom a request says that it is made as.
+/// The impersonated attributes of a request.
+///
+/// Impersonation requires RBAC permission for each of them; the request then has exactly that
+/// user's rights.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Impersonated {
     user: String,
@@ -25,7 +28,8 @@ pub(crate) struct Impersonated {
 }
 
 impl Impersonated {
-    /// Nobody, if nothing is said. 400 if it cannot be told who: what is not understood is never passed over.
+    /// Parses the impersonation headers; `None` if there are none. An unknown or malformed one is
+    /// 400, and never ignored.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         let mut names = headers.keys().filter(|name| name.as_str().starts_with(PREFIX)).peekable();
         if names.peek().is_none() {
@@ -42,7 +46,7 @@ impl Impersonated {
                 other => {
                     let key = other.strip_prefix(EXTRA).and_then(decode).filter(|key| !key.is_empty());
                     let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
-                    // The name of a header is in small letters already, and what was written with percent signs may not be.
+                    // Header names are lower case, but percent-decoding can yield upper case.
                     asked.extra.entry(key.to_lowercase()).or_default().extend(all);
                 }
             }
@@ -54,7 +58,7 @@ impl Impersonated {
         Ok(Some(asked))
     }
 
-    /// What whoever asks must be allowed: all of this.
+    /// The permissions that the caller needs, all of them.
     pub(crate) fn needs(&self) -> Vec<Attributes<'_>> {
         let named = |resource, name| Resource { resource, name, ..Resource::default() };
         let user = match account(&self.user) {
@@ -71,7 +75,7 @@ impl Impersonated {
         all.map(|on| Attributes::of("impersonate", on)).collect()
     }
 
-    /// Who that is: in the groups that were said, and in those that everybody of its kind is in.
+    /// The impersonated user, in the requested groups and the implicit groups of its kind.
     pub(crate) fn identity(self) -> Identity {
         let Self { user, uid, mut groups, extra } = self;
         if let (Some((namespace, name)), true) = (account(&user), groups.is_empty()) {
@@ -85,7 +89,7 @@ impl Impersonated {
     }
 }
 
-/// The ServiceAccount that a user is: its namespace and its name.
+/// The namespace and name, if `user` is a ServiceAccount.
 fn account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     let is_one = NameRule::DnsLabel.check(namespace).is_ok() && NameRule::DnsSubdomain.check(name).is_ok();
@@ -168,7 +172,7 @@ mod tests {
         let robot = Impersonated { user: "system:serviceaccount:n:robot".into(), ..Impersonated::default() };
         let account = Resource { namespace: "n", ..of("serviceaccounts", "robot") };
         assert_eq!(robot.needs(), [Attributes::of("impersonate", account)]);
-        // What only looks like an account is a user.
+        // A malformed ServiceAccount name is a plain user name.
         let odd = Impersonated { user: "system:serviceaccount:n:a:b".into(), ..Impersonated::default() };
         assert_eq!(odd.needs()[0], Attributes::of("impersonate", of("users", "system:serviceaccount:n:a:b")));
     }
