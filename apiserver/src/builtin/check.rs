@@ -1,4 +1,4 @@
-//! What is wrong with an object of a built-in kind by its types alone, in the words of Go's decoder.
+//! Type checks of built-in kinds, with the error messages of Go's decoder.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -10,25 +10,25 @@ use super::time::{Moment, Precision};
 use super::types::{Base, Field, Shape, Type, table};
 use crate::json::plain_type_name;
 
-/// Go takes the same texts: padded, whatever the bits past the last byte.
+/// As in Go: padding is required, and trailing bits are ignored.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// How many unknown fields are named; the decoder of Kubernetes stops there too.
+/// Maximum number of unknown fields to report, as in the decoder of Kubernetes.
 const MOST_UNKNOWN: usize = 100;
 
 /// A value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeError {
-    /// `spec.containers[0].name`; empty for the whole.
+    /// The path: `spec.containers[0].name`; empty for the whole object.
     pub(crate) path: String,
-    /// In Go's words, which name the path in their own way.
+    /// Go's error message, which has its own notation of the path.
     pub(crate) message: String,
 }
 
-/// The paths of fields that the type does not have: `spec.containers[0].imag`. Names are compared as they are.
+/// Returns the paths of unknown fields: `spec.containers[0].imag`. Names are case-sensitive.
 pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
     let mut walk = Walk::default();
     walk.message(of, value);
@@ -36,14 +36,14 @@ pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
     walk.unknown
 }
 
-/// The values that are not of their field's type. Kubernetes names the first of them only.
+/// Returns all type errors. Kubernetes reports the first of them only.
 pub(crate) fn type_errors(of: &Type, value: &Value) -> Vec<TypeError> {
     let mut walk = Walk::default();
     walk.message(of, value);
     walk.wrong
 }
 
-/// Bytes of a text, or Go's error.
+/// Decodes Base64, with Go's error messages.
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     let lines: String;
     let text = if text.contains(['\r', '\n']) {
@@ -55,7 +55,8 @@ pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     BASE64.decode(text).map_err(|error| {
         let at = match error {
             base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            // Go points at the four characters that are not whole, or behind a padding that is too short.
+            // Go reports the offset of the incomplete quantum, or the end if the padding is too
+            // short.
             _ if text.ends_with('=') => text.len(),
             _ => text.len() - text.len() % 4,
         };
@@ -63,13 +64,13 @@ pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A walk over an object beside its type.
+/// Traverses an object along with its type.
 #[derive(Default)]
 struct Walk<'a> {
     unknown: Vec<String>,
     wrong: Vec<TypeError>,
     path: String,
-    /// The type that has the field that is looked at, and the fields that led there as Go tells them.
+    /// The type of the current field, and the Go path to that field.
     owner: Option<&'a Type>,
     fields: Vec<&'a str>,
 }
@@ -182,7 +183,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A field with the names of what is inlined on the way, `kind` and `apiVersion` counted as such.
+/// Returns a field with the names of its inlined types; `kind` and `apiVersion` are in `TypeMeta`.
 fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a Field)> {
     let (through, field) = table().field_through(of, name)?;
     let mut through: Vec<&str> = through.into_iter().map(Type::short_name).collect();
@@ -214,8 +215,8 @@ fn go_type(base: Base) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What the decoder of Kubernetes said of each body, recorded by `record/bodies`. Its texts name some types by names of
-    /// their own where ours name what they are: these are compared up to there.
+    /// The decoder errors of Kubernetes for each body, recorded by `record/bodies`. Its messages
+    /// have other names for some types, so they are compared up to the type.
     #[test]
     fn bodies_are_judged_as_kubernetes_judges_them() {
         let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/strict.json")).unwrap();

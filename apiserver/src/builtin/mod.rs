@@ -1,4 +1,4 @@
-//! The kinds that Kubernetes has built in, as data: their message types, and what is checked by these alone.
+//! The built-in kinds of Kubernetes as data: their message types, and the checks based on these.
 
 mod check;
 pub(crate) mod quantity;

@@ -1,11 +1,12 @@
-//! Quantities: `500m`, `1Gi`, `12e6`. One amount has many texts; what Kubernetes keeps is one of them.
+//! Quantities: `500m`, `1Gi`, `12e6`. Equal amounts have several texts; Kubernetes stores the
+//! canonical one.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
-/// Why a text is no quantity.
+/// The reason why a text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoQuantity {
     Format,
@@ -25,11 +26,11 @@ impl fmt::Display for NoQuantity {
     }
 }
 
-/// So many digits fit a number of 128 bits with room to move the point.
+/// Maximum number of digits: a 128-bit integer holds them, with margin to move the point.
 const MOST_DIGITS: usize = 36;
 
-/// The text that Kubernetes keeps for this one. Unlike there, absurd numbers are refused: of more than 36 digits, of more than
-/// 18 after the point with a binary suffix, of a power of ten beyond a million.
+/// Returns the canonical text, as in Kubernetes. Unlike there, extreme numbers are rejected: more
+/// than 36 digits, more than 18 decimals with a binary suffix, or a power of ten beyond a million.
 pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     if text.is_empty() {
         return Err(NoQuantity::Format);
@@ -43,24 +44,24 @@ pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     if small && is_kept(&parts, suffix)? {
         return Ok(text.to_owned());
     }
-    // Go notices that there is no digit only where it does not take the short way.
+    // Outside its fast path, Go rejects a number without digits.
     if !small && !parts.digits {
         return Err(NoQuantity::Numeric);
     }
     Amount::new(&parts, suffix)?.text(suffix.form)
 }
 
-/// An amount, to who counts.
+/// A quantity as an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whole {
-    /// So many; more than there are numbers count as the largest.
+    /// The number, saturated at `u64::MAX`.
     Number(u64),
     Negative,
-    /// A part of one, or no quantity.
+    /// A fraction, or not a quantity.
     Broken,
 }
 
-/// The number that a text is.
+/// Parses a quantity as an integer.
 pub(crate) fn whole(text: &str) -> Whole {
     let amount = || {
         let parts = Parts::parse(text)?;
@@ -73,7 +74,8 @@ pub(crate) fn whole(text: &str) -> Whole {
     }
 }
 
-/// What JSON has in the place of a quantity, as the text that it counts as: a number is one too, anything else is none.
+/// The text of a quantity in JSON, which may also be a number; any other value yields a text that
+/// is not a quantity.
 pub(crate) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text.trim()),
@@ -82,13 +84,13 @@ pub(crate) fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The parts of a text. Zeros before the number are in none of them.
+/// The components of a text, without leading zeros.
 struct Parts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
-    /// Whether there was any digit at all.
+    /// Whether the number has any digit.
     digits: bool,
 }
 
@@ -97,7 +99,7 @@ impl<'a> Parts<'a> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let number = unsigned.trim_start_matches('0');
         if number.is_empty() {
-            // Go takes a lone sign for zero as well.
+            // Go accepts a lone sign as zero, too.
             return Ok(Self { negative: false, whole: "", fraction: "", suffix: "", digits: true });
         }
         let (whole, rest) = split(number, |byte| byte.is_ascii_digit());
@@ -115,7 +117,7 @@ impl<'a> Parts<'a> {
         Ok(Self { negative: text.starts_with('-'), whole, fraction, suffix, digits })
     }
 
-    /// How many digits there are: a whole part of none is a zero.
+    /// Number of digits; an empty whole part counts as one zero.
     fn length(&self) -> usize {
         self.whole.len().max(1) + self.fraction.len()
     }
@@ -133,7 +135,7 @@ fn split(text: &str, mut belongs: impl FnMut(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len()))
 }
 
-/// The three ways to write powers.
+/// The three notations of powers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form {
     Decimal,
@@ -144,7 +146,7 @@ enum Form {
 #[derive(Clone, Copy)]
 struct Suffix {
     form: Form,
-    /// Of two where the form is binary, else of ten.
+    /// A power of two in binary notation, otherwise of ten.
     power: i32,
 }
 
@@ -169,7 +171,7 @@ impl Suffix {
     }
 }
 
-/// Whether Go takes its short way with this number.
+/// Whether Go uses its fast path for this number.
 fn is_small(parts: &Parts<'_>, suffix: Suffix) -> bool {
     match suffix.form {
         Form::Binary => {
@@ -180,7 +182,8 @@ fn is_small(parts: &Parts<'_>, suffix: Suffix) -> bool {
     }
 }
 
-/// Whether a small number's text is kept as it is. This is looser than canonical: `1.500` and `+1Ki` are.
+/// Whether Go keeps the text of a small number. This accepts more than canonical texts: `1.500` and
+/// `+1Ki`.
 fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
     if suffix.form == Form::Binary {
         return Ok(parts.value()? & 7 != 0);
@@ -195,7 +198,7 @@ fn scale(parts: &Parts<'_>, suffix: Suffix) -> i32 {
     if suffix.form == Form::Binary { -places } else { suffix.power.saturating_sub(places) }
 }
 
-/// An amount: `mantissa` × 10^`exponent`, no finer than a milliardth.
+/// An amount: `mantissa` × 10^`exponent`, with `exponent` ≥ -9.
 struct Amount {
     negative: bool,
     mantissa: u128,
@@ -216,7 +219,7 @@ impl Amount {
                 (mantissa, exponent) = (MOST, 0);
             }
         }
-        // Whoever wants some gets some: what is too small is rounded away from zero.
+        // As in Kubernetes, amounts below 1n are rounded away from zero.
         if exponent < -9 {
             mantissa =
                 power_of_ten(-9 - exponent).map_or(u128::from(mantissa > 0), |one| mantissa.div_ceil(one));
@@ -241,14 +244,15 @@ impl Amount {
             self.mantissa /= 10;
             self.exponent += 1;
         }
-        // Beyond the last suffix Kubernetes forgets the power. Here the number keeps its zeros, and any power can be read again.
+        // Kubernetes loses the power beyond the last suffix. Here the number is written with zeros
+        // instead, so that every output parses again.
         let most = if form == Form::Exponent { 999_999 } else { 18 };
         while self.exponent % 3 != 0 || self.exponent > most {
             self.mantissa = self.mantissa.saturating_mul(10);
             self.exponent -= 1;
         }
         let mantissa = self.mantissa;
-        // What is given out must be readable again.
+        // Every output must parse again.
         if mantissa.to_string().len() > MOST_DIGITS {
             return Err(NoQuantity::Numeric);
         }
@@ -260,7 +264,7 @@ impl Amount {
         })
     }
 
-    /// The amount, if it has no fraction, or the largest number there is.
+    /// The amount as an integer, saturated; `None` for a fraction.
     fn number(&self) -> Option<u64> {
         let whole = match self.exponent {
             ..=0 => self.whole()?,
@@ -270,7 +274,7 @@ impl Amount {
         Some(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The amount, if it has no fraction.
+    /// The amount as an integer; `None` for a fraction.
     fn whole(&self) -> Option<u128> {
         let one = power_of_ten(-self.exponent)?;
         self.mantissa.is_multiple_of(one).then(|| self.mantissa / one)
@@ -287,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// What Go made of each text, recorded by `record/bodies`.
+    /// Go's result for each text, recorded by `record/bodies`.
     #[test]
     fn quantities_are_those_of_go() {
         let recorded: Value =

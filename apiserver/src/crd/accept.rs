@@ -1,10 +1,11 @@
-//! Of several definitions in a group that want the same name, one has it.
+//! Naming conflicts of definitions: within a group, each name is accepted for one of them.
 
 use std::collections::BTreeMap;
 
 use crate::kind::Names;
 
-/// Who has which name, by group. Plurals, singulars and short names are of one set, kinds and those of lists of another.
+/// The owners of names, by group. Plural, singular and short names share a namespace; kinds and
+/// list kinds share another.
 #[derive(Default)]
 pub(crate) struct Taken(BTreeMap<(String, Set, String), usize>);
 
@@ -14,7 +15,7 @@ enum Set {
     Kinds,
 }
 
-/// The names that a definition has, and why not all that it wants: a reason, and a message for people.
+/// The accepted names of a definition, with the reason and message of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
     pub(crate) names: Names,
@@ -22,14 +23,14 @@ pub(crate) struct Accepted {
 }
 
 impl Taken {
-    /// Notes what a definition has had so far.
+    /// Records the names that a definition had before.
     pub(crate) fn note(&mut self, owner: usize, group: &str, had: &Names) {
         for (set, name) in all(had) {
             self.0.entry((group.into(), set, name.into())).or_insert(owner);
         }
     }
 
-    /// Gives a definition the names that it wants and no other has; where one is taken it keeps what it had there.
+    /// Accepts the wanted names that are free; of a conflicting one the previous name is kept.
     pub(crate) fn accept(&mut self, owner: usize, group: &str, wanted: &Names, had: &Names) -> Accepted {
         let taken = |set: Set, name: &str| {
             let by = self.0.get(&(group.to_owned(), set, name.to_owned()));
@@ -58,7 +59,7 @@ impl Taken {
                 [one] => one.clone(),
                 _ => format!("[{}]", clashes.join(", ")),
             };
-            // Of several conflicts the one of the kinds is told.
+            // Of several conflicts, that of the kind names is reported.
             conflict =
                 conflict.filter(|(reason, _)| reason.contains("Kind")).or(Some(("ShortNamesConflict", why)));
         }
@@ -69,7 +70,7 @@ impl Taken {
         Accepted { names, conflict }
     }
 
-    /// Whether none of these names is another's.
+    /// Whether `owner` holds all of these names.
     pub(crate) fn has(&self, owner: usize, group: &str, names: &Names) -> bool {
         let by =
             |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);

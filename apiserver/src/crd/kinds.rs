@@ -1,4 +1,4 @@
-//! The kinds that a definition makes, one for each version that it serves.
+//! The kinds of a CustomResourceDefinition, one for each version.
 
 use std::sync::Arc;
 
@@ -16,17 +16,19 @@ use crate::strategy::{is_deleting, meta_text};
 use crate::table::{Columns, crd_columns};
 use machinery_objects::NameRule;
 
-/// What a definition makes.
+/// The kinds of a CustomResourceDefinition.
 #[derive(Clone, Default)]
 pub(crate) struct Made {
-    /// In the version that is stored, also where that is not served.
+    /// The storage version, even if it is not served.
     pub(crate) stored: Option<Arc<Kind>>,
     pub(crate) served: Vec<Arc<Kind>>,
-    /// What is wrong with its schemas, of one that was stored before that was found.
+    /// Schema errors of a definition that was stored by an earlier, less strict version of the
+    /// server.
     pub(crate) wrong: Vec<FieldError>,
 }
 
-/// The kinds of a definition, called so and until then.
+/// Builds the kinds of a definition with its accepted names; `replaced` ends when they are
+/// replaced.
 pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
     let (mut all, mut made) = (Vec::new(), Made::default());
     for (at, version) in versions(crd).iter().enumerate() {
@@ -49,7 +51,7 @@ pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
     made
 }
 
-/// What is wrong with the schemas of a definition, where they are not as they were: what was accepted once is not judged again.
+/// Validates the schemas that have changed; accepted ones are not validated again.
 pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let before = old.map(versions).unwrap_or_default();
     let mut known = Known::default();
@@ -94,7 +96,8 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
     wrong.extend(root_errors(version, &at));
     let name = version["name"].as_str().unwrap_or_default();
     let api_version = format!("{group}/{name}");
-    // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
+    // Objects are read without conversion only if schema and version are those they were stored
+    // with.
     let print = FixedState::with_seed(PRINT).hash_one((
         &api_version,
         version["schema"].to_string(),
@@ -139,7 +142,7 @@ fn deprecation(version: &Value, api_version: &str, kind: &str) -> Option<String>
         .then(|| said.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
 }
 
-/// One that cannot be read is left out: definitions with such are refused when they are written.
+/// Ignores malformed columns, which are rejected when a definition is written.
 fn columns(version: &Value) -> Columns {
     crd_columns(&version["additionalPrinterColumns"]).0
 }

@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: kinds that are made while the server runs.
+//! CustomResourceDefinitions: kinds defined at run time.
 
 mod accept;
 mod conditions;

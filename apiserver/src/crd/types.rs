@@ -1,11 +1,11 @@
-//! Rules of schemas that are not of the types that rules have, in the words of Go's decoder.
+//! Type checks of validation rules, with the error messages of Go's decoder.
 
 use serde_json::Value;
 
 use super::unknown::{LISTS, MAPS, ONE, RULES};
 use crate::json::plain_type_name;
 
-/// The fields of a rule, and their types.
+/// The fields of a validation rule with their types.
 pub(super) const RULE: [(&str, &str); 6] = [
     ("rule", "string"),
     ("message", "string"),
@@ -15,10 +15,10 @@ pub(super) const RULE: [(&str, &str); 6] = [
     ("optionalOldSelf", "bool"),
 ];
 
-/// What is decoded by itself, so that its errors name a schema.
+/// Fields that Kubernetes decodes separately, so that their errors name `JSONSchemaProps`.
 pub(super) const APART: [&str; 4] = ["items", "additionalItems", "additionalProperties", "dependencies"];
 
-/// The first value in the rules of a definition that is not of its type.
+/// Returns the first type error in the validation rules of a definition.
 pub(super) fn error(crd: &Value) -> Option<String> {
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
     versions.into_iter().flatten().find_map(|version| {
@@ -29,7 +29,7 @@ pub(super) fn error(crd: &Value) -> Option<String> {
 
 #[derive(Clone)]
 struct Place {
-    /// As Go writes it: without names of properties and without indices.
+    /// The path in Go's notation, without property names and indexes.
     path: String,
     apart: bool,
 }

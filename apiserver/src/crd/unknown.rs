@@ -1,10 +1,10 @@
-//! Fields of schemas that schemas have not: they are told, and taken away where a definition is written.
+//! Unknown fields of schemas: reported, and pruned when a definition is written.
 
 use serde_json::Value;
 
 use super::types::{APART, RULE};
 
-/// The fields of a schema whose values are anything but schemas.
+/// The fields of a schema whose values are not schemas.
 const PLAIN: [&str; 32] = [
     "id",
     "$schema",
@@ -44,7 +44,8 @@ pub(super) const ONE: [&str; 4] = ["items", "not", "additionalProperties", "addi
 pub(super) const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
 pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// Takes what no schema has from the schemas of a definition, and returns where it was. Of what is decoded by itself nothing is told, as in Kubernetes.
+/// Prunes unknown fields from the schemas of a definition; returns their paths. As in Kubernetes,
+/// those in separately decoded schemas are pruned silently.
 pub(super) fn prune(crd: &mut Value) -> Vec<String> {
     let mut found = Vec::new();
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
@@ -81,7 +82,7 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     });
 }
 
-/// What is null in a rule is not there.
+/// A null field of a rule counts as absent.
 fn of_rule(rule: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = rule.as_object_mut() else { return };
     fields.retain(|name, value| {

@@ -1,4 +1,4 @@
-//! What kinds there are, told in every way that clients ask: `/api`, `/apis` and below, plain and aggregated.
+//! Discovery of kinds: `/api`, `/apis` and below, plain and aggregated.
 
 mod aggregated;
 mod groups;

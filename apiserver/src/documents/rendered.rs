@@ -1,4 +1,4 @@
-//! The documents about kinds, rendered when they are first asked for.
+//! The documents about kinds, rendered on first use.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use crate::kind::{Kind, Shape};
 use crate::native;
 use crate::openapi::{Described, OpenApi};
 
-/// Discovery and OpenAPI of all kinds of one moment.
+/// Discovery and OpenAPI documents of a set of kinds.
 pub(crate) struct Documents {
     pub(crate) discovery: Discovery,
     pub(crate) openapi: OpenApi,

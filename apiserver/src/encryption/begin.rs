@@ -1,4 +1,4 @@
-//! What is done about sealed values before anything is served.
+//! Reseals stored values before the server starts.
 
 use std::sync::Arc;
 
@@ -8,10 +8,11 @@ use machinery_store::sealed::{ResealError, Resealed, Sealed};
 use super::config::Encryption;
 use crate::server::{StartError, chance};
 
-/// The store, with values that are sealed as the configuration says: all of them were opened, and are sealed by their first key now. Without a
-/// configuration none may be sealed.
+/// Returns the store with encryption at rest, after resealing all values with their current first
+/// keys. Without a configuration, no stored value may be sealed.
 ///
-/// What was sealed otherwise cannot be read from then on, at no revision: the history before is compacted.
+/// If values were rewritten, the history is compacted, so that no revision is readable with former
+/// keys.
 pub(crate) async fn begin(
     store: Arc<dyn Backend>,
     encryption: Option<Encryption>,

@@ -1,4 +1,4 @@
-//! The file of a configuration. What is wrong in it is said without what stands there: that may be a key.
+//! Parses encryption configurations. Errors never quote values, which may be keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,21 +11,22 @@ use super::config::Encryption;
 use super::resource::Resources;
 use crate::yaml;
 
-/// Why a configuration was not taken: none of it holds.
+/// The reason why a configuration was rejected. Nothing of a rejected configuration applies.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {why}")]
 pub struct EncryptionError {
-    /// Where: `resources[0].providers[1].aesgcm.keys[0].secret`.
+    /// Path of the invalid value: `resources[0].providers[1].aesgcm.keys[0].secret`.
     pub place: String,
-    /// What is wrong, and what to write instead.
+    /// The error, and a valid replacement.
     pub why: String,
 }
 
 impl Encryption {
-    /// Reads the YAML or JSON of an `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`.
+    /// Parses an `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`, in YAML or JSON.
     ///
     /// # Errors
-    /// It is none, or says something that would not be obeyed.
+    /// The text is not such a configuration, or holds a field or value that the server would not
+    /// apply.
     pub fn read(text: &str) -> Result<Self, EncryptionError> {
         const WHOLE: &str = "the configuration";
         let read = yaml::read(text.as_bytes()).map_err(|error| wrong(WHOLE, &error.0))?;
@@ -133,7 +134,7 @@ fn object(place: &str, value: Option<Value>, known: &[&str]) -> Result<Map<Strin
     }
 }
 
-/// Not empty.
+/// A non-empty list.
 fn list(place: &str, value: Option<Value>) -> Result<Vec<Value>, EncryptionError> {
     match value {
         Some(Value::Array(items)) if !items.is_empty() => Ok(items),

@@ -1,18 +1,18 @@
-//! Which objects are meant: `secrets`, `widgets.example.com`, `*.example.com`, `*.` or `*.*`.
+//! Resource selectors: `secrets`, `widgets.example.com`, `*.example.com`, `*.` or `*.*`.
 
 use std::fmt::{Display, Formatter, Result as Written};
 
-/// The objects of one resource, of a group, or all.
+/// Selects one resource, the resources of a group, or all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resources {
-    /// None: of every group. The oldest one has no name.
+    /// `None` matches every group; the core group is the empty string.
     group: Option<String>,
-    /// None: all.
+    /// `None` matches every resource.
     plural: Option<String>,
 }
 
 impl Resources {
-    /// Reads what is written in a configuration; or says what to write instead.
+    /// Parses a selector; the error suggests a valid one.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         if text == "*" {
@@ -47,13 +47,13 @@ impl Resources {
         Ok(Self { group: group.map(str::to_owned), plural })
     }
 
-    /// Whether the objects of a resource are among them.
+    /// Whether a resource matches.
     pub(super) fn contain(&self, group: &str, plural: &str) -> bool {
         self.group.as_deref().is_none_or(|of| of == group)
             && self.plural.as_deref().is_none_or(|of| of == plural)
     }
 
-    /// Whether all of `other` are among them.
+    /// Whether the selector covers all of `other`.
     pub(super) fn mask(&self, other: &Self) -> bool {
         (self.group.is_none() || self.group == other.group)
             && (self.plural.is_none() || self.plural == other.plural)

@@ -1,4 +1,4 @@
-//! Whether a fence holds, as a condition of the write that rests on it.
+//! Fences as commit conditions.
 
 use machinery_objects as objects;
 use machinery_store::Condition;
@@ -13,30 +13,30 @@ use crate::storage::Moment;
 use crate::strategy::{conflict, is_deleting, meta_text};
 use crate::verbs::output::read;
 
-/// What a writer acts under.
+/// The fence of a writer: a lock or Lease that must be unchanged for its writes to succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
-    /// Empty for the oldest.
+    /// Empty for the core group.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) uid: String,
-    /// How often it had changed hands when the writer took it.
+    /// `leaseTransitions` at the time when the writer acquired the Lease.
     pub(super) epoch: Option<u64>,
-    /// What the writer acts under besides.
+    /// Further fences of the writer.
     pub(super) besides: Option<Box<Fence>>,
 }
 
-/// A write rests on so many at the most. Each is looked up in each try.
+/// Maximum number of fences per write. Each is read at every attempt.
 pub(super) const MOST: usize = 4;
 
-/// By which clients tell a stale fence from other conflicts.
+/// The cause by which clients distinguish a stale fence from other conflicts.
 const STALE: &str = "FenceStale";
 
 impl Fence {
-    /// As a program names it.
+    /// Converts a fence of the in-process API.
     pub(crate) fn of(fence: &objects::Fence) -> Self {
         let objects::Fence { kind, key, uid, epoch, besides } = fence;
         Self {
@@ -51,17 +51,18 @@ impl Fence {
         }
     }
 
-    /// Whether a refusal is because of a stale fence.
+    /// Whether a refusal is due to a stale fence.
     pub(crate) fn refused(refusal: &Refusal) -> bool {
         refusal.causes.iter().any(|cause| cause.reason == STALE)
     }
 
-    /// It, and each that the writer acts under besides.
+    /// The fence and all further ones.
     fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |fence| fence.besides.as_deref())
     }
 
-    /// Whether somebody may name it: who may not read the object must not learn of it by writing.
+    /// Checks that the writer may `get` the objects: a write must not reveal objects that it may
+    /// not read.
     pub(crate) fn may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
         self.all().try_for_each(|fence| fence.one_may_be_named(shared, by))
     }
@@ -78,10 +79,11 @@ impl Fence {
         shared.allow(by, &Attributes::of("get", asks))
     }
 
-    /// The conditions that it still holds, and each besides, for a write of an object of this kind and name.
+    /// Returns the commit conditions under which the fences hold, for a write of an object of
+    /// `kind` and `name`.
     ///
     /// # Errors
-    /// One does not hold now, or names what there cannot be; or there are too many.
+    /// 409 if a fence is stale; 400 if it names an impossible object, or if there are too many.
     pub(crate) async fn hold(
         &self,
         shared: &Shared,
@@ -126,7 +128,7 @@ impl Fence {
         }
     }
 
-    /// Whether it holds with that there; or what that is now.
+    /// Checks the fence against the stored object; the error describes the difference.
     fn standing(&self, there: Option<&Value>) -> Result<(), String> {
         let there = there.ok_or(GONE)?;
         match meta_text(there, "uid") {
@@ -143,7 +145,7 @@ impl Fence {
         }
     }
 
-    /// 409. What it says of the fence, who asks may read.
+    /// 409. It may describe the object, which the writer may read.
     fn stale(&self, of: &Kind, kind: &Kind, name: &str, now: String) -> Refusal {
         let place = self.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let which = format!("{} \"{place}{}\"", of.resource(), self.name);
@@ -168,7 +170,7 @@ fn is_lease(kind: &Kind) -> bool {
     &*kind.group == "coordination.k8s.io" && kind.names.plural == "leases"
 }
 
-/// How often a Lease has changed hands. None: that cannot be told.
+/// The epoch of a Lease: `leaseTransitions`, or `None` if it is not a number.
 fn epoch(lease: &Value) -> Option<u64> {
     match &lease["spec"]["leaseTransitions"] {
         Value::Null => Some(0),

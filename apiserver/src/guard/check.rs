@@ -1,4 +1,4 @@
-//! Asking a guard: it is somebody's code, which may take long, never end, or panic.
+//! Runs guards, which are foreign code: they may be slow, hang or panic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,10 +19,11 @@ use crate::refusal::Refusal;
 use crate::server::Limits;
 use crate::verbs::output::read;
 
-/// Where guards are asked. Each kind has places of its own: one that never gives them back holds up itself.
+/// The concurrency limits of guards. Each kind has its own slots, so that a hanging guard blocks
+/// its own kind only.
 pub(crate) struct Checks {
     tasks: TaskTracker,
-    /// By where the objects of the kind are.
+    /// By the store prefix of the kind.
     places: BTreeMap<Arc<str>, Arc<Semaphore>>,
 }
 
@@ -36,14 +37,14 @@ impl Checks {
         Self { tasks: TaskTracker::new(), places: guarded.map(places).collect() }
     }
 
-    /// Waits for those that are being asked, for no longer than one may take.
+    /// Waits for running guards, up to the timeout of one check.
     pub(crate) async fn end(&self, limits: &Limits) {
         self.tasks.close();
         let _ = timeout(limits.guard_time, self.tasks.wait()).await;
     }
 }
 
-/// What a guard finds wrong with an object beside others.
+/// Runs a guard on an object and the others under its keys.
 pub(super) async fn ask(
     change: &Change<'_>,
     served: &Arc<Kind>,
@@ -77,10 +78,10 @@ pub(super) async fn ask(
     match timeout(limits.guard_time, &mut task).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) if error.is_panic() => Err(panicked(change, guard.name())),
-        // It was not begun: the runtime ends.
+        // The task did not start: the runtime is shutting down.
         Ok(Err(_)) => Err(unserved(served)),
         Err(_) => {
-            // If it has not begun yet, it need not.
+            // Cancels the task if it has not started.
             task.abort();
             shared.metrics.counted.add(Event::LateGuard);
             Err(late(change, guard))
@@ -92,7 +93,7 @@ fn named(change: &Change<'_>, guard: &Arc<dyn Guard>) -> String {
     format!("the guard {:?} of {}", guard.name(), change.kind.resource())
 }
 
-/// 503: nothing was written, which is more than 504 would say.
+/// 503 rather than 504, since nothing was written.
 fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let seconds = change.shared.limits.guard_time.as_secs_f64();
     let message =

@@ -1,4 +1,4 @@
-//! What a change rests on by the guards of its kind.
+//! Guard conditions of a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -16,25 +16,25 @@ use crate::storage::Stored;
 use crate::strategy::{forget_trace, metadata_mut};
 use crate::verbs::output::read;
 
-/// By which clients tell what a guard refuses from what is wrong by itself.
+/// The cause by which clients distinguish a guard's refusal from an invalid object.
 const REFUSED: &str = "GuardRefused";
-/// Bytes of a key.
+/// Maximum length of a guard key in bytes.
 const KEY_BYTES: usize = 1024;
-/// Conditions and operations for each key that an object may be under: three for one that it comes under, two for one that it
-/// leaves. What has more old keys than that has room for goes all the same, and their records stay as they are.
+/// Maximum conditions and operations per guard key: three for an added key, two for a removed one.
+/// With more removed keys than fit, the change proceeds and the remaining records stay.
 const PER_KEY: usize = 5;
 
-/// What a change does and rests on besides.
+/// The conditions and operations that guards add to a commit.
 #[derive(Default)]
 pub(crate) struct Held {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) operations: Vec<Operation>,
 }
 
-/// Asks the guards of the kind about a change of what is there.
+/// Runs the guards of the kind on a change.
 ///
 /// # Errors
-/// One refuses it, or cannot be asked.
+/// A guard refuses the change, panics or times out.
 pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Write) -> Result<Held, Refusal> {
     let (kind, shared) = (change.kind, change.shared);
     let guards = kind.hooks.guards();
@@ -50,7 +50,7 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
     let says_more = new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| says_more(old, new)));
     let after = match new.as_ref().map(|new| keys(guards, new)).transpose() {
         Err(guard) if says_more => return Err(panicked(change, &guard)),
-        // It goes, and nothing may be in the way of that.
+        // A deletion is not blocked by a failing guard.
         Err(_) => Vec::new(),
         Ok(after) => after.unwrap_or_default(),
     };
@@ -82,7 +82,8 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
     for key in after.iter().chain(left) {
         let record = record(kind, key);
         let other = others(key).next();
-        // Others that are older than the guard have no record that would be missed: this one is there, so somebody always was.
+        // The other object may be older than the guard and have no record. A condition on the
+        // object itself replaces it.
         let there = other.filter(|_| !before.contains(key));
         let is_left = other.is_some() || after.binary_search(key).is_ok();
         let so_far = held.conditions.len() + held.operations.len();
@@ -99,17 +100,17 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
     Ok(held)
 }
 
-/// Who else is under a key.
+/// The other objects under a guard key.
 fn others<'v>(view: &'v View, change: &'v Change<'_>, key: &'v str) -> impl Iterator<Item = &'v Arc<Entry>> {
     view.guarded(key).map(|state| &state.entry).filter(|other| other.key != *change.key)
 }
 
-/// By which guard a refusal is, if it is by one.
+/// Returns the name of the guard that caused a refusal.
 pub(crate) fn guard_that_refused(refusal: &Refusal) -> Option<&str> {
     refusal.causes.iter().find(|cause| cause.reason == REFUSED).map(|cause| cause.message.as_str())
 }
 
-/// An object that is about to be stored. It has no revision yet.
+/// Decodes an object that is about to be stored. It has no resourceVersion yet.
 fn written(bytes: &[u8]) -> Result<Value, Refusal> {
     let unreadable = |_| Refusal::new(500, "InternalError", "what is to be stored cannot be read");
     let stored = Stored::of(bytes).map_err(unreadable)?;
@@ -117,8 +118,8 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
 }
 
-/// Whether a state says more than that the object goes, whose it is, and in which trace that was said. No guard looks at that, unless it comes under a new key
-/// by it: what is in the way can always go out of it.
+/// Whether more than deletion, ownership and trace metadata changes. Guards skip other updates
+/// unless they add a key, so that an object that violates a guard can still be deleted.
 fn says_more(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
@@ -139,7 +140,7 @@ fn says_more(old: &Value, new: &Value) -> bool {
     rest(old) != rest(new)
 }
 
-/// Whether there are no more keys than a transaction has room for.
+/// Checks the number and length of the keys against the limits of a transaction.
 fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
     let most = change.shared.limits.guard_keys;
     let problem = match keys.iter().find(|key| key.len() > KEY_BYTES) {
@@ -156,7 +157,7 @@ fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
     Err(wrong(change, &[problem]))
 }
 
-/// As Kubernetes names an object as a whole.
+/// Kubernetes' field path of the whole object.
 pub(super) const ROOT: &str = "<nil>";
 
 /// 422.
@@ -164,14 +165,14 @@ pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
     invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
 }
 
-/// 422: not because of the object alone, and no better if it is tried again.
+/// 422 with the cause `GuardRefused`: it depends on other objects, so a retry does not help.
 fn refused(change: &Change<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
     let mut refusal = wrong(change, errors);
     refusal.causes.push(Cause { reason: REFUSED, message: guard.into(), field: String::new() });
     refusal
 }
 
-/// 500: a mistake of the program that the server is in.
+/// 500: a bug in the embedding program.
 pub(super) fn panicked(change: &Change<'_>, guard: &str) -> Refusal {
     change.shared.metrics.counted.add(crate::metrics::Event::Panic);
     let message = format!(

@@ -1,4 +1,4 @@
-//! Server-side apply through a handle.
+//! Server-side apply of a handle.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::verbs::Matter;
 use crate::verbs::apply::{Application, Applied, carry_out, read};
 
 impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> {
-    /// Applies what a manager wants. An object that conditions are about has to be there.
+    /// Applies a configuration. With preconditions, the object must exist.
     pub(super) async fn apply(
         &self,
         kind: &Arc<Kind>,

@@ -1,4 +1,4 @@
-//! Objects that were decoded: each state once, however many read it.
+//! Cache of decoded objects: each version is decoded once for all readers.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
@@ -11,20 +11,23 @@ use machinery_sync::Mutex;
 
 use crate::refusal::Refusal;
 
-/// So many objects are kept although nobody holds them, for readers who come a little later.
+/// Number of unused objects to cache for later readers.
 const RECENT: usize = 4096;
-/// And no more than so many bytes of them, as they are stored.
+/// Limit of their total stored size in bytes.
 const RECENT_BYTES: usize = 16 << 20;
-/// The table of what is held is looked through when it has so many places, or twice as many as were left the last time.
+/// Minimum size of the table at which released objects are swept from it; otherwise twice the size
+/// after the last sweep.
 const SWEEP: usize = 2 * RECENT;
 
-/// What was decoded of one kind, as one type. What somebody holds is never decoded again; of the rest, what came last is
-/// kept for a while.
+/// The decoded objects of one kind and type. Objects in use are never decoded again; of the others
+/// the most recent are cached.
 pub(super) struct Decoded<K> {
     state: Mutex<State<K>>,
 }
 
-/// A state of an object, as the schemas of its version and of the stored one have it, and the revision that it shows: of one that went, that of its end.
+/// Identifies a decoded version of an object: its state, the fingerprints of the schemas of the
+/// served and stored version, and the displayed revision, which for a deleted object is that of the
+/// deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) key: Arc<str>,
@@ -41,7 +44,7 @@ struct State<K> {
 }
 
 enum Slot<K> {
-    /// Somebody is at it; whoever comes meanwhile waits for them.
+    /// Being decoded; concurrent readers wait for the result.
     Making(Arc<OnceLock<Result<Arc<K>, Refusal>>>),
     Made(Weak<K>),
 }
@@ -53,7 +56,7 @@ impl<K> Decoded<K> {
         Self { state: Mutex::new(state) }
     }
 
-    /// The object, decoded now if nobody has it. `bytes` is how long it is where it is stored.
+    /// Returns the object, decoding it if necessary. `bytes` is its stored size.
     pub(super) fn get(
         &self,
         form: &Form,
@@ -84,7 +87,7 @@ impl<K> Decoded<K> {
         made
     }
 
-    /// Takes in one that is known without being decoded: it was written just now.
+    /// Adds the object of a completed write, which needs no decoding.
     pub(super) fn put(&self, form: Form, bytes: usize, object: &Arc<K>) {
         self.state.lock().keep(form, object, bytes);
     }
@@ -109,7 +112,7 @@ impl<K> State<K> {
     }
 }
 
-/// What was decoded in one server, by type and kind. What no handle uses any more is let go.
+/// The caches of a server, by type and kind. A cache without handles is dropped.
 #[derive(Default)]
 pub(crate) struct Caches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
 

@@ -1,4 +1,4 @@
-//! Watching by interest through a handle.
+//! Interest watches of a handle.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ where
         });
         let ending = line.clone();
         let events = until_error(events.inspect(move |event| {
-            // Not all errors are the feed's, and it ends with each.
+            // Errors of the conversion end the feed, too.
             if event.is_err() {
                 ending.end();
             }
@@ -66,7 +66,7 @@ where
     }
 }
 
-/// Where the keys are changed.
+/// Edits the keys of an interest.
 struct Editing(Arc<Line>);
 
 #[async_trait]

@@ -1,5 +1,4 @@
-//! The server for the program that it is in: objects of a type go in and come out, and nothing is made into text on the way
-//! but what is stored.
+//! In-process access to the server: typed objects, encoded only to be stored.
 
 mod apply;
 mod decoded;

@@ -1,4 +1,4 @@
-//! Reading through a handle.
+//! Reads of a handle.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::select::Selection;
 use crate::storage::Moment;
 use crate::verbs::list::find;
 
-/// After so many objects others have their turn.
+/// Number of objects to process before yielding to other tasks.
 const TURN: usize = 128;
 
 #[async_trait]
@@ -88,7 +88,8 @@ where
 }
 
 impl<K> Handle<K> {
-    /// What a filter selects. Every kind has its name and its namespace as fields, whatever the wire thinks of that.
+    /// Builds the selection of a filter. Name and namespace are selectable for every kind, unlike
+    /// on the wire.
     pub(super) fn selection(&self, kind: &Arc<Kind>, filter: &Filter) -> Result<Selection, SourceError> {
         if let Some(namespace) = &filter.namespace {
             let wrong = match NameRule::PathSegment.check(namespace) {
@@ -111,7 +112,7 @@ impl<K> Handle<K> {
     }
 }
 
-/// The moment that a list is of.
+/// The resourceVersion semantics of a list.
 fn at(request: &ListRequest) -> Result<ListAt, SourceError> {
     if let Some(rest) = &request.rest {
         return ContinueToken::decode(rest.as_str()).map(ListAt::After).map_err(source_error);
@@ -124,7 +125,7 @@ fn at(request: &ListRequest) -> Result<ListAt, SourceError> {
     })
 }
 
-/// A version of this server's.
+/// Parses a resourceVersion of this server.
 pub(super) fn revision(version: &ResourceVersion) -> Result<Revision, SourceError> {
     let reason = || format!("{:?} is no version of this server", version.to_string());
     version.revision().ok_or_else(|| SourceError::Invalid { reason: reason(), causes: Vec::new() })

@@ -1,4 +1,4 @@
-//! Refusals as what the caller can do about them.
+//! Converts refusals to the errors of the in-process API.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::guard::guard_that_refused;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// Why a source did not answer.
+/// Converts the refusal of a source.
 pub(super) fn source_error(refusal: Refusal) -> SourceError {
     let retry_after = refusal.retry_after.map(|seconds| Duration::from_secs(seconds.into()));
     let reason = refusal.message;
@@ -32,7 +32,7 @@ pub(super) fn source_error(refusal: Refusal) -> SourceError {
     }
 }
 
-/// Why there is no list. `newest` is how far the store is.
+/// Converts the refusal of a list. `newest` is the current revision of the store.
 pub(super) fn list_error(refusal: Refusal, newest: Option<Revision>) -> ListError {
     if refusal.reason == "Expired" {
         return ListError::Expired { rest: refusal.next.as_deref().and_then(Continue::new) };
@@ -44,7 +44,7 @@ pub(super) fn list_error(refusal: Refusal, newest: Option<Revision>) -> ListErro
     source_error(refusal).into()
 }
 
-/// Why a watch did not begin.
+/// Converts the refusal to start a watch.
 pub(super) fn watch_error(refusal: Refusal, newest: Option<Revision>) -> WatchError {
     match list_error(refusal, newest) {
         ListError::Expired { .. } => WatchError::Expired,
@@ -56,7 +56,7 @@ pub(super) fn watch_error(refusal: Refusal, newest: Option<Revision>) -> WatchEr
     }
 }
 
-/// Why a watch ended. Of what was read too slowly the rest is compacted: only a list helps.
+/// Converts the error that ended a watch. After a slow reader was dropped, only a relist helps.
 pub(super) fn lost(error: Lost) -> WatchError {
     match error {
         Lost::Compacted { .. } | Lost::TooSlow { .. } => WatchError::Expired,
@@ -68,8 +68,8 @@ pub(super) fn lost(error: Lost) -> WatchError {
     }
 }
 
-/// Why something was not written. `known` is the condition that did not hold, if one of ours did not; `fence` is what the
-/// write was to rest on.
+/// Converts the refusal of a write. `known` is the failed precondition, if any; `fence` is the
+/// fence of the write.
 pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Option<&Named>) -> WriteError {
     if let Some(stale) = fence.filter(|_| Fence::refused(&refusal)) {
         return WriteError::Conflict(Conflict::Fence(Box::new(stale.clone())));
@@ -89,15 +89,15 @@ pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Opti
     }
 }
 
-/// An object that is not what the program takes it for. What is wrong with a Secret is not said: that would be said with its value, and programs
-/// log it.
+/// The refusal of an object that does not decode as `K`. For a Secret it omits the reason, which
+/// would quote the value, and programs log errors.
 pub(super) fn unreadable<K>(key: &str, error: &dyn std::fmt::Display) -> Refusal {
     let name = std::any::type_name::<K>();
     let why = if key.starts_with("core/secrets/") { String::new() } else { format!(": {error}") };
     Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}{why}"))
 }
 
-/// The same of one among others, which it does not hide.
+/// Reports an undecodable object without hiding the other objects.
 pub(super) fn broken(
     kind: &Kind,
     entry: &Entry,

@@ -1,4 +1,4 @@
-//! Watching through a handle.
+//! Watches of a handle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +19,8 @@ use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::watch::{Changed, End, Feed, Item, Plan};
 
-/// As long as a watch lasts that says nothing of it. In the process nobody is gone without being seen to go.
+/// The duration of a watch without a timeout. In-process clients cannot disappear unnoticed, so it
+/// is long.
 pub(super) const LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
@@ -74,7 +75,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
                 };
                 let (follow, missing) = cache.follow(wanted, None, after);
                 if let Some(missing) = missing {
-                    // What cannot be watched any more is said at once.
+                    // Reports an expired position immediately.
                     follow.store_watch(missing.after).await.map_err(lost)?;
                 }
                 Ok(Feed::after((follow, missing), after, plan))
@@ -117,7 +118,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
     }
 }
 
-/// The same; after an error it ends.
+/// Ends a stream after its first error.
 pub(super) fn until_error<T, E>(
     events: impl Stream<Item = Result<T, E>>,
 ) -> impl Stream<Item = Result<T, E>> {

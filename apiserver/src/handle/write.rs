@@ -1,4 +1,4 @@
-//! Writing through a handle.
+//! Writes of a handle.
 
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ where
         WriterCapabilities::ALL
     }
 
-    /// Where the name is only generated, [`WriteError::AlreadyExists`] says that no free one was found.
+    /// For a generated name, [`WriteError::AlreadyExists`] means that no free name was found.
     async fn create(&self, object: &K, fence: Option<&Named>) -> Result<Written<K>, WriteError> {
         let kind = self.served("create")?;
         let mut object = self.value(&kind, object)?;
@@ -165,7 +165,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let next = |old: &Value| {
             held.check(old, Some(&object))?;
             let mut new = object.clone();
-            // Who names no version replaces what is there, whichever it is.
+            // Without a version in the preconditions, the update is unconditional.
             let version = meta_text(old, "resourceVersion").to_owned();
             metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
             Ok(new)
@@ -186,7 +186,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         self.written(kind, &matter.key(), changed.object, revision, changed.is_gone)
     }
 
-    /// An object as JSON that says what it is.
+    /// Converts an object to JSON, with `apiVersion` and `kind`.
     fn value(&self, kind: &Kind, object: &K) -> Result<Value, SourceError> {
         let mut object =
             serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
@@ -200,7 +200,8 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         Ok(object)
     }
 
-    /// What was written, as the program has it. Who watches need not decode it again.
+    /// Converts the result of a write to `K`, and caches it so that watches need not decode it
+    /// again.
     pub(super) fn written(
         &self,
         kind: &Kind,
@@ -224,12 +225,12 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         Ok(Written { object, token })
     }
 
-    /// Who has the answer may use the kind, and is admitted as it says.
+    /// Waits until a written definition or admission configuration takes effect.
     pub(super) async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
         upkeep::settle(&self.shared, kind).await.map_err(source_error)
     }
 
-    /// Why an object was not made; which one is there already, if that is why.
+    /// Converts a failed create; for an existing object, adds its UID.
     async fn not_made(
         &self,
         kind: &Kind,
@@ -245,11 +246,11 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     }
 }
 
-/// Conditions that are looked at together with what is there.
+/// Preconditions to check against the stored object.
 pub(super) struct Held<'a> {
     kind: &'a Kind,
     only_if: &'a Preconditions,
-    /// The one that did not hold.
+    /// The precondition that failed.
     broken: Option<Conflict>,
 }
 
@@ -258,12 +259,13 @@ impl<'a> Held<'a> {
         Self { kind, only_if, broken: None }
     }
 
-    /// Why nothing was written.
+    /// Converts the refusal of a write.
     pub(super) fn not_written(self, refusal: Refusal) -> WriteError {
         write_error(refusal, self.broken, self.only_if.fence.as_ref())
     }
 
-    /// Holds them, and what an object says of itself, against what is there.
+    /// Checks the preconditions, and the UID and resourceVersion in the new object, against the
+    /// stored one.
     pub(super) fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
         let (uid, version) = (meta_text(old, "uid"), meta_text(old, "resourceVersion"));
         let own = |field| new.map(|new| meta_text(new, field)).filter(|text| !text.is_empty());
@@ -284,14 +286,14 @@ impl<'a> Held<'a> {
     }
 }
 
-/// The object in the shape of its kind. What the kind does not know is a mistake of the program.
+/// Converts the object to its kind's schema. Unknown fields are an error of the program.
 fn shaped(matter: &Matter<'_>, mut object: Value) -> Result<Value, SourceError> {
     matter.expected().check(&mut object, &[]).map_err(source_error)?;
     let shaped = matter.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
     Ok(shaped.object)
 }
 
-/// The namespace that an object says it is in, where its kind is in one.
+/// Returns the namespace of an object of a namespaced kind.
 fn namespace(kind: &Kind, object: &Value) -> Result<Option<String>, SourceError> {
     if !kind.namespaced {
         return Ok(None);
@@ -314,7 +316,7 @@ fn invalid(reason: String, causes: Vec<InvalidField>) -> SourceError {
     SourceError::Invalid { reason, causes }
 }
 
-/// About how long it is as JSON.
+/// Approximate length as JSON.
 fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

@@ -1,4 +1,4 @@
-//! What an answer is made of: bytes at once, or as they come.
+//! Response bodies: complete or streamed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,15 +14,15 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::audit::Tail;
 
-/// A long answer is handed over in parts of so many bytes.
+/// Maximum size of a frame of a long response.
 const PART: usize = 64 << 10;
 
-/// The body of an answer. Dropping it ends what makes it: a watch, a long list.
+/// The body of a response. Dropping it cancels its producer: a watch or a long list.
 pub struct Body {
     pub(super) kind: Kind,
-    /// Of the bytes that were sent.
+    /// Counts the bytes sent.
     sent: Option<Counter>,
-    /// A place that is given back with the body.
+    /// A concurrency slot, released with the body.
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -33,32 +33,32 @@ pub(super) enum Kind {
 }
 
 impl Body {
-    /// These bytes.
+    /// A complete body.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
         Self::of(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
     }
 
-    /// One document that is made as it is sent.
+    /// A document, streamed while it is produced.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::of(Kind::Parts(Box::pin(parts)))
     }
 
-    /// What is worth sending as soon as it is there.
+    /// A watch stream, whose frames are sent immediately.
     pub(crate) fn frames(frames: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::of(Kind::Frames(Box::pin(frames)))
     }
 
-    /// Whether it is a watch: there may be nothing to send for long.
+    /// Whether the body is a watch stream, which can be idle for a long time.
     pub(crate) const fn is_watch(&self) -> bool {
         matches!(self.kind, Kind::Frames(_))
     }
 
-    /// Whether it is made as it is sent.
+    /// Whether the body is a streamed document.
     pub(crate) const fn is_in_parts(&self) -> bool {
         matches!(self.kind, Kind::Parts(_))
     }
 
-    /// All of it, if it is there at once.
+    /// The bytes of a complete body.
     pub(crate) fn whole_bytes(&self) -> Option<Bytes> {
         match &self.kind {
             Kind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
@@ -66,7 +66,7 @@ impl Body {
         }
     }
 
-    /// The same one; `tail` sees what is sent of it, and is dropped when it ends or is dropped.
+    /// Attaches an audit record, which observes the bytes sent and is dropped with the body.
     pub(crate) fn with_tail(self, tail: Tail) -> Self {
         let kind = match self.kind {
             Kind::Whole(bytes) => Kind::Whole(bytes),
@@ -76,17 +76,17 @@ impl Body {
         Self { kind, ..self }
     }
 
-    /// The same; what is sent of it is counted.
+    /// Counts the bytes sent.
     pub(crate) fn counted(self, sent: Counter) -> Self {
         Self { sent: Some(sent), ..self }
     }
 
-    /// The same one, with a place that it keeps until it ends or is dropped.
+    /// Attaches a concurrency slot, released at the end of the body.
     pub(crate) fn holding(self, place: OwnedSemaphorePermit) -> Self {
         Self { _place: Some(place), ..self }
     }
 
-    /// The same one, of other bytes.
+    /// Replaces the contents.
     pub(super) fn made_of(self, kind: Kind) -> Self {
         Self { kind, ..self }
     }
@@ -126,7 +126,7 @@ impl http_body::Body for Body {
     }
 }
 
-/// The next part. Whoever takes an answer in parts is seen to take it.
+/// The next frame. Sending in parts makes a client's progress observable.
 fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
     match left {
         Some(bytes) if bytes.len() > PART => Some(bytes.split_to(PART)),
@@ -134,7 +134,7 @@ fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
     }
 }
 
-/// An answer whose end is waited for.
+/// A stream with an audit record.
 struct Tailed {
     parts: BoxStream<'static, Bytes>,
     tail: Option<Tail>,

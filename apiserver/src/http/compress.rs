@@ -1,4 +1,4 @@
-//! Long answers, compressed for who can read them so.
+//! Compression of long responses.
 
 use std::io::Write;
 
@@ -13,19 +13,19 @@ use http::{HeaderMap, Response};
 use super::Body;
 use super::body::Kind;
 
-/// Answers that are longer are worth it.
+/// Responses longer than this are compressed.
 const LONG: usize = 128 << 10;
-/// How much is compressed at a time: others want to be answered meanwhile.
+/// Bytes to compress before yielding to other tasks.
 const PART: usize = 64 << 10;
 
-/// Whether a client says that it can read gzip. It has to be said plainly, without a quality, as to Kubernetes.
+/// Whether the client accepts gzip. As in Kubernetes, without a quality value only.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let said = headers.get(ACCEPT_ENCODING).and_then(|said| said.to_str().ok()).unwrap_or_default();
     said.split(',').any(|encoding| encoding.trim() == "gzip")
 }
 
-/// The same answer, compressed if it is a long document. A document that is made as it is sent is compressed as it is
-/// made, and never held as a whole; events are sent as they are.
+/// Compresses a response if it is a long document. Streamed documents are compressed incrementally
+/// and never buffered as a whole; watch streams are not compressed.
 pub(super) async fn compressed(response: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = response.into_parts();
     let long = match std::mem::replace(&mut body.kind, Kind::Whole(None)) {
@@ -46,7 +46,7 @@ fn whole(bytes: Bytes) -> impl Stream<Item = Bytes> + Send + 'static {
     stream::iter((0..bytes.len()).step_by(PART)).map(move |at| bytes.slice(at..bytes.len().min(at + PART)))
 }
 
-/// The document again, if it is long; else all of it.
+/// Returns the document if it is long; as an error, all of its bytes if it is short.
 async fn begin(mut parts: BoxStream<'static, Bytes>) -> Result<BoxStream<'static, Bytes>, Vec<u8>> {
     let mut begin = Vec::new();
     while begin.len() <= LONG {
@@ -98,7 +98,7 @@ mod tests {
         assert!(!accepts_gzip(&HeaderMap::new()));
     }
 
-    /// The same bytes come out, compressed or not.
+    /// Checks that the decoded bytes equal the sent ones.
     fn check(body: Body, bytes: &[u8], is_compressed: bool) {
         let (head, body) = futures::executor::block_on(compressed(Response::new(body))).into_parts();
         let sent = futures::executor::block_on(body.collect()).unwrap().to_bytes();
@@ -132,7 +132,7 @@ mod tests {
         check(Body::frames(parts(3 << 20, 1 << 20)), &text(3 << 20), false);
     }
 
-    /// Whoever lists a million objects compressed costs no more memory than one who lists them plainly.
+    /// A compressed list of a million objects takes no more memory than an uncompressed one.
     #[test]
     fn a_long_document_is_compressed_as_it_is_made() {
         let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));

@@ -1,4 +1,4 @@
-//! What a request to open or edit an interest says.
+//! Parses requests to open or edit an interest.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,22 +14,22 @@ use crate::json::{self, Malformed};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
-/// A request's body, read.
+/// The parsed body of a request.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Ask {
     pub(crate) number: u64,
     pub(crate) change: InterestEdit,
-    /// Of edit 0 only, and there always.
+    /// Required in edit 0, absent otherwise.
     pub(crate) by: Option<InterestBy>,
-    /// Of edit 0 only.
+    /// Optional in edit 0, absent otherwise.
     pub(crate) after: Option<Revision>,
 }
 
-/// So many things that are wrong are told.
+/// Maximum number of errors to report.
 const TOLD: usize = 10;
 
 impl Ask {
-    /// 400: no JSON; 413: too many values; 422: something that no edit says.
+    /// Parses a body. 400: invalid JSON; 413: too many values; 422: an invalid edit.
     pub(crate) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
         let read = json::read(body).map_err(|malformed| {
             let code = if malformed == Malformed::too_many() { 413 } else { 400 };
@@ -64,7 +64,7 @@ impl Ask {
         }
     }
 
-    /// What it is known by when it comes again.
+    /// Returns the identification of the edit, to detect a retry.
     pub(super) fn edit(&self, selectors: &Selectors) -> Edit {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
@@ -87,7 +87,7 @@ impl Ask {
     }
 }
 
-/// 422: this is wrong with an edit.
+/// The 422 refusal of an invalid edit.
 pub(super) fn wrong(id: &str, errors: &[FieldError]) -> Refusal {
     invalid("", "Interest", id, errors)
 }
@@ -197,7 +197,7 @@ impl Reader {
     }
 
     fn mistyped<T>(&mut self, field: &str, found: Value, expected: &str) -> Option<T> {
-        // What is long is not repeated.
+        // Long values are not quoted.
         let found = match found {
             Value::Array(_) | Value::Object(_) => json::type_name(&found).into(),
             Value::String(text) => Value::String(text.chars().take(64).collect()),

@@ -1,4 +1,4 @@
-//! Which edits are accepted, and what they come to: no clock, no lock.
+//! The edits of an interest: validation, order and merging. No clock, no lock.
 
 use std::sync::Arc;
 
@@ -7,47 +7,47 @@ use machinery_objects::InterestEdit;
 use super::keys::Keys;
 use crate::server::Limits;
 
-/// How many keys there may be, and how long.
+/// Limits of the number and length of keys.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Bounds {
     pub(crate) keys: usize,
     pub(crate) key_bytes: usize,
 }
 
-/// The keys of one interest, and what its stream has not come to yet.
+/// The keys of one interest, and the edits not yet applied by its stream.
 pub(super) struct Edits {
-    /// As they are after all edits that were accepted.
+    /// The keys after all accepted edits.
     keys: Keys,
     last: Edit,
     pending: Option<Pending>,
     bounds: Bounds,
 }
 
-/// What an edit is known by when it comes a second time.
+/// Identifies an edit, to detect a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Edit {
     pub(super) number: u64,
     pub(super) digest: [u8; 32],
 }
 
-/// All accepted edits that the stream has not come to, as one.
+/// All accepted edits not yet applied by the stream, merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Pending {
-    /// Of the last of them.
+    /// Number of the last edit.
     pub(super) number: u64,
     pub(super) remove: Keys,
-    /// Some of them may be among those that are removed: they are told anew.
+    /// May contain removed keys, whose objects are then sent again.
     pub(super) add: Keys,
 }
 
-/// Why an edit is not accepted. It has changed nothing.
+/// The reason why an edit was rejected. It changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Wrong {
-    /// It has not the number that comes next, nor is it the last one again.
+    /// The number is neither the next one nor that of a retry of the last edit.
     Order {
         expected: u64,
     },
-    /// There would be so many keys.
+    /// Number of keys after the edit.
     TooMany {
         count: usize,
         limit: usize,
@@ -56,7 +56,7 @@ pub(crate) enum Wrong {
         field: &'static str,
         limit: usize,
     },
-    /// An empty key.
+    /// A key is the empty string.
     Empty {
         field: &'static str,
     },
@@ -69,7 +69,7 @@ impl Bounds {
 }
 
 impl Edits {
-    /// The first keys are edit 0. `resumes`: what is under them is known already.
+    /// Opens with the initial keys as edit 0. `resumes`: the client knows their objects.
     pub(super) fn open(
         keys: &InterestEdit,
         resumes: bool,
@@ -86,7 +86,7 @@ impl Edits {
         Ok(edits)
     }
 
-    /// Accepts an edit. `false`: it is the last one again, and was accepted before.
+    /// Applies an edit; `false` if it is a retry of the last one.
     pub(super) fn edit(&mut self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
         let is_new = self.admits(edit, change)?;
         if is_new {
@@ -96,7 +96,7 @@ impl Edits {
         Ok(is_new)
     }
 
-    /// Whether it would be accepted now; `false`: it was before.
+    /// Validates an edit without applying it; `false` if it is a retry.
     pub(super) fn admits(&self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
         if edit == self.last {
             return Ok(false);
@@ -109,22 +109,22 @@ impl Edits {
         Ok(true)
     }
 
-    /// The number of the next edit.
+    /// Number of the next edit.
     pub(super) const fn next(&self) -> u64 {
         self.last.number + 1
     }
 
-    /// What the stream is to do now.
+    /// Takes the edits for the stream to apply.
     pub(super) fn take(&mut self) -> Option<Pending> {
         self.pending.take()
     }
 
-    /// Keeps nothing of all this.
+    /// Clears everything; returns the memory to drop.
     pub(super) fn forget(&mut self) -> impl Sized + use<> {
         (std::mem::take(&mut self.keys), self.pending.take())
     }
 
-    /// About how many bytes of memory all this takes.
+    /// Approximate memory in bytes.
     pub(super) fn cost(&self) -> usize {
         self.keys.cost() + self.pending.as_ref().map_or(0, |pending| pending.remove.cost())
     }
@@ -150,7 +150,7 @@ impl Edits {
         let pending = self.pending.get_or_insert_default();
         pending.number = number;
         for key in &change.remove {
-            // What the stream has not come to add, it need not remove.
+            // A key that the stream has not added yet is not removed from it.
             if self.keys.remove(key) && !pending.add.remove(key) {
                 pending.remove.insert(key);
             }

@@ -1,4 +1,5 @@
-//! The stream of an interest: what happens under its keys, and between that the edits of its keys, each with its mark.
+//! The event stream of an interest: changes under its keys, with edits in between, each completed
+//! by a marker.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -23,24 +24,24 @@ use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::watch::{Changed, Item, Plan};
 
-/// What a stream is of.
+/// The parameters of a stream.
 pub(crate) struct Asked {
     pub(crate) by: InterestBy,
     pub(crate) wanted: Wanted,
-    /// The keys of the opening, and how far their client has come with them.
+    /// The opening keys and the client's last revision, to resume a stream.
     pub(crate) resumes: Option<(InterestEdit, Revision)>,
 }
 
-/// What a stream tells.
+/// An event of the stream.
 pub(crate) enum Told {
     Changed(Changed),
-    /// Everything up to this revision has been told.
+    /// All events up to this revision have been sent.
     Bookmark(Revision),
-    /// The same, and this edit is done.
+    /// As a bookmark, and the edit is complete.
     Complete(u64, Revision),
 }
 
-/// Why nothing more comes.
+/// The error that ended the stream.
 #[derive(Debug)]
 pub(crate) enum Lost {
     Watch(WatchError),
@@ -66,21 +67,21 @@ pub(crate) struct Feed {
     is_over: bool,
 }
 
-/// How far an edit is.
+/// The progress of an edit.
 enum Doing {
     Nothing,
-    /// The cache comes to what was acknowledged before the edit.
+    /// The cache catches up with all writes acknowledged before the edit.
     CatchUp(Pending, BoxFuture<'static, Result<(), Refusal>>),
-    /// What happened before is told.
+    /// Earlier events are sent before the keys change.
     Rekey(Pending),
-    /// It does not come to that. What happened before is told.
+    /// The edit failed. Earlier events are sent before the error.
     Failed(Box<Refusal>),
     /// What is there under the new keys is told.
     Tell(Box<Found>),
 }
 
 impl Feed {
-    /// Begins. Dropping the future leaves nothing behind.
+    /// Opens the stream. Cancel-safe.
     pub(crate) async fn open(
         shared: &Shared,
         line: Arc<Line>,
@@ -98,7 +99,7 @@ impl Feed {
                 let keys = cache::Keys { by: by.clone(), set: edit.add };
                 let (follow, missing) = cache.follow(wanted, Some(keys), after);
                 if let Some(missing) = missing {
-                    // What cannot be watched any more is said at once.
+                    // Reports an expired position immediately.
                     drop(follow.store_watch(missing.after).await.map_err(Lost::Watch)?);
                 }
                 crate::watch::Feed::after((follow, missing), after, plan)
@@ -113,7 +114,7 @@ impl Feed {
         Ok(Self { line, watch, by, witness, edit, counts, until, stopping, is_over: false })
     }
 
-    /// What happened is told, and there is nothing more of it now: does as much of the next edit as can be done.
+    /// Advances the next edit as far as possible. Called when all current events have been sent.
     fn poll_edit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
         loop {
             match &mut self.edit {
@@ -125,18 +126,18 @@ impl Feed {
                     self.edit = match ready!(catching_up.as_mut().poll(cx)) {
                         Ok(()) => Doing::Rekey(std::mem::take(pending)),
                         Err(refusal) if refusal.code == 504 => {
-                            // It is late, and comes.
+                            // The cache is late; wait again.
                             let pending = std::mem::take(pending);
                             Doing::CatchUp(pending, self.watch.follow().catch_up().boxed())
                         }
                         Err(refusal) => Doing::Failed(refusal.into()),
                     };
-                    // There may be more to tell now.
+                    // New events may be available.
                     return Poll::Ready(Ok(()));
                 }
                 Doing::Failed(refusal) => return Poll::Ready(Err(Refusal::clone(refusal))),
                 Doing::Rekey(pending) => {
-                    // If something came just now, its task is woken.
+                    // New events wake the task.
                     let Some(view) = self.watch.rekey(pending.remove.set(), pending.add.set()) else {
                         return Poll::Pending;
                     };
@@ -150,13 +151,13 @@ impl Feed {
                     let found = Found::new(view, self.by.clone(), add, number);
                     self.edit = Doing::Tell(Box::new(found));
                 }
-                // Nothing comes between the objects and their mark.
+                // No event is sent between the objects and their marker.
                 Doing::Tell(_) => return Poll::Ready(Ok(())),
             }
         }
     }
 
-    /// Whether what is told is under the keys is found out anew.
+    /// Counts an event, and whether it is relevant.
     fn count(&self, changed: &Changed) {
         self.counts.told.inc();
         if !self.witness.sees(changed.entry()) {
@@ -164,7 +165,7 @@ impl Feed {
         }
     }
 
-    /// Nothing comes after this, and no edit is accepted any more.
+    /// Ends the stream and rejects further edits.
     fn end(&mut self, why: Option<Lost>) -> Poll<Option<Result<Told, Lost>>> {
         self.is_over = true;
         self.edit = Doing::Nothing;
@@ -178,7 +179,7 @@ impl Feed {
     }
 }
 
-/// It ends without an error when its time is over, or with its kind, or with the server.
+/// Ends without an error at its deadline, with its kind, or when the server stops.
 impl Stream for Feed {
     type Item = Result<Told, Lost>;
 
@@ -189,7 +190,7 @@ impl Stream for Feed {
         }
         loop {
             if let Doing::Tell(found) = &mut feed.edit {
-                // There may be much to tell, and the client slow.
+                // The lookup may have many objects and the client may be slow.
                 if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
                     return feed.end(None);
                 }

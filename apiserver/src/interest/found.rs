@@ -1,4 +1,4 @@
-//! What is there under new keys at one moment.
+//! Lookup of the objects under added keys at one revision.
 
 use std::collections::VecDeque;
 use std::collections::btree_set;
@@ -10,24 +10,24 @@ use machinery_store::Entry;
 use super::keys::Keys;
 use crate::cache::{By, View, Wanted};
 
-/// What is found. It keeps the objects under the keys as they were then, as a watch keeps the state that it begins with; the
-/// view of all others is kept only until these are found.
+/// The objects under added keys. It holds them at the revision of the edit, like the initial state
+/// of a watch; the view of all objects is dropped after the lookup.
 pub(crate) struct Found {
     pub(super) at: Revision,
-    /// Which edit it is of.
+    /// Number of the edit.
     pub(super) number: u64,
     by: By,
     rest: Option<Rest>,
     entries: VecDeque<Arc<Entry>>,
 }
 
-/// What is yet to be looked up, and where.
+/// The keys not yet looked up, with the view to search.
 struct Rest {
     view: View,
     keys: btree_set::IntoIter<Arc<str>>,
 }
 
-/// So many keys are looked up before others have their turn.
+/// Number of keys to look up before yielding to other tasks.
 const TURN: usize = 512;
 
 impl Found {
@@ -36,7 +36,7 @@ impl Found {
         Self { at, number, by, rest: Some(Rest { view, keys: keys.into_set().into_iter() }), entries }
     }
 
-    /// Looks up more keys, all of them before the first object is told. `false`: others have their turn first.
+    /// Looks up more keys; all of them before the first event. `false`: yield to other tasks first.
     pub(crate) fn gather(&mut self, wanted: &Wanted) -> bool {
         let Some(Rest { view, keys }) = &mut self.rest else { return true };
         for _ in 0..TURN {
@@ -50,7 +50,7 @@ impl Found {
         false
     }
 
-    /// The next one.
+    /// Takes the next object.
     pub(crate) fn next(&mut self) -> Option<Arc<Entry>> {
         self.entries.pop_front()
     }

@@ -1,4 +1,4 @@
-//! What the stream of an interest and those who edit it share.
+//! The state shared between the stream and the editors of an interest.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -10,32 +10,32 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::edits::{Bounds, Edit, Edits, Pending, Wrong};
 use super::keys::cost;
 
-/// One interest.
+/// Passes edits to the stream of one interest.
 pub(crate) struct Line {
     state: Mutex<State>,
 }
 
 struct State {
     edits: Edits,
-    /// For the memory of its keys. None: nobody counts it.
+    /// Accounts for the memory of the keys; `None` for in-process interests.
     place: Option<OwnedSemaphorePermit>,
     /// Of the stream, while it has nothing to do.
     waker: Option<Waker>,
     ended: bool,
 }
 
-/// Why an edit was not made.
+/// The reason why an edit failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotMade {
     Wrong(Wrong),
-    /// There is no memory left for its keys.
+    /// The memory limit of all interests is reached.
     Full,
-    /// The stream is over.
+    /// The stream has ended.
     Ended,
 }
 
 impl Line {
-    /// Begins with these keys. `memory`: of what there is for the keys of all.
+    /// Opens with the initial keys. `memory` is the budget of all interests.
     pub(crate) fn open(
         keys: &InterestEdit,
         resumes: bool,
@@ -50,7 +50,7 @@ impl Line {
         Ok(Self { state: Mutex::new(state) })
     }
 
-    /// Accepts the edit that says its number, or has been accepted with it just before.
+    /// Applies an edit. Idempotent for the last edit.
     pub(super) fn edit(
         &self,
         edit: Edit,
@@ -61,7 +61,7 @@ impl Line {
         if state.ended {
             return Err(NotMade::Ended);
         }
-        // What is wrong is said before what there is no place for.
+        // Invalid edits are rejected before the memory limit is checked.
         if !state.edits.admits(edit, change).map_err(NotMade::Wrong)? {
             return Ok(());
         }
@@ -74,14 +74,14 @@ impl Line {
         Ok(())
     }
 
-    /// Accepts an edit, and says its number.
+    /// Applies an edit with the next number, which it returns.
     pub(crate) fn edit_next(&self, change: &InterestEdit) -> Result<u64, NotMade> {
         let mut state = self.state.lock();
         if state.ended {
             return Err(NotMade::Ended);
         }
         let number = state.edits.next();
-        // No other edit has this number: the digest says nothing.
+        // The number is unique, so that the digest is not needed.
         state.edits.edit(Edit { number, digest: [0; 32] }, change).map_err(NotMade::Wrong)?;
         let waker = state.waker.take();
         drop(state);
@@ -89,12 +89,12 @@ impl Line {
         Ok(number)
     }
 
-    /// The number of the next edit.
+    /// Number of the next edit.
     pub(super) fn next(&self) -> u64 {
         self.state.lock().edits.next()
     }
 
-    /// What the stream is to do now; has its task woken when there is something.
+    /// Takes the edits for the stream to apply; registers its waker if there are none.
     pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Pending> {
         let mut state = self.state.lock();
         let Some(pending) = state.edits.take() else {
@@ -107,7 +107,7 @@ impl Line {
         Poll::Ready(pending)
     }
 
-    /// Nothing is accepted any more, and nothing kept.
+    /// Rejects further edits, and releases all memory.
     pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
@@ -119,7 +119,7 @@ impl Line {
 }
 
 impl State {
-    /// Takes and gives back memory, so that it is what is kept.
+    /// Adjusts the reserved memory to the actual one.
     fn settle(&mut self, more: Option<OwnedSemaphorePermit>) {
         let Some(place) = &mut self.place else { return };
         if let Some(more) = more {
@@ -134,7 +134,7 @@ fn reserve_edit(memory: &Arc<Semaphore>, change: &InterestEdit) -> Result<OwnedS
     reserve(memory, change.remove.iter().chain(&change.add).map(|key| cost(key)).sum())
 }
 
-/// So many bytes of the memory that there is for all.
+/// Reserves memory from the budget of all interests.
 pub(super) fn reserve(memory: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, NotMade> {
     let permits = u32::try_from(bytes).map_err(|_| NotMade::Full)?;
     memory.clone().try_acquire_many_owned(permits).map_err(|_| NotMade::Full)

@@ -1,14 +1,15 @@
-//! The interest watch: a watch whose keys are edited while it runs. The protocol is in `docs/designs/009-interest.md`.
+//! Interest watches: watches whose keys are edited while they run. Protocol:
+//! `docs/designs/009-interest.md`.
 //!
-//! * [`keys`]: a set of keys that knows what it costs
-//! * [`edits`]: which edits are accepted, and what they come to: no clock, no lock
-//! * [`mod@line`]: what the stream of an interest and those who edit it share
-//! * [`registry`]: the interests of the wire, by their names
-//! * [`witness`]: of what an interest's keys are values, and whether an object is under them
-//! * [`found`]: what is there under new keys at one moment
-//! * [`feed`]: the stream
-//! * [`ask`]: what a request says
-//! * [`serve`]: the requests
+//! * [`keys`]: a set of keys that tracks its memory
+//! * [`edits`]: validation, order and merging of edits: no clock, no lock
+//! * [`channel`]: the state shared between the stream and the editors of an interest
+//! * [`registry`]: the interests of clients on the wire, by name
+//! * [`relevance`]: the index of an interest, and the relevance check of its events
+//! * [`lookup`]: the objects under added keys at one revision
+//! * [`feed`]: the event stream
+//! * [`edit_request`]: parses requests
+//! * [`serve`]: HTTP requests
 
 mod ask;
 mod edits;

@@ -1,4 +1,5 @@
-//! The interests of the wire, by their names. Each is there from its opening until its stream is over.
+//! The interests of clients on the wire, by name. An interest exists from its opening until the end
+//! of its stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,27 +15,27 @@ use super::keys::cost;
 use super::line::{Line, NotMade, reserve};
 use crate::server::Limits;
 
-/// All interests of the wire.
+/// All interests of clients on the wire.
 pub(crate) struct Interests {
     state: Mutex<State>,
     most: usize,
-    /// A permit a byte.
+    /// One permit per byte.
     memory: Arc<Semaphore>,
-    /// There is one more to wait for.
+    /// Notified when another interest awaits its stream.
     waits: Notify,
-    /// How many there are, for those who look after the server.
+    /// Metric: number of interests.
     count: Gauge,
 }
 
-/// Keys are neither put together nor dropped under its lock: there may be many, and everybody waits for it.
+/// Key sets are built and dropped outside this lock: they can be large, and every request takes it.
 #[derive(Default)]
 struct State {
     places: BTreeMap<Name, Place>,
-    /// Those that wait for their streams, by when they are over.
+    /// Interests without a stream, by deadline.
     waiting: BTreeSet<(Instant, Name)>,
 }
 
-/// What an interest is called: of whom, of which objects, and by which ID.
+/// The name of an interest: its user, resource and ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Name {
     pub(super) user: String,
@@ -46,14 +47,14 @@ pub(super) struct Name {
     pub(super) id: String,
 }
 
-/// What an interest was opened with.
+/// The parameters with which an interest was opened.
 pub(super) struct Opening {
     pub(super) by: InterestBy,
-    /// The keys and how far its client has come with them.
+    /// The keys and the client's last revision, to resume.
     pub(super) resumes: Option<(InterestEdit, Revision)>,
 }
 
-/// What each request of an interest says.
+/// The selectors, which each request of an interest repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selectors {
     pub(super) labels: LabelSelector,
@@ -61,7 +62,7 @@ pub(super) struct Selectors {
 }
 
 impl Selectors {
-    /// About how many bytes of memory they take.
+    /// Approximate memory in bytes.
     fn cost(&self) -> usize {
         let labels = self.labels.requirements().iter().map(|requirement| {
             let values = match requirement.test() {
@@ -80,28 +81,28 @@ struct Place {
     selectors: Selectors,
     edit: Edit,
     waits: Option<Waits>,
-    /// For the memory of the selectors.
+    /// Accounts for the memory of the selectors.
     _memory: OwnedSemaphorePermit,
 }
 
-/// Of an interest that waits for its stream.
+/// The state of an interest that awaits its stream.
 pub(super) struct Waits {
     pub(super) opening: Opening,
-    /// When it is over without one.
+    /// The deadline for its stream.
     pub(super) until: Instant,
 }
 
-/// Why an interest is not there for somebody.
+/// The reason why an interest is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Absent {
     Unknown,
-    /// It has a stream.
+    /// Its stream exists already.
     Taken,
     /// It was opened with other selectors.
     OtherSelectors,
 }
 
-/// An interest that has its stream. Dropping it ends the interest.
+/// The interest of a running stream; dropping it ends the interest.
 pub(super) struct Held {
     interests: Arc<Interests>,
     name: Name,
@@ -124,7 +125,7 @@ impl Interests {
         &self.memory
     }
 
-    /// An interest that waits for its stream. One that was opened by the same edit is that.
+    /// Opens an interest, which then awaits its stream. Idempotent for the same edit.
     pub(super) fn open(
         &self,
         name: Name,
@@ -141,7 +142,7 @@ impl Interests {
         let until = waits.until;
         let place = Place { line, selectors, edit, waits: Some(waits), _memory: memory };
         let mut state = self.state.lock();
-        // Another may have come meanwhile.
+        // A concurrent request may have opened it.
         if let Some(there) = self.there(&state, &name, edit) {
             return there;
         }
@@ -153,7 +154,8 @@ impl Interests {
         Ok(())
     }
 
-    /// What is said of an opening where there is one already, or no place for another.
+    /// Returns the result of an opening without a new interest: repeated, conflicting, or beyond
+    /// the limit.
     fn there(&self, state: &State, name: &Name, edit: Edit) -> Option<Result<(), NotOpened>> {
         let Some(Place { edit: first, line, .. }) = state.places.get(name) else {
             return (state.places.len() >= self.most).then_some(Err(NotOpened::TooMany(self.most)));
@@ -163,7 +165,7 @@ impl Interests {
         Some(if again { Ok(()) } else { Err(NotOpened::There { expected }) })
     }
 
-    /// The one of this name, to edit it.
+    /// Returns an interest for an edit.
     pub(super) fn find(&self, name: &Name, selectors: &Selectors) -> Result<Arc<Line>, Absent> {
         let state = self.state.lock();
         let place = state.places.get(name).ok_or(Absent::Unknown)?;
@@ -173,7 +175,7 @@ impl Interests {
         Ok(place.line.clone())
     }
 
-    /// The one of this name, for its stream.
+    /// Takes an interest for its stream.
     pub(super) fn hold(
         self: &Arc<Self>,
         name: Name,
@@ -192,7 +194,7 @@ impl Interests {
         Ok((Held { interests: self.clone(), name: waited.1, line }, opening))
     }
 
-    /// Ends those that have waited long enough. When to look again, if any wait.
+    /// Ends the interests past their deadline; returns the next deadline.
     pub(super) fn expire(&self, now: Instant) -> Option<Instant> {
         let mut over = Vec::new();
         let mut state = self.state.lock();
@@ -207,7 +209,7 @@ impl Interests {
         next
     }
 
-    /// Ends those that have waited long enough, as long as it is polled.
+    /// Expires interests until cancelled.
     pub(super) async fn watch_over(&self) {
         loop {
             let listener = self.waits.listen();
@@ -227,9 +229,9 @@ impl Interests {
     }
 }
 
-/// Why an interest was not opened.
+/// The reason why an interest was not opened.
 pub(super) enum NotOpened {
-    /// There is one of this name, and this is its next edit.
+    /// It exists already, with this number of its next edit.
     There {
         expected: u64,
     },
@@ -327,7 +329,7 @@ mod tests {
         let line = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
         let make = || {
             assert!(interests.state.try_lock().is_some(), "others find theirs meanwhile");
-            // The same request once more, and it is faster.
+            // A concurrent retry of the request overtakes it.
             let opened = interests.open(name("a"), everything(), edit, opening(), line);
             assert!(opened.is_ok());
             line()

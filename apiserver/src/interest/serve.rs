@@ -1,4 +1,4 @@
-//! The requests of an interest: to open it, to edit it, and to hear its stream.
+//! HTTP requests of interests: open, edit, stream.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -28,17 +28,17 @@ use crate::server::{Limits, Shared};
 use crate::verbs::{Frames, Job, watch_refused};
 use crate::watch::Plan;
 
-/// A stream that says nothing of how long it should last is ended after so long, and up to as long again.
+/// Minimum duration of a stream without a timeout; the maximum is twice that.
 const LASTS: Duration = Duration::from_secs(1800);
-/// Of a mark: which edit is done.
+/// Annotation of a marker: the completed edit.
 const MARK: &str = "machinery.dev/interest-edit";
 
-/// Ends interests that wait too long for their streams.
+/// Expires interests that await their streams for too long.
 pub(crate) async fn run(shared: Arc<Shared>) {
     shared.interests.watch_over().await;
 }
 
-/// Opens an interest, or edits it.
+/// Opens or edits an interest.
 pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     accepts_json(job.asked.header(ACCEPT))?;
     Format::of(job.asked.header(CONTENT_TYPE), &[Format::Json])?;
@@ -67,7 +67,7 @@ pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     Ok(accepted(201, ask.number))
 }
 
-/// The stream of an interest.
+/// Serves the stream of an interest.
 pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     let options = ListOptions::parse(&job.asked.query, true)?;
     let selectors = selectors(job, &options)?;
@@ -92,10 +92,10 @@ pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Re
     Ok(answer::bytes(200, content_type, Body::frames(body)))
 }
 
-/// The answer: its frames, as they come.
+/// The response body: the frames of the stream.
 struct Streaming(Option<Going>);
 
-/// What ends with the stream.
+/// The state of a running stream.
 struct Going {
     feed: Feed,
     frames: Frames,
@@ -127,7 +127,7 @@ impl Stream for Streaming {
     }
 }
 
-/// 404: an ID that none can have. It is said what one is like.
+/// 404 for a malformed ID, with the syntax of IDs.
 pub(crate) fn misnamed(resource: &Resource) -> Option<Refusal> {
     let is_meant = resource.name.as_deref() == Some("interests") && resource.rest.is_empty();
     let id = resource.subresource.as_deref().filter(|_| is_meant)?;

@@ -1,4 +1,5 @@
-//! Whether what is told is of interest: found out from the bytes of the object itself, and not by the index that chose it.
+//! Relevance check of interest events: evaluates the object itself, independently of the index that
+//! selected it.
 
 use machinery_objects::{InterestBy, NAME, NAMESPACE, Requirement};
 use machinery_store::Entry;
@@ -14,8 +15,8 @@ use crate::storage::{Path, Stored};
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 
-/// What the keys are values of, to the cache. 400 if the kind is not selected by that; 422 if they would be found only by
-/// looking at everything.
+/// Returns the index for an interest's keys. 400 if the kind has no such selectable field; 422 if
+/// it would require a full scan.
 pub(crate) fn by(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<By, Refusal> {
     match by {
         InterestBy::Label(label) => match Requirement::exists(label) {
@@ -38,7 +39,7 @@ pub(crate) fn by(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Resul
     }
 }
 
-/// What an interest is of just now, as its client said it.
+/// The current keys and selectors of an interest, as the client set them.
 pub(super) struct Witness {
     pub(super) by: InterestBy,
     pub(super) wanted: Wanted,
@@ -56,7 +57,7 @@ impl Witness {
         self.key(&object).is_some_and(|key| self.keys.contains(&key)) && selection.matches(&object)
     }
 
-    /// What an object is under.
+    /// Returns the key of an object.
     fn key(&self, object: &Value) -> Option<String> {
         match &self.by {
             InterestBy::Label(label) => {
@@ -71,7 +72,8 @@ impl Witness {
     }
 }
 
-/// As much of an object as selectors and interests ask about, as it is told. Of most that is as it is stored, and nothing else is read.
+/// Decodes the fields that selectors and interests read. For most objects these are read from the
+/// stored bytes without decoding the rest.
 fn told(kind: &Kind, entry: &Entry) -> Option<Value> {
     let stored = Stored::of(&entry.value).ok()?;
     if kind.stored.is_some() || stored.print != kind.print {
@@ -98,7 +100,8 @@ mod tests {
     use crate::select::Selection;
     use crate::storage::encode;
 
-    /// Both ways: as it is stored, and as it is read when it was stored under another schema.
+    /// Checks both paths: fields of the stored bytes, and full decoding for an object stored under
+    /// another schema.
     fn check_of(selected: &str, by: InterestBy, key: &str, expected: bool) {
         let kinds = crate::native::kinds();
         let kind =

@@ -1,4 +1,4 @@
-//! Reads the table as `record/types` wrote it.
+//! Parses the type table that `record/types` wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
