@@ -49,7 +49,7 @@ where
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
         let made = match create::made(&matter, object, Some(&self.manager), false).await {
             Ok(made) => made,
-            // A namespace that is not there.
+            // The namespace does not exist.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
             Err(refusal) => return Err(self.not_made(&kind, refusal, &key, fence).await),
         };

@@ -76,7 +76,7 @@ enum Doing {
     Rekey(Pending),
     /// The edit failed. Earlier events are sent before the error.
     Failed(Box<Refusal>),
-    /// What is there under the new keys is told.
+    /// The objects under the added keys are sent.
     Tell(Box<Found>),
 }
 

@@ -19,7 +19,7 @@ struct State {
     edits: Edits,
     /// Accounts for the memory of the keys; `None` for in-process interests.
     place: Option<OwnedSemaphorePermit>,
-    /// Of the stream, while it has nothing to do.
+    /// The waker of the stream while it waits for edits.
     waker: Option<Waker>,
     ended: bool,
 }

@@ -1,4 +1,4 @@
-//! Who can own what of an object, by its kind's shape: what `managed` asks.
+//! Merge metadata of kinds: field ownership and merge strategies by schema.
 
 use serde_json::Value;
 
@@ -37,7 +37,7 @@ impl Versions for Kind {
 }
 
 impl Kind {
-    /// What strategic merges go by. Custom resources have none.
+    /// Returns the strategic merge metadata; custom resources have none.
     pub(crate) fn patched_by(&self) -> Option<&dyn PatchMeta> {
         match &self.shape {
             Shape::Custom(_) if self.built_in => Some(&MetadataAlone),
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// Of a definition only the metadata has lists that are merged.
+/// The merge metadata of CustomResourceDefinitions: only their ObjectMeta has merge keys.
 struct MetadataAlone;
 
 impl PatchMeta for MetadataAlone {

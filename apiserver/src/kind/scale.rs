@@ -1,4 +1,4 @@
-//! How many of something an object wants and has: where that is in it, and the same as a `Scale`.
+//! The `scale` subresource: the replica fields of an object, and their representation as `Scale`.
 
 use serde_json::{Map, Value, json};
 
@@ -7,17 +7,17 @@ use crate::auth::rbac::selector as label_selector;
 use crate::invalid::{FieldError, Problem};
 use crate::strategy::metadata;
 
-/// Where an object of a kind says how many. Paths have no dot before them: `spec.replicas`.
+/// The paths of an object's replica fields, without a leading dot: `spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
     pub(crate) wanted: String,
     pub(crate) there: String,
-    /// Which objects are counted: a selector, or the text of one.
+    /// The selector of the counted objects, structured or as text.
     pub(crate) selector: Option<String>,
 }
 
 impl Scale {
-    /// As a version of a definition says it.
+    /// Parses the scale subresource of a CustomResourceDefinition version.
     pub(crate) fn of(version: &Value) -> Option<Self> {
         let said = version["subresources"]["scale"].as_object()?;
         let path = |field: &str| {
@@ -31,7 +31,7 @@ impl Scale {
         })
     }
 
-    /// Where those that are built in say it.
+    /// The paths of the built-in workloads.
     pub(crate) fn of_workload() -> Self {
         let path = str::to_owned;
         Self {
@@ -41,7 +41,7 @@ impl Scale {
         }
     }
 
-    /// The `Scale` of an object.
+    /// Returns the `Scale` of an object.
     pub(crate) fn read(&self, object: &Value) -> Value {
         let mut meta = metadata(object).clone();
         meta.retain(|field, _| KEPT.contains(&field.as_str()));
@@ -59,12 +59,12 @@ impl Scale {
         scale
     }
 
-    /// How many are wanted, if the object says so.
+    /// Returns the desired number of replicas, if set.
     pub(crate) fn wanted(&self, object: &Value) -> Option<i64> {
         at(object, &self.wanted)?.as_i64()
     }
 
-    /// Makes the object want so many.
+    /// Sets the desired number of replicas.
     pub(crate) fn set(&self, object: &mut Value, wanted: i64) {
         let mut place = object;
         for name in self.wanted.split('.') {
@@ -76,14 +76,14 @@ impl Scale {
         *place = wanted.into();
     }
 
-    /// What is wrong with the numbers, wherever they come from.
+    /// Validates the replica fields.
     pub(crate) fn errors(&self, object: &Value, part: Part) -> Vec<FieldError> {
         let wanted = (part != Part::Status).then_some(&self.wanted);
         wanted.into_iter().chain([&self.there]).filter_map(|path| wrong(path, at(object, path)?)).collect()
     }
 }
 
-/// What a `Scale` has of its object's metadata.
+/// The metadata fields that a `Scale` copies from its object.
 const KEPT: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
 
 fn text_of(selector: &Value) -> String {

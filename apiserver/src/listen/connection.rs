@@ -1,4 +1,4 @@
-//! Connections: who is on the other end, and for how long nothing may come from there.
+//! Connections: client identity, timeouts and limits.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -34,19 +34,20 @@ use crate::server::{Limits, Shared};
 use crate::tls::peer;
 use crate::tls::serving::Serving;
 
-/// hyper takes no shorter one.
+/// The minimum that hyper accepts.
 const LEAST_HEAD: usize = 8 << 10;
-/// Whoever says nothing on a connection of HTTP/2 is asked whether it is there, and has so long to answer.
+/// Interval of HTTP/2 pings on idle connections, and the timeout of the reply.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
-/// So many bytes of an answer wait in a stream of HTTP/2 for a client that takes them slowly: then no more are made.
+/// Maximum bytes buffered per HTTP/2 stream for a slow client; then the response stops being
+/// produced.
 const SEND_BUFFER: usize = 64 << 10;
-/// So many bytes wait in a socket.
+/// Maximum unsent bytes buffered in a socket.
 const UNSENT: u32 = 128 << 10;
-/// How long open connections have to end when the server stops.
+/// Time for open connections to finish when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Takes connections until the server stops, and waits for those that are open.
+/// Accepts connections until the server stops, then drains them.
 pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Option<Arc<Serving>>) {
     let open = TaskTracker::new();
     let places = Arc::new(Semaphore::new(shared.limits.connections.min(Semaphore::MAX_PERMITS)));
@@ -57,7 +58,8 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
             () = shared.stopping.cancelled() => break,
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // The one that came is gone, or there are no descriptors left: others end meanwhile.
+                // The connection was aborted, or file descriptors are exhausted: wait for others to
+                // close.
                 Err(_) => {
                     sleep(Duration::from_millis(50)).await;
                     continue;
@@ -85,7 +87,7 @@ async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>
         let admin = Some(Arc::new(Identity::admin()));
         return requests(streams, stream, pace, Service::new(shared, admin).from(peer), None).await;
     };
-    // In a box, that what it needs is not kept as long as the connection.
+    // Boxed, so that the state of the handshake is freed after it.
     let handshake = Box::pin(timeout(shared.limits.head, TlsAcceptor::from(serving.config()).accept(stream)));
     let stream = match handshake.await {
         Ok(Ok(stream)) => stream,
@@ -96,10 +98,10 @@ async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>
     secured(streams, stream, pace, peer).await;
 }
 
-/// What a socket cannot do, it does without.
+/// Sets socket options; failures are ignored.
 fn prepare(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-    // The kernel would take megabytes, and tell of what went of them when a third of that has.
+    // By default the kernel buffers megabytes and reports free space late.
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
@@ -121,9 +123,9 @@ fn secured(
     requests(streams, stream, pace, service, spoken)
 }
 
-/// `spoken` is what was agreed on; if nothing was, the client's first bytes tell.
+/// Serves a connection. Without `spoken`, the protocol is detected from the first bytes.
 ///
-/// Not an `async fn`: one would keep what it is given twice, and there are many connections.
+/// Not an `async fn`: that would store its arguments twice for each connection.
 pub(super) fn requests<S>(
     streams: Streams,
     stream: S,
@@ -155,7 +157,7 @@ where
             let work = pin!(turns.each(connection.as_mut()));
             tokio::select! {
                 biased;
-                // What goes wrong on a connection is its client's to see.
+                // Protocol errors are the client's concern.
                 ended = until(work, || pace.due(&shared.limits)) => match ended {
                     Ok(_) => return,
                     Err(late) => Some(late),
@@ -182,7 +184,7 @@ fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
     builder
         .http1()
         .timer(TokioTimer::new())
-        // The pace of a connection is watched here: what is idle, and what is slow, are two things.
+        // `Pace` has separate timeouts for idle and slow connections.
         .header_read_timeout(None)
         .max_headers(limits.headers)
         .max_buf_size(head)
@@ -196,7 +198,7 @@ fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
     builder
 }
 
-/// Not an `async fn`: one would keep the request as long as its answer is made.
+/// Not an `async fn`: that would keep the request in memory until the response is complete.
 fn answered(
     pace: &Arc<Pace>,
     service: &Service,

@@ -1,14 +1,14 @@
-//! Requests that two readers could read as two different ones. HTTP/2 has no such forms.
+//! Rejects ambiguous HTTP/1.1 requests, as used for request smuggling. HTTP/2 has no such forms.
 
 use http::header::{CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
 use http::{HeaderMap, Request, Version};
 
 use crate::refusal::Refusal;
 
-/// A request over HTTP/1.1 names its host once, and says in one way how long it is.
+/// Requires exactly one `Host` header, and only one way to specify the length.
 ///
 /// # Errors
-/// 400: it does not.
+/// 400 for an ambiguous request.
 pub(super) fn exact<B>(request: &Request<B>) -> Result<(), Refusal> {
     let headers = request.headers();
     if request.version() == Version::HTTP_11 && count(headers, &HOST) != 1 {

@@ -1,4 +1,4 @@
-//! The server on a socket: TLS, HTTP/1.1 and HTTP/2, and what keeps slow or hostile connections from mattering.
+//! The server on a socket: TLS, HTTP/1.1 and HTTP/2, with limits against slow or hostile clients.
 
 mod connection;
 mod exact;

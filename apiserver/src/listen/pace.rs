@@ -1,4 +1,4 @@
-//! What happens on a connection, and what must happen next and until when.
+//! Timeouts of a connection.
 
 use std::io;
 use std::pin::Pin;
@@ -12,40 +12,40 @@ use tokio::time::Instant;
 use crate::metrics::Event;
 use crate::server::Limits;
 
-/// Of one connection.
+/// The activity of one connection.
 pub(super) struct Pace(Mutex<State>);
 
 struct State {
-    /// Requests that came, and whose answers are not all handed over yet.
+    /// Requests whose responses are not completely sent.
     open: usize,
-    /// Those of them that are watches.
+    /// The number of watches among them.
     watches: usize,
-    /// Since when there is none.
+    /// Time of the last completed request.
     idle: Instant,
-    /// Since when a head comes.
+    /// Time when a request head began to arrive.
     head: Option<Instant>,
-    /// Since when the client takes nothing.
+    /// Time since when the client has not accepted data.
     stalled: Option<Instant>,
-    /// Whether a request came over HTTP/2: from then on bytes between requests are none of a head.
+    /// Whether HTTP/2 is in use: bytes between requests then need not belong to a head.
     http2: bool,
-    /// Whether it should end: an unknown client asked over HTTP/2.
+    /// Whether to close the connection, after an unauthenticated HTTP/2 request.
     unwanted: bool,
 }
 
 impl Pace {
-    /// A client that has just connected must say what it wants.
+    /// Starts with the timeout of a request head.
     pub(super) fn new() -> Arc<Self> {
         let (idle, head) = (Instant::now(), Some(Instant::now()));
         let state = State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unwanted: false };
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// A handshake has a time of its own: who is through with it is one that has just connected.
+    /// Restarts the timeout after the TLS handshake, which has its own.
     pub(super) fn shaken(&self) {
         self.0.lock().head = Some(Instant::now());
     }
 
-    /// A request came whole, up to its body. It is there until the result is dropped.
+    /// Registers a received request until the result is dropped.
     pub(super) fn begins(self: &Arc<Self>, http2: bool) -> Open {
         let mut state = self.0.lock();
         state.open += 1;
@@ -58,7 +58,7 @@ impl Pace {
         self.0.lock().unwanted = true;
     }
 
-    /// What must happen next.
+    /// Returns the next deadline, with its event.
     pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
         let state = self.0.lock();
         if state.unwanted {
@@ -74,7 +74,7 @@ impl Pace {
         stalled.into_iter().chain(waiting).min_by_key(|(at, _)| *at)
     }
 
-    /// How many watches there are.
+    /// Returns the number of open watches.
     pub(super) fn watches(&self) -> usize {
         self.0.lock().watches
     }
@@ -96,7 +96,7 @@ impl Pace {
     }
 }
 
-/// A request that is there.
+/// An open request.
 pub(super) struct Open {
     pace: Arc<Pace>,
     is_watch: bool,
@@ -118,7 +118,8 @@ impl Drop for Open {
     }
 }
 
-/// A socket's bytes, and what they say about its pace. Below TLS: above it one cannot see whether some of a record went.
+/// A socket that reports its activity. It is below TLS, since partly sent records are not visible
+/// above.
 pub(super) struct Paced<S> {
     pub(super) stream: S,
     pub(super) pace: Arc<Pace>,

@@ -1,4 +1,4 @@
-//! Certificates and tokens that are replaced while the server runs.
+//! Reloads certificates and tokens at run time.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use crate::auth::token_file::TokenFile;
 use crate::server::Shared;
 use crate::tls::serving::Serving;
 
-/// What came of reading the files again: lines for people.
+/// The result of a reload, as messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What was made, or ends soon.
+    /// Created or expiring certificates.
     pub notes: Vec<String>,
-    /// Files that are not good, each with the way out. What was read before them goes on.
+    /// Rejected files, each with a remedy. Their previous versions stay in use.
     pub refused: Vec<String>,
 }
 
-/// The files of a listening server.
+/// The reloadable files of a listening server.
 pub(super) struct Reloads {
     shared: Arc<Shared>,
     tokens: TokenFile,
@@ -30,14 +30,14 @@ pub(super) struct Reloads {
     seen: Mutex<Seen>,
 }
 
-/// How the files were when they were read last.
+/// The state of the files at the last reload.
 struct Seen {
     files: Vec<(PathBuf, Stamp)>,
     at: Timestamp,
 }
 
 impl Reloads {
-    /// Lets in who has a token, from now on.
+    /// Activates the tokens.
     pub(super) fn new(shared: Arc<Shared>, tokens: TokenFile, serving: Option<Arc<Serving>>) -> Self {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
@@ -57,7 +57,7 @@ impl Reloads {
 
     pub(super) fn reload(&self) -> Reloaded {
         let now = self.shared.world.now();
-        // Looked at before they are read: what changes meanwhile is read again.
+        // Stamps are recorded before reading, so that a concurrent change causes another reload.
         self.look(now);
         let mut reloaded = Reloaded::default();
         match self.tokens.reload() {
@@ -67,7 +67,7 @@ impl Reloads {
         match self.serving.as_ref().map(|serving| serving.reload(now)) {
             Some(Ok(notes)) => {
                 if !notes.is_empty() {
-                    // What we have just made is not news.
+                    // Files that the reload itself wrote are not outdated.
                     self.look(now);
                 }
                 reloaded.notes = notes;

@@ -1,4 +1,5 @@
-//! Whether a client of HTTP/2 takes what it is sent. Its streams have windows of their own: the socket does not show it.
+//! Detects stalled HTTP/2 streams. Each has its own flow-control window, so the socket does not
+//! show a stall.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,16 +21,16 @@ use crate::metrics::Event;
 use crate::server::{Limits, Shared};
 
 tokio::task_local! {
-    /// Of the stream that is worked on.
+    /// The current stream.
     static STREAM: Arc<Taken>;
 }
 
-/// What of an answer was handed over and has not gone to the socket yet.
+/// The part of a response that was produced but not yet written to the socket.
 struct Taken(Mutex<State>);
 
 struct State {
     parts: usize,
-    /// Since when none of them has moved.
+    /// Time of the last progress.
     since: Instant,
     is_watch: bool,
 }
@@ -62,7 +63,7 @@ impl Taken {
     }
 }
 
-/// Runs the streams of a connection, each as long as its client takes what it is sent.
+/// Executor for the streams of a connection, which resets stalled ones.
 #[derive(Clone)]
 pub(super) struct Streams {
     pub(super) shared: Arc<Shared>,
@@ -77,7 +78,8 @@ impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Streams {
 }
 
 pin_project! {
-    /// There may be a hundred thousand: written out, because a block would hold the work twice.
+    /// A stream's task. Not an `async` block, which would store the work twice; there may be 100
+    /// 000 streams.
     struct Stream<F> {
         #[pin]
         work: F,
@@ -97,22 +99,22 @@ impl<F: Future> Future for Stream<F> {
             return Poll::Ready(());
         }
         let late = ready!(this.alarm.poll(|| taken.due(&shared.limits), cx));
-        // Dropping the stream resets it: the others of the connection go on.
+        // Dropping the stream resets it; other streams of the connection continue.
         shared.metrics.counted.add(late);
         Poll::Ready(())
     }
 }
 
-/// The body of an answer on a socket.
+/// The body of a response on a socket.
 pub(super) struct Sent {
     body: Body,
-    /// Over HTTP/2.
+    /// `None` for HTTP/1.1.
     taken: Option<Arc<Taken>>,
     _open: Open,
 }
 
 impl Sent {
-    /// To be made where the answer is: in the task of its stream.
+    /// Must be called in the task of the stream.
     pub(super) fn new(body: Body, mut open: Open) -> Self {
         let taken = STREAM.try_with(Arc::clone).ok();
         if body.is_watch() {
@@ -144,7 +146,7 @@ impl http_body::Body for Sent {
     }
 }
 
-/// A part of an answer, on its way to the socket.
+/// A chunk of a response on its way to the socket.
 pub(super) struct Part {
     bytes: Bytes,
     taken: Option<Arc<Taken>>,

@@ -1,5 +1,6 @@
-//! How much of what a client has sent is taken at a time: of a burst of requests, the first are answered before the last
-//! are in memory. Else a connection keeps the room that all of them took at once for as long as it lives.
+//! Limits the bytes read from a client at a time, so that the first requests of a burst are
+//! answered before the last ones are in memory. Otherwise a connection would keep the memory of the
+//! whole burst for its lifetime.
 
 use std::future::{Future, poll_fn};
 use std::io;
@@ -10,19 +11,19 @@ use std::task::{Context, Poll, ready};
 use machinery_sync::Mutex;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
 
-/// So many bytes hold about ten requests of HTTP/2 without a body.
+/// About ten HTTP/2 requests without bodies.
 const LEAST: u64 = 1 << 10;
-/// Whoever sends more than that in one request is soon read so many at a time.
+/// The budget grows up to this while a client sends one large request.
 const MOST: u64 = 64 << 10;
 
-/// What of a connection may be read before its streams have their turn.
+/// The number of bytes to read from a connection before its streams are polled.
 pub(super) struct Turns(Mutex<State>);
 
 struct State {
     left: u64,
-    /// How long the turn was.
+    /// The current budget.
     bytes: u64,
-    /// Whether it brought a request.
+    /// Whether a request was received within it.
     requests: bool,
 }
 
@@ -31,7 +32,7 @@ impl Turns {
         Arc::new(Self(Mutex::new(State { left: LEAST, bytes: LEAST, requests: false })))
     }
 
-    /// Does the work of a connection, in turns.
+    /// Polls the work of a connection, with a new budget each time.
     pub(super) async fn each<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             self.next();
@@ -40,7 +41,7 @@ impl Turns {
         .await
     }
 
-    /// The next one. It is longer if the last was too short and brought nothing new.
+    /// Renews the budget. It grows if the last one was used up without completing a request.
     fn next(&self) {
         let mut state = self.0.lock();
         let grows = state.left == 0 && !state.requests;
@@ -48,13 +49,13 @@ impl Turns {
         (state.left, state.requests) = (state.bytes, false);
     }
 
-    /// A request came.
+    /// Records a received request.
     pub(super) fn request(&self) {
         self.0.lock().requests = true;
     }
 }
 
-/// A stream that is read in turns.
+/// A stream that reads within the budget.
 pub(super) struct InTurns<S> {
     stream: Take<S>,
     turns: Arc<Turns>,

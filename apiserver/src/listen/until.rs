@@ -1,4 +1,4 @@
-//! Work that goes on as long as it keeps to its times.
+//! Runs a future under deadlines.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -6,10 +6,10 @@ use std::task::{Context, Poll};
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// The work's end, or what it was late with.
+/// Runs a future until it completes or misses a deadline.
 ///
-/// `due` is asked after each step of the work: until when something must happen now, and what it is if it does not.
-/// Only a step can make it sooner. Dropping the future drops the work.
+/// `due` returns the next deadline and its event; it is called after each poll. Only a poll may
+/// bring the deadline forward. Cancellation drops the future.
 pub(super) async fn until<F: Future, L>(
     mut work: Pin<&mut F>,
     due: impl Fn() -> Option<(Instant, L)>,
@@ -24,12 +24,12 @@ pub(super) async fn until<F: Future, L>(
     .await
 }
 
-/// Wakes a task when something is due. What is put off again and again costs a timer a ring, not one each time.
+/// A deadline timer. Postponed deadlines reset the timer when it fires, not each time.
 #[derive(Default)]
 pub(super) struct Alarm(Option<Pin<Box<Sleep>>>);
 
 impl Alarm {
-    /// What is late. Pending: nothing is, and the task is woken when something may be.
+    /// Returns the event of a missed deadline; otherwise registers the waker for the next one.
     pub(super) fn poll<L>(
         &mut self,
         due: impl Fn() -> Option<(Instant, L)>,
