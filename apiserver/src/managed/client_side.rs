@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::compare::{Comparison, compare};
 use super::of::of;
 use super::{FieldSet, Write};
-use crate::json::go_json;
+use crate::json::{go_json, read};
 use crate::meta::MAX_ANNOTATIONS;
 
 /// The one manager that applied before there was server-side apply.
@@ -15,9 +15,10 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// What of the object is as kubectl applied it: no conflict, if it is kubectl who applies now.
 pub(super) fn applied_before(live: &Value, write: &Write<'_>) -> FieldSet {
-    let read = || {
+    let fields = || {
         let text = annotation(live).filter(|_| write.manager == MANAGER)?;
-        let applied: Value = serde_json::from_str(text).ok()?;
+        // As a body is read: a number is equal to the live one in whichever form it was written.
+        let applied = read(text.as_bytes()).ok()?.value;
         if applied["apiVersion"] != write.api_version {
             return None;
         }
@@ -25,7 +26,7 @@ pub(super) fn applied_before(live: &Value, write: &Write<'_>) -> FieldSet {
         let Comparison { added, modified, removed } = compare(&applied, live, &lists).ok()?;
         Some(of(&applied, &lists).difference(&modified).difference(&added).difference(&removed))
     };
-    read().unwrap_or_default()
+    fields().unwrap_or_default()
 }
 
 /// Keeps the annotation of an object that has one up to date with what kubectl applies.
@@ -49,4 +50,44 @@ pub(super) fn note(object: &mut Value, applied: &Value, write: &Write<'_>) {
 
 fn annotation(object: &Value) -> Option<&str> {
     object["metadata"]["annotations"].get(ANNOTATION)?.as_str().filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::managed::PathElement;
+    use crate::managed::tests::{Only, Schema, fields};
+
+    /// What `note` makes of an annotation, and whether it is what the manager applied.
+    fn noted(floats: &Value, annotation: &str) -> String {
+        let spec = fields([("floats", Schema::default())]);
+        let versions = Only("t.io/v1", fields([("spec", spec)]));
+        let write = Write {
+            manager: MANAGER,
+            subresource: None,
+            api_version: "t.io/v1",
+            now: "2026-11-25T09:00:00Z",
+            versions: &versions,
+        };
+        let applied = json!({"apiVersion": "t.io/v1", "spec": {"floats": floats}});
+        let mut object = read(applied.to_string().as_bytes()).unwrap().value;
+        object["metadata"] = json!({"annotations": {ANNOTATION: annotation}});
+        let floats = [PathElement::Field("spec".into()), PathElement::Field("floats".into())];
+        assert!(applied_before(&object, &write).contains(&floats), "{annotation}");
+        note(&mut object, &applied, &write);
+        object["metadata"]["annotations"][ANNOTATION].as_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn floats_of_the_annotation_are_written_as_go_does_and_read_in_older_forms() {
+        let floats = json!([1.0, -0.0, 1e16, 1e20, 1e21, 1e-6, 1e-7, 5e-324, f64::MAX]);
+        let annotation = |floats: &str| format!(r#"{{"apiVersion":"t.io/v1","spec":{{"floats":{floats}}}}}"#);
+        let expected = annotation(
+            "[1,-0,10000000000000000,100000000000000000000,1e+21,0.000001,1e-7,5e-324,1.7976931348623157e+308]",
+        );
+        assert_eq!(noted(&floats, &annotation(&floats.to_string())), format!("{expected}\n"));
+        assert_eq!(noted(&floats, &expected), format!("{expected}\n"));
+    }
 }
