@@ -1,11 +1,9 @@
 //! Names of managers.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem, invalid};
+use crate::json::is_printable;
 use crate::refusal::Refusal;
 
 const LONGEST: usize = 128;
@@ -65,15 +63,6 @@ pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
 
 fn too_long(field: &str, limit: usize) -> FieldError {
     FieldError::new(field, Problem::TooLong, format!("may not be more than {limit} bytes"))
-}
-
-/// As Go has it: letters, marks, numbers, punctuation, symbols, and of the spaces only the plain one.
-fn is_printable(char: char) -> bool {
-    static PRINTABLE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$")
-            .expect("the expression is a constant, and a test reads it")
-    });
-    PRINTABLE.is_match(char.encode_utf8(&mut [0; 4]))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, label_key, label_value};
 use crate::invalid::{FieldError, Problem};
-use crate::shown;
+use crate::json::go_json;
 
 /// How long all annotations together may be, keys and values, in bytes.
 pub(crate) const MAX_ANNOTATIONS: usize = 256 << 10;
@@ -156,8 +156,7 @@ fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
 /// An owner as Go writes it: in the order of its type.
 fn owner_text(owner: &Map<String, Value>) -> String {
     const ORDER: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let fields =
-        ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", shown::json(owner.get(*name)?))));
+    let fields = ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", go_json(owner.get(*name)?))));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 

@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use super::names::{SCOPES, fits, is_standard, is_whole};
 use crate::builtin::quantity::{self, Whole};
 use crate::invalid::{FieldError, Problem};
+use crate::json::go_json;
 use crate::kind::Hooks;
 use crate::meta::names::label_key;
-use crate::shown::json as as_json;
 
 /// The kind of quotas: what is different about it.
 pub(crate) struct ResourceQuotas;
@@ -134,8 +134,8 @@ fn of_scopes(at: &str, spec: &Value, detail: &str) -> FieldError {
 /// A selector as Kubernetes prints it: by the names that the fields have in Go.
 fn as_go_has_it(selector: &Value) -> String {
     let one = |one: &Value| {
-        let text = |field: &str| as_json(&one[field].as_str().unwrap_or_default().into());
-        let (scope, operator, values) = (text("scopeName"), text("operator"), as_json(&one["values"]));
+        let text = |field: &str| go_json(&one[field].as_str().unwrap_or_default().into());
+        let (scope, operator, values) = (text("scopeName"), text("operator"), go_json(&one["values"]));
         format!(r#"{{"ScopeName":{scope},"Operator":{operator},"Values":{values}}}"#)
     };
     let all: Vec<String> = selector["matchExpressions"].as_array().into_iter().flatten().map(one).collect();

@@ -9,8 +9,8 @@ use super::expressions::Known;
 use super::formats::Format;
 use super::node::{Additional, Kind, ListType, MapType, Schema};
 use super::{declared, defaults, expressions, structure};
+use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
-use crate::shown::quoted;
 
 impl Schema {
     /// Reads what a `CustomResourceDefinition` has at `at`, and refuses what is not a structural schema.
@@ -105,7 +105,7 @@ pub(super) fn wrong(at: &str, value: impl Into<Value>, detail: impl Into<String>
 }
 
 pub(super) fn not_supported(at: &str, value: Value, supported: &[&str]) -> FieldError {
-    let supported = supported.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
+    let supported = supported.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ");
     FieldError::new(at, Problem::NotSupported(value), format!("supported values: {supported}"))
 }
 

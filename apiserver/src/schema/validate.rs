@@ -210,7 +210,7 @@ fn has_kind(schema: &Schema) -> bool {
 }
 
 fn quote(path: &Path<'_>) -> String {
-    crate::shown::quoted(&path.to_string())
+    crate::go_format::quote(&path.to_string())
 }
 
 /// Whether a schema wants this kind, by its type or as an int-or-string.

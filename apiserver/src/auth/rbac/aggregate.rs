@@ -1,4 +1,4 @@
-//! Roles that are made of others: those whose labels a ClusterRole's `aggregationRule` selects.
+//! Aggregated roles: ClusterRoles that combine those selected by their `aggregationRule`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::rule::Rule;
 
-/// The rules of each ClusterRole, by its name.
+/// Returns the rules of each ClusterRole, by name.
 ///
-/// What an aggregated role says itself counts for nothing. It has the rules of those that it selects, and of those that
-/// they select; in the order of their names, each rule once.
+/// The own rules of an aggregated role are ignored. It has the rules of the roles that it selects,
+/// transitively, in the order of their names, without duplicates.
 pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<Rule>> {
     let selectors: BTreeMap<_, _> = roles
         .iter()
@@ -57,7 +57,7 @@ fn selects(selector: &LabelSelector, role: &Value) -> bool {
     selector.matches_by(|key| labels?.get(key)?.as_str())
 }
 
-/// A selector that cannot be read selects nothing: where a condition is lost, more would be selected.
+/// An unreadable selector selects nothing: ignoring one of its conditions would select more.
 fn selectors(aggregation: &Value) -> Vec<LabelSelector> {
     let selectors = aggregation.get("clusterRoleSelectors").and_then(Value::as_array);
     selectors.into_iter().flatten().filter_map(selector).collect()

@@ -1,38 +1,39 @@
-//! What is asked for, and the refusal of it.
+//! The attributes of a request for authorization, and its refusal.
 
 use machinery_objects::{FieldSelector, NAME, NameRule};
 
-use super::quote::quote;
 use crate::auth::identity::Identity;
+use crate::go_format::quote;
 use crate::refusal::{About, Refusal};
 
-/// What a request wants to do.
+/// The attributes of a request, as an authorizer sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Attributes<'a> {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`… Of a path that is no
-    /// resource, the method in lower case.
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`… For a
+    /// non-resource path, the HTTP method in lower case.
     pub(crate) verb: &'a str,
     pub(crate) on: On<'a>,
 }
 
-/// What it wants to do it to.
+/// The resource or path that a request addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum On<'a> {
     Resource(Resource<'a>),
-    /// A path that is no resource: `/healthz`.
+    /// A non-resource path such as `/healthz`.
     Path(&'a str),
 }
 
-/// Objects of one resource. What does not apply is empty.
+/// The attributes of a resource request. Fields that do not apply are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Resource<'a> {
     pub(crate) group: &'a str,
-    /// The plural.
+    /// The plural name.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
-    /// Of a request for a Namespace object, that namespace, as its name is.
+    /// For a request for a Namespace object, the namespace itself.
     pub(crate) namespace: &'a str,
-    /// For a list or a watch that selects one name, that name: see [`Attributes::selecting`].
+    /// For a list or watch by `metadata.name`, the selected name: see
+    /// [`RequestAttributes::selecting`].
     pub(crate) name: &'a str,
 }
 
@@ -41,8 +42,8 @@ impl<'a> Attributes<'a> {
         Self { verb, on: On::Resource(resource) }
     }
 
-    /// The same, of a request with this field selector. A list or a watch that asks for `metadata.name=NAME` is
-    /// allowed by a rule for that name: it can see nothing else.
+    /// Adds the request's field selector. A list or watch with `metadata.name=NAME` is allowed by a
+    /// rule for that name, since it returns no other object.
     #[must_use]
     pub(crate) fn selecting(mut self, fields: &'a FieldSelector) -> Self {
         if let On::Resource(resource) = &mut self.on
@@ -56,7 +57,7 @@ impl<'a> Attributes<'a> {
         self
     }
 
-    /// Where a role's bindings count; empty for the whole cluster.
+    /// The namespace whose role bindings apply; empty for the whole cluster.
     pub(super) const fn namespace(&self) -> &'a str {
         match self.on {
             On::Resource(resource) => resource.namespace,
@@ -64,7 +65,7 @@ impl<'a> Attributes<'a> {
         }
     }
 
-    /// 403: `identity` may not. `reason` is the authorizer's, and mostly empty.
+    /// The 403 refusal of `identity`. `reason` is the authorizer's, and mostly empty.
     pub(crate) fn refusal(&self, identity: &Identity, reason: &str) -> Refusal {
         let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let text = format!("{}{reason}", without_markup(&self.cannot(identity)));
@@ -90,7 +91,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// 403, about an object, or about none where there is no resource.
+/// A 403 refusal about an object; without `resource`, about no object.
 pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Refusal {
     let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     let head = match (qualified.is_empty(), name.is_empty()) {
@@ -102,7 +103,7 @@ pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> R
     Refusal { about, ..Refusal::new(403, "Forbidden", format!("{head}: {why}")) }
 }
 
-/// Nothing in a message may look like HTML to a browser that is shown it.
+/// Escapes HTML, in case a browser displays the message.
 fn without_markup(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -1,19 +1,19 @@
-//! Whether rules hold all that another one does: nobody may give what he does not have.
+//! Rule coverage: nobody may grant permissions that they do not hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rule::{Rule, has, path_matches};
 
-/// How many texts are compared before we give up. A rule has as many single permissions as the product of its lists:
-/// without a limit one request would occupy the server for years.
+/// Maximum number of string comparisons. A rule expands to the product of its lists, so without a
+/// limit one request could occupy the server for years.
 const COMPARISONS: usize = 100_000_000;
 
-/// How many missing permissions are shown: a message longer than that is read by nobody.
+/// Maximum number of missing permissions in a message.
 const MISSING: usize = 1_000;
 
-/// What of `wanted` is not in `held`, shown; sorted, each of them once. Nothing: all of it is.
+/// Returns the permissions of `wanted` that `held` lacks, formatted, sorted and distinct.
 ///
-/// Each single permission must be in one rule that is held. If that cannot be found out in bounded time, it is not.
+/// Each single permission must be in one held rule. Beyond the limit it counts as missing.
 pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
     let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), ended: false };
@@ -31,16 +31,17 @@ pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
 
 struct Search<'a> {
     held: &'a [&'a Rule],
-    /// How many texts these have.
+    /// Number of strings in the held rules.
     size: usize,
     left: usize,
     found: Vec<Rule>,
-    /// A limit was reached.
+    /// Whether a limit was reached.
     ended: bool,
 }
 
 impl Search<'_> {
-    /// Looks for a rule that holds all of `wanted`; where none does, for those that hold the parts of it.
+    /// Searches for a held rule that covers `wanted`; otherwise splits it and searches for the
+    /// parts.
     fn look(&mut self, mut wanted: Rule) {
         let cost = size(&wanted).saturating_mul(self.size.max(1));
         self.ended |= self.found.len() >= MISSING || self.left < cost;
@@ -68,7 +69,7 @@ impl Search<'_> {
 
 const LISTS: usize = 5;
 
-/// The lists that a rule is the product of. The verbs are taken apart last, so that they stay in order.
+/// The lists whose product a rule is. Verbs are split last, which keeps them in order.
 fn list(rule: &mut Rule, at: usize) -> &mut Vec<String> {
     match at {
         0 => &mut rule.groups,
@@ -84,7 +85,7 @@ fn size(rule: &Rule) -> usize {
     [groups, resources, paths, names, verbs].iter().map(|list| list.len()).sum()
 }
 
-/// The rule for resources and the one for paths, those of them that allow anything.
+/// Splits a rule into its resource and path parts, without the empty ones.
 fn parts(rule: &Rule) -> impl Iterator<Item = Rule> {
     let once = |texts: &[String]| {
         let mut seen = BTreeSet::new();
@@ -106,7 +107,7 @@ fn parts(rule: &Rule) -> impl Iterator<Item = Rule> {
     [resources, paths].into_iter().filter(anything)
 }
 
-/// Whether one rule holds all of another, which is for resources or for paths.
+/// Whether one rule covers another, which is for resources or for paths.
 fn holds(held: &Rule, wanted: &Rule) -> bool {
     let all = |held: &[String], wanted: &[String]| wanted.iter().all(|text| has(held, text));
     all(&held.verbs, &wanted.verbs)
@@ -121,12 +122,12 @@ fn holds_resource(held: &[String], wanted: &str) -> bool {
     has(held, wanted) || everywhere.is_some_and(|everywhere| held.contains(&everywhere))
 }
 
-/// No names are all names. A name is never a pattern.
+/// An empty list covers all names. Names are never patterns.
 fn holds_names(held: &[String], wanted: &[String]) -> bool {
     held.is_empty() || !wanted.is_empty() && wanted.iter().all(|name| held.contains(name))
 }
 
-/// Puts the verbs together of what is the same but for them, where it is one resource.
+/// Merges the verbs of permissions that are otherwise equal.
 fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
     let (paths, simple): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| !rule.paths.is_empty());
     let mut verbs = BTreeMap::<Rule, Vec<String>>::new();

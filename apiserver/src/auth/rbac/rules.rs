@@ -1,4 +1,4 @@
-//! All roles and bindings, found by subject.
+//! All roles and bindings, indexed by subject.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,17 +13,17 @@ use super::decision::{Binding, Decision, Subject, together};
 use super::rule::Rule;
 use crate::auth::identity::{Identity, MASTERS, service_account_user};
 
-/// The policy: an immutable value, made anew when a role or a binding changes.
+/// The RBAC policy: an immutable value, compiled again when a role or binding changes.
 ///
-/// A decision looks at the bindings of the identity and of its groups, and at no other ones.
+/// A decision reads only the bindings of the identity and of its groups.
 #[derive(Debug, Default)]
 pub(crate) struct Rules {
     roles: Roles,
-    /// By namespace; under the empty one, what holds in the whole cluster.
+    /// By namespace; those of the whole cluster under the empty one.
     scopes: BTreeMap<String, Scope>,
 }
 
-/// By namespace, empty for ClusterRoles, and name.
+/// By namespace (empty for ClusterRoles) and name.
 type Roles = BTreeMap<(String, String), Arc<[Rule]>>;
 
 #[derive(Debug, Default)]
@@ -36,11 +36,11 @@ struct Scope {
 #[derive(Debug)]
 struct Bound {
     binding: Arc<Binding>,
-    /// Or why there is no such role.
+    /// The rules of the role, or the reason why it does not exist.
     rules: Result<Arc<[Rule]>, String>,
 }
 
-/// Which binding of a scope, and which subject of that; in the order in which they are looked at.
+/// The index of a binding in its scope and of its subject, in evaluation order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct At {
     binding: usize,
@@ -48,8 +48,8 @@ struct At {
 }
 
 impl Rules {
-    /// Reads Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are passed over. What has another
-    /// form than it should grants nothing.
+    /// Compiles Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are
+    /// ignored. Malformed ones grant nothing.
     pub(crate) fn compile<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut cluster_roles = BTreeMap::new();
         let (mut roles, mut bindings) = (Roles::new(), BTreeMap::new());
@@ -62,7 +62,7 @@ impl Rules {
                 "ClusterRoleBinding" => {
                     bindings.insert(("", name), object);
                 }
-                // Without a namespace it would be one for the whole cluster.
+                // Without a namespace they would apply to the whole cluster.
                 "Role" | "RoleBinding" if namespace.is_empty() => {}
                 "Role" => {
                     roles.insert((namespace.into(), name.into()), Rule::read_all(object).collect());
@@ -85,7 +85,7 @@ impl Rules {
         Self { roles, scopes }
     }
 
-    /// Whether `identity` may do this.
+    /// Decides whether `identity` may make a request.
     pub(crate) fn allows(&self, identity: &Identity, attributes: &Attributes<'_>) -> Decision {
         if identity.is_in(MASTERS) {
             return Decision::master();
@@ -104,7 +104,7 @@ impl Rules {
         found.unwrap_or_else(|| Decision::denied(broken))
     }
 
-    /// What `identity` may do in `namespace`: the `status` of a SelfSubjectRulesReview.
+    /// The permissions of `identity` in `namespace`: the `status` of a SelfSubjectRulesReview.
     pub(crate) fn rules_for(&self, identity: &Identity, namespace: &str) -> Value {
         let (mut resources, mut paths, mut broken) = (Vec::new(), Vec::new(), Vec::new());
         if identity.is_in(MASTERS) {
@@ -128,13 +128,13 @@ impl Rules {
         status
     }
 
-    /// The rules of a ClusterRole as they count: of an aggregated one, those of the others.
+    /// The effective rules of a ClusterRole; an aggregated one has those of the selected roles.
     pub(crate) fn of_cluster_role(&self, name: &str) -> Option<Value> {
         let rules = self.roles.get(&(String::new(), name.to_owned()))?;
         Some(rules.iter().map(Rule::to_json).collect())
     }
 
-    /// All rules that `identity` has in `namespace`, or that its bindings should lead to.
+    /// Visits the rules of each binding of `identity` in `namespace`, or the error of a broken one.
     pub(super) fn each<'a>(
         &'a self,
         identity: &Identity,
@@ -147,13 +147,13 @@ impl Rules {
         });
     }
 
-    /// The rules of the role that a binding in `namespace` refers to.
+    /// Returns the rules of the role that a binding in `namespace` refers to.
     pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[Rule], NoRole> {
         referred(&self.roles, kind, name, namespace).map(|rules| &**rules)
     }
 
-    /// Each binding of `identity` once, with its first subject that is meant: those of the cluster, then those of the
-    /// namespace, in the order of their names.
+    /// Visits each binding of `identity` once, with its first matching subject: those of the
+    /// cluster, then those of the namespace, in the order of their names.
     fn visit<'a, T>(
         &'a self,
         identity: &Identity,
@@ -200,13 +200,13 @@ impl Scope {
     }
 }
 
-/// Why a reference leads to no role.
+/// The reason why a role reference is broken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoRole {
-    /// `role` or `clusterrole`, as the message has it.
-    #[error("{kind}.{GROUP} {} not found", super::quote::quote(name))]
+    /// `kind` is `role` or `clusterrole`, as in the message.
+    #[error("{kind}.{GROUP} {} not found", crate::go_format::quote(name))]
     NotFound { kind: &'static str, name: String },
-    #[error("unsupported role reference kind: {}", super::quote::quote(.0))]
+    #[error("unsupported role reference kind: {}", crate::go_format::quote(.0))]
     Kind(String),
 }
 
@@ -221,7 +221,7 @@ fn referred<'a>(
         "Role" => ("role", namespace),
         _ => return Err(NoRole::Kind(kind.to_owned())),
     };
-    // Without a namespace there are ClusterRoles only.
+    // The empty namespace holds ClusterRoles only.
     let found = roles
         .get(&(namespace.to_owned(), name.to_owned()))
         .filter(|_| kind == "clusterrole" || !namespace.is_empty());
@@ -241,7 +241,7 @@ fn binding(object: &Value, namespace: &str, name: &str) -> Binding {
     Binding { namespace: namespace.into(), name: name.into(), role_kind, role, subjects }
 }
 
-/// Empty where there is none.
+/// Returns the string at `pointer`, or an empty one.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

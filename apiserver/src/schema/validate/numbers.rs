@@ -4,11 +4,11 @@ use serde_json::Number;
 
 use super::Run;
 use super::outcome::Outcome;
+use crate::go_format::format_float;
 use crate::invalid::{FieldError, Problem};
 use crate::schema::formats::Format;
 use crate::schema::node::{Kind, Schema};
 use crate::schema::path::Path;
-use crate::shown::float;
 
 /// Every integer up to here is a float, and none beyond is surely the one that was written.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -128,6 +128,6 @@ fn is_more(number: &Number, bound: f64) -> bool {
 fn said_beside(number: &Number, bound: f64) -> String {
     match (number.as_i64(), whole(bound)) {
         (Some(_), Some(bound)) => bound.to_string(),
-        _ => float(bound),
+        _ => format_float(bound),
     }
 }

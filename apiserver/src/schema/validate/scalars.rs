@@ -5,11 +5,12 @@ use serde_json::{Number, Value};
 use super::numbers::{as_float, is_whole};
 use super::outcome::Outcome;
 use super::{Run, wants};
+use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
+use crate::json::go_json;
 use crate::schema::formats::Format;
 use crate::schema::node::{Kind, Schema};
 use crate::schema::path::Path;
-use crate::shown::{json, quoted};
 
 impl Run<'_> {
     pub(super) fn kind(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
@@ -73,8 +74,8 @@ impl Run<'_> {
             return Outcome::default();
         }
         let shown = allowed.iter().map(|one| match one {
-            Value::String(text) => quoted(text),
-            _ => quoted(&json(one)),
+            Value::String(text) => quote(text),
+            _ => quote(&go_json(one)),
         });
         let detail = format!("supported values: {}", shown.collect::<Vec<_>>().join(", "));
         Outcome::of([self.error(path, Problem::NotSupported(value.clone()), detail)])
@@ -82,7 +83,7 @@ impl Run<'_> {
 
     /// A type error shows the type that was found, or the text that is not of its format.
     fn mistyped(self, path: &Path<'_>, wanted: &str, found: &str) -> FieldError {
-        let detail = format!("{path} in body must be of type {wanted}: {}", quoted(found));
+        let detail = format!("{path} in body must be of type {wanted}: {}", quote(found));
         self.error(path, Problem::TypeInvalid(found.into()), detail)
     }
 }
