@@ -4,7 +4,7 @@ use crate::refusal::Refusal;
 
 /// The kind of endpoint that answers; the representations on offer depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum EndpointKind {
     /// An object or a list of objects.
     Object,
     /// A watch stream.
@@ -17,9 +17,9 @@ pub(crate) enum Place {
 
 /// The negotiated format of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ResponseFormat {
     pub(crate) media: Media,
-    pub(crate) shape: Shape,
+    pub(crate) shape: Representation,
     /// Indented JSON, by the media type parameter `pretty=1`. The query can request it too.
     pub(crate) pretty: bool,
 }
@@ -34,7 +34,7 @@ pub(crate) enum Media {
 
 /// The part of a response that has a protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Messages {
+pub(crate) enum ProtobufSupport {
     /// None: the response is a document.
     None,
     /// The metadata: a custom resource.
@@ -45,7 +45,7 @@ pub(crate) enum Messages {
 
 /// The representation that the object is converted to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum Representation {
     /// No conversion.
     #[default]
     Whole,
@@ -73,28 +73,31 @@ pub(crate) enum DiscoveryVersion {
 ///
 /// # Errors
 /// 406 if no accepted media type can be produced.
-pub(crate) fn negotiate(accept: Option<&str>, place: Place, messages: Messages) -> Result<Form, Refusal> {
+pub(crate) fn negotiate(
+    accept: Option<&str>,
+    place: EndpointKind,
+    messages: ProtobufSupport,
+) -> Result<ResponseFormat, Refusal> {
     let header = accept.unwrap_or_default().trim();
     if header.is_empty() {
-        return Ok(Form::default());
+        return Ok(ResponseFormat::default());
     }
     let ranges = ranges(header);
     let chosen = match place {
-        Place::Roots => {
-            choose(&ranges, Place::Roots, messages).or_else(|| choose(&ranges, Place::Plain, messages))
-        }
+        EndpointKind::Roots => choose(&ranges, EndpointKind::Roots, messages)
+            .or_else(|| choose(&ranges, EndpointKind::Plain, messages)),
         _ => choose(&ranges, place, messages),
     };
     match chosen {
-        Some(form) if place == Place::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
+        Some(form) if place == EndpointKind::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
         Some(form) => Ok(form),
         None => Err(refused(&LISTED)),
     }
 }
 
 /// The format of a refusal: the negotiated one, or JSON if none is acceptable.
-pub(crate) fn for_refusals(accept: Option<&str>) -> Form {
-    negotiate(accept, Place::Plain, Messages::All).unwrap_or_default()
+pub(crate) fn for_refusals(accept: Option<&str>) -> ResponseFormat {
+    negotiate(accept, EndpointKind::Plain, ProtobufSupport::All).unwrap_or_default()
 }
 
 /// Checks that a document available as JSON only is accepted.
@@ -133,20 +136,20 @@ const OPENAPI_V2: [&str; 2] =
 /// The `Content-Type` under either name; libraries cannot parse the other one.
 pub(crate) const OPENAPI_V2_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-impl Form {
+impl ResponseFormat {
     /// The `Content-Type` of a response in this format; clients select their decoder by it.
     pub(crate) const fn content_type(self) -> &'static str {
         match (self.media, self.shape) {
-            (Media::Json, Shape::Discovery(DiscoveryVersion::V2)) => {
+            (Media::Json, Representation::Discovery(DiscoveryVersion::V2)) => {
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
-            (Media::Json, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+            (Media::Json, Representation::Discovery(DiscoveryVersion::V2beta1)) => {
                 "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
-            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2)) => {
+            (Media::Yaml, Representation::Discovery(DiscoveryVersion::V2)) => {
                 "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
-            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+            (Media::Yaml, Representation::Discovery(DiscoveryVersion::V2beta1)) => {
                 "application/yaml;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
             (Media::Json, _) => "application/json",
@@ -164,13 +167,13 @@ impl Form {
     }
 }
 
-impl Messages {
-    const fn are_of(self, shape: Shape) -> bool {
+impl ProtobufSupport {
+    const fn are_of(self, shape: Representation) -> bool {
         match shape {
-            Shape::Whole => matches!(self, Self::All),
-            Shape::Metadata(_) | Shape::MetadataList(_) => !matches!(self, Self::None),
+            Representation::Whole => matches!(self, Self::All),
+            Representation::Metadata(_) | Representation::MetadataList(_) => !matches!(self, Self::None),
             // Kubernetes defines protobuf messages for neither.
-            Shape::Table(_) | Shape::Discovery(_) => false,
+            Representation::Table(_) | Representation::Discovery(_) => false,
         }
     }
 }
@@ -209,7 +212,7 @@ fn refused(offers: &[&str]) -> Refusal {
     Refusal::new(406, "NotAcceptable", message)
 }
 
-fn choose(ranges: &[Range<'_>], place: Place, messages: Messages) -> Option<Form> {
+fn choose(ranges: &[Range<'_>], place: EndpointKind, messages: ProtobufSupport) -> Option<ResponseFormat> {
     ranges.iter().find_map(|range| {
         let (_, media) = OFFERED.iter().find(|(subtype, _)| range.covers(subtype))?;
         range.form(*media, place).filter(|form| form.media != Media::Protobuf || messages.are_of(form.shape))
@@ -266,7 +269,7 @@ impl<'a> Range<'a> {
     }
 
     /// Returns the format that this range requests, if the endpoint offers it.
-    fn form(&self, media: Media, place: Place) -> Option<Form> {
+    fn form(&self, media: Media, place: EndpointKind) -> Option<ResponseFormat> {
         let (mut kind, mut group, mut version, mut pretty) = (None, None, None, false);
         for (name, value) in &self.parameters {
             match *name {
@@ -283,37 +286,37 @@ impl<'a> Range<'a> {
         let asked = kind.or(group).or(version).is_some();
         let wish = (group.unwrap_or_default(), version.unwrap_or_default(), kind.unwrap_or_default());
         let shape = match place {
-            Place::Roots => discovery(wish)?,
-            Place::Object | Place::Watch if asked => conversion(wish)?,
+            EndpointKind::Roots => discovery(wish)?,
+            EndpointKind::Object | EndpointKind::Watch if asked => conversion(wish)?,
             _ if asked => return None,
-            _ => Shape::Whole,
+            _ => Representation::Whole,
         };
-        Some(Form { media, shape, pretty })
+        Some(ResponseFormat { media, shape, pretty })
     }
 }
 
-fn discovery((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+fn discovery((group, version, kind): (&str, &str, &str)) -> Option<Representation> {
     match (group, version, kind) {
         ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") => {
-            Some(Shape::Discovery(DiscoveryVersion::V2))
+            Some(Representation::Discovery(DiscoveryVersion::V2))
         }
         ("apidiscovery.k8s.io", "v2beta1", "APIGroupDiscoveryList") => {
-            Some(Shape::Discovery(DiscoveryVersion::V2beta1))
+            Some(Representation::Discovery(DiscoveryVersion::V2beta1))
         }
         _ => None,
     }
 }
 
-fn conversion((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+fn conversion((group, version, kind): (&str, &str, &str)) -> Option<Representation> {
     let version = match (group, version) {
         ("meta.k8s.io", "v1") => MetaVersion::V1,
         ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
         _ => return None,
     };
     match kind {
-        "Table" => Some(Shape::Table(version)),
-        "PartialObjectMetadata" => Some(Shape::Metadata(version)),
-        "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
+        "Table" => Some(Representation::Table(version)),
+        "PartialObjectMetadata" => Some(Representation::Metadata(version)),
+        "PartialObjectMetadataList" => Some(Representation::MetadataList(version)),
         _ => None,
     }
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::builtin::table;
 use crate::fence::Fence;
-use crate::interest::Ask;
+use crate::interest::EditRequest;
 use crate::json;
 use crate::patch::{Patch, PatchKind, PatchMeta};
 use crate::protobuf;
@@ -207,7 +207,7 @@ pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
 /// It is not so.
 pub fn beyond(bytes: &[u8]) {
     let said = String::from_utf8_lossy(bytes);
-    let edit = |body: &[u8]| Ask::parse("interest-0123456789", body);
+    let edit = |body: &[u8]| EditRequest::parse("interest-0123456789", body);
     match edit(bytes) {
         Ok(ask) => {
             let texts = |keys: &BTreeSet<Arc<str>>| keys.iter().map(|key| json!(**key)).collect::<Value>();

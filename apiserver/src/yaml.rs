@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Budget, Options, budget, options};
 
-use crate::json::{self, MAX_DEPTH, MAX_VALUES, Malformed, Read, number};
+use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
 /// The stack of the reader, which is recursive and takes much of it for each level when it is not optimized.
 const STACK: usize = 8 << 20;
@@ -28,12 +28,12 @@ const MAX_DUPLICATES: usize = 100;
 ///
 /// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a tag of an
 /// application means nothing.
-pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
+pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     // What clients call YAML is JSON most of the time.
     if bytes.trim_ascii_start().starts_with(b"{") {
         match json::read(bytes) {
             Ok(read) => return Ok(read),
-            Err(why) if why == Malformed::too_many() => return Err(why),
+            Err(why) if why == MalformedJson::too_many() => return Err(why),
             Err(_) => {}
         }
     }
@@ -46,7 +46,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
     })
 }
 
-fn parse(bytes: &[u8]) -> Result<Read, Malformed> {
+fn parse(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("no UTF-8 at byte {}", error.valid_up_to())))?;
     let (text, rest) = first::first(text);
@@ -60,7 +60,7 @@ fn parse(bytes: &[u8]) -> Result<Read, Malformed> {
             .map_err(|error| malformed(error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")))?;
     let mut known = BTreeSet::new();
     duplicates.retain(|path| known.insert(path.clone()));
-    Ok(Read { value, duplicates })
+    Ok(ParsedJson { value, duplicates })
 }
 
 /// A value as YAML.
@@ -85,8 +85,8 @@ fn limits() -> Options {
     }
 }
 
-fn malformed(why: String) -> Malformed {
-    Malformed(format!("yaml: {why}"))
+fn malformed(why: String) -> MalformedJson {
+    MalformedJson(format!("yaml: {why}"))
 }
 
 /// A value, with the paths of duplicate keys below it added to those known.

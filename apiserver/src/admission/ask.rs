@@ -14,7 +14,7 @@ use super::review::{self, Answer, internal};
 use super::rounds::Rounds;
 use super::webhook::{Webhook, Webhooks};
 use super::{Attributes, Denied, GROUP, Operation};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::managed;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
@@ -71,9 +71,9 @@ impl<'a> Asking<'a> {
             other.place == kind.place
                 && (&other.group, &other.version) != (&kind.group, &kind.version)
                 && match matter.part {
-                    Part::Status => other.has_status,
-                    Part::Scale => other.scale.is_some(),
-                    Part::Main | Part::Finalize => true,
+                    Subresource::Status => other.has_status,
+                    Subresource::Scale => other.scale.is_some(),
+                    Subresource::Main | Subresource::Finalize => true,
                 }
         };
         let others = kinds.kinds().filter(is_other).cloned().collect();

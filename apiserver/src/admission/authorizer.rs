@@ -6,12 +6,12 @@ use machinery_cel::{Authorizer, Check, Decision, On};
 
 use crate::auth::Identity;
 use crate::auth::identity::AUTHENTICATED;
-use crate::auth::rbac::{Attributes, On as Asked, Resource, Rules};
+use crate::auth::rbac::{RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
 
 /// Answers about who makes a request, by the rules of one moment.
 pub(super) struct ByRules {
     /// None: everybody may do everything.
-    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) rules: Option<Arc<RbacPolicy>>,
     pub(super) identity: Identity,
 }
 
@@ -26,8 +26,8 @@ impl Authorizer for ByRules {
         });
         // Rules do not look at selectors.
         let on = match &check.on {
-            On::Path(path) => Asked::Path(path),
-            On::Resource(it) => Asked::Resource(Resource {
+            On::Path(path) => RequestTarget::Path(path),
+            On::Resource(it) => RequestTarget::Resource(ResourceAttributes {
                 group: &it.group,
                 resource: &it.resource,
                 subresource: &it.subresource,
@@ -35,8 +35,8 @@ impl Authorizer for ByRules {
                 name: &it.name,
             }),
         };
-        let decided =
-            rules.allows(account.as_ref().unwrap_or(&self.identity), &Attributes { verb: &check.verb, on });
+        let decided = rules
+            .allows(account.as_ref().unwrap_or(&self.identity), &RequestAttributes { verb: &check.verb, on });
         Decision { allowed: decided.allowed, reason: decided.reason(), error: None }
     }
 }

@@ -12,21 +12,21 @@ const BYTES: usize = 64 << 10;
 /// The audit annotations of one request, collected while it is processed.
 #[derive(Default)]
 pub(crate) struct Annotations {
-    gathered: Mutex<Gathered>,
+    gathered: Mutex<CollectedAnnotations>,
 }
 
 /// The annotations collected so far.
 #[derive(Default)]
-pub(super) struct Gathered {
+pub(super) struct CollectedAnnotations {
     pub(super) said: BTreeMap<String, String>,
-    pub(super) noted: BTreeMap<String, Noted>,
+    pub(super) noted: BTreeMap<String, ServerAnnotation>,
     bytes: usize,
     /// Webhooks with omitted annotations, and the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
 }
 
 /// An annotation that the server adds about a webhook.
-pub(super) struct Noted {
+pub(super) struct ServerAnnotation {
     pub(super) value: String,
     /// Whether the value includes content of the object; such values are logged from level
     /// `Request` on.
@@ -42,7 +42,7 @@ impl Annotations {
             gathered.left_out.insert(webhook.to_owned(), "they are too long");
         } else {
             gathered.bytes = bytes;
-            gathered.noted.insert(key, Noted { value, has_content });
+            gathered.noted.insert(key, ServerAnnotation { value, has_content });
         }
     }
 
@@ -70,7 +70,7 @@ impl Annotations {
     }
 
     /// Takes the collected annotations.
-    pub(super) fn take(&self) -> Gathered {
+    pub(super) fn take(&self) -> CollectedAnnotations {
         std::mem::take(&mut *self.gathered.lock())
     }
 }
@@ -84,7 +84,7 @@ mod tests {
         for (webhook, key, value) in said {
             annotations.add(webhook, BTreeMap::from([((*key).to_owned(), (*value).to_owned())]));
         }
-        let Gathered { said: all, left_out: without, .. } = annotations.take();
+        let CollectedAnnotations { said: all, left_out: without, .. } = annotations.take();
         assert_eq!(all.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), kept);
         assert_eq!(without.iter().map(|(name, why)| (&**name, *why)).collect::<Vec<_>>(), left_out);
     }

@@ -3,8 +3,8 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::annotations::{Annotations, Gathered, Noted};
-use super::policy::{Level, Stage};
+use super::annotations::{Annotations, CollectedAnnotations, ServerAnnotation};
+use super::policy::{AuditLevel, AuditStage};
 use crate::auth::Identity;
 use crate::refusal::Refusal;
 use crate::request::{Resource, decode};
@@ -18,7 +18,7 @@ const LEFT_OUT: &str = "machinery.dev/left-out";
 
 /// An audit event, completed as the request is processed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Event {
+pub(super) struct AuditEvent {
     fields: Map<String, Value>,
     annotations: Map<String, Value>,
     left_out: Vec<String>,
@@ -27,7 +27,7 @@ pub(super) struct Event {
     pub(super) hides: bool,
 }
 
-impl Event {
+impl AuditEvent {
     /// The event of a received request.
     pub(super) fn new(id: &str, uri: &str, user_agent: Option<&str>, received: Timestamp) -> Self {
         let (uri, redacted) = without_tokens(uri);
@@ -47,7 +47,7 @@ impl Event {
         self.fields.insert(field.into(), value);
     }
 
-    pub(super) fn level(&mut self, level: Level) {
+    pub(super) fn level(&mut self, level: AuditLevel) {
         self.set("level", level.name().into());
     }
 
@@ -61,10 +61,10 @@ impl Event {
 
     /// Adds the annotations of admission. Webhooks saw the whole object, so where content is hidden
     /// only their keys are logged.
-    pub(super) fn admitted(&mut self, annotations: &Annotations, level: Level) {
-        let Gathered { said, noted, left_out, .. } = annotations.take();
-        for (key, Noted { value, has_content }) in noted {
-            if !has_content || (level >= Level::Request && !self.hides) {
+    pub(super) fn admitted(&mut self, annotations: &Annotations, level: AuditLevel) {
+        let CollectedAnnotations { said, noted, left_out, .. } = annotations.take();
+        for (key, ServerAnnotation { value, has_content }) in noted {
+            if !has_content || (level >= AuditLevel::Request && !self.hides) {
                 self.annotate(&key, value);
             }
         }
@@ -156,7 +156,7 @@ impl Event {
     }
 
     /// Serializes the event of a stage.
-    pub(super) fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+    pub(super) fn line(&self, stage: AuditStage, now: Timestamp) -> Vec<u8> {
         let mut annotations = self.annotations.clone();
         if !self.left_out.is_empty() {
             annotations.insert(LEFT_OUT.into(), self.left_out.join("; ").into());
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_with_a_secret_is_not_said() {
-        let mut event = Event { hides: true, ..Event::default() };
+        let mut event = AuditEvent { hides: true, ..AuditEvent::default() };
         event.refused(&Refusal::new(422, "Invalid", "data[x]: planted"));
         let expected = json!({"metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422});
         assert_eq!(event.fields["responseStatus"], expected);
@@ -240,7 +240,7 @@ mod tests {
 
     #[test]
     fn a_secret_in_anothers_place_is_left_out() {
-        let mut event = Event::default();
+        let mut event = AuditEvent::default();
         event.body("requestObject", Ok(json!({"items": [{"kind": "Secret"}]})), false);
         assert_eq!(event.fields.get("requestObject"), None);
         assert_eq!(event.left_out, ["requestObject: it holds secrets"]);
@@ -249,7 +249,7 @@ mod tests {
     #[test]
     fn managers_are_left_out_where_nobody_wants_them() {
         let object = json!({"metadata": {"name": "a", "managedFields": []}, "items": [{"metadata": {"managedFields": []}}]});
-        let mut event = Event::default();
+        let mut event = AuditEvent::default();
         event.body("requestObject", Ok(object), true);
         let expected = json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]});
         assert_eq!(event.fields["requestObject"], expected);

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::policy::{AuditPolicy, Level, OfGroup, Rule, Stage, Stages};
+use super::policy::{AuditLevel, AuditPolicy, AuditRule, AuditStage, GroupResources, Stages};
 use crate::yaml;
 
 /// The reason why a policy was rejected. No rule of a rejected policy applies.
@@ -98,9 +98,9 @@ struct OneGroup {
     resource_names: Vec<String>,
 }
 
-fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
+fn read_rule(place: &str, rule: Value) -> Result<AuditRule, AuditPolicyError> {
     let rule: OneRule = shaped(place, rule)?;
-    let level = Level::ALL.into_iter().find(|level| level.name() == rule.level).ok_or_else(|| {
+    let level = AuditLevel::ALL.into_iter().find(|level| level.name() == rule.level).ok_or_else(|| {
         let why = format!("{:?} is no level: write None, Metadata, Request or RequestResponse", rule.level);
         wrong(&format!("{place}.level"), &why)
     })?;
@@ -121,7 +121,7 @@ fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
         }
     }
     let group = |(at, group)| read_group(&format!("{place}.resources[{at}]"), group);
-    Ok(Rule {
+    Ok(AuditRule {
         level,
         users: rule.users,
         groups: rule.user_groups,
@@ -134,7 +134,7 @@ fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
     })
 }
 
-fn read_group(place: &str, group: Value) -> Result<OfGroup, AuditPolicyError> {
+fn read_group(place: &str, group: Value) -> Result<GroupResources, AuditPolicyError> {
     let OneGroup { group, resources, resource_names: names } = shaped(place, group)?;
     if group.contains(['/', '*']) {
         let why = format!("{group:?} is no group: it has neither a version nor a star; \"\" is that of pods");
@@ -157,7 +157,7 @@ fn read_group(place: &str, group: Value) -> Result<OfGroup, AuditPolicyError> {
             return Err(wrong(&format!("{place}.resources[{at}]"), &why));
         }
     }
-    Ok(OfGroup { group, resources, names })
+    Ok(GroupResources { group, resources, names })
 }
 
 fn is_word(text: &str) -> bool {
@@ -166,7 +166,7 @@ fn is_word(text: &str) -> bool {
 
 fn stages(place: &str, names: &[String]) -> Result<Stages, AuditPolicyError> {
     names.iter().enumerate().try_fold(Stages::default(), |all, (at, name)| {
-        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| {
+        let stage = AuditStage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| {
             let why = format!(
                 "{name:?} is no stage: write RequestReceived, ResponseStarted, ResponseComplete or Panic"
             );

@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Annotations;
-use super::event::{BODY_BYTES, Event};
-use super::policy::{Attributes, Decision, Level, Stage, holds_secrets};
+use super::event::{AuditEvent, BODY_BYTES};
+use super::policy::{AuditAttributes, AuditDecision, AuditLevel, AuditStage, holds_secrets};
 use super::writer::Log;
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes as Allowed, On, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::http::Body;
 use crate::refusal::Refusal;
 use crate::request::{Resource, Verb};
@@ -29,15 +29,15 @@ const ID_CHARS: usize = 64;
 /// The audit record of one request. Dropping it logs a request that gets no response.
 pub(crate) struct Trail {
     id: HeaderValue,
-    about: Box<About>,
+    about: Box<AuditRecord>,
 }
 
-struct About {
+struct AuditRecord {
     shared: Arc<Shared>,
     log: Arc<Log>,
     place: Option<OwnedSemaphorePermit>,
-    event: Event,
-    decision: Decision,
+    event: AuditEvent,
+    decision: AuditDecision,
     verb: Option<Verb>,
     resource: Option<Resource>,
     body: Option<(Bytes, Option<HeaderValue>)>,
@@ -48,7 +48,7 @@ struct About {
 }
 
 /// The target of a request, as far as it could be parsed.
-pub(crate) enum Asked<'a> {
+pub(crate) enum AuditTarget<'a> {
     /// The objects that a selector selects.
     Objects(Verb, &'a Resource, &'a FieldSelector),
     Path(&'a Method),
@@ -69,17 +69,17 @@ impl Trail {
         let said = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
         let id = said.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
         let asked = uri.path_and_query().map_or("/", |asked| asked.as_str());
-        let mut event = Event::new(&id, asked, text(&USER_AGENT), now);
+        let mut event = AuditEvent::new(&id, asked, text(&USER_AGENT), now);
         if let Some(peer) = peer {
             event.set("sourceIPs", json!([peer.to_string()]));
         }
         let id = HeaderValue::try_from(id).expect("it was a header, or is a UUID");
-        let about = About {
+        let about = AuditRecord {
             shared: shared.clone(),
             log: log.clone(),
             place: Some(log.place().await?),
             event,
-            decision: Decision::default(),
+            decision: AuditDecision::default(),
             verb: None,
             resource: None,
             body: None,
@@ -97,36 +97,37 @@ impl Trail {
     pub(crate) async fn received(
         &mut self,
         user: Option<&Identity>,
-        asked: Asked<'_>,
+        asked: AuditTarget<'_>,
         path: &str,
     ) -> Result<(), Refusal> {
-        let About { event, log, .. } = &mut *self.about;
+        let AuditRecord { event, log, .. } = &mut *self.about;
         let small: String;
         let (verb, on) = match &asked {
-            Asked::Objects(verb, resource, fields) => {
-                (verb.name(), Allowed::of(verb.name(), asks(resource)).selecting(fields).on)
-            }
-            Asked::Path(method) => {
+            AuditTarget::Objects(verb, resource, fields) => (
+                verb.name(),
+                RequestAttributes::of(verb.name(), resource_attributes(resource)).selecting(fields).on,
+            ),
+            AuditTarget::Path(method) => {
                 small = method.as_str().to_lowercase();
-                (small.as_str(), On::Path(path))
+                (small.as_str(), RequestTarget::Path(path))
             }
         };
-        let decision = log.policy.decide(&Attributes { user, verb, on });
+        let decision = log.policy.decide(&AuditAttributes { user, verb, on });
         log.decided(decision.level);
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
-        if let (Asked::Objects(verb, resource, _), On::Resource(about)) = (asked, &on) {
+        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(about)) = (asked, &on) {
             event.hides |= holds_secrets(about);
             event.object(resource, about.name);
             (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
         }
         self.about.decision = decision;
         // An unauthenticated request is rejected at once, so it has one event.
-        if user.is_none() || !self.about.says(Stage::RequestReceived) {
+        if user.is_none() || !self.about.says(AuditStage::RequestReceived) {
             return Ok(());
         }
-        let line = self.about.event.line(Stage::RequestReceived, self.about.shared.world.now());
+        let line = self.about.event.line(AuditStage::RequestReceived, self.about.shared.world.now());
         if self.about.log.write(line, None).await || !self.about.log.strict {
             return Ok(());
         }
@@ -143,7 +144,7 @@ impl Trail {
 
     /// Records the authorization decision.
     pub(crate) fn decided(&mut self, allowed: bool, reason: impl FnOnce() -> String) {
-        if self.about.decision.level > Level::None {
+        if self.about.decision.level > AuditLevel::None {
             let decision = if allowed { "allow" } else { "forbid" };
             self.about.event.annotate("authorization.k8s.io/decision", decision);
             self.about.event.annotate("authorization.k8s.io/reason", reason());
@@ -152,7 +153,7 @@ impl Trail {
 
     /// Records the request body.
     pub(crate) fn body(&mut self, bytes: &Bytes, headers: &HeaderMap) {
-        if self.about.decision.level > Level::None && !bytes.is_empty() {
+        if self.about.decision.level > AuditLevel::None && !bytes.is_empty() {
             self.about.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
         }
     }
@@ -178,7 +179,7 @@ impl Trail {
     pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
         let Self { id, mut about } = self;
         answer.headers_mut().insert(AUDIT_ID, id);
-        if about.decision.level == Level::None {
+        if about.decision.level == AuditLevel::None {
             about.place = None;
             return answer;
         }
@@ -191,7 +192,7 @@ impl Trail {
             about.request();
             about.event.admitted(&about.annotations, about.decision.level);
             about.response(Ok(&bytes), content_type.as_ref());
-            let stage = if about.panicked { Stage::Panic } else { Stage::ResponseComplete };
+            let stage = if about.panicked { AuditStage::Panic } else { AuditStage::ResponseComplete };
             let place = about.place.take();
             if about.says(stage) {
                 let line = about.event.line(stage, about.shared.world.now());
@@ -200,11 +201,11 @@ impl Trail {
             return answer;
         }
         let is_watch = answer.body().is_watch();
-        if is_watch && about.says(Stage::ResponseStarted) {
-            let line = about.event.line(Stage::ResponseStarted, about.shared.world.now());
+        if is_watch && about.says(AuditStage::ResponseStarted) {
+            let line = about.event.line(AuditStage::ResponseStarted, about.shared.world.now());
             about.log.write(line, None).await;
         }
-        let keeps = !is_watch && about.decision.level == Level::RequestResponse;
+        let keeps = !is_watch && about.decision.level == AuditLevel::RequestResponse;
         let tail = Tail { about, content_type, sent: keeps.then(Vec::new), ended: is_watch };
         answer.map(|body| body.with_tail(tail))
     }
@@ -212,7 +213,7 @@ impl Trail {
 
 /// Completes the record of a streamed response when dropped.
 pub(crate) struct Tail {
-    about: Box<About>,
+    about: Box<AuditRecord>,
     content_type: Option<HeaderValue>,
     /// The bytes sent, if they are logged and within the size limit.
     sent: Option<Vec<u8>>,
@@ -245,23 +246,25 @@ impl Drop for Tail {
     }
 }
 
-impl About {
-    fn says(&self, stage: Stage) -> bool {
-        self.decision.level > Level::None && !self.decision.omit_stages.has(stage)
+impl AuditRecord {
+    fn says(&self, stage: AuditStage) -> bool {
+        self.decision.level > AuditLevel::None && !self.decision.omit_stages.has(stage)
     }
 
     /// Queues the final event, unless it was written before.
     fn complete(&mut self) {
-        let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
+        let Some(place) = self.place.take().filter(|_| self.says(AuditStage::ResponseComplete)) else {
+            return;
+        };
         self.request();
         self.event.admitted(&self.annotations, self.decision.level);
-        self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
+        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.world.now()), place);
     }
 
     /// Adds the request body to the event.
     fn request(&mut self) {
         let Some((bytes, content_type)) = self.body.take() else { return };
-        let says_all = self.decision.level >= Level::Request;
+        let says_all = self.decision.level >= AuditLevel::Request;
         let names = matches!(self.verb, Some(Verb::Create | Verb::Update));
         if !says_all && !names {
             return;
@@ -277,7 +280,7 @@ impl About {
 
     /// Adds the response body to the event.
     fn response(&mut self, bytes: Result<&[u8], &str>, content_type: Option<&HeaderValue>) {
-        let says_all = self.decision.level == Level::RequestResponse;
+        let says_all = self.decision.level == AuditLevel::RequestResponse;
         let is_new = self.verb == Some(Verb::Create) && !self.refused;
         if !says_all && !is_new {
             return;
@@ -324,10 +327,10 @@ impl About {
     }
 }
 
-impl Drop for About {
+impl Drop for AuditRecord {
     fn drop(&mut self) {
         // The slot is still held if the client disconnected or the response ended a moment ago.
-        if self.place.is_some() && self.says(Stage::ResponseComplete) {
+        if self.place.is_some() && self.says(AuditStage::ResponseComplete) {
             let why = "the client went away before it was answered: what it asked for may have been done";
             self.event.refused(&Refusal::new(499, "ClientClosedRequest", why));
             self.complete();
@@ -335,8 +338,8 @@ impl Drop for About {
     }
 }
 
-fn asks(resource: &Resource) -> Asks<'_> {
-    Asks {
+fn resource_attributes(resource: &Resource) -> ResourceAttributes<'_> {
+    ResourceAttributes {
         group: &resource.group,
         resource: &resource.plural,
         subresource: resource.subresource.as_deref().unwrap_or_default(),

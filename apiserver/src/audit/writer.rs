@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::AuditSink;
-use super::policy::{AuditPolicy, Level};
+use super::policy::{AuditLevel, AuditPolicy};
 use crate::metrics::Audited;
 use crate::refusal::Refusal;
 use crate::server::Limits;
@@ -50,7 +50,7 @@ impl Audit {
 pub(crate) struct Log {
     pub(super) policy: AuditPolicy,
     pub(super) strict: bool,
-    queue: UnboundedSender<Item>,
+    queue: UnboundedSender<QueuedLine>,
     places: Arc<Semaphore>,
     patience: Duration,
     metrics: Audited,
@@ -59,7 +59,7 @@ pub(crate) struct Log {
 }
 
 /// A line with its completion notification.
-struct Item {
+struct QueuedLine {
     line: Vec<u8>,
     written: Option<oneshot::Sender<bool>>,
     _place: Option<OwnedSemaphorePermit>,
@@ -98,14 +98,14 @@ impl Log {
     /// Writes a line. `false`: the line was not written, or the result is unknown.
     pub(super) async fn write(&self, line: Vec<u8>, place: Option<OwnedSemaphorePermit>) -> bool {
         let (written, done) = oneshot::channel();
-        self.put(Item { line, written: Some(written), _place: place });
+        self.put(QueuedLine { line, written: Some(written), _place: place });
         // After the timeout the line may still be written; if not, the task counts it as lost.
         matches!(timeout(self.patience, done).await, Ok(Ok(true)))
     }
 
     /// Queues a line without waiting for its write.
     pub(super) fn leave(&self, line: Vec<u8>, place: OwnedSemaphorePermit) {
-        self.put(Item { line, written: None, _place: Some(place) });
+        self.put(QueuedLine { line, written: None, _place: Some(place) });
     }
 
     /// Counts a request that was rejected because it could not be logged.
@@ -114,11 +114,11 @@ impl Log {
     }
 
     /// Counts the audit level of a request.
-    pub(super) fn decided(&self, level: Level) {
+    pub(super) fn decided(&self, level: AuditLevel) {
         self.metrics.level(level.name());
     }
 
-    fn put(&self, item: Item) {
+    fn put(&self, item: QueuedLine) {
         if self.queue.send(item).is_err() {
             // The server was stopped.
             self.metrics.lost(1);
@@ -133,7 +133,7 @@ impl Log {
 }
 
 async fn run(
-    mut queue: UnboundedReceiver<Item>,
+    mut queue: UnboundedReceiver<QueuedLine>,
     mut sink: Box<dyn AuditSink>,
     ending: CancellationToken,
     metrics: Audited,

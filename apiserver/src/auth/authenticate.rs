@@ -6,14 +6,14 @@ use http::HeaderMap;
 
 use super::bearer::{bearer, unauthorized};
 use super::identity::Identity;
-use super::token::Tokens;
+use super::token::TokenTable;
 
 use crate::refusal::Refusal;
 
 /// The accepted credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Authenticator {
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tokens: Arc<TokenTable>,
 }
 
 impl Authenticator {
@@ -43,7 +43,7 @@ mod tests {
     use http::header::AUTHORIZATION;
 
     fn check(header: Option<&'static str>, certificate: Option<&str>, expected: Result<&str, u16>) {
-        let mut tokens = Tokens::default();
+        let mut tokens = TokenTable::default();
         assert!(tokens.add("good", Identity::new("ann")));
         let authenticator = Authenticator { tokens: Arc::new(tokens) };
         let headers = header.map(|it| (AUTHORIZATION, HeaderValue::from_static(it))).into_iter().collect();

@@ -6,7 +6,7 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use machinery_objects::NameRule;
 
 use super::identity::{ANONYMOUS, AUTHENTICATED, Identity, UNAUTHENTICATED};
-use super::rbac::{Attributes, Resource};
+use super::rbac::{RequestAttributes, ResourceAttributes};
 use crate::refusal::Refusal;
 use crate::request::decode;
 
@@ -59,20 +59,25 @@ impl Impersonated {
     }
 
     /// The permissions that the caller needs, all of them.
-    pub(crate) fn needs(&self) -> Vec<Attributes<'_>> {
-        let named = |resource, name| Resource { resource, name, ..Resource::default() };
+    pub(crate) fn needs(&self) -> Vec<RequestAttributes<'_>> {
+        let named = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
         let user = match account(&self.user) {
-            Some((namespace, name)) => Resource { namespace, ..named("serviceaccounts", name) },
+            Some((namespace, name)) => ResourceAttributes { namespace, ..named("serviceaccounts", name) },
             None => named("users", &self.user),
         };
         let groups = self.groups.iter().map(|group| named("groups", group));
-        let uid = (!self.uid.is_empty()).then(|| Resource { group: GROUP, ..named("uids", &self.uid) });
+        let uid =
+            (!self.uid.is_empty()).then(|| ResourceAttributes { group: GROUP, ..named("uids", &self.uid) });
         let extra = self.extra.iter().flat_map(|(key, values)| {
-            let of = move |value| Resource { group: GROUP, subresource: key, ..named("userextras", value) };
+            let of = move |value| ResourceAttributes {
+                group: GROUP,
+                subresource: key,
+                ..named("userextras", value)
+            };
             values.iter().map(move |value| of(value.as_str()))
         });
         let all = [user].into_iter().chain(groups).chain(uid).chain(extra);
-        all.map(|on| Attributes::of("impersonate", on)).collect()
+        all.map(|on| RequestAttributes::of("impersonate", on)).collect()
     }
 
     /// The impersonated user, in the requested groups and the implicit groups of its kind.
@@ -163,18 +168,24 @@ mod tests {
             all
         });
         let asked = Impersonated::of(&headers).unwrap().unwrap();
-        let of = |resource, name| Resource { resource, name, ..Resource::default() };
-        let scope =
-            |value| Resource { group: GROUP, subresource: "example.com/scope", ..of("userextras", value) };
-        let uid = Resource { group: GROUP, ..of("uids", "7") };
+        let of = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
+        let scope = |value| ResourceAttributes {
+            group: GROUP,
+            subresource: "example.com/scope",
+            ..of("userextras", value)
+        };
+        let uid = ResourceAttributes { group: GROUP, ..of("uids", "7") };
         let expected = [of("users", "ann"), of("groups", "dev"), uid, scope("read"), scope("write")];
-        assert_eq!(asked.needs(), expected.map(|on| Attributes::of("impersonate", on)));
+        assert_eq!(asked.needs(), expected.map(|on| RequestAttributes::of("impersonate", on)));
         let robot = Impersonated { user: "system:serviceaccount:n:robot".into(), ..Impersonated::default() };
-        let account = Resource { namespace: "n", ..of("serviceaccounts", "robot") };
-        assert_eq!(robot.needs(), [Attributes::of("impersonate", account)]);
+        let account = ResourceAttributes { namespace: "n", ..of("serviceaccounts", "robot") };
+        assert_eq!(robot.needs(), [RequestAttributes::of("impersonate", account)]);
         // A malformed ServiceAccount name is a plain user name.
         let odd = Impersonated { user: "system:serviceaccount:n:a:b".into(), ..Impersonated::default() };
-        assert_eq!(odd.needs()[0], Attributes::of("impersonate", of("users", "system:serviceaccount:n:a:b")));
+        assert_eq!(
+            odd.needs()[0],
+            RequestAttributes::of("impersonate", of("users", "system:serviceaccount:n:a:b"))
+        );
     }
 
     #[test]

@@ -15,9 +15,9 @@ type Digest = [u8; 32];
 /// The first bytes of a digest find the candidates, whose digests are compared in constant time.
 /// The lookup can leak bytes of a digest only, for which nobody can construct a token.
 #[derive(Clone, Default)]
-pub(crate) struct Tokens(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
+pub(crate) struct TokenTable(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
 
-impl Tokens {
+impl TokenTable {
     /// Adds a token of `identity`. Returns `false` if the token exists already.
     #[cfg(any(test, feature = "server"))]
     #[must_use]
@@ -45,7 +45,7 @@ impl Tokens {
 }
 
 /// Prints no digests, since it is logged.
-impl std::fmt::Debug for Tokens {
+impl std::fmt::Debug for TokenTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Tokens({})", self.len())
     }
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_token_is_found_and_nothing_like_it() {
-        let mut tokens = Tokens::default();
+        let mut tokens = TokenTable::default();
         assert!(tokens.add("s3cret", Identity::new("ann")));
         assert!(tokens.add("other", Identity::new("bob")));
         assert!(!tokens.add("s3cret", Identity::new("eve")), "a token has one owner");

@@ -10,13 +10,13 @@ use machinery_sync::Swap;
 
 use super::identity::Identity;
 use super::private::{self, FileError};
-use super::token::{Tokens, token_of};
+use super::token::{TokenTable, token_of};
 
 /// The tokens of a file, which can be reloaded.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     path: PathBuf,
-    tokens: Swap<Tokens>,
+    tokens: Swap<TokenTable>,
 }
 
 impl TokenFile {
@@ -37,7 +37,7 @@ impl TokenFile {
     }
 
     /// The tokens as of the last successful read.
-    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+    pub(crate) fn tokens(&self) -> Arc<TokenTable> {
         self.tokens.load()
     }
 }
@@ -76,8 +76,8 @@ pub(crate) fn ensure(path: &Path, identity: &Identity, random: [u8; 32]) -> Resu
 }
 
 /// Parses the text of a token file.
-pub(crate) fn parse(text: &str) -> Result<Tokens, LineError> {
-    let mut tokens = Tokens::default();
+pub(crate) fn parse(text: &str) -> Result<TokenTable, LineError> {
+    let mut tokens = TokenTable::default();
     for Entry { line, token, identity } in entries(text)? {
         if !tokens.add(&token, identity) {
             return Err(LineError { line, what: "this token is in the file already" });
@@ -100,7 +100,7 @@ struct Entry {
     identity: Identity,
 }
 
-fn tokens(path: &Path) -> Result<Tokens, FileError> {
+fn tokens(path: &Path) -> Result<TokenTable, FileError> {
     let text = private::read(path)?
         .ok_or_else(|| FileError::new(path, "there is no such file", "check the path"))?;
     parse(&text).map_err(|error| of(path, &error))

@@ -6,8 +6,8 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::quantity;
-use super::time::{Moment, Precision};
-use super::types::{Base, Field, Shape, Type, table};
+use super::time::{KubeTime, Precision};
+use super::types::{Base, Cardinality, MessageField, Type, table};
 use crate::json::plain_type_name;
 
 /// As in Go: padding is required, and trailing bits are ignored.
@@ -103,19 +103,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn field(&mut self, field: &'a Field, value: &Value) {
+    fn field(&mut self, field: &'a MessageField, value: &Value) {
         let path = self.path.len();
         match (field.shape, value) {
             (_, Value::Null) => {}
-            (Shape::One, _) => self.single(field.base, value),
-            (Shape::List, Value::Array(elements)) => {
+            (Cardinality::One, _) => self.single(field.base, value),
+            (Cardinality::List, Value::Array(elements)) => {
                 for (index, element) in elements.iter().enumerate() {
                     self.path.push_str(&format!("[{index}]"));
                     self.single(field.base, element);
                     self.path.truncate(path);
                 }
             }
-            (Shape::Map, Value::Object(entries)) => {
+            (Cardinality::Map, Value::Object(entries)) => {
                 for (key, entry) in entries {
                     self.path.push('.');
                     self.path.push_str(key);
@@ -123,8 +123,8 @@ impl<'a> Walk<'a> {
                     self.path.truncate(path);
                 }
             }
-            (Shape::List, _) => self.mismatch(value, &format!("[]{}", go_type(field.base))),
-            (Shape::Map, _) => self.mismatch(value, &format!("map[string]{}", go_type(field.base))),
+            (Cardinality::List, _) => self.mismatch(value, &format!("[]{}", go_type(field.base))),
+            (Cardinality::Map, _) => self.mismatch(value, &format!("map[string]{}", go_type(field.base))),
         }
     }
 
@@ -153,8 +153,8 @@ impl<'a> Walk<'a> {
                     self.mismatch(text, "string");
                 }
             }
-            (Base::Time, Value::String(text)) => self.check(Moment::parse(text, Precision::Seconds)),
-            (Base::MicroTime, Value::String(text)) => self.check(Moment::parse(text, Precision::Micros)),
+            (Base::Time, Value::String(text)) => self.check(KubeTime::parse(text, Precision::Seconds)),
+            (Base::MicroTime, Value::String(text)) => self.check(KubeTime::parse(text, Precision::Micros)),
             (Base::Time | Base::MicroTime, _) => self.mismatch(value, "string"),
             (Base::Quantity, _) => {
                 self.check(quantity::canonical(&quantity::text(value)).map_err(|error| error.to_string()));
@@ -184,7 +184,7 @@ impl<'a> Walk<'a> {
 }
 
 /// Returns a field with the names of its inlined types; `kind` and `apiVersion` are in `TypeMeta`.
-fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a Field)> {
+fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a MessageField)> {
     let (through, field) = table().field_through(of, name)?;
     let mut through: Vec<&str> = through.into_iter().map(Type::short_name).collect();
     if field.number == 0 {

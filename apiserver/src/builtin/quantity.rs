@@ -38,7 +38,7 @@ pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     if text == "0" {
         return Ok(text.to_owned());
     }
-    let parts = Parts::parse(text)?;
+    let parts = QuantityParts::parse(text)?;
     let suffix = Suffix::parse(parts.suffix)?;
     let small = is_small(&parts, suffix);
     if small && is_kept(&parts, suffix)? {
@@ -53,7 +53,7 @@ pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
 
 /// A quantity as an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
+pub(crate) enum IntegerQuantity {
     /// The number, saturated at `u64::MAX`.
     Number(u64),
     Negative,
@@ -62,15 +62,15 @@ pub(crate) enum Whole {
 }
 
 /// Parses a quantity as an integer.
-pub(crate) fn whole(text: &str) -> Whole {
+pub(crate) fn whole(text: &str) -> IntegerQuantity {
     let amount = || {
-        let parts = Parts::parse(text)?;
+        let parts = QuantityParts::parse(text)?;
         Amount::new(&parts, Suffix::parse(parts.suffix)?)
     };
     match amount() {
-        Ok(amount) if amount.negative && amount.mantissa > 0 => Whole::Negative,
-        Ok(amount) => amount.number().map_or(Whole::Broken, Whole::Number),
-        Err(_) => Whole::Broken,
+        Ok(amount) if amount.negative && amount.mantissa > 0 => IntegerQuantity::Negative,
+        Ok(amount) => amount.number().map_or(IntegerQuantity::Broken, IntegerQuantity::Number),
+        Err(_) => IntegerQuantity::Broken,
     }
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn text(value: &Value) -> Cow<'_, str> {
 }
 
 /// The components of a text, without leading zeros.
-struct Parts<'a> {
+struct QuantityParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
@@ -94,7 +94,7 @@ struct Parts<'a> {
     digits: bool,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> QuantityParts<'a> {
     fn parse(text: &'a str) -> Result<Self, NoQuantity> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let number = unsigned.trim_start_matches('0');
@@ -137,7 +137,7 @@ fn split(text: &str, mut belongs: impl FnMut(u8) -> bool) -> (&str, &str) {
 
 /// The three notations of powers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Notation {
     Decimal,
     Exponent,
     Binary,
@@ -145,7 +145,7 @@ enum Form {
 
 #[derive(Clone, Copy)]
 struct Suffix {
-    form: Form,
+    form: Notation,
     /// A power of two in binary notation, otherwise of ten.
     power: i32,
 }
@@ -159,33 +159,33 @@ impl Suffix {
         let find =
             |among: &[(&str, i32)]| among.iter().find(|(suffix, _)| *suffix == text).map(|(_, power)| *power);
         if let Some(power) = find(&DECIMAL) {
-            return Ok(Self { form: Form::Decimal, power });
+            return Ok(Self { form: Notation::Decimal, power });
         }
         if let Some(power) = find(&BINARY) {
-            return Ok(Self { form: Form::Binary, power });
+            return Ok(Self { form: Notation::Binary, power });
         }
         let power = text.strip_prefix(['e', 'E']).and_then(|power| power.parse().ok());
         let power =
             power.filter(|power: &i32| power.unsigned_abs() <= 1_000_000).ok_or(NoQuantity::Suffix)?;
-        Ok(Self { form: Form::Exponent, power })
+        Ok(Self { form: Notation::Exponent, power })
     }
 }
 
 /// Whether Go uses its fast path for this number.
-fn is_small(parts: &Parts<'_>, suffix: Suffix) -> bool {
+fn is_small(parts: &QuantityParts<'_>, suffix: Suffix) -> bool {
     match suffix.form {
-        Form::Binary => {
+        Notation::Binary => {
             let power = usize::try_from(suffix.power * 3 / 10).unwrap_or(usize::MAX);
             parts.fraction.is_empty() && parts.length().saturating_add(power) <= 14
         }
-        Form::Decimal | Form::Exponent => parts.length() <= 18 && scale(parts, suffix) >= -9,
+        Notation::Decimal | Notation::Exponent => parts.length() <= 18 && scale(parts, suffix) >= -9,
     }
 }
 
 /// Whether Go keeps the text of a small number. This accepts more than canonical texts: `1.500` and
 /// `+1Ki`.
-fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
-    if suffix.form == Form::Binary {
+fn is_kept(parts: &QuantityParts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
+    if suffix.form == Notation::Binary {
         return Ok(parts.value()? & 7 != 0);
     }
     let zeros = format!("{}{}", parts.whole, parts.fraction).ends_with("000");
@@ -193,9 +193,9 @@ fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
 }
 
 /// The power of ten of the last digit.
-fn scale(parts: &Parts<'_>, suffix: Suffix) -> i32 {
+fn scale(parts: &QuantityParts<'_>, suffix: Suffix) -> i32 {
     let places = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
-    if suffix.form == Form::Binary { -places } else { suffix.power.saturating_sub(places) }
+    if suffix.form == Notation::Binary { -places } else { suffix.power.saturating_sub(places) }
 }
 
 /// An amount: `mantissa` × 10^`exponent`, with `exponent` ≥ -9.
@@ -206,10 +206,10 @@ struct Amount {
 }
 
 impl Amount {
-    fn new(parts: &Parts<'_>, suffix: Suffix) -> Result<Self, NoQuantity> {
+    fn new(parts: &QuantityParts<'_>, suffix: Suffix) -> Result<Self, NoQuantity> {
         let mut mantissa = parts.value()?;
         let mut exponent = scale(parts, suffix);
-        if suffix.form == Form::Binary {
+        if suffix.form == Notation::Binary {
             const MOST: u128 = i64::MAX as u128;
             if parts.fraction.len() > 18 {
                 return Err(NoQuantity::Numeric);
@@ -228,12 +228,12 @@ impl Amount {
         Ok(Self { negative: parts.negative, mantissa, exponent })
     }
 
-    fn text(mut self, form: Form) -> Result<String, NoQuantity> {
+    fn text(mut self, form: Notation) -> Result<String, NoQuantity> {
         if self.mantissa == 0 {
             return Ok("0".to_owned());
         }
         let sign = if self.negative { "-" } else { "" };
-        if form == Form::Binary
+        if form == Notation::Binary
             && let Some(whole) = self.whole().filter(|whole| *whole >= 1024)
         {
             let times = (whole.trailing_zeros() / 10).min(6);
@@ -246,7 +246,7 @@ impl Amount {
         }
         // Kubernetes loses the power beyond the last suffix. Here the number is written with zeros
         // instead, so that every output parses again.
-        let most = if form == Form::Exponent { 999_999 } else { 18 };
+        let most = if form == Notation::Exponent { 999_999 } else { 18 };
         while self.exponent % 3 != 0 || self.exponent > most {
             self.mantissa = self.mantissa.saturating_mul(10);
             self.exponent -= 1;
@@ -257,7 +257,7 @@ impl Amount {
             return Err(NoQuantity::Numeric);
         }
         Ok(match DECIMAL.iter().find(|(_, power)| *power == self.exponent) {
-            Some((suffix, _)) if form != Form::Exponent || self.exponent == 0 => {
+            Some((suffix, _)) if form != Notation::Exponent || self.exponent == 0 => {
                 format!("{sign}{mantissa}{suffix}")
             }
             _ => format!("{sign}{mantissa}e{}", self.exponent),
@@ -324,21 +324,21 @@ mod tests {
     #[test]
     fn whole_numbers_are_told_from_others() {
         for (text, expected) in [
-            ("0", Whole::Number(0)),
-            ("-0", Whole::Number(0)),
-            ("5", Whole::Number(5)),
-            ("2k", Whole::Number(2000)),
-            ("1Ki", Whole::Number(1024)),
-            ("3e2", Whole::Number(300)),
-            ("0e1000000", Whole::Number(0)),
-            ("5000m", Whole::Number(5)),
-            ("1e30", Whole::Number(u64::MAX)),
-            ("1e1000000", Whole::Number(u64::MAX)),
-            ("500m", Whole::Broken),
-            ("1.5", Whole::Broken),
-            ("lots", Whole::Broken),
-            ("-1", Whole::Negative),
-            ("-1n", Whole::Negative),
+            ("0", IntegerQuantity::Number(0)),
+            ("-0", IntegerQuantity::Number(0)),
+            ("5", IntegerQuantity::Number(5)),
+            ("2k", IntegerQuantity::Number(2000)),
+            ("1Ki", IntegerQuantity::Number(1024)),
+            ("3e2", IntegerQuantity::Number(300)),
+            ("0e1000000", IntegerQuantity::Number(0)),
+            ("5000m", IntegerQuantity::Number(5)),
+            ("1e30", IntegerQuantity::Number(u64::MAX)),
+            ("1e1000000", IntegerQuantity::Number(u64::MAX)),
+            ("500m", IntegerQuantity::Broken),
+            ("1.5", IntegerQuantity::Broken),
+            ("lots", IntegerQuantity::Broken),
+            ("-1", IntegerQuantity::Negative),
+            ("-1n", IntegerQuantity::Negative),
         ] {
             assert_eq!(whole(text), expected, "{text}");
         }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// A time since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct KubeTime {
     pub(crate) seconds: i64,
     /// Less than 10^9.
     pub(crate) nanos: u32,
@@ -18,7 +18,7 @@ pub(crate) enum Precision {
     Micros,
 }
 
-impl Moment {
+impl KubeTime {
     /// The beginning of the year 1, Go's zero time.
     pub(crate) const NONE: Self = Self { seconds: -62_135_596_800, nanos: 0 };
 
@@ -236,8 +236,8 @@ mod tests {
         let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/times.json")).unwrap();
         for (text, outcomes) in recorded.as_object().unwrap() {
             for (form, precision) in [("Time", Precision::Seconds), ("MicroTime", Precision::Micros)] {
-                let (said, expected) = match Moment::parse(text, precision) {
-                    Ok(moment) if moment == Moment::NONE => ("null".to_owned(), &outcomes[form]["is"]),
+                let (said, expected) = match KubeTime::parse(text, precision) {
+                    Ok(moment) if moment == KubeTime::NONE => ("null".to_owned(), &outcomes[form]["is"]),
                     Ok(moment) => (moment.format(precision).unwrap_or_default(), &outcomes[form]["is"]),
                     Err(error) => (error, &outcomes[form]["error"]),
                 };
@@ -256,22 +256,22 @@ mod tests {
             (i64::MAX, None),
             (i64::MIN, None),
         ] {
-            assert_eq!(Moment { seconds, nanos: 0 }.format(Precision::Seconds).as_deref(), expected);
+            assert_eq!(KubeTime { seconds, nanos: 0 }.format(Precision::Seconds).as_deref(), expected);
         }
     }
 
     proptest! {
         #[test]
         fn what_is_written_reads_the_same(seconds in -62_167_219_200_i64..253_402_300_800, micros in 0..1_000_000_u32) {
-            let moment = Moment { seconds, nanos: micros * 1000 };
+            let moment = KubeTime { seconds, nanos: micros * 1000 };
             let text = moment.format(Precision::Micros).unwrap();
-            prop_assert_eq!(Moment::parse(&text, Precision::Micros), Ok(moment));
+            prop_assert_eq!(KubeTime::parse(&text, Precision::Micros), Ok(moment));
         }
 
         #[test]
         fn no_text_panics(text in ".{0,40}") {
-            let _ = Moment::parse(&text, Precision::Seconds);
-            let _ = Moment::parse(&text, Precision::Micros);
+            let _ = KubeTime::parse(&text, Precision::Seconds);
+            let _ = KubeTime::parse(&text, Precision::Micros);
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Type {
     /// The OpenAPI name: `io.k8s.api.core.v1.Pod`.
     pub(crate) name: String,
     /// Sorted by name. Inlined fields have an empty name and precede the others.
-    pub(crate) fields: Vec<Field>,
+    pub(crate) fields: Vec<MessageField>,
     /// Indexes of the protobuf fields, sorted by number.
     numbered: Vec<usize>,
     /// Whether server-side apply treats the value as atomic.
@@ -41,7 +41,7 @@ pub(crate) struct Type {
 
 /// A field of a message type.
 #[derive(Debug)]
-pub(crate) struct Field {
+pub(crate) struct MessageField {
     /// The JSON name. Empty for an inlined message, whose fields appear in the enclosing JSON
     /// object.
     pub(crate) name: String,
@@ -50,7 +50,7 @@ pub(crate) struct Field {
     /// The type of a single value.
     pub(crate) base: Base,
     /// One value, a list or a map.
-    pub(crate) shape: Shape,
+    pub(crate) shape: Cardinality,
     /// Whether the Go field is a pointer, which distinguishes absent from zero.
     pub(crate) pointer: bool,
     /// The condition under which JSON omits the field.
@@ -106,7 +106,7 @@ pub(crate) enum Base {
 
 /// The cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum Cardinality {
     One,
     List,
     /// Keys are strings.
@@ -163,7 +163,7 @@ impl TypeTable {
     }
 
     /// Returns a field by its JSON name, including fields of inlined messages.
-    pub(crate) fn field<'a>(&'a self, of: &'a Type, name: &str) -> Option<&'a Field> {
+    pub(crate) fn field<'a>(&'a self, of: &'a Type, name: &str) -> Option<&'a MessageField> {
         self.field_through(of, name).map(|(_, field)| field)
     }
 
@@ -172,7 +172,7 @@ impl TypeTable {
         &'a self,
         of: &'a Type,
         name: &str,
-    ) -> Option<(Vec<&'a Type>, &'a Field)> {
+    ) -> Option<(Vec<&'a Type>, &'a MessageField)> {
         if name.is_empty() {
             return None;
         }
@@ -197,13 +197,13 @@ impl TypeTable {
 
 impl Type {
     /// Returns the field with a protobuf number.
-    pub(crate) fn numbered(&self, number: u32) -> Option<&Field> {
+    pub(crate) fn numbered(&self, number: u32) -> Option<&MessageField> {
         let found = self.numbered.binary_search_by_key(&number, |index| self.fields[*index].number).ok()?;
         Some(&self.fields[self.numbered[found]])
     }
 
     /// The protobuf fields, sorted by number.
-    pub(crate) fn by_number(&self) -> impl Iterator<Item = &Field> {
+    pub(crate) fn by_number(&self) -> impl Iterator<Item = &MessageField> {
         self.numbered.iter().map(|index| &self.fields[*index])
     }
 

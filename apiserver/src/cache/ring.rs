@@ -28,7 +28,7 @@ pub(crate) struct Change {
 /// How a change is written down for a watch over the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
-    pub(crate) answer: accept::Form,
+    pub(crate) answer: accept::ResponseFormat,
     pub(crate) include: Include,
     pub(crate) what: What,
 }
@@ -216,7 +216,7 @@ mod tests {
         let change = Change::new(None, None);
         let mut times = 0;
         for what in [What::Added, What::Modified, What::Added, What::Modified, What::Added] {
-            let form = Form { answer: accept::Form::default(), include: Include::default(), what };
+            let form = Form { answer: accept::ResponseFormat::default(), include: Include::default(), what };
             let bytes = || Bytes::from(format!("{what:?}"));
             let written: Result<_, ()> = change.written(form, || {
                 times += 1;
@@ -227,8 +227,11 @@ mod tests {
         assert_eq!(times, 2);
         change.forget_forms();
         for _ in 0..2 {
-            let form =
-                Form { answer: accept::Form::default(), include: Include::default(), what: What::Left };
+            let form = Form {
+                answer: accept::ResponseFormat::default(),
+                include: Include::default(),
+                what: What::Left,
+            };
             let written: Result<_, ()> = change.written(form, || {
                 times += 1;
                 Ok(Bytes::new())

@@ -64,7 +64,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use crate::auth::Identity;
-    use crate::kind::Part;
+    use crate::kind::Subresource;
     use crate::server::ApiServer;
     use crate::verbs::{Matter, create};
 
@@ -93,7 +93,7 @@ mod tests {
         let matter = Matter {
             shared,
             kind: &kind,
-            part: Part::Main,
+            part: Subresource::Main,
             identity: &identity,
             fence: None,
             trace: None,

@@ -6,7 +6,7 @@ use machinery_objects::Revision;
 use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 
 use super::Rests;
-use crate::guard::{self, Held};
+use crate::guard::{self, GuardConditions};
 use crate::kind::Kind;
 use crate::quota;
 use crate::refusal::Refusal;
@@ -64,7 +64,7 @@ impl Change<'_> {
                 Some(entry) => Condition::At(key, entry.modified),
                 None => Condition::Absent(key),
             });
-            let Held { conditions: guarded, operations: records } = held;
+            let GuardConditions { conditions: guarded, operations: records } = held;
             let quota::Held { conditions: counted, operations: told, turn: _turn } = counted;
             conditions.extend(guarded.into_iter().chain(counted));
             let operations = [operation].into_iter().chain(records).chain(told).collect();

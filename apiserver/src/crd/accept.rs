@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::kind::Names;
+use crate::kind::KindNames;
 
 /// The owners of names, by group. Plural, singular and short names share a namespace; kinds and
 /// list kinds share another.
 #[derive(Default)]
-pub(crate) struct Taken(BTreeMap<(String, Set, String), usize>);
+pub(crate) struct NameReservations(BTreeMap<(String, Set, String), usize>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
@@ -18,20 +18,26 @@ enum Set {
 /// The accepted names of a definition, with the reason and message of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    pub(crate) names: Names,
+    pub(crate) names: KindNames,
     pub(crate) conflict: Option<(&'static str, String)>,
 }
 
-impl Taken {
+impl NameReservations {
     /// Records the names that a definition had before.
-    pub(crate) fn note(&mut self, owner: usize, group: &str, had: &Names) {
+    pub(crate) fn note(&mut self, owner: usize, group: &str, had: &KindNames) {
         for (set, name) in all(had) {
             self.0.entry((group.into(), set, name.into())).or_insert(owner);
         }
     }
 
     /// Accepts the wanted names that are free; of a conflicting one the previous name is kept.
-    pub(crate) fn accept(&mut self, owner: usize, group: &str, wanted: &Names, had: &Names) -> Accepted {
+    pub(crate) fn accept(
+        &mut self,
+        owner: usize,
+        group: &str,
+        wanted: &KindNames,
+        had: &KindNames,
+    ) -> Accepted {
         let taken = |set: Set, name: &str| {
             let by = self.0.get(&(group.to_owned(), set, name.to_owned()));
             by.is_some_and(|by| *by != owner).then(|| format!("{name:?} is already in use"))
@@ -64,21 +70,21 @@ impl Taken {
                 conflict.filter(|(reason, _)| reason.contains("Kind")).or(Some(("ShortNamesConflict", why)));
         }
         let categories = wanted.categories.clone();
-        let names = Names { kind, list_kind, plural, singular, short_names, categories };
+        let names = KindNames { kind, list_kind, plural, singular, short_names, categories };
         self.0.retain(|_, by| *by != owner);
         self.note(owner, group, &names);
         Accepted { names, conflict }
     }
 
     /// Whether `owner` holds all of these names.
-    pub(crate) fn has(&self, owner: usize, group: &str, names: &Names) -> bool {
+    pub(crate) fn has(&self, owner: usize, group: &str, names: &KindNames) -> bool {
         let by =
             |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);
         !names.plural.is_empty() && !names.kind.is_empty() && all(names).all(by)
     }
 }
 
-fn all(names: &Names) -> impl Iterator<Item = (Set, &str)> {
+fn all(names: &KindNames) -> impl Iterator<Item = (Set, &str)> {
     let resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
     let resources = resources.map(|name| (Set::Resources, name.as_str()));
     let kinds = [&names.kind, &names.list_kind].map(|name| (Set::Kinds, name.as_str()));
@@ -89,8 +95,8 @@ fn all(names: &Names) -> impl Iterator<Item = (Set, &str)> {
 mod tests {
     use super::*;
 
-    fn names(plural: &str, kind: &str, short: &[&str]) -> Names {
-        Names {
+    fn names(plural: &str, kind: &str, short: &[&str]) -> KindNames {
+        KindNames {
             kind: kind.into(),
             list_kind: format!("{kind}List"),
             plural: plural.into(),
@@ -101,7 +107,14 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(taken: &mut Taken, wanted: &Names, had: &Names, plural: &str, kind: &str, reason: Option<&str>) {
+    fn check(
+        taken: &mut NameReservations,
+        wanted: &KindNames,
+        had: &KindNames,
+        plural: &str,
+        kind: &str,
+        reason: Option<&str>,
+    ) {
         let found = taken.accept(1, "g", wanted, had);
         assert_eq!((&*found.names.plural, &*found.names.kind), (plural, kind));
         assert_eq!(found.conflict.map(|(reason, _)| reason), reason);
@@ -109,10 +122,10 @@ mod tests {
 
     #[test]
     fn a_name_is_given_once() {
-        let mut taken = Taken::default();
+        let mut taken = NameReservations::default();
         let first = names("firsts", "First", &["f"]);
-        assert_eq!(taken.accept(0, "g", &first, &Names::default()).conflict, None);
-        let none = Names::default();
+        assert_eq!(taken.accept(0, "g", &first, &KindNames::default()).conflict, None);
+        let none = KindNames::default();
         check(&mut taken, &names("seconds", "First", &["f"]), &none, "seconds", "", Some("ListKindConflict"));
         check(&mut taken, &names("f", "Second", &[]), &none, "", "Second", Some("PluralConflict"));
         check(
@@ -129,14 +142,17 @@ mod tests {
 
     #[test]
     fn who_has_a_name_keeps_it() {
-        let mut taken = Taken::default();
+        let mut taken = NameReservations::default();
         let later = names("laters", "Later", &["l"]);
         taken.note(1, "g", &later);
-        let greedy = taken.accept(0, "g", &names("firsts", "First", &["l"]), &Names::default());
+        let greedy = taken.accept(0, "g", &names("firsts", "First", &["l"]), &KindNames::default());
         assert_eq!(greedy.conflict, Some(("ShortNamesConflict", "\"l\" is already in use".into())));
         check(&mut taken, &later, &later, "laters", "Later", None);
         let freed = names("laters", "Later", &[]);
         check(&mut taken, &freed, &later, "laters", "Later", None);
-        assert_eq!(taken.accept(0, "g", &names("firsts", "First", &["l"]), &Names::default()).conflict, None);
+        assert_eq!(
+            taken.accept(0, "g", &names("firsts", "First", &["l"]), &KindNames::default()).conflict,
+            None
+        );
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{set_condition, types, unknown, validate};
 use crate::invalid::FieldError;
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
 use crate::strategy::metadata_mut;
 
@@ -14,7 +14,7 @@ pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 /// The kind `CustomResourceDefinition`.
 pub(crate) struct Definitions;
 
-impl Hooks for Definitions {
+impl KindHooks for Definitions {
     fn default(&self, crd: &mut Value) {
         unknown::prune(crd);
         if !crd["spec"].is_object() {
@@ -49,9 +49,10 @@ impl Hooks for Definitions {
         });
     }
 
-    fn updating(&self, crd: &mut Value, _old: &Value, part: Part) {
+    fn updating(&self, crd: &mut Value, _old: &Value, part: Subresource) {
         // Objects may remain in a former storage version, so the list keeps it.
-        let Some(stored) = stored_version(crd).map(str::to_owned).filter(|_| part == Part::Main) else {
+        let Some(stored) = stored_version(crd).map(str::to_owned).filter(|_| part == Subresource::Main)
+        else {
             return;
         };
         let Some(versions) = crd["status"]["storedVersions"].as_array_mut() else { return };

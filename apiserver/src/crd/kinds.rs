@@ -8,7 +8,9 @@ use std::hash::BuildHasher;
 
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Form, Forms, Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
+use crate::kind::{
+    DefaultHooks, Kind, KindNames, KindSchema, KindVersion, KindVersions, Replaced, Scale, Selectable,
+};
 use crate::native;
 use crate::schema::{Known, Schema};
 use crate::storage::Place;
@@ -18,7 +20,7 @@ use machinery_objects::NameRule;
 
 /// The kinds of a CustomResourceDefinition.
 #[derive(Clone, Default)]
-pub(crate) struct Made {
+pub(crate) struct DefinedKinds {
     /// The storage version, even if it is not served.
     pub(crate) stored: Option<Arc<Kind>>,
     pub(crate) served: Vec<Arc<Kind>>,
@@ -29,14 +31,14 @@ pub(crate) struct Made {
 
 /// Builds the kinds of a definition with its accepted names; `replaced` ends when they are
 /// replaced.
-pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
-    let (mut all, mut made) = (Vec::new(), Made::default());
+pub(crate) fn kinds(crd: &Value, names: &KindNames, replaced: &Replaced) -> DefinedKinds {
+    let (mut all, mut made) = (Vec::new(), DefinedKinds::default());
     for (at, version) in versions(crd).iter().enumerate() {
         let kind = kind(crd, names, at, version, &mut made.wrong);
         all.push((version, Kind { replaced: replaced.clone(), ..kind }));
     }
-    let form = |kind: &Kind| Form { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
-    let forms: Arc<Forms> =
+    let form = |kind: &Kind| KindVersion { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
+    let forms: Arc<KindVersions> =
         Arc::new(all.iter().map(|(_, kind)| (kind.api_version.clone(), form(kind))).collect());
     let all = all.into_iter().map(|(version, kind)| (version, Kind { forms: forms.clone(), ..kind }));
     let (stored, others): (Vec<_>, Vec<_>) = all.partition(|(version, _)| version["storage"] == true);
@@ -87,7 +89,7 @@ fn root_errors(version: &Value, at: &str) -> Vec<FieldError> {
     }
 }
 
-fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<FieldError>) -> Kind {
+fn kind(crd: &Value, names: &KindNames, at: usize, version: &Value, wrong: &mut Vec<FieldError>) -> Kind {
     let spec = &crd["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
     let at = schema_at(at);
@@ -109,7 +111,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
         names: names.clone(),
         namespaced: spec["scope"] == "Namespaced",
         built_in: false,
-        shape: Shape::Custom(Arc::new(schema)),
+        shape: KindSchema::Custom(Arc::new(schema)),
         has_status: version["subresources"]["status"].is_object(),
         scale: Scale::of(version),
         has_generation: true,
@@ -129,7 +131,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
         defines_kinds: false,
         answers_deleted: false,
         place: Place::of(group, &names.plural),
-        hooks: Arc::new(Plain),
+        hooks: Arc::new(DefaultHooks),
         api_version,
     }
 }

@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Names;
+use crate::kind::KindNames;
 use crate::meta::names::{MIXED_CASE, dns_1035_label, dns_subdomain};
 
 /// Reads the names from the spec of a definition, or the accepted ones from its status.
-pub(crate) fn names(names: &Value) -> Names {
+pub(crate) fn names(names: &Value) -> KindNames {
     let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
     let texts = |field: &str| {
         let all = names[field].as_array().into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    Names {
+    KindNames {
         kind: text("kind"),
         list_kind: text("listKind"),
         plural: text("plural"),

@@ -23,18 +23,21 @@ pub(super) fn error(crd: &Value) -> Option<String> {
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
     versions.into_iter().flatten().find_map(|version| {
         let schema = version.pointer("/schema/openAPIV3Schema")?;
-        schema_error(schema, &Place { path: "spec.versions.schema.openAPIV3Schema".into(), apart: false })
+        schema_error(
+            schema,
+            &SchemaPath { path: "spec.versions.schema.openAPIV3Schema".into(), apart: false },
+        )
     })
 }
 
 #[derive(Clone)]
-struct Place {
+struct SchemaPath {
     /// The path in Go's notation, without property names and indexes.
     path: String,
     apart: bool,
 }
 
-impl Place {
+impl SchemaPath {
     fn field(&self, name: &str) -> Self {
         Self { path: format!("{}.{name}", self.path), apart: self.apart || APART.contains(&name) }
     }
@@ -46,7 +49,7 @@ impl Place {
     }
 }
 
-fn schema_error(schema: &Value, place: &Place) -> Option<String> {
+fn schema_error(schema: &Value, place: &SchemaPath) -> Option<String> {
     if let Value::Array(all) = schema {
         return all.iter().find_map(|one| schema_error(one, place));
     }
@@ -65,7 +68,7 @@ fn schema_error(schema: &Value, place: &Place) -> Option<String> {
     })
 }
 
-fn rules_error(rules: &Value, place: &Place) -> Option<String> {
+fn rules_error(rules: &Value, place: &SchemaPath) -> Option<String> {
     let rules = match rules {
         Value::Array(rules) => rules,
         Value::Null => return None,

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::groups::{Group, Version};
-use super::{KindInfo, Subresource};
+use super::{KindInfo, SubresourceInfo};
 use crate::accept::DiscoveryVersion;
 
 pub(super) fn groups(groups: &[Group], version: DiscoveryVersion) -> Value {
@@ -43,7 +43,7 @@ fn resource(kind: &KindInfo) -> Value {
     entry.into()
 }
 
-fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
+fn subresource(kind: &KindInfo, sub: &SubresourceInfo) -> Value {
     json!({
         "subresource": sub.name,
         "responseKind": response(kind, &sub.group, &sub.version, &sub.kind),

@@ -33,12 +33,12 @@ pub(crate) struct KindInfo {
     pub(crate) verbs: &'static [&'static str],
     /// Hash of the storage version; empty for kinds that are not stored.
     pub(crate) storage_version_hash: String,
-    pub(crate) subresources: Vec<Subresource>,
+    pub(crate) subresources: Vec<SubresourceInfo>,
 }
 
 /// A subresource; its body may be of another kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subresource {
+pub(crate) struct SubresourceInfo {
     /// `status` or `scale`.
     pub(crate) name: String,
     pub(crate) group: String,
@@ -49,13 +49,13 @@ pub(crate) struct Subresource {
 
 impl KindInfo {
     /// The subresource `status` of the kind.
-    pub(crate) fn status(&self) -> Subresource {
+    pub(crate) fn status(&self) -> SubresourceInfo {
         let (group, version, kind) = (self.group.clone(), self.version.clone(), self.kind.clone());
-        Subresource { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
+        SubresourceInfo { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
     }
 }
 
-impl Subresource {
+impl SubresourceInfo {
     /// The subresource `scale`.
     pub(crate) fn scale() -> Self {
         let (group, version, kind) = ("autoscaling".into(), "v1".into(), "Scale".into());

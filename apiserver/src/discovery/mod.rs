@@ -9,7 +9,7 @@ mod version;
 
 pub(crate) use groups::Discovery;
 pub(crate) use info::{
-    BUILT_IN_VERBS, CUSTOM_VERBS, KindInfo, Subresource, TERMINATING_VERBS, storage_version_hash,
+    BUILT_IN_VERBS, CUSTOM_VERBS, KindInfo, SubresourceInfo, TERMINATING_VERBS, storage_version_hash,
 };
 pub(crate) use page::Page;
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::groups::{Group, Version};
-use super::{KindInfo, Subresource};
+use super::{KindInfo, SubresourceInfo};
 
 pub(super) fn api_versions(core: Option<&Group>, address: &str) -> Value {
     let versions: Vec<&str> = core.map_or_else(|| vec!["v1"], |core| names(core).collect());
@@ -73,7 +73,7 @@ fn resource(kind: &KindInfo) -> Value {
     entry.into()
 }
 
-fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
+fn subresource(kind: &KindInfo, sub: &SubresourceInfo) -> Value {
     let mut entry = json!({
         "name": format!("{}/{}", kind.plural, sub.name),
         "singularName": "",

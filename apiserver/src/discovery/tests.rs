@@ -34,7 +34,7 @@ fn discovery() -> Discovery {
         storage_version_hash: storage_version_hash("example.com", "v1", "Widget"),
         ..kind("example.com", "v1", "Widget")
     };
-    widget.subresources = vec![widget.status(), Subresource::scale()];
+    widget.subresources = vec![widget.status(), SubresourceInfo::scale()];
     let node =
         KindInfo { namespaced: false, built_in: true, verbs: TERMINATING_VERBS, ..kind("", "v1", "Node") };
     let kinds = [

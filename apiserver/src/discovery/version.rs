@@ -19,22 +19,22 @@ pub(super) fn groups_by_priority(a: &str, b: &str) -> Ordering {
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+enum Maturity {
     Alpha,
     Beta,
     Stable,
 }
 
-fn parse(version: &str) -> Option<(Stage, u64, u64)> {
+fn parse(version: &str) -> Option<(Maturity, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     let Some(at) = rest.find(|c: char| !c.is_ascii_digit()) else {
-        return Some((Stage::Stable, number(rest)?, 0));
+        return Some((Maturity::Stable, number(rest)?, 0));
     };
     let (major, rest) = rest.split_at(at);
     let (stage, minor) = match (rest.strip_prefix("alpha"), rest.strip_prefix("beta")) {
-        (Some(minor), _) => (Stage::Alpha, minor),
-        (_, Some(minor)) => (Stage::Beta, minor),
+        (Some(minor), _) => (Maturity::Alpha, minor),
+        (_, Some(minor)) => (Maturity::Beta, minor),
         _ => return None,
     };
     Some((stage, number(major)?, number(minor)?))

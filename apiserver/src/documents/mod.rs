@@ -12,7 +12,8 @@ use http::{Method, Response};
 use serde_json::json;
 
 use crate::accept::{
-    DiscoveryVersion, Form, Messages, OPENAPI_V2_TYPE, Place, Shape, accepts_json, negotiate, openapi_v2,
+    DiscoveryVersion, EndpointKind, OPENAPI_V2_TYPE, ProtobufSupport, Representation, ResponseFormat,
+    accepts_json, negotiate, openapi_v2,
 };
 use crate::discovery::Page;
 use crate::http::{Body, answer};
@@ -68,14 +69,14 @@ async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
 }
 
 fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Roots, Messages::None)?;
+    let form = negotiate(call.header(ACCEPT), EndpointKind::Roots, ProtobufSupport::None)?;
     let discovery = &documents.discovery;
     let aggregated = |version: DiscoveryVersion| match core {
         true => discovery.aggregated_api(version),
         false => discovery.aggregated_apis(version),
     };
     match form.shape {
-        Shape::Discovery(version) => {
+        Representation::Discovery(version) => {
             let answer = known(call, form, aggregated(version))?;
             // The response depends on `Accept`, which shared caches must know.
             Ok(answer::with(answer::with(answer, VARY, "Accept"), CACHE_CONTROL, "public"))
@@ -86,13 +87,13 @@ fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body
 }
 
 fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Plain, Messages::None)?;
+    let form = negotiate(call.header(ACCEPT), EndpointKind::Plain, ProtobufSupport::None)?;
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 
 /// The OpenAPI v2 document, as JSON or protobuf.
 fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal> {
-    let json = Form::default().content_type();
+    let json = ResponseFormat::default().content_type();
     let answer = match openapi_v2(call.header(ACCEPT))? {
         true => known_as(call, OPENAPI_V2_TYPE, documents.openapi.binary()),
         false => known_as(call, json, documents.openapi.swagger()),
@@ -102,11 +103,11 @@ fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal
 
 fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
     accepts_json(call.header(ACCEPT))?;
-    known(call, Form::default(), page)
+    known(call, ResponseFormat::default(), page)
 }
 
 /// The document, or 304 if the client has it.
-fn known(call: &Head, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
+fn known(call: &Head, form: ResponseFormat, page: &Page) -> Result<Response<Body>, Refusal> {
     Ok(known_as(call, form.content_type(), page))
 }
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::discovery::{Discovery, KindInfo, Subresource, storage_version_hash};
-use crate::kind::{Kind, Shape};
+use crate::discovery::{Discovery, KindInfo, SubresourceInfo, storage_version_hash};
+use crate::kind::{Kind, KindSchema};
 use crate::native;
 use crate::openapi::{Described, OpenApi};
 
@@ -46,10 +46,10 @@ fn described(kind: &Kind) -> Described {
     if kind.has_status {
         info.subresources.push(info.status());
     }
-    info.subresources.extend(kind.scale.is_some().then(Subresource::scale));
+    info.subresources.extend(kind.scale.is_some().then(SubresourceInfo::scale));
     let schema: Option<Value> = match &kind.shape {
-        Shape::Custom(schema) => Some(schema.openapi()),
-        Shape::Typed(of) => Some(native::openapi::schema(of)),
+        KindSchema::Custom(schema) => Some(schema.openapi()),
+        KindSchema::Typed(of) => Some(native::openapi::schema(of)),
     };
     let selectable = kind.selectable.iter().map(|one| one.field.clone()).collect();
     Described { info: Arc::new(info), schema, selectable }

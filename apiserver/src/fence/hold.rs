@@ -5,7 +5,7 @@ use machinery_store::Condition;
 use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::kind::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::server::Shared;
@@ -69,14 +69,14 @@ impl Fence {
 
     fn one_may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
         let itself = (self.plural == "namespaces").then_some(&self.name);
-        let asks = Asks {
+        let asks = ResourceAttributes {
             group: &self.group,
             resource: &self.plural,
             subresource: "",
             namespace: self.namespace.as_ref().or(itself).map_or("", String::as_str),
             name: &self.name,
         };
-        shared.allow(by, &Attributes::of("get", asks))
+        shared.allow(by, &RequestAttributes::of("get", asks))
     }
 
     /// Returns the commit conditions under which the fences hold, for a write of an object of

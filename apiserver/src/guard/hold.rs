@@ -26,7 +26,7 @@ const PER_KEY: usize = 5;
 
 /// The conditions and operations that guards add to a commit.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct GuardConditions {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) operations: Vec<Operation>,
 }
@@ -35,11 +35,15 @@ pub(crate) struct Held {
 ///
 /// # Errors
 /// A guard refuses the change, panics or times out.
-pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Write) -> Result<Held, Refusal> {
+pub(crate) async fn hold(
+    change: &Change<'_>,
+    there: Option<&Entry>,
+    write: &Write,
+) -> Result<GuardConditions, Refusal> {
     let (kind, shared) = (change.kind, change.shared);
     let guards = kind.hooks.guards();
     if guards.is_empty() || matches!(write, Write::Keep) {
-        return Ok(Held::default());
+        return Ok(GuardConditions::default());
     }
     let old = there.map(|there| read(kind, there, there.modified)).transpose()?;
     let new = match write {
@@ -59,7 +63,7 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
         few(change, &after)?;
     }
     if before.is_empty() && after.is_empty() {
-        return Ok(Held::default());
+        return Ok(GuardConditions::default());
     }
     let Beside { kind: served, view } = change.beside(None).await?;
     let others = |key| others(&view, change, key);
@@ -77,7 +81,7 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
         }
     }
     let room = shared.limits.guard_keys.saturating_mul(PER_KEY);
-    let mut held = Held::default();
+    let mut held = GuardConditions::default();
     let left = before.iter().filter(|key| after.binary_search(key).is_err());
     for key in after.iter().chain(left) {
         let record = record(kind, key);

@@ -57,9 +57,9 @@ mod tests {
     use crate::invalid::FieldError;
     use crate::native;
 
-    struct Of(&'static str, &'static [&'static str]);
+    struct KeyedGuard(&'static str, &'static [&'static str]);
 
-    impl Guard for Of {
+    impl Guard for KeyedGuard {
         fn name(&self) -> &str {
             self.0
         }
@@ -78,9 +78,10 @@ mod tests {
     fn keys_are_told_once_and_by_their_guards() {
         let all = |guards: &[Arc<dyn Guard>]| keys(guards, &Value::Null);
         let guards: [Arc<dyn Guard>; 2] =
-            [Arc::new(Of("b", &["y", "x", "y"])), Arc::new(Of("a", &["x", ""]))];
+            [Arc::new(KeyedGuard("b", &["y", "x", "y"])), Arc::new(KeyedGuard("a", &["x", ""]))];
         assert_eq!(all(&guards), Ok(["a/", "a/x", "b/x", "b/y"].map(String::from).to_vec()));
-        let panics: [Arc<dyn Guard>; 2] = [Arc::new(Of("b", &["y"])), Arc::new(Of("a", &["panic"]))];
+        let panics: [Arc<dyn Guard>; 2] =
+            [Arc::new(KeyedGuard("b", &["y"])), Arc::new(KeyedGuard("a", &["panic"]))];
         assert_eq!(all(&panics), Err("a".into()));
     }
 

@@ -9,7 +9,7 @@ mod hold;
 mod key;
 
 pub(crate) use check::Checks;
-pub(crate) use hold::{Held, guard_that_refused, hold};
+pub(crate) use hold::{GuardConditions, guard_that_refused, hold};
 pub(crate) use key::keys;
 
 use serde_json::Value;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Handle;
 use super::refused::source_error;
-use super::write::{Held, at};
+use super::write::{PreconditionCheck, at};
 use crate::kind::Kind;
 use crate::managed::manager_name;
 use crate::request::FieldValidation;
@@ -34,7 +34,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let (object, _) = read(matter, body, FieldValidation::Strict).map_err(source_error)?;
         let application = Application { object, manager: &manager, force };
         let has_conditions = only_if.uid.is_some() || only_if.version.is_some();
-        let mut held = Held::of(kind, only_if);
+        let mut held = PreconditionCheck::of(kind, only_if);
         let check = |old: Option<&Value>| match old {
             Some(old) => held.check(old, None),
             None if has_conditions => Err(not_found(kind, matter.name())),

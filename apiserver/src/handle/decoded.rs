@@ -29,7 +29,7 @@ pub(super) struct Decoded<K> {
 /// served and stored version, and the displayed revision, which for a deleted object is that of the
 /// deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Form {
+pub(super) struct DecodedKey {
     pub(super) key: Arc<str>,
     pub(super) prints: (u64, u64),
     pub(super) state: Revision,
@@ -37,13 +37,13 @@ pub(super) struct Form {
 }
 
 struct State<K> {
-    slots: HashMap<Form, Slot<K>, FixedState>,
+    slots: HashMap<DecodedKey, CacheSlot<K>, FixedState>,
     recent: VecDeque<(Arc<K>, usize)>,
     recent_bytes: usize,
     sweep_at: usize,
 }
 
-enum Slot<K> {
+enum CacheSlot<K> {
     /// Being decoded; concurrent readers wait for the result.
     Making(Arc<OnceLock<Result<Arc<K>, Refusal>>>),
     Made(Weak<K>),
@@ -59,25 +59,26 @@ impl<K> Decoded<K> {
     /// Returns the object, decoding it if necessary. `bytes` is its stored size.
     pub(super) fn get(
         &self,
-        form: &Form,
+        form: &DecodedKey,
         bytes: usize,
         decode: impl FnOnce() -> Result<K, Refusal>,
     ) -> Result<Arc<K>, Refusal> {
         let making = {
             let mut state = self.state.lock();
             match state.slots.get(form) {
-                Some(Slot::Making(making)) => making.clone(),
-                Some(Slot::Made(object)) if let Some(object) = object.upgrade() => return Ok(object),
+                Some(CacheSlot::Making(making)) => making.clone(),
+                Some(CacheSlot::Made(object)) if let Some(object) = object.upgrade() => return Ok(object),
                 _ => {
                     let making = Arc::new(OnceLock::new());
-                    state.slots.insert(form.clone(), Slot::Making(making.clone()));
+                    state.slots.insert(form.clone(), CacheSlot::Making(making.clone()));
                     making
                 }
             }
         };
         let made = making.get_or_init(|| decode().map(Arc::new)).clone();
         let mut state = self.state.lock();
-        let ours = |slot: &Slot<K>| matches!(slot, Slot::Making(slot) if Arc::ptr_eq(slot, &making));
+        let ours =
+            |slot: &CacheSlot<K>| matches!(slot, CacheSlot::Making(slot) if Arc::ptr_eq(slot, &making));
         if state.slots.get(form).is_some_and(ours) {
             match &made {
                 Ok(object) => state.keep(form.clone(), object, bytes),
@@ -88,14 +89,14 @@ impl<K> Decoded<K> {
     }
 
     /// Adds the object of a completed write, which needs no decoding.
-    pub(super) fn put(&self, form: Form, bytes: usize, object: &Arc<K>) {
+    pub(super) fn put(&self, form: DecodedKey, bytes: usize, object: &Arc<K>) {
         self.state.lock().keep(form, object, bytes);
     }
 }
 
 impl<K> State<K> {
-    fn keep(&mut self, form: Form, object: &Arc<K>, bytes: usize) {
-        self.slots.insert(form, Slot::Made(Arc::downgrade(object)));
+    fn keep(&mut self, form: DecodedKey, object: &Arc<K>, bytes: usize) {
+        self.slots.insert(form, CacheSlot::Made(Arc::downgrade(object)));
         self.recent.push_back((object.clone(), bytes));
         self.recent_bytes += bytes;
         while self.recent.len() > RECENT || (self.recent_bytes > RECENT_BYTES && self.recent.len() > 1) {
@@ -104,8 +105,8 @@ impl<K> State<K> {
         }
         if self.slots.len() >= self.sweep_at {
             self.slots.retain(|_, slot| match slot {
-                Slot::Making(_) => true,
-                Slot::Made(object) => object.strong_count() > 0,
+                CacheSlot::Making(_) => true,
+                CacheSlot::Made(object) => object.strong_count() > 0,
             });
             self.sweep_at = SWEEP.max(2 * self.slots.len());
         }
@@ -114,9 +115,9 @@ impl<K> State<K> {
 
 /// The caches of a server, by type and kind. A cache without handles is dropped.
 #[derive(Default)]
-pub(crate) struct Caches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct DecodedCaches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
 
-impl Caches {
+impl DecodedCaches {
     pub(super) fn of<K: Send + Sync + 'static>(&self, kind: &Kind, seed: u64) -> Arc<Decoded<K>> {
         let mut caches = self.0.lock();
         caches.retain(|_, cache| Arc::strong_count(cache) > 1);
@@ -130,8 +131,8 @@ impl Caches {
 mod tests {
     use super::*;
 
-    fn form(key: &str, state: u64) -> Form {
-        Form { key: key.into(), prints: (1, 1), state: Revision(state), shown: Revision(state) }
+    fn form(key: &str, state: u64) -> DecodedKey {
+        DecodedKey { key: key.into(), prints: (1, 1), state: Revision(state), shown: Revision(state) }
     }
 
     #[test]

@@ -9,5 +9,5 @@ mod typed;
 mod watch;
 mod write;
 
-pub(crate) use decoded::Caches;
+pub(crate) use decoded::DecodedCaches;
 pub use typed::Handle;

@@ -15,7 +15,7 @@ use tokio::task::yield_now;
 
 use super::Handle;
 use super::refused::{broken, list_error, source_error};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::request::{ContinueToken, FieldLabels, ListAt, check_fields};
 use crate::select::Selection;
@@ -37,7 +37,7 @@ where
     async fn list(&self, request: ListRequest) -> Result<Page<Arc<K>>, ListError> {
         let kind = self.served("list")?;
         let selection = self.selection(&kind, &request.filter)?;
-        let matter = self.matter(&kind, Part::Main, request.filter.namespace.as_deref(), "");
+        let matter = self.matter(&kind, Subresource::Main, request.filter.namespace.as_deref(), "");
         self.allow("list", &matter, &request.filter.fields)?;
         let at = at(&request)?;
         let found = find(&matter, &at, request.limit.map(NonZeroU64::from), &selection).await;
@@ -70,7 +70,7 @@ where
 
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<Arc<K>>, ListError> {
         let kind = self.served("get")?;
-        let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
+        let matter = self.matter(&kind, Subresource::Main, key.namespace(), key.name());
         self.allow("get", &matter, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Ok(None);

@@ -11,11 +11,11 @@ use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, Sour
 use machinery_store::Entry;
 use serde::de::DeserializeOwned;
 
-use super::decoded::{Decoded, Form};
+use super::decoded::{Decoded, DecodedKey};
 use super::refused::{source_error, unreadable};
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, Resource as Asks};
-use crate::kind::{Kind, Part};
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
+use crate::kind::{Kind, Subresource};
 use crate::managed::manager_name;
 use crate::refusal::Refusal;
 use crate::server::{ApiServer, Shared};
@@ -107,7 +107,7 @@ impl<K> Handle<K> {
     pub(super) fn matter<'a>(
         &'a self,
         kind: &'a Arc<Kind>,
-        part: Part,
+        part: Subresource,
         namespace: Option<&'a str>,
         name: &'a str,
     ) -> Matter<'a> {
@@ -134,14 +134,14 @@ impl<K> Handle<K> {
     ) -> Result<(), SourceError> {
         let kind = matter.kind;
         let itself = (kind.names.plural == "namespaces").then_some(matter.name());
-        let asks = Asks {
+        let asks = ResourceAttributes {
             group: &kind.group,
             resource: &kind.names.plural,
             subresource: matter.part.subresource().unwrap_or_default(),
             namespace: matter.namespace().or(itself).unwrap_or_default(),
             name: matter.name(),
         };
-        let attributes = Attributes::of(verb, asks).selecting(fields);
+        let attributes = RequestAttributes::of(verb, asks).selecting(fields);
         let fence =
             |()| matter.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity));
         self.shared.allow(&self.identity, &attributes).and_then(fence).map_err(source_error)
@@ -157,8 +157,8 @@ impl<K: DeserializeOwned> Handle<K> {
     }
 }
 
-pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> Form {
-    Form { key: key.clone(), prints: (kind.print, kind.home().print), state, shown }
+pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> DecodedKey {
+    DecodedKey { key: key.clone(), prints: (kind.print, kind.home().print), state, shown }
 }
 
 fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {

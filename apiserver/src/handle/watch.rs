@@ -15,7 +15,7 @@ use super::Handle;
 use super::read::revision;
 use super::refused::{broken, lost, watch_error};
 use crate::cache::{Wanted, What};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::watch::{Changed, End, Feed, Item, Plan};
 
@@ -28,7 +28,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let WatchRequest { filter, from, bookmarks, timeout } = request;
         let kind = self.served("watch")?;
         let selection = self.selection(&kind, &filter)?;
-        let matter = self.matter(&kind, Part::Main, filter.namespace.as_deref(), "");
+        let matter = self.matter(&kind, Subresource::Main, filter.namespace.as_deref(), "");
         self.allow("watch", &matter, &filter.fields)?;
         if self.shared.stopping.is_cancelled() {
             let reason = "the server is stopped".into();

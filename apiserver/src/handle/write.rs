@@ -17,7 +17,7 @@ use super::refused::{source_error, unreadable, write_error};
 use super::typed::form;
 use crate::fence::Fence;
 use crate::json::{OBJECT_DEPTH, depth};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::patch::{self, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::{self, FieldValidation};
@@ -42,8 +42,10 @@ where
         let mut object = self.value(&kind, object)?;
         let namespace = namespace(&kind, &object)?;
         let held = fence.map(Fence::of);
-        let matter =
-            Matter { fence: held.as_ref(), ..self.matter(&kind, Part::Main, namespace.as_deref(), "") };
+        let matter = Matter {
+            fence: held.as_ref(),
+            ..self.matter(&kind, Subresource::Main, namespace.as_deref(), "")
+        };
         self.allow("create", &matter, &FieldSelector::default())?;
         object = shaped(&matter, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
@@ -60,7 +62,7 @@ where
 
     async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
         let kind = self.served("update")?;
-        self.replace(&kind, Part::Main, object, only_if).await
+        self.replace(&kind, Subresource::Main, object, only_if).await
     }
 
     async fn update_status(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
@@ -68,13 +70,13 @@ where
         if !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
-        self.replace(&kind, Part::Status, object, only_if).await
+        self.replace(&kind, Subresource::Status, object, only_if).await
     }
 
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
         let kind = self.served("delete")?;
         let fence = deletion.only_if.fence.as_ref().map(Fence::of);
-        let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
+        let matter = self.matter(&kind, Subresource::Main, key.namespace(), key.name());
         let matter = Matter { fence: fence.as_ref(), ..matter };
         self.allow("delete", &matter, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
@@ -87,7 +89,7 @@ where
             Propagation::Foreground => request::Propagation::Foreground,
             Propagation::Orphan => request::Propagation::Orphan,
         };
-        let mut held = Held::of(&kind, &deletion.only_if);
+        let mut held = PreconditionCheck::of(&kind, &deletion.only_if);
         let how = |old: &Value| {
             held.check(old, None)?;
             Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
@@ -114,7 +116,7 @@ where
         if patch.status && !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
-        let part = if patch.status { Part::Status } else { Part::Main };
+        let part = if patch.status { Subresource::Status } else { Subresource::Main };
         let fence = only_if.fence.as_ref().map(Fence::of);
         let matter = self.matter(&kind, part, key.namespace(), key.name());
         let matter = Matter { fence: fence.as_ref(), ..matter };
@@ -131,7 +133,7 @@ where
             _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
         };
         let (changes, problems) = patch::Patch::read(format, &patch.body).map_err(source_error)?;
-        let mut held = Held::of(&kind, only_if);
+        let mut held = PreconditionCheck::of(&kind, only_if);
         let next = |old: &Value| {
             held.check(old, None)?;
             let patched = changes.apply(old, kind.patched_by())?;
@@ -147,7 +149,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     async fn replace(
         &self,
         kind: &Arc<Kind>,
-        part: Part,
+        part: Subresource,
         object: &K,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
@@ -161,7 +163,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let matter = Matter { fence: fence.as_ref(), ..self.matter(kind, part, namespace.as_deref(), &name) };
         self.allow("update", &matter, &FieldSelector::default())?;
         let object = shaped(&matter, object)?;
-        let mut held = Held::of(kind, only_if);
+        let mut held = PreconditionCheck::of(kind, only_if);
         let next = |old: &Value| {
             held.check(old, Some(&object))?;
             let mut new = object.clone();
@@ -247,14 +249,14 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
 }
 
 /// Preconditions to check against the stored object.
-pub(super) struct Held<'a> {
+pub(super) struct PreconditionCheck<'a> {
     kind: &'a Kind,
     only_if: &'a Preconditions,
     /// The precondition that failed.
     broken: Option<Conflict>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> PreconditionCheck<'a> {
     pub(super) const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
         Self { kind, only_if, broken: None }
     }

@@ -9,7 +9,7 @@ use http_body::Body as _;
 use serde_json::Value;
 
 use super::Body;
-use crate::accept::{Form, Media};
+use crate::accept::{Media, ResponseFormat};
 use crate::protobuf;
 use crate::refusal::Refusal;
 
@@ -25,15 +25,15 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: Body) -> Respon
 
 /// A response with one value in the negotiated format. If that cannot represent the value, a
 /// refusal in JSON.
-pub(crate) fn value(code: u16, form: Form, value: &Value) -> Response<Body> {
+pub(crate) fn value(code: u16, form: ResponseFormat, value: &Value) -> Response<Body> {
     match written(form, value) {
         Ok(body) => bytes(code, form.content_type(), Body::whole(body)),
-        Err(refusal) => refused(&refusal, Form::default()),
+        Err(refusal) => refused(&refusal, ResponseFormat::default()),
     }
 }
 
 /// The response of a refusal.
-pub(crate) fn refused(refusal: &Refusal, form: Form) -> Response<Body> {
+pub(crate) fn refused(refusal: &Refusal, form: ResponseFormat) -> Response<Body> {
     let mut response = value(refusal.code, form, &refusal.status());
     let headers = response.headers_mut();
     if let Some(seconds) = refusal.retry_after {
@@ -102,7 +102,7 @@ fn warning_header(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
-fn written(form: Form, value: &Value) -> Result<Vec<u8>, Refusal> {
+fn written(form: ResponseFormat, value: &Value) -> Result<Vec<u8>, Refusal> {
     let mut bytes = match (form.media, form.pretty) {
         (Media::Yaml, _) => return Ok(crate::yaml::write(value).into_bytes()),
         (Media::Protobuf, _) => return protobuf::encode(value),

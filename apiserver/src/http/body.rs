@@ -19,14 +19,14 @@ const PART: usize = 64 << 10;
 
 /// The body of a response. Dropping it cancels its producer: a watch or a long list.
 pub struct Body {
-    pub(super) kind: Kind,
+    pub(super) kind: BodyKind,
     /// Counts the bytes sent.
     sent: Option<Counter>,
     /// A concurrency slot, released with the body.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Whole(Option<Bytes>),
     Parts(BoxStream<'static, Bytes>),
     Frames(BoxStream<'static, Bytes>),
@@ -35,43 +35,43 @@ pub(super) enum Kind {
 impl Body {
     /// A complete body.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self::of(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
+        Self::of(BodyKind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
     }
 
     /// A document, streamed while it is produced.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::of(Kind::Parts(Box::pin(parts)))
+        Self::of(BodyKind::Parts(Box::pin(parts)))
     }
 
     /// A watch stream, whose frames are sent immediately.
     pub(crate) fn frames(frames: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::of(Kind::Frames(Box::pin(frames)))
+        Self::of(BodyKind::Frames(Box::pin(frames)))
     }
 
     /// Whether the body is a watch stream, which can be idle for a long time.
     pub(crate) const fn is_watch(&self) -> bool {
-        matches!(self.kind, Kind::Frames(_))
+        matches!(self.kind, BodyKind::Frames(_))
     }
 
     /// Whether the body is a streamed document.
     pub(crate) const fn is_in_parts(&self) -> bool {
-        matches!(self.kind, Kind::Parts(_))
+        matches!(self.kind, BodyKind::Parts(_))
     }
 
     /// The bytes of a complete body.
     pub(crate) fn whole_bytes(&self) -> Option<Bytes> {
         match &self.kind {
-            Kind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
-            Kind::Parts(_) | Kind::Frames(_) => None,
+            BodyKind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
+            BodyKind::Parts(_) | BodyKind::Frames(_) => None,
         }
     }
 
     /// Attaches an audit record, which observes the bytes sent and is dropped with the body.
     pub(crate) fn with_tail(self, tail: Tail) -> Self {
         let kind = match self.kind {
-            Kind::Whole(bytes) => Kind::Whole(bytes),
-            Kind::Parts(parts) => Kind::Parts(Box::pin(Tailed { parts, tail: Some(tail) })),
-            Kind::Frames(parts) => Kind::Frames(Box::pin(Tailed { parts, tail: Some(tail) })),
+            BodyKind::Whole(bytes) => BodyKind::Whole(bytes),
+            BodyKind::Parts(parts) => BodyKind::Parts(Box::pin(Tailed { parts, tail: Some(tail) })),
+            BodyKind::Frames(parts) => BodyKind::Frames(Box::pin(Tailed { parts, tail: Some(tail) })),
         };
         Self { kind, ..self }
     }
@@ -87,11 +87,11 @@ impl Body {
     }
 
     /// Replaces the contents.
-    pub(super) fn made_of(self, kind: Kind) -> Self {
+    pub(super) fn made_of(self, kind: BodyKind) -> Self {
         Self { kind, ..self }
     }
 
-    const fn of(kind: Kind) -> Self {
+    const fn of(kind: BodyKind) -> Self {
         Self { kind, sent: None, _place: None }
     }
 }
@@ -105,8 +105,8 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = match &mut self.kind {
-            Kind::Whole(bytes) => Poll::Ready(part(bytes)),
-            Kind::Parts(parts) | Kind::Frames(parts) => parts.as_mut().poll_next(cx),
+            BodyKind::Whole(bytes) => Poll::Ready(part(bytes)),
+            BodyKind::Parts(parts) | BodyKind::Frames(parts) => parts.as_mut().poll_next(cx),
         };
         if let (Some(sent), Poll::Ready(Some(bytes))) = (&self.sent, &part) {
             sent.inc_by(bytes.len() as u64);
@@ -115,13 +115,15 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.kind, Kind::Whole(None))
+        matches!(self.kind, BodyKind::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Parts(_) | Kind::Frames(_) => SizeHint::default(),
+            BodyKind::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            BodyKind::Parts(_) | BodyKind::Frames(_) => SizeHint::default(),
         }
     }
 }
@@ -161,9 +163,9 @@ impl Stream for Tailed {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.kind {
-            Kind::Whole(_) => "Body::Whole",
-            Kind::Parts(_) => "Body::Parts",
-            Kind::Frames(_) => "Body::Frames",
+            BodyKind::Whole(_) => "Body::Whole",
+            BodyKind::Parts(_) => "Body::Parts",
+            BodyKind::Frames(_) => "Body::Frames",
         })
     }
 }

@@ -11,7 +11,7 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValu
 use http::{HeaderMap, Response};
 
 use super::Body;
-use super::body::Kind;
+use super::body::BodyKind;
 
 /// Responses longer than this are compressed.
 const LONG: usize = 128 << 10;
@@ -28,18 +28,20 @@ pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
 /// and never buffered as a whole; watch streams are not compressed.
 pub(super) async fn compressed(response: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = response.into_parts();
-    let long = match std::mem::replace(&mut body.kind, Kind::Whole(None)) {
-        Kind::Whole(Some(bytes)) if bytes.len() > LONG => whole(bytes).boxed(),
-        Kind::Parts(parts) => match begin(parts).await {
+    let long = match std::mem::replace(&mut body.kind, BodyKind::Whole(None)) {
+        BodyKind::Whole(Some(bytes)) if bytes.len() > LONG => whole(bytes).boxed(),
+        BodyKind::Parts(parts) => match begin(parts).await {
             Ok(long) => long,
-            Err(short) => return Response::from_parts(head, body.made_of(Kind::Whole(Some(short.into())))),
+            Err(short) => {
+                return Response::from_parts(head, body.made_of(BodyKind::Whole(Some(short.into()))));
+            }
         },
         kind => return Response::from_parts(head, body.made_of(kind)),
     };
     head.headers.remove(CONTENT_LENGTH);
     head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
-    Response::from_parts(head, body.made_of(Kind::Parts(gzip(long).boxed())))
+    Response::from_parts(head, body.made_of(BodyKind::Parts(gzip(long).boxed())))
 }
 
 fn whole(bytes: Bytes) -> impl Stream<Item = Bytes> + Send + 'static {

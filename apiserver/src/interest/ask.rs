@@ -7,16 +7,16 @@ use machinery_objects::{InterestBy, InterestEdit, Revision};
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
-use super::edits::Edit;
+use super::edits::EditId;
 use super::registry::Selectors;
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::json::{self, Malformed};
+use crate::json::{self, MalformedJson};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
 /// The parsed body of a request.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Ask {
+pub(crate) struct EditRequest {
     pub(crate) number: u64,
     pub(crate) change: InterestEdit,
     /// Required in edit 0, absent otherwise.
@@ -28,15 +28,15 @@ pub(crate) struct Ask {
 /// Maximum number of errors to report.
 const TOLD: usize = 10;
 
-impl Ask {
+impl EditRequest {
     /// Parses a body. 400: invalid JSON; 413: too many values; 422: an invalid edit.
     pub(crate) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
         let read = json::read(body).map_err(|malformed| {
-            let code = if malformed == Malformed::too_many() { 413 } else { 400 };
+            let code = if malformed == MalformedJson::too_many() { 413 } else { 400 };
             let reason = if code == 413 { "RequestEntityTooLarge" } else { "BadRequest" };
             Refusal::new(code, reason, format!("the body is no edit of an interest: {}", malformed.0))
         })?;
-        let mut reader = Reader { wrong: Vec::new() };
+        let mut reader = EditReader { wrong: Vec::new() };
         reader.wrong.extend(
             read.duplicates
                 .iter()
@@ -65,7 +65,7 @@ impl Ask {
     }
 
     /// Returns the identification of the edit, to detect a retry.
-    pub(super) fn edit(&self, selectors: &Selectors) -> Edit {
+    pub(super) fn edit(&self, selectors: &Selectors) -> EditId {
         let mut hash = Sha256::new();
         let mut add = |text: &str| {
             hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
@@ -83,7 +83,7 @@ impl Ask {
             add(&keys.len().to_string());
             keys.iter().for_each(|key| add(key));
         }
-        Edit { number: self.number, digest: hash.finalize().into() }
+        EditId { number: self.number, digest: hash.finalize().into() }
     }
 }
 
@@ -92,19 +92,19 @@ pub(super) fn wrong(id: &str, errors: &[FieldError]) -> Refusal {
     invalid("", "Interest", id, errors)
 }
 
-struct Reader {
+struct EditReader {
     wrong: Vec<FieldError>,
 }
 
-struct Raw {
+struct RawEdit {
     number: u64,
     change: InterestEdit,
     by: Option<InterestBy>,
     after: Option<String>,
 }
 
-impl Reader {
-    fn edit(&mut self, mut body: Map<String, Value>) -> Option<Raw> {
+impl EditReader {
+    fn edit(&mut self, mut body: Map<String, Value>) -> Option<RawEdit> {
         let number = match body.remove("edit") {
             Some(Value::Number(number)) if number.is_u64() => number.as_u64(),
             None | Some(Value::Null) => {
@@ -151,7 +151,7 @@ impl Reader {
             let shown: String = field.chars().take(64).collect();
             self.wrong.push(FieldError::new(shown, Problem::Forbidden, "an edit says no such thing"));
         }
-        Some(Raw { number: number?, change, by, after })
+        Some(RawEdit { number: number?, change, by, after })
     }
 
     fn by(&mut self, by: Value) -> Option<InterestBy> {

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use machinery_objects::InterestEdit;
 
-use super::keys::Keys;
+use super::keys::KeySet;
 use crate::server::Limits;
 
 /// Limits of the number and length of keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct KeyLimits {
     pub(crate) keys: usize,
     pub(crate) key_bytes: usize,
 }
@@ -17,32 +17,32 @@ pub(crate) struct Bounds {
 /// The keys of one interest, and the edits not yet applied by its stream.
 pub(super) struct Edits {
     /// The keys after all accepted edits.
-    keys: Keys,
-    last: Edit,
-    pending: Option<Pending>,
-    bounds: Bounds,
+    keys: KeySet,
+    last: EditId,
+    pending: Option<PendingEdits>,
+    bounds: KeyLimits,
 }
 
 /// Identifies an edit, to detect a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct EditId {
     pub(super) number: u64,
     pub(super) digest: [u8; 32],
 }
 
 /// All accepted edits not yet applied by the stream, merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pending {
+pub(super) struct PendingEdits {
     /// Number of the last edit.
     pub(super) number: u64,
-    pub(super) remove: Keys,
+    pub(super) remove: KeySet,
     /// May contain removed keys, whose objects are then sent again.
-    pub(super) add: Keys,
+    pub(super) add: KeySet,
 }
 
 /// The reason why an edit was rejected. It changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
+pub(crate) enum InvalidEdit {
     /// The number is neither the next one nor that of a retry of the last edit.
     Order {
         expected: u64,
@@ -62,7 +62,7 @@ pub(crate) enum Wrong {
     },
 }
 
-impl Bounds {
+impl KeyLimits {
     pub(crate) const fn of(limits: &Limits) -> Self {
         Self { keys: limits.interest_keys, key_bytes: limits.interest_key_bytes }
     }
@@ -74,20 +74,20 @@ impl Edits {
         keys: &InterestEdit,
         resumes: bool,
         digest: [u8; 32],
-        bounds: Bounds,
-    ) -> Result<Self, Wrong> {
-        let last = Edit { number: 0, digest };
-        let mut edits = Self { keys: Keys::default(), last, pending: None, bounds };
+        bounds: KeyLimits,
+    ) -> Result<Self, InvalidEdit> {
+        let last = EditId { number: 0, digest };
+        let mut edits = Self { keys: KeySet::default(), last, pending: None, bounds };
         edits.check(keys)?;
         edits.change(0, keys);
         if resumes {
-            edits.pending = Some(Pending::default());
+            edits.pending = Some(PendingEdits::default());
         }
         Ok(edits)
     }
 
     /// Applies an edit; `false` if it is a retry of the last one.
-    pub(super) fn edit(&mut self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
+    pub(super) fn edit(&mut self, edit: EditId, change: &InterestEdit) -> Result<bool, InvalidEdit> {
         let is_new = self.admits(edit, change)?;
         if is_new {
             self.change(edit.number, change);
@@ -97,13 +97,13 @@ impl Edits {
     }
 
     /// Validates an edit without applying it; `false` if it is a retry.
-    pub(super) fn admits(&self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
+    pub(super) fn admits(&self, edit: EditId, change: &InterestEdit) -> Result<bool, InvalidEdit> {
         if edit == self.last {
             return Ok(false);
         }
         let expected = self.next();
         if edit.number != expected {
-            return Err(Wrong::Order { expected });
+            return Err(InvalidEdit::Order { expected });
         }
         self.check(change)?;
         Ok(true)
@@ -115,7 +115,7 @@ impl Edits {
     }
 
     /// Takes the edits for the stream to apply.
-    pub(super) fn take(&mut self) -> Option<Pending> {
+    pub(super) fn take(&mut self) -> Option<PendingEdits> {
         self.pending.take()
     }
 
@@ -129,21 +129,21 @@ impl Edits {
         self.keys.cost() + self.pending.as_ref().map_or(0, |pending| pending.remove.cost())
     }
 
-    fn check(&self, change: &InterestEdit) -> Result<(), Wrong> {
-        let Bounds { keys: limit, key_bytes } = self.bounds;
+    fn check(&self, change: &InterestEdit) -> Result<(), InvalidEdit> {
+        let KeyLimits { keys: limit, key_bytes } = self.bounds;
         for (field, keys) in [("remove", &change.remove), ("add", &change.add)] {
             if keys.contains("") {
-                return Err(Wrong::Empty { field });
+                return Err(InvalidEdit::Empty { field });
             }
             if keys.iter().any(|key| key.len() > key_bytes) {
-                return Err(Wrong::TooLong { field, limit: key_bytes });
+                return Err(InvalidEdit::TooLong { field, limit: key_bytes });
             }
         }
         let gone = |key: &Arc<str>| change.remove.contains(key);
         let removed = change.remove.iter().filter(|key| self.keys.contains(key)).count();
         let added = change.add.iter().filter(|key| gone(key) || !self.keys.contains(key)).count();
         let count = self.keys.len() - removed + added;
-        if count > limit { Err(Wrong::TooMany { count, limit }) } else { Ok(()) }
+        if count > limit { Err(InvalidEdit::TooMany { count, limit }) } else { Ok(()) }
     }
 
     fn change(&mut self, number: u64, change: &InterestEdit) {

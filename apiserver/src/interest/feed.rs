@@ -12,11 +12,11 @@ use machinery_store::WatchError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::edits::Pending;
-use super::found::Found;
-use super::keys::Keys;
-use super::line::Line;
-use super::witness::{Witness, by};
+use super::edits::PendingEdits;
+use super::found::KeyLookup;
+use super::keys::KeySet;
+use super::line::EditChannel;
+use super::witness::{RelevanceCheck, by};
 use crate::cache;
 use crate::cache::{By, Wanted};
 use crate::metrics::Interested;
@@ -25,7 +25,7 @@ use crate::server::Shared;
 use crate::watch::{Changed, Item, Plan};
 
 /// The parameters of a stream.
-pub(crate) struct Asked {
+pub(crate) struct StreamRequest {
     pub(crate) by: InterestBy,
     pub(crate) wanted: Wanted,
     /// The opening keys and the client's last revision, to resume a stream.
@@ -33,7 +33,7 @@ pub(crate) struct Asked {
 }
 
 /// An event of the stream.
-pub(crate) enum Told {
+pub(crate) enum InterestEvent {
     Changed(Changed),
     /// All events up to this revision have been sent.
     Bookmark(Revision),
@@ -43,24 +43,24 @@ pub(crate) enum Told {
 
 /// The error that ended the stream.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum StreamError {
     Watch(WatchError),
     Refused(Box<Refusal>),
 }
 
-impl From<Refusal> for Lost {
+impl From<Refusal> for StreamError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(Box::new(refusal))
     }
 }
 
 /// A running stream.
-pub(crate) struct Feed {
-    line: Arc<Line>,
+pub(crate) struct InterestFeed {
+    line: Arc<EditChannel>,
     watch: crate::watch::Feed,
     by: By,
-    witness: Witness,
-    edit: Doing,
+    witness: RelevanceCheck,
+    edit: EditProgress,
     counts: Interested,
     until: Instant,
     stopping: CancellationToken,
@@ -68,29 +68,29 @@ pub(crate) struct Feed {
 }
 
 /// The progress of an edit.
-enum Doing {
+enum EditProgress {
     Nothing,
     /// The cache catches up with all writes acknowledged before the edit.
-    CatchUp(Pending, BoxFuture<'static, Result<(), Refusal>>),
+    CatchUp(PendingEdits, BoxFuture<'static, Result<(), Refusal>>),
     /// Earlier events are sent before the keys change.
-    Rekey(Pending),
+    Rekey(PendingEdits),
     /// The edit failed. Earlier events are sent before the error.
     Failed(Box<Refusal>),
     /// The objects under the added keys are sent.
-    Tell(Box<Found>),
+    Tell(Box<KeyLookup>),
 }
 
-impl Feed {
+impl InterestFeed {
     /// Opens the stream. Cancel-safe.
     pub(crate) async fn open(
         shared: &Shared,
-        line: Arc<Line>,
-        asked: Asked,
+        line: Arc<EditChannel>,
+        asked: StreamRequest,
         plan: Plan,
-    ) -> Result<Self, Lost> {
-        let Asked { by: of, wanted, resumes } = asked;
+    ) -> Result<Self, StreamError> {
+        let StreamRequest { by: of, wanted, resumes } = asked;
         let by = by(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
-        let mut witness = Witness { by: of, wanted: wanted.clone(), keys: Keys::default() };
+        let mut witness = RelevanceCheck { by: of, wanted: wanted.clone(), keys: KeySet::default() };
         let watch = match resumes {
             Some((edit, after)) => {
                 shared.objects.reach(after).await?;
@@ -100,7 +100,7 @@ impl Feed {
                 let (follow, missing) = cache.follow(wanted, Some(keys), after);
                 if let Some(missing) = missing {
                     // Reports an expired position immediately.
-                    drop(follow.store_watch(missing.after).await.map_err(Lost::Watch)?);
+                    drop(follow.store_watch(missing.after).await.map_err(StreamError::Watch)?);
                 }
                 crate::watch::Feed::after((follow, missing), after, plan)
             }
@@ -110,7 +110,7 @@ impl Feed {
             }
         };
         let (counts, stopping) = (shared.metrics.interested.clone(), shared.stopping.clone());
-        let (edit, until) = (Doing::Nothing, plan.until);
+        let (edit, until) = (EditProgress::Nothing, plan.until);
         Ok(Self { line, watch, by, witness, edit, counts, until, stopping, is_over: false })
     }
 
@@ -118,25 +118,25 @@ impl Feed {
     fn poll_edit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
         loop {
             match &mut self.edit {
-                Doing::Nothing => {
+                EditProgress::Nothing => {
                     let pending = ready!(self.line.poll_take(cx));
-                    self.edit = Doing::CatchUp(pending, self.watch.follow().catch_up().boxed());
+                    self.edit = EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed());
                 }
-                Doing::CatchUp(pending, catching_up) => {
+                EditProgress::CatchUp(pending, catching_up) => {
                     self.edit = match ready!(catching_up.as_mut().poll(cx)) {
-                        Ok(()) => Doing::Rekey(std::mem::take(pending)),
+                        Ok(()) => EditProgress::Rekey(std::mem::take(pending)),
                         Err(refusal) if refusal.code == 504 => {
                             // The cache is late; wait again.
                             let pending = std::mem::take(pending);
-                            Doing::CatchUp(pending, self.watch.follow().catch_up().boxed())
+                            EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed())
                         }
-                        Err(refusal) => Doing::Failed(refusal.into()),
+                        Err(refusal) => EditProgress::Failed(refusal.into()),
                     };
                     // New events may be available.
                     return Poll::Ready(Ok(()));
                 }
-                Doing::Failed(refusal) => return Poll::Ready(Err(Refusal::clone(refusal))),
-                Doing::Rekey(pending) => {
+                EditProgress::Failed(refusal) => return Poll::Ready(Err(Refusal::clone(refusal))),
+                EditProgress::Rekey(pending) => {
                     // New events wake the task.
                     let Some(view) = self.watch.rekey(pending.remove.set(), pending.add.set()) else {
                         return Poll::Pending;
@@ -148,11 +148,11 @@ impl Feed {
                         self.witness.keys.insert(key);
                     }
                     let (add, number) = (std::mem::take(&mut pending.add), pending.number);
-                    let found = Found::new(view, self.by.clone(), add, number);
-                    self.edit = Doing::Tell(Box::new(found));
+                    let found = KeyLookup::new(view, self.by.clone(), add, number);
+                    self.edit = EditProgress::Tell(Box::new(found));
                 }
                 // No event is sent between the objects and their marker.
-                Doing::Tell(_) => return Poll::Ready(Ok(())),
+                EditProgress::Tell(_) => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -166,22 +166,22 @@ impl Feed {
     }
 
     /// Ends the stream and rejects further edits.
-    fn end(&mut self, why: Option<Lost>) -> Poll<Option<Result<Told, Lost>>> {
+    fn end(&mut self, why: Option<StreamError>) -> Poll<Option<Result<InterestEvent, StreamError>>> {
         self.is_over = true;
-        self.edit = Doing::Nothing;
+        self.edit = EditProgress::Nothing;
         self.line.end();
         Poll::Ready(why.map(Err))
     }
 
-    fn changed(&self, changed: Changed) -> Told {
+    fn changed(&self, changed: Changed) -> InterestEvent {
         self.count(&changed);
-        Told::Changed(changed)
+        InterestEvent::Changed(changed)
     }
 }
 
 /// Ends without an error at its deadline, with its kind, or when the server stops.
-impl Stream for Feed {
-    type Item = Result<Told, Lost>;
+impl Stream for InterestFeed {
+    type Item = Result<InterestEvent, StreamError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let feed = &mut *self;
@@ -189,7 +189,7 @@ impl Stream for Feed {
             return Poll::Ready(None);
         }
         loop {
-            if let Doing::Tell(found) = &mut feed.edit {
+            if let EditProgress::Tell(found) = &mut feed.edit {
                 // The lookup may have many objects and the client may be slow.
                 if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
                     return feed.end(None);
@@ -201,8 +201,8 @@ impl Stream for Feed {
                 if let Some(entry) = found.next() {
                     return Poll::Ready(Some(Ok(feed.changed(Changed::found(entry)))));
                 }
-                let done = Told::Complete(found.number, found.at);
-                feed.edit = Doing::Nothing;
+                let done = InterestEvent::Complete(found.number, found.at);
+                feed.edit = EditProgress::Nothing;
                 return Poll::Ready(Some(Ok(done)));
             }
             match feed.watch.poll_next_unpin(cx) {
@@ -210,9 +210,9 @@ impl Stream for Feed {
                     return Poll::Ready(Some(Ok(feed.changed(changed))));
                 }
                 Poll::Ready(Some(Ok(Item::Bookmark(at, _)))) => {
-                    return Poll::Ready(Some(Ok(Told::Bookmark(at))));
+                    return Poll::Ready(Some(Ok(InterestEvent::Bookmark(at))));
                 }
-                Poll::Ready(Some(Err(error))) => return feed.end(Some(Lost::Watch(error))),
+                Poll::Ready(Some(Err(error))) => return feed.end(Some(StreamError::Watch(error))),
                 Poll::Ready(None) => return feed.end(None),
                 Poll::Pending => {}
             }
@@ -224,7 +224,7 @@ impl Stream for Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for InterestFeed {
     fn drop(&mut self) {
         self.line.end();
     }

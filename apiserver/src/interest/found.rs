@@ -7,12 +7,12 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 use machinery_store::Entry;
 
-use super::keys::Keys;
+use super::keys::KeySet;
 use crate::cache::{By, View, Wanted};
 
 /// The objects under added keys. It holds them at the revision of the edit, like the initial state
 /// of a watch; the view of all objects is dropped after the lookup.
-pub(crate) struct Found {
+pub(crate) struct KeyLookup {
     pub(super) at: Revision,
     /// Number of the edit.
     pub(super) number: u64,
@@ -30,8 +30,8 @@ struct Rest {
 /// Number of keys to look up before yielding to other tasks.
 const TURN: usize = 512;
 
-impl Found {
-    pub(crate) fn new(view: View, by: By, keys: Keys, number: u64) -> Self {
+impl KeyLookup {
+    pub(crate) fn new(view: View, by: By, keys: KeySet, number: u64) -> Self {
         let (at, entries) = (view.at, VecDeque::new());
         Self { at, number, by, rest: Some(Rest { view, keys: keys.into_set().into_iter() }), entries }
     }

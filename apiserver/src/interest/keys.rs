@@ -8,12 +8,12 @@ const KEY: usize = 128;
 
 /// A set of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Keys {
+pub(crate) struct KeySet {
     set: BTreeSet<Arc<str>>,
     cost: usize,
 }
 
-impl Keys {
+impl KeySet {
     pub(super) fn contains(&self, key: &str) -> bool {
         self.set.contains(key)
     }
@@ -58,7 +58,7 @@ impl Keys {
     }
 }
 
-impl<'a> FromIterator<&'a Arc<str>> for Keys {
+impl<'a> FromIterator<&'a Arc<str>> for KeySet {
     fn from_iter<I: IntoIterator<Item = &'a Arc<str>>>(keys: I) -> Self {
         let mut set = Self::default();
         for key in keys {

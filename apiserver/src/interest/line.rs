@@ -7,11 +7,11 @@ use machinery_objects::InterestEdit;
 use machinery_sync::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::edits::{Bounds, Edit, Edits, Pending, Wrong};
+use super::edits::{EditId, Edits, InvalidEdit, KeyLimits, PendingEdits};
 use super::keys::cost;
 
 /// Passes edits to the stream of one interest.
-pub(crate) struct Line {
+pub(crate) struct EditChannel {
     state: Mutex<State>,
 }
 
@@ -26,24 +26,24 @@ struct State {
 
 /// The reason why an edit failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotMade {
-    Wrong(Wrong),
+pub(crate) enum EditError {
+    Wrong(InvalidEdit),
     /// The memory limit of all interests is reached.
     Full,
     /// The stream has ended.
     Ended,
 }
 
-impl Line {
+impl EditChannel {
     /// Opens with the initial keys. `memory` is the budget of all interests.
     pub(crate) fn open(
         keys: &InterestEdit,
         resumes: bool,
         digest: [u8; 32],
-        bounds: Bounds,
+        bounds: KeyLimits,
         memory: Option<&Arc<Semaphore>>,
-    ) -> Result<Self, NotMade> {
-        let edits = Edits::open(keys, resumes, digest, bounds).map_err(NotMade::Wrong)?;
+    ) -> Result<Self, EditError> {
+        let edits = Edits::open(keys, resumes, digest, bounds).map_err(EditError::Wrong)?;
         let place = memory.map(|memory| reserve_edit(memory, keys)).transpose()?;
         let mut state = State { edits, place, waker: None, ended: false };
         state.settle(None);
@@ -53,20 +53,20 @@ impl Line {
     /// Applies an edit. Idempotent for the last edit.
     pub(super) fn edit(
         &self,
-        edit: Edit,
+        edit: EditId,
         change: &InterestEdit,
         memory: &Arc<Semaphore>,
-    ) -> Result<(), NotMade> {
+    ) -> Result<(), EditError> {
         let mut state = self.state.lock();
         if state.ended {
-            return Err(NotMade::Ended);
+            return Err(EditError::Ended);
         }
         // Invalid edits are rejected before the memory limit is checked.
-        if !state.edits.admits(edit, change).map_err(NotMade::Wrong)? {
+        if !state.edits.admits(edit, change).map_err(EditError::Wrong)? {
             return Ok(());
         }
         let more = reserve_edit(memory, change)?;
-        state.edits.edit(edit, change).map_err(NotMade::Wrong)?;
+        state.edits.edit(edit, change).map_err(EditError::Wrong)?;
         state.settle(Some(more));
         let waker = state.waker.take();
         drop(state);
@@ -75,14 +75,14 @@ impl Line {
     }
 
     /// Applies an edit with the next number, which it returns.
-    pub(crate) fn edit_next(&self, change: &InterestEdit) -> Result<u64, NotMade> {
+    pub(crate) fn edit_next(&self, change: &InterestEdit) -> Result<u64, EditError> {
         let mut state = self.state.lock();
         if state.ended {
-            return Err(NotMade::Ended);
+            return Err(EditError::Ended);
         }
         let number = state.edits.next();
         // The number is unique, so that the digest is not needed.
-        state.edits.edit(Edit { number, digest: [0; 32] }, change).map_err(NotMade::Wrong)?;
+        state.edits.edit(EditId { number, digest: [0; 32] }, change).map_err(EditError::Wrong)?;
         let waker = state.waker.take();
         drop(state);
         waker.into_iter().for_each(Waker::wake);
@@ -95,7 +95,7 @@ impl Line {
     }
 
     /// Takes the edits for the stream to apply; registers its waker if there are none.
-    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<Pending> {
+    pub(super) fn poll_take(&self, cx: &mut Context<'_>) -> Poll<PendingEdits> {
         let mut state = self.state.lock();
         let Some(pending) = state.edits.take() else {
             let old = state.waker.replace(cx.waker().clone());
@@ -130,12 +130,12 @@ impl State {
     }
 }
 
-fn reserve_edit(memory: &Arc<Semaphore>, change: &InterestEdit) -> Result<OwnedSemaphorePermit, NotMade> {
+fn reserve_edit(memory: &Arc<Semaphore>, change: &InterestEdit) -> Result<OwnedSemaphorePermit, EditError> {
     reserve(memory, change.remove.iter().chain(&change.add).map(|key| cost(key)).sum())
 }
 
 /// Reserves memory from the budget of all interests.
-pub(super) fn reserve(memory: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, NotMade> {
-    let permits = u32::try_from(bytes).map_err(|_| NotMade::Full)?;
-    memory.clone().try_acquire_many_owned(permits).map_err(|_| NotMade::Full)
+pub(super) fn reserve(memory: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, EditError> {
+    let permits = u32::try_from(bytes).map_err(|_| EditError::Full)?;
+    memory.clone().try_acquire_many_owned(permits).map_err(|_| EditError::Full)
 }

@@ -22,12 +22,12 @@ mod serve;
 mod witness;
 
 #[cfg(feature = "testing")]
-pub(crate) use ask::Ask;
-pub(crate) use edits::{Bounds, Wrong};
-pub(crate) use feed::{Asked, Feed, Lost, Told};
-pub(crate) use line::{Line, NotMade};
+pub(crate) use ask::EditRequest;
+pub(crate) use edits::{InvalidEdit, KeyLimits};
+pub(crate) use feed::{InterestEvent, InterestFeed, StreamError, StreamRequest};
+pub(crate) use line::{EditChannel, EditError};
 pub(crate) use registry::Interests;
 pub(crate) use serve::{edit, misnamed, run, stream};
 pub(crate) use witness::by;
 #[cfg(test)]
-pub(crate) use {found::Found, keys::Keys};
+pub(crate) use {found::KeyLookup, keys::KeySet};

@@ -10,9 +10,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::edits::Edit;
+use super::edits::EditId;
 use super::keys::cost;
-use super::line::{Line, NotMade, reserve};
+use super::line::{EditChannel, EditError, reserve};
 use crate::server::Limits;
 
 /// All interests of clients on the wire.
@@ -30,14 +30,14 @@ pub(crate) struct Interests {
 /// Key sets are built and dropped outside this lock: they can be large, and every request takes it.
 #[derive(Default)]
 struct State {
-    places: BTreeMap<Name, Place>,
+    places: BTreeMap<InterestName, InterestEntry>,
     /// Interests without a stream, by deadline.
-    waiting: BTreeSet<(Instant, Name)>,
+    waiting: BTreeSet<(Instant, InterestName)>,
 }
 
 /// The name of an interest: its user, resource and ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
+pub(super) struct InterestName {
     pub(super) user: String,
     pub(super) uid: String,
     pub(super) group: String,
@@ -48,7 +48,7 @@ pub(super) struct Name {
 }
 
 /// The parameters with which an interest was opened.
-pub(super) struct Opening {
+pub(super) struct InterestOpening {
     pub(super) by: InterestBy,
     /// The keys and the client's last revision, to resume.
     pub(super) resumes: Option<(InterestEdit, Revision)>,
@@ -76,25 +76,25 @@ impl Selectors {
     }
 }
 
-struct Place {
-    line: Arc<Line>,
+struct InterestEntry {
+    line: Arc<EditChannel>,
     selectors: Selectors,
-    edit: Edit,
-    waits: Option<Waits>,
+    edit: EditId,
+    waits: Option<AwaitedStream>,
     /// Accounts for the memory of the selectors.
     _memory: OwnedSemaphorePermit,
 }
 
 /// The state of an interest that awaits its stream.
-pub(super) struct Waits {
-    pub(super) opening: Opening,
+pub(super) struct AwaitedStream {
+    pub(super) opening: InterestOpening,
     /// The deadline for its stream.
     pub(super) until: Instant,
 }
 
 /// The reason why an interest is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Absent {
+pub(super) enum Unavailable {
     Unknown,
     /// Its stream exists already.
     Taken,
@@ -103,10 +103,10 @@ pub(super) enum Absent {
 }
 
 /// The interest of a running stream; dropping it ends the interest.
-pub(super) struct Held {
+pub(super) struct StreamGuard {
     interests: Arc<Interests>,
-    name: Name,
-    pub(super) line: Arc<Line>,
+    name: InterestName,
+    pub(super) line: Arc<EditChannel>,
 }
 
 impl Interests {
@@ -128,19 +128,19 @@ impl Interests {
     /// Opens an interest, which then awaits its stream. Idempotent for the same edit.
     pub(super) fn open(
         &self,
-        name: Name,
+        name: InterestName,
         selectors: Selectors,
-        edit: Edit,
-        waits: Waits,
-        make: impl FnOnce() -> Result<Line, NotMade>,
-    ) -> Result<(), NotOpened> {
+        edit: EditId,
+        waits: AwaitedStream,
+        make: impl FnOnce() -> Result<EditChannel, EditError>,
+    ) -> Result<(), OpenError> {
         if let Some(there) = self.there(&self.state.lock(), &name, edit) {
             return there;
         }
-        let memory = reserve(&self.memory, selectors.cost()).map_err(NotOpened::Line)?;
-        let line = Arc::new(make().map_err(NotOpened::Line)?);
+        let memory = reserve(&self.memory, selectors.cost()).map_err(OpenError::Edit)?;
+        let line = Arc::new(make().map_err(OpenError::Edit)?);
         let until = waits.until;
-        let place = Place { line, selectors, edit, waits: Some(waits), _memory: memory };
+        let place = InterestEntry { line, selectors, edit, waits: Some(waits), _memory: memory };
         let mut state = self.state.lock();
         // A concurrent request may have opened it.
         if let Some(there) = self.there(&state, &name, edit) {
@@ -156,21 +156,25 @@ impl Interests {
 
     /// Returns the result of an opening without a new interest: repeated, conflicting, or beyond
     /// the limit.
-    fn there(&self, state: &State, name: &Name, edit: Edit) -> Option<Result<(), NotOpened>> {
-        let Some(Place { edit: first, line, .. }) = state.places.get(name) else {
-            return (state.places.len() >= self.most).then_some(Err(NotOpened::TooMany(self.most)));
+    fn there(&self, state: &State, name: &InterestName, edit: EditId) -> Option<Result<(), OpenError>> {
+        let Some(InterestEntry { edit: first, line, .. }) = state.places.get(name) else {
+            return (state.places.len() >= self.most).then_some(Err(OpenError::TooMany(self.most)));
         };
         let expected = line.next();
         let again = *first == edit && expected == 1;
-        Some(if again { Ok(()) } else { Err(NotOpened::There { expected }) })
+        Some(if again { Ok(()) } else { Err(OpenError::There { expected }) })
     }
 
     /// Returns an interest for an edit.
-    pub(super) fn find(&self, name: &Name, selectors: &Selectors) -> Result<Arc<Line>, Absent> {
+    pub(super) fn find(
+        &self,
+        name: &InterestName,
+        selectors: &Selectors,
+    ) -> Result<Arc<EditChannel>, Unavailable> {
         let state = self.state.lock();
-        let place = state.places.get(name).ok_or(Absent::Unknown)?;
+        let place = state.places.get(name).ok_or(Unavailable::Unknown)?;
         if place.selectors != *selectors {
-            return Err(Absent::OtherSelectors);
+            return Err(Unavailable::OtherSelectors);
         }
         Ok(place.line.clone())
     }
@@ -178,20 +182,20 @@ impl Interests {
     /// Takes an interest for its stream.
     pub(super) fn hold(
         self: &Arc<Self>,
-        name: Name,
+        name: InterestName,
         selectors: &Selectors,
-    ) -> Result<(Held, Opening), Absent> {
+    ) -> Result<(StreamGuard, InterestOpening), Unavailable> {
         let mut state = self.state.lock();
         let State { places, waiting } = &mut *state;
-        let place = places.get_mut(&name).ok_or(Absent::Unknown)?;
+        let place = places.get_mut(&name).ok_or(Unavailable::Unknown)?;
         if place.selectors != *selectors {
-            return Err(Absent::OtherSelectors);
+            return Err(Unavailable::OtherSelectors);
         }
-        let Waits { opening, until } = place.waits.take().ok_or(Absent::Taken)?;
+        let AwaitedStream { opening, until } = place.waits.take().ok_or(Unavailable::Taken)?;
         let waited = (until, name);
         waiting.remove(&waited);
         let line = place.line.clone();
-        Ok((Held { interests: self.clone(), name: waited.1, line }, opening))
+        Ok((StreamGuard { interests: self.clone(), name: waited.1, line }, opening))
     }
 
     /// Ends the interests past their deadline; returns the next deadline.
@@ -230,16 +234,16 @@ impl Interests {
 }
 
 /// The reason why an interest was not opened.
-pub(super) enum NotOpened {
+pub(super) enum OpenError {
     /// It exists already, with this number of its next edit.
     There {
         expected: u64,
     },
     TooMany(usize),
-    Line(NotMade),
+    Edit(EditError),
 }
 
-impl Drop for Held {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         let mut state = self.interests.state.lock();
         let place = state.places.remove(&self.name);
@@ -253,12 +257,12 @@ impl Drop for Held {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interest::edits::Bounds;
+    use crate::interest::edits::KeyLimits;
     use tokio::time::Duration;
 
-    fn name(id: &str) -> Name {
+    fn name(id: &str) -> InterestName {
         let text = String::new;
-        Name {
+        InterestName {
             user: "ann".into(),
             uid: text(),
             group: text(),
@@ -275,16 +279,16 @@ mod tests {
 
     fn open(interests: &Interests, id: &str, keys: usize, until: Instant) -> Result<(), String> {
         let by = InterestBy::Label("app".into());
-        let waits = Waits { opening: Opening { by, resumes: None }, until };
+        let waits = AwaitedStream { opening: InterestOpening { by, resumes: None }, until };
         let add = (0..keys).map(|key| Arc::from(format!("k{key:04}"))).collect();
         let keys = InterestEdit { add, ..InterestEdit::default() };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
-        let edit = Edit { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
-        let make = || Line::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
+        let edit = EditId { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
+        let make = || EditChannel::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
         interests.open(name(id), everything(), edit, waits, make).map_err(|error| match error {
-            NotOpened::There { expected } => format!("there, at {expected}"),
-            NotOpened::TooMany(most) => format!("{most} there"),
-            NotOpened::Line(error) => format!("{error:?}"),
+            OpenError::There { expected } => format!("there, at {expected}"),
+            OpenError::TooMany(most) => format!("{most} there"),
+            OpenError::Edit(error) => format!("{error:?}"),
         })
     }
 
@@ -305,28 +309,30 @@ mod tests {
 
         let hold = |id: &str| interests.hold(name(id), &everything());
         let held = hold("a").ok().unwrap();
-        assert_eq!(hold("a").err(), Some(Absent::Taken));
-        assert_eq!(hold("c").err(), Some(Absent::Unknown));
+        assert_eq!(hold("a").err(), Some(Unavailable::Taken));
+        assert_eq!(hold("c").err(), Some(Unavailable::Unknown));
         let other = Selectors { labels: "x=y".parse().unwrap(), ..everything() };
-        assert_eq!(interests.hold(name("b"), &other).err(), Some(Absent::OtherSelectors));
-        assert_eq!(interests.find(&name("b"), &other).err(), Some(Absent::OtherSelectors));
+        assert_eq!(interests.hold(name("b"), &other).err(), Some(Unavailable::OtherSelectors));
+        assert_eq!(interests.find(&name("b"), &other).err(), Some(Unavailable::OtherSelectors));
         assert_eq!(interests.expire(soon), Some(soon + Duration::from_secs(1)), "one has its stream");
         assert_eq!(interests.count.get(), 2);
         assert_eq!(interests.expire(soon + Duration::from_secs(1)), None);
         assert_eq!(interests.count.get(), 1);
         drop(held);
-        assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Absent::Unknown)));
+        assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Unavailable::Unknown)));
         assert_eq!(interests.memory().available_permits(), 100_000);
     }
 
     #[tokio::test(start_paused = true)]
     async fn nobody_waits_while_keys_are_put_together() {
         let (interests, until) = (interests(), Instant::now());
-        let edit = Edit { number: 0, digest: [7; 32] };
-        let opening =
-            || Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
-        let line = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+        let edit = EditId { number: 0, digest: [7; 32] };
+        let opening = || AwaitedStream {
+            opening: InterestOpening { by: InterestBy::Label("app".into()), resumes: None },
+            until,
+        };
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
+        let line = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
         let make = || {
             assert!(interests.state.try_lock().is_some(), "others find theirs meanwhile");
             // A concurrent retry of the request overtakes it.
@@ -344,12 +350,14 @@ mod tests {
     async fn selectors_take_memory_too() {
         let (interests, until) = (interests(), Instant::now());
         let left = || interests.memory().available_permits();
-        let edit = Edit { number: 0, digest: [7; 32] };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
+        let edit = EditId { number: 0, digest: [7; 32] };
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
         let open = |id: &str, labels: String| {
-            let waits =
-                Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
-            let make = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+            let waits = AwaitedStream {
+                opening: InterestOpening { by: InterestBy::Label("app".into()), resumes: None },
+                until,
+            };
+            let make = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
             let fields = "metadata.name!=x".parse().unwrap();
             let selectors = Selectors { labels: labels.parse().unwrap(), fields };
             interests.open(name(id), selectors, edit, waits, make).is_ok()
@@ -382,7 +390,7 @@ mod tests {
         let mut edit = |remove, add| {
             number += 1;
             let change = InterestEdit { remove, add };
-            line.edit(Edit { number, digest: [1; 32] }, &change, interests.memory())
+            line.edit(EditId { number, digest: [1; 32] }, &change, interests.memory())
         };
         edit(keys(0, 100), keys(500, 510)).unwrap();
         assert_eq!(left(), 100_000 - 410 * 133, "what was not told yet is forgotten at once");
@@ -393,8 +401,8 @@ mod tests {
         assert_eq!(left(), 100_000 - 310 * 133);
         interests.expire(now);
         assert_eq!(left(), 100_000);
-        let edit = Edit { number: 9, digest: [1; 32] };
+        let edit = EditId { number: 9, digest: [1; 32] };
         let ended = line.edit(edit, &InterestEdit::default(), interests.memory());
-        assert_eq!(ended, Err(NotMade::Ended));
+        assert_eq!(ended, Err(EditError::Ended));
     }
 }

@@ -12,12 +12,14 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::ask::{Ask, wrong};
-use super::edits::{Bounds, Wrong};
-use super::feed::{Asked, Feed, Lost, Told};
-use super::line::{Line, NotMade};
-use super::registry::{Absent, Held, Name, NotOpened, Opening, Selectors, Waits};
-use crate::accept::{Form, accepts_json};
+use super::ask::{EditRequest, wrong};
+use super::edits::{InvalidEdit, KeyLimits};
+use super::feed::{InterestEvent, InterestFeed, StreamError, StreamRequest};
+use super::line::{EditChannel, EditError};
+use super::registry::{
+    AwaitedStream, InterestName, InterestOpening, OpenError, Selectors, StreamGuard, Unavailable,
+};
+use crate::accept::{ResponseFormat, accepts_json};
 use crate::cache::Wanted;
 use crate::http::{Body, answer};
 use crate::invalid::{FieldError, Problem};
@@ -43,10 +45,10 @@ pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     accepts_json(job.asked.header(ACCEPT))?;
     Format::of(job.asked.header(CONTENT_TYPE), &[Format::Json])?;
     let selectors = selectors(job, &ListOptions::parse(&job.asked.query, true)?)?;
-    let ask = Ask::parse(id, &job.asked.body)?;
+    let ask = EditRequest::parse(id, &job.asked.body)?;
     let (interests, limits) = (&job.shared.interests, &job.shared.limits);
     let (name, edit) = (name(job, id), ask.edit(&selectors));
-    let refuse = |why: NotMade| not_made(job, id, limits, why);
+    let refuse = |why: EditError| not_made(job, id, limits, why);
     let Some(by) = ask.by else {
         let line = interests.find(&name, &selectors).map_err(|why| absent(job, id, &why))?;
         line.edit(edit, &ask.change, interests.memory()).map_err(refuse)?;
@@ -55,13 +57,17 @@ pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     };
     super::witness::by(&by, job.kind, job.namespace())?;
     let resumes = ask.after.map(|after| (ask.change.clone(), after));
-    let bounds = Bounds::of(limits);
-    let make = || Line::open(&ask.change, ask.after.is_some(), edit.digest, bounds, Some(interests.memory()));
-    let waits = Waits { opening: Opening { by, resumes }, until: Instant::now() + limits.interest_wait };
+    let bounds = KeyLimits::of(limits);
+    let make =
+        || EditChannel::open(&ask.change, ask.after.is_some(), edit.digest, bounds, Some(interests.memory()));
+    let waits = AwaitedStream {
+        opening: InterestOpening { by, resumes },
+        until: Instant::now() + limits.interest_wait,
+    };
     interests.open(name, selectors, edit, waits, make).map_err(|why| match why {
-        NotOpened::There { expected } => refuse(NotMade::Wrong(Wrong::Order { expected })),
-        NotOpened::TooMany(most) => too_many(&format!("the server has {most} interests, as many as it may")),
-        NotOpened::Line(why) => refuse(why),
+        OpenError::There { expected } => refuse(EditError::Wrong(InvalidEdit::Order { expected })),
+        OpenError::TooMany(most) => too_many(&format!("the server has {most} interests, as many as it may")),
+        OpenError::Edit(why) => refuse(why),
     })?;
     job.shared.metrics.interested.edits.inc();
     Ok(accepted(201, ask.number))
@@ -79,42 +85,42 @@ pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Re
     }
     let frames = Frames::of(job)?.telling_left();
     let held = job.shared.interests.hold(name(job, id), &selectors);
-    let (held, Opening { by, resumes }) = held.map_err(|why| absent(job, id, &why))?;
+    let (held, InterestOpening { by, resumes }) = held.map_err(|why| absent(job, id, &why))?;
     let selection = Selection { kind: job.kind.clone(), labels: selectors.labels, fields: selectors.fields };
     let wanted = Wanted { selection, namespace: job.namespace().map(Arc::from) };
     let chance = u64::from_le_bytes(job.shared.world.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };
-    let asked = Asked { by, wanted, resumes };
-    let feed = Feed::open(job.shared, held.line.clone(), asked, plan).await.map_err(refused)?;
+    let asked = StreamRequest { by, wanted, resumes };
+    let feed = InterestFeed::open(job.shared, held.line.clone(), asked, plan).await.map_err(refused)?;
     let content_type = frames.content_type();
-    let body = Streaming(Some(Going { feed, frames, _held: held }));
+    let body = StreamBody(Some(ActiveStream { feed, frames, _held: held }));
     Ok(answer::bytes(200, content_type, Body::frames(body)))
 }
 
 /// The response body: the frames of the stream.
-struct Streaming(Option<Going>);
+struct StreamBody(Option<ActiveStream>);
 
 /// The state of a running stream.
-struct Going {
-    feed: Feed,
+struct ActiveStream {
+    feed: InterestFeed,
     frames: Frames,
-    _held: Held,
+    _held: StreamGuard,
 }
 
-impl Stream for Streaming {
+impl Stream for StreamBody {
     type Item = Bytes;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
-        let Some(Going { feed, frames, .. }) = &mut self.0 else { return Poll::Ready(None) };
+        let Some(ActiveStream { feed, frames, .. }) = &mut self.0 else { return Poll::Ready(None) };
         let Some(told) = ready!(feed.poll_next_unpin(cx)) else {
             self.0 = None;
             return Poll::Ready(None);
         };
         let bytes = told.map_err(refused).and_then(|told| match told {
-            Told::Changed(changed) => frames.change(&changed),
-            Told::Bookmark(at) => frames.mark(at, None),
-            Told::Complete(edit, at) => frames.mark(at, Some((MARK, &edit.to_string()))),
+            InterestEvent::Changed(changed) => frames.change(&changed),
+            InterestEvent::Bookmark(at) => frames.mark(at, None),
+            InterestEvent::Complete(edit, at) => frames.mark(at, Some((MARK, &edit.to_string()))),
         });
         Poll::Ready(Some(match bytes {
             Ok(bytes) => bytes,
@@ -137,9 +143,9 @@ pub(crate) fn misnamed(resource: &Resource) -> Option<Refusal> {
     Some(Refusal::new(404, "NotFound", message))
 }
 
-fn name(job: &Job<'_>, id: &str) -> Name {
+fn name(job: &Job<'_>, id: &str) -> InterestName {
     let identity = job.identity;
-    Name {
+    InterestName {
         user: identity.user.clone(),
         uid: identity.uid.clone(),
         group: job.kind.group.to_string(),
@@ -158,24 +164,24 @@ fn selectors(job: &Job<'_>, options: &ListOptions) -> Result<Selectors, Refusal>
 }
 
 fn accepted(code: u16, number: u64) -> Response<Body> {
-    answer::value(code, Form::default(), &json!({"edit": number}))
+    answer::value(code, ResponseFormat::default(), &json!({"edit": number}))
 }
 
-fn absent(job: &Job<'_>, id: &str, why: &Absent) -> Refusal {
+fn absent(job: &Job<'_>, id: &str, why: &Unavailable) -> Refusal {
     let about = about(job, id);
     match why {
-        Absent::Unknown => {
+        Unavailable::Unknown => {
             let message = format!(
                 "interests {id:?} not found: it is over with its stream, or no stream came in time; open another, with edit 0, \
                  all keys and the resourceVersion that you have come to"
             );
             Refusal { about, ..Refusal::new(404, "NotFound", message) }
         }
-        Absent::Taken => {
+        Unavailable::Taken => {
             let message = format!("interests {id:?} has its stream: end that one, or open another interest");
             Refusal { about, ..Refusal::new(409, "Conflict", message) }
         }
-        Absent::OtherSelectors => {
+        Unavailable::OtherSelectors => {
             let message = format!(
                 "interests {id:?} was opened with another labelSelector or fieldSelector: say the same with each request"
             );
@@ -184,31 +190,31 @@ fn absent(job: &Job<'_>, id: &str, why: &Absent) -> Refusal {
     }
 }
 
-fn not_made(job: &Job<'_>, id: &str, limits: &Limits, why: NotMade) -> Refusal {
+fn not_made(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Refusal {
     let why = match why {
-        NotMade::Ended => return absent(job, id, &Absent::Unknown),
-        NotMade::Full => {
+        EditError::Ended => return absent(job, id, &Unavailable::Unknown),
+        EditError::Full => {
             let limit = limits.interests_bytes;
             return too_many(&format!("the keys of all interests take {limit} bytes, as many as they may"));
         }
-        NotMade::Wrong(why) => why,
+        EditError::Wrong(why) => why,
     };
     match why {
-        Wrong::Order { expected } => {
+        InvalidEdit::Order { expected } => {
             let message = format!(
                 "interests {id:?} is at another edit: the next one is {expected}; the last one may be repeated as it was"
             );
             Refusal { about: about(job, id), ..Refusal::new(409, "Conflict", message) }
         }
-        Wrong::TooMany { count, limit } => {
+        InvalidEdit::TooMany { count, limit } => {
             let why = format!("must have at most {limit} items");
             wrong(id, &[FieldError::new("add", Problem::TooMany(count), why)])
         }
-        Wrong::TooLong { field, limit } => {
+        InvalidEdit::TooLong { field, limit } => {
             let why = format!("may not be more than {limit} bytes");
             wrong(id, &[FieldError::new(field, Problem::TooLong, why)])
         }
-        Wrong::Empty { field } => {
+        InvalidEdit::Empty { field } => {
             let why = "a key may not be empty: what is absent cannot be watched by it";
             wrong(id, &[FieldError::new(field, Problem::Invalid("".into()), why)])
         }
@@ -224,9 +230,9 @@ fn too_many(what: &str) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", format!("{what}: ask again")) }
 }
 
-fn refused(lost: Lost) -> Refusal {
+fn refused(lost: StreamError) -> Refusal {
     match lost {
-        Lost::Watch(error) => watch_refused(&error),
-        Lost::Refused(refusal) => *refusal,
+        StreamError::Watch(error) => watch_refused(&error),
+        StreamError::Refused(refusal) => *refusal,
     }
 }

@@ -5,7 +5,7 @@ use machinery_objects::{InterestBy, NAME, NAMESPACE, Requirement};
 use machinery_store::Entry;
 use serde_json::Value;
 
-use super::keys::Keys;
+use super::keys::KeySet;
 use crate::cache::{By, Wanted};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::Kind;
@@ -40,13 +40,13 @@ pub(crate) fn by(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Resul
 }
 
 /// The current keys and selectors of an interest, as the client set them.
-pub(super) struct Witness {
+pub(super) struct RelevanceCheck {
     pub(super) by: InterestBy,
     pub(super) wanted: Wanted,
-    pub(super) keys: Keys,
+    pub(super) keys: KeySet,
 }
 
-impl Witness {
+impl RelevanceCheck {
     pub(super) fn sees(&self, entry: &Entry) -> bool {
         let selection = &self.wanted.selection;
         let (namespace, _) = selection.kind.place.names(&entry.key);
@@ -124,7 +124,7 @@ mod tests {
             let selection = Selection { kind: kind.clone(), labels: labels.clone(), fields: fields.clone() };
             let wanted = Wanted { selection, namespace: Some("n".into()) };
             let keys = [&Arc::from(key)].into_iter().collect();
-            let witness = Witness { by: by.clone(), wanted, keys };
+            let witness = RelevanceCheck { by: by.clone(), wanted, keys };
             assert_eq!(witness.sees(&entry), expected, "{selected} {by:?} {key:?}, {print}");
         }
     }

@@ -14,6 +14,6 @@ pub(crate) use character::is_printable;
 pub(crate) use depth::{OBJECT_DEPTH, depth, shallow};
 pub(crate) use go::{format_float, go_json, json_iterator, json_iterator_name};
 pub(crate) use names::{plain_type_name, type_name};
-pub(crate) use read::{MAX_DEPTH, MAX_VALUES, Malformed, Read, number, read};
+pub(crate) use read::{MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number, read};
 #[cfg(test)]
 pub(crate) use recorded::GoRecording;

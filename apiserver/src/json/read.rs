@@ -17,7 +17,7 @@ const MAX_DUPLICATES: usize = 100;
 
 /// A parsed document.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Read {
+pub(crate) struct ParsedJson {
     /// The value. Of duplicate keys the last applies.
     pub(crate) value: Value,
     /// The paths of duplicate keys, the first hundred: `spec.ports[0].name`.
@@ -26,9 +26,9 @@ pub(crate) struct Read {
 
 /// A syntax error, with the texts of Go, which clients know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) String);
+pub(crate) struct MalformedJson(pub(crate) String);
 
-impl Malformed {
+impl MalformedJson {
     /// The document has too many values.
     pub(crate) fn too_many() -> Self {
         Self(format!("the document has more than {MAX_VALUES} values"))
@@ -39,11 +39,11 @@ impl Malformed {
 ///
 /// Invalid UTF-8 bytes and unpaired surrogates become U+FFFD. Numbers are those that Go would
 /// decode and encode: signed 64-bit integers, however they are written, otherwise doubles.
-pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
-    let mut reader = Reader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
+pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
+    let mut reader = JsonReader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
     let value = reader.value()?;
     match reader.space() {
-        None => Ok(Read { value, duplicates: reader.duplicates }),
+        None => Ok(ParsedJson { value, duplicates: reader.duplicates }),
         Some(_) => Err(reader.wrong("after top-level value")),
     }
 }
@@ -62,7 +62,7 @@ pub(crate) fn number(text: &str) -> Option<Number> {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
@@ -71,11 +71,11 @@ struct Reader<'a> {
     duplicates: Vec<String>,
 }
 
-impl Reader<'_> {
-    fn value(&mut self) -> Result<Value, Malformed> {
+impl JsonReader<'_> {
+    fn value(&mut self) -> Result<Value, MalformedJson> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(Malformed::too_many());
+            return Err(MalformedJson::too_many());
         }
         match self.space() {
             Some(b'{') => self.nested(Self::object),
@@ -89,7 +89,10 @@ impl Reader<'_> {
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Malformed>) -> Result<Value, Malformed> {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, MalformedJson>,
+    ) -> Result<Value, MalformedJson> {
         if self.depth == MAX_DEPTH {
             return Err(self.wrong("exceeded max depth"));
         }
@@ -100,7 +103,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Malformed> {
+    fn object(&mut self) -> Result<Value, MalformedJson> {
         let mut map = Map::new();
         let first = self.duplicates.len();
         if self.space() == Some(b'}') {
@@ -141,7 +144,7 @@ impl Reader<'_> {
         Ok(Value::Object(map))
     }
 
-    fn array(&mut self) -> Result<Value, Malformed> {
+    fn array(&mut self) -> Result<Value, MalformedJson> {
         let mut items = Vec::new();
         let first = self.duplicates.len();
         if self.space() == Some(b']') {
@@ -188,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, Malformed> {
+    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, MalformedJson> {
         for expected in word.chars() {
             if self.peek().map(char::from) != Some(expected) {
                 return Err(self.wrong(&format!("in literal {word} (expecting '{expected}')")));
@@ -198,7 +201,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, Malformed> {
+    fn number(&mut self) -> Result<Value, MalformedJson> {
         let begin = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         match self.peek() {
@@ -216,17 +219,17 @@ impl Reader<'_> {
         }
         let text = std::str::from_utf8(&self.bytes[begin..self.at]).expect("only ASCII was passed over");
         number(text).map(Value::Number).ok_or_else(|| {
-            Malformed(format!("json: cannot unmarshal number {text} into Go value of type float64"))
+            MalformedJson(format!("json: cannot unmarshal number {text} into Go value of type float64"))
         })
     }
 
-    fn digits(&mut self, place: &str) -> Result<(), Malformed> {
+    fn digits(&mut self, place: &str) -> Result<(), MalformedJson> {
         let count = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         if count == 0 { Err(self.wrong(place)) } else { Ok(()) }
     }
 
-    fn string(&mut self) -> Result<String, Malformed> {
+    fn string(&mut self) -> Result<String, MalformedJson> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -248,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escaped(&mut self) -> Result<char, Malformed> {
+    fn escaped(&mut self) -> Result<char, MalformedJson> {
         let char = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
             Some(b'b') => '\u{8}',
@@ -267,7 +270,7 @@ impl Reader<'_> {
     }
 
     /// Parses four digits after `\u`, and the second half of a surrogate pair.
-    fn unicode(&mut self) -> Result<char, Malformed> {
+    fn unicode(&mut self) -> Result<char, MalformedJson> {
         for _ in 0..4 {
             if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
                 return Err(self.wrong("in \\u hexadecimal character escape"));
@@ -300,8 +303,8 @@ impl Reader<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    fn wrong(&self, place: &str) -> Malformed {
-        Malformed(match self.peek() {
+    fn wrong(&self, place: &str) -> MalformedJson {
+        MalformedJson(match self.peek() {
             None => "unexpected end of JSON input".into(),
             Some(byte) => format!("invalid character {} {place}", quoted(byte)),
         })
@@ -324,14 +327,14 @@ fn push(text: &mut String, bytes: &[u8]) {
     }
 }
 
-impl std::fmt::Display for Malformed {
+impl std::fmt::Display for MalformedJson {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl From<Malformed> for Refusal {
-    fn from(Malformed(why): Malformed) -> Self {
+impl From<MalformedJson> for Refusal {
+    fn from(MalformedJson(why): MalformedJson) -> Self {
         Self::bad_request(why)
     }
 }

@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MAX_DEPTH, MAX_VALUES, Malformed, read};
+use super::{MAX_DEPTH, MAX_VALUES, MalformedJson, read};
 
 fn check(text: impl AsRef<[u8]>, expected: Value) {
     let read = read(text.as_ref()).unwrap();
@@ -104,7 +104,7 @@ fn it_has_no_more_values_than_allowed() {
     refused(list(MAX_VALUES), "the document has more than 100000 values");
     assert_eq!(
         crate::yaml::read(format!("{{\"a\":{}}}", list(MAX_VALUES)).as_bytes()),
-        Err(Malformed::too_many())
+        Err(MalformedJson::too_many())
     );
 }
 

@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 
 /// Kind-specific behaviour. Hooks are pure functions, and may be called several times for one
 /// change.
-pub(crate) trait Hooks: Send + Sync + 'static {
+pub(crate) trait KindHooks: Send + Sync + 'static {
     /// Converts an object from another version of the kind, except its `apiVersion`.
     fn convert(&self, _object: &mut Value) {}
 
@@ -33,7 +33,7 @@ pub(crate) trait Hooks: Send + Sync + 'static {
 
     /// Sets server-managed fields of an updated object. Fields outside of `subresource` have been
     /// reset.
-    fn updating(&self, _new: &mut Value, _old: &Value, _part: Part) {}
+    fn updating(&self, _new: &mut Value, _old: &Value, _part: Subresource) {}
 
     /// Records the write in an object that is otherwise final.
     fn stamp(&self, _new: &mut Value, _old: Option<&Value>, _now: Timestamp) {}
@@ -73,7 +73,7 @@ pub(crate) trait Hooks: Send + Sync + 'static {
 
 /// The subresource of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum Subresource {
     /// The object itself; without its status, where that is a subresource.
     Main,
     Status,
@@ -84,11 +84,11 @@ pub(crate) enum Part {
 }
 
 /// No kind-specific behaviour.
-pub(crate) struct Plain;
+pub(crate) struct DefaultHooks;
 
-impl Hooks for Plain {}
+impl KindHooks for DefaultHooks {}
 
-impl Part {
+impl Subresource {
     /// The name in paths and managed fields.
     pub(crate) const fn subresource(self) -> Option<&'static str> {
         match self {

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::{Kind, Shape};
-use crate::builtin::{self, Base, Field, Merge, Omit, Type, table};
+use super::{Kind, KindSchema};
+use crate::builtin::{self, Base, Merge, MessageField, Omit, Type, table};
 use crate::managed::{EMBEDDED_METADATA, EMPTY, ListMeta, ListType, Versions};
 use crate::patch::{FieldPatch, PatchMeta, Strategy};
 use crate::schema::{self, Additional, MapType, Schema};
 
-impl Shape {
+impl KindSchema {
     pub(crate) fn lists(&self) -> &dyn ListMeta {
         match self {
             Self::Custom(schema) => &**schema,
@@ -40,9 +40,9 @@ impl Kind {
     /// Returns the strategic merge metadata; custom resources have none.
     pub(crate) fn patched_by(&self) -> Option<&dyn PatchMeta> {
         match &self.shape {
-            Shape::Custom(_) if self.built_in => Some(&MetadataAlone),
-            Shape::Custom(_) => None,
-            Shape::Typed(of) => Some(*of),
+            KindSchema::Custom(_) if self.built_in => Some(&MetadataAlone),
+            KindSchema::Custom(_) => None,
+            KindSchema::Typed(of) => Some(*of),
         }
     }
 }
@@ -107,7 +107,7 @@ impl ListMeta for Type {
     }
 }
 
-impl ListMeta for Field {
+impl ListMeta for MessageField {
     fn list_type(&self) -> ListType<'_> {
         match &self.merge {
             Merge::Set => ListType::Set,
@@ -118,7 +118,7 @@ impl ListMeta for Field {
 
     fn atomic_map(&self) -> bool {
         let message = || matches!(self.base, Base::Message(of) if table().get(of).is_atomic);
-        self.merge == Merge::Atomic || self.shape == builtin::Shape::One && message()
+        self.merge == Merge::Atomic || self.shape == builtin::Cardinality::One && message()
     }
 
     fn default_value(&self) -> Option<&Value> {
@@ -128,15 +128,15 @@ impl ListMeta for Field {
     fn always_there(&self) -> Option<&'static Value> {
         match (self.shape, self.base, self.omit) {
             _ if self.pointer => None,
-            (builtin::Shape::One, Base::Message(_), Omit::Never | Omit::Empty) => Some(&EMPTY),
-            (builtin::Shape::List | builtin::Shape::Map, _, Omit::Never) => Some(&Value::Null),
+            (builtin::Cardinality::One, Base::Message(_), Omit::Never | Omit::Empty) => Some(&EMPTY),
+            (builtin::Cardinality::List | builtin::Cardinality::Map, _, Omit::Never) => Some(&Value::Null),
             _ => None,
         }
     }
 
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
         match (self.shape, self.base) {
-            (builtin::Shape::One, Base::Message(of)) => {
+            (builtin::Cardinality::One, Base::Message(of)) => {
                 table().field(table().get(of), name).map(|field| field as &dyn ListMeta)
             }
             _ => None,
@@ -145,7 +145,9 @@ impl ListMeta for Field {
 
     fn items(&self) -> Option<&dyn ListMeta> {
         match (self.shape, self.base) {
-            (builtin::Shape::List | builtin::Shape::Map, Base::Message(of)) => Some(table().get(of)),
+            (builtin::Cardinality::List | builtin::Cardinality::Map, Base::Message(of)) => {
+                Some(table().get(of))
+            }
             _ => None,
         }
     }

@@ -7,7 +7,7 @@ mod registry;
 mod scale;
 mod shape;
 
-pub(crate) use hooks::{Hooks, Part, Plain};
+pub(crate) use hooks::{DefaultHooks, KindHooks, Subresource};
 pub(crate) use registry::Registry;
 pub(crate) use scale::Scale;
 pub(crate) use shape::Checked;
@@ -31,11 +31,11 @@ pub(crate) struct Kind {
     pub(crate) version: Arc<str>,
     /// The `apiVersion`: `v1` or `example.com/v1`.
     pub(crate) api_version: String,
-    pub(crate) names: Names,
+    pub(crate) names: KindNames,
     pub(crate) namespaced: bool,
     /// Whether the kind is built in; its objects may omit `apiVersion` and `kind`.
     pub(crate) built_in: bool,
-    pub(crate) shape: Shape,
+    pub(crate) shape: KindSchema,
     /// Whether it has a `status` subresource.
     pub(crate) has_status: bool,
     /// The `scale` subresource, if it has one.
@@ -56,7 +56,7 @@ pub(crate) struct Kind {
     pub(crate) stored: Option<Arc<Kind>>,
     /// The schemas of all versions, for field ownership. Objects cannot have been written in any
     /// other version.
-    pub(crate) forms: Arc<Forms>,
+    pub(crate) forms: Arc<KindVersions>,
     /// The deprecation warning.
     pub(crate) deprecation: Option<String>,
     /// The store key of its CustomResourceDefinition; `None` for a built-in kind.
@@ -70,7 +70,7 @@ pub(crate) struct Kind {
     /// Whether a deletion returns the object instead of a `Status`.
     pub(crate) answers_deleted: bool,
     pub(crate) place: Place,
-    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
 /// Set when a kind is removed or replaced, to its last revision. Its watchers must relist.
@@ -78,7 +78,7 @@ pub(crate) type Replaced = Arc<SetOnce<Revision>>;
 
 /// The names of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct KindNames {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) plural: String,
@@ -103,17 +103,17 @@ pub(crate) enum Review {
 }
 
 /// The versions of a kind, by `apiVersion`.
-pub(crate) type Forms = BTreeMap<String, Form>;
+pub(crate) type KindVersions = BTreeMap<String, KindVersion>;
 
 /// The parts of a version that field ownership needs.
-pub(crate) struct Form {
-    pub(crate) shape: Shape,
-    pub(crate) hooks: Arc<dyn Hooks>,
+pub(crate) struct KindVersion {
+    pub(crate) shape: KindSchema,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
 /// The fields of a kind.
 #[derive(Clone)]
-pub(crate) enum Shape {
+pub(crate) enum KindSchema {
     /// Defined by the schema of its CustomResourceDefinition.
     Custom(Arc<Schema>),
     /// Defined by the type table of Kubernetes.
@@ -160,7 +160,7 @@ impl Kind {
 
     /// Whether its objects have a protobuf encoding.
     pub(crate) const fn has_messages(&self) -> bool {
-        matches!(self.shape, Shape::Typed(_))
+        matches!(self.shape, KindSchema::Typed(_))
     }
 
     pub(crate) fn can(&self, verb: &str) -> bool {

@@ -8,14 +8,14 @@ use crate::documents::Documents;
 
 /// The served kinds, by path.
 pub(crate) struct Registry {
-    kinds: BTreeMap<Path, Arc<Kind>>,
+    kinds: BTreeMap<KindPath, Arc<Kind>>,
     /// The storage version of each stored kind, by key prefix.
     homes: BTreeMap<Arc<str>, Arc<Kind>>,
     documents: Documents,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Path {
+struct KindPath {
     group: Arc<str>,
     version: Arc<str>,
     plural: Arc<str>,
@@ -29,12 +29,13 @@ impl Registry {
         stored: impl IntoIterator<Item = Arc<Kind>>,
         previous: Option<&Self>,
     ) -> Self {
-        let path = |kind: &Kind| Path {
+        let path = |kind: &Kind| KindPath {
             group: kind.group.clone(),
             version: kind.version.clone(),
             plural: kind.names.plural.as_str().into(),
         };
-        let kinds: BTreeMap<Path, Arc<Kind>> = kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
+        let kinds: BTreeMap<KindPath, Arc<Kind>> =
+            kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
         let served = kinds.values().filter(|kind| kind.review.is_none());
         let served = served.map(|kind| kind.stored.as_ref().unwrap_or(kind).clone());
         let homes = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
@@ -43,7 +44,7 @@ impl Registry {
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(&Path { group: group.into(), version: version.into(), plural: plural.into() })
+        self.kinds.get(&KindPath { group: group.into(), version: version.into(), plural: plural.into() })
     }
 
     /// The storage version of each stored kind, including kinds that are not served but may have

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Part;
+use super::Subresource;
 use crate::auth::rbac::selector as label_selector;
 use crate::invalid::{FieldError, Problem};
 use crate::strategy::metadata;
@@ -77,8 +77,8 @@ impl Scale {
     }
 
     /// Validates the replica fields.
-    pub(crate) fn errors(&self, object: &Value, part: Part) -> Vec<FieldError> {
-        let wanted = (part != Part::Status).then_some(&self.wanted);
+    pub(crate) fn errors(&self, object: &Value, part: Subresource) -> Vec<FieldError> {
+        let wanted = (part != Subresource::Status).then_some(&self.wanted);
         wanted.into_iter().chain([&self.there]).filter_map(|path| wrong(path, at(object, path)?)).collect()
     }
 }
@@ -152,20 +152,25 @@ mod tests {
 
     #[test]
     fn numbers_are_those_of_replicas() {
-        let check = |wanted: i64, there: i64, part: Part, expected: &[&str]| {
+        let check = |wanted: i64, there: i64, part: Subresource, expected: &[&str]| {
             let errors = scale().errors(&json!({"spec": {"size": wanted}, "status": {"size": there}}), part);
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
         };
-        check(0, i64::from(i32::MAX), Part::Main, &[]);
+        check(0, i64::from(i32::MAX), Subresource::Main, &[]);
         check(
             -1,
             1 << 31,
-            Part::Main,
+            Subresource::Main,
             &[
                 ".spec.size: Invalid value: -1: should be a non-negative integer",
                 ".status.size: Invalid value: 2147483648: should be less than or equal to 2147483647",
             ],
         );
-        check(-1, -1, Part::Status, &[".status.size: Invalid value: -1: should be a non-negative integer"]);
+        check(
+            -1,
+            -1,
+            Subresource::Status,
+            &[".status.size: Invalid value: -1: should be a non-negative integer"],
+        );
     }
 }

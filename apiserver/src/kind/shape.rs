@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{Kind, Part, Shape};
+use super::{Kind, KindSchema, Subresource};
 use crate::builtin::{type_errors, unknown_fields};
 use crate::invalid::{FieldError, Problem};
 use crate::meta::{check_embedded, coerce};
@@ -20,9 +20,9 @@ impl Kind {
     /// Checks the types of all fields. Those of custom resources are checked by validation instead.
     pub(crate) fn check_types(&self, object: &Value) -> Result<(), String> {
         let why = match &self.shape {
-            Shape::Typed(of) => type_errors(of, object).into_iter().next().map(|why| why.message),
-            Shape::Custom(schema) if self.built_in => schema.type_error(object),
-            Shape::Custom(_) => None,
+            KindSchema::Typed(of) => type_errors(of, object).into_iter().next().map(|why| why.message),
+            KindSchema::Custom(schema) if self.built_in => schema.type_error(object),
+            KindSchema::Custom(_) => None,
         };
         why.or_else(|| self.hooks.unfit(object)).map_or(Ok(()), Err)
     }
@@ -35,7 +35,7 @@ impl Kind {
     /// Coerces the metadata of embedded resources; returns the paths of dropped fields.
     pub(crate) fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
         let (mut unknown, mut wrong) = (Vec::new(), None);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.change_embedded_metadata(object, &mut |at, metadata| match coerce(metadata) {
                 _ if metadata.is_null() => {}
                 Ok(coerced) => {
@@ -51,12 +51,12 @@ impl Kind {
     /// Returns the paths of unknown fields, except those of metadata.
     pub(crate) fn unknown_fields(&self, object: &Value) -> Vec<String> {
         match &self.shape {
-            Shape::Custom(schema) => {
+            KindSchema::Custom(schema) => {
                 let mut fields = schema.unknown(object);
                 fields.extend(self.hooks.unknown(object));
                 fields
             }
-            Shape::Typed(of) => {
+            KindSchema::Typed(of) => {
                 let mut fields = unknown_fields(of, object);
                 fields.retain(|field| !field.starts_with("metadata."));
                 fields
@@ -68,15 +68,15 @@ impl Kind {
     /// resource excludes, otherwise any unknown field.
     pub(crate) fn undeclared_field(&self, object: &Value) -> Option<String> {
         match &self.shape {
-            Shape::Custom(schema) if !self.built_in => schema.undeclared(object),
-            Shape::Custom(_) | Shape::Typed(_) => self.unknown_fields(object).into_iter().next(),
+            KindSchema::Custom(schema) if !self.built_in => schema.undeclared(object),
+            KindSchema::Custom(_) | KindSchema::Typed(_) => self.unknown_fields(object).into_iter().next(),
         }
     }
 
     /// Converts an object to this version, prunes unknown fields and sets default values.
     pub(crate) fn reshape(&self, object: &mut Value) {
         self.convert(object);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.default(object);
         }
         self.hooks.default(object);
@@ -85,7 +85,7 @@ impl Kind {
     /// As `reshape`, but invalid nulls are kept, so that validation rejects them.
     pub(crate) fn reshape_applied(&self, object: &mut Value) {
         self.convert(object);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.fill(object);
         }
         self.hooks.default(object);
@@ -103,11 +103,11 @@ impl Kind {
     /// defaulted, which is up to the version in which it was written.
     pub(crate) fn retell(&self, object: &mut Value) {
         match &self.shape {
-            Shape::Custom(_) => {
+            KindSchema::Custom(_) => {
                 self.hooks.convert(object);
                 object["apiVersion"] = self.api_version.as_str().into();
             }
-            Shape::Typed(_) => self.reshape(object),
+            KindSchema::Typed(_) => self.reshape(object),
         }
     }
 
@@ -118,21 +118,21 @@ impl Kind {
             object["apiVersion"] = self.api_version.as_str().into();
         }
         match &self.shape {
-            Shape::Custom(schema) => schema.prune(object),
-            Shape::Typed(of) => native::prune(of, object),
+            KindSchema::Custom(schema) => schema.prune(object),
+            KindSchema::Typed(of) => native::prune(of, object),
         }
     }
 
     /// Validates the fields of an object, except its metadata.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Part) -> Checked {
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Subresource) -> Checked {
         let mut errors = match (&self.shape, old, part) {
-            (Shape::Custom(schema), Some(old), Part::Status) => schema.validate_status(new, old),
-            (Shape::Custom(schema), ..) => {
+            (KindSchema::Custom(schema), Some(old), Subresource::Status) => schema.validate_status(new, old),
+            (KindSchema::Custom(schema), ..) => {
                 let embedded = schema.embedded_metadata(new).into_iter();
                 let embedded = embedded.flat_map(|(at, metadata)| check_embedded(metadata, &at));
                 schema.validate(new, old).into_iter().chain(embedded).collect()
             }
-            (Shape::Typed(_), ..) => Vec::new(),
+            (KindSchema::Typed(_), ..) => Vec::new(),
         };
         if self.built_in {
             // The schemas of built-in kinds declare list types for field ownership; uniqueness is
@@ -141,7 +141,7 @@ impl Kind {
         }
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
         let mut warnings = Vec::new();
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             let (broken, tolerated) = schema.broken_rules(new, old, &errors);
             errors.extend(broken);
             warnings.extend(tolerated.iter().map(FieldError::to_string));

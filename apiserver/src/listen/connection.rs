@@ -23,10 +23,10 @@ use tower_service::Service as _;
 
 use super::exact::exact;
 use super::pace::{Pace, Paced};
-use super::taken::{Sent, Streams};
-use super::turns::{InTurns, Turns};
+use super::taken::{SocketBody, StreamExecutor};
+use super::turns::{BudgetedStream, ReadBudget};
 use super::until::until;
-use crate::accept::Form;
+use crate::accept::ResponseFormat;
 use crate::auth::Identity;
 use crate::http::{Service, answer};
 use crate::metrics::Event;
@@ -69,7 +69,7 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
         let (shared, serving, streams) = (shared.clone(), serving.clone(), open.clone());
         open.spawn(async move {
             let _place = (place, shared.metrics.connected());
-            serve(Streams { shared, tasks: streams }, stream, serving).await;
+            serve(StreamExecutor { shared, tasks: streams }, stream, serving).await;
         });
     }
     drop(socket);
@@ -77,7 +77,7 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
     let _ = timeout(DRAIN, open.wait()).await;
 }
 
-async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>>) {
+async fn serve(streams: StreamExecutor, stream: TcpStream, serving: Option<Arc<Serving>>) {
     let shared = streams.shared.clone();
     prepare(&stream);
     let peer = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
@@ -107,7 +107,7 @@ fn prepare(stream: &TcpStream) {
 }
 
 fn secured(
-    streams: Streams,
+    streams: StreamExecutor,
     stream: TlsStream<Paced<TcpStream>>,
     pace: Arc<Pace>,
     peer: Option<IpAddr>,
@@ -127,7 +127,7 @@ fn secured(
 ///
 /// Not an `async fn`: that would store its arguments twice for each connection.
 pub(super) fn requests<S>(
-    streams: Streams,
+    streams: StreamExecutor,
     stream: S,
     pace: Arc<Pace>,
     service: Service,
@@ -142,8 +142,8 @@ where
         (builder, Some(_)) => builder.http1_only(),
         (builder, None) => builder,
     };
-    let turns = Turns::new();
-    let stream = TokioIo::new(InTurns::new(stream, turns.clone()));
+    let turns = ReadBudget::new();
+    let stream = TokioIo::new(BudgetedStream::new(stream, turns.clone()));
     let service = service_fn({
         let (pace, turns) = (pace.clone(), turns.clone());
         move |request| {
@@ -178,7 +178,7 @@ where
     }
 }
 
-fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
+fn builder(streams: StreamExecutor, limits: &Limits) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(streams);
     let head = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX).max(LEAST_HEAD);
     builder
@@ -203,18 +203,18 @@ fn answered(
     pace: &Arc<Pace>,
     service: &Service,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Response<Sent>, Infallible>> + Send + use<> {
+) -> impl Future<Output = Result<Response<SocketBody>, Infallible>> + Send + use<> {
     let http2 = request.version() == Version::HTTP_2;
     let (open, pace) = (pace.begins(http2), pace.clone());
     let answer = exact(&request).map_err(Box::new).map(|()| service.clone().call(request));
     async move {
         let response = match answer {
             Ok(answer) => answer.await?,
-            Err(refusal) => answer::refused(&refusal, Form::default()),
+            Err(refusal) => answer::refused(&refusal, ResponseFormat::default()),
         };
         if http2 && response.status() == StatusCode::UNAUTHORIZED {
             pace.unwanted();
         }
-        Ok(response.map(|body| Sent::new(body, open)))
+        Ok(response.map(|body| SocketBody::new(body, open)))
     }
 }

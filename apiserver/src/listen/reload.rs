@@ -27,11 +27,11 @@ pub(super) struct Reloads {
     shared: Arc<Shared>,
     tokens: TokenFile,
     serving: Option<Arc<Serving>>,
-    seen: Mutex<Seen>,
+    seen: Mutex<FileStamps>,
 }
 
 /// The state of the files at the last reload.
-struct Seen {
+struct FileStamps {
     files: Vec<(PathBuf, Stamp)>,
     at: Timestamp,
 }
@@ -42,7 +42,7 @@ impl Reloads {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
         let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
-        let seen = Mutex::new(Seen { files: files.collect(), at: shared.world.now() });
+        let seen = Mutex::new(FileStamps { files: files.collect(), at: shared.world.now() });
         let this = Self { shared, tokens, serving, seen };
         this.let_in();
         this

@@ -22,11 +22,11 @@ use crate::server::{Limits, Shared};
 
 tokio::task_local! {
     /// The current stream.
-    static STREAM: Arc<Taken>;
+    static STREAM: Arc<SendProgress>;
 }
 
 /// The part of a response that was produced but not yet written to the socket.
-struct Taken(Mutex<State>);
+struct SendProgress(Mutex<State>);
 
 struct State {
     parts: usize,
@@ -35,7 +35,7 @@ struct State {
     is_watch: bool,
 }
 
-impl Taken {
+impl SendProgress {
     fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(State { parts: 0, since: Instant::now(), is_watch: false })))
     }
@@ -65,31 +65,31 @@ impl Taken {
 
 /// Executor for the streams of a connection, which resets stalled ones.
 #[derive(Clone)]
-pub(super) struct Streams {
+pub(super) struct StreamExecutor {
     pub(super) shared: Arc<Shared>,
     pub(super) tasks: TaskTracker,
 }
 
-impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Streams {
+impl<F: Future<Output: Send> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, work: F) {
         let shared = self.shared.clone();
-        self.tasks.spawn(Stream { work, shared, taken: Taken::new(), alarm: Alarm::default() });
+        self.tasks.spawn(Http2Stream { work, shared, taken: SendProgress::new(), alarm: Alarm::default() });
     }
 }
 
 pin_project! {
     /// A stream's task. Not an `async` block, which would store the work twice; there may be 100
     /// 000 streams.
-    struct Stream<F> {
+    struct Http2Stream<F> {
         #[pin]
         work: F,
         shared: Arc<Shared>,
-        taken: Arc<Taken>,
+        taken: Arc<SendProgress>,
         alarm: Alarm,
     }
 }
 
-impl<F: Future> Future for Stream<F> {
+impl<F: Future> Future for Http2Stream<F> {
     type Output = ();
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
@@ -106,14 +106,14 @@ impl<F: Future> Future for Stream<F> {
 }
 
 /// The body of a response on a socket.
-pub(super) struct Sent {
+pub(super) struct SocketBody {
     body: Body,
     /// `None` for HTTP/1.1.
-    taken: Option<Arc<Taken>>,
+    taken: Option<Arc<SendProgress>>,
     _open: Open,
 }
 
-impl Sent {
+impl SocketBody {
     /// Must be called in the task of the stream.
     pub(super) fn new(body: Body, mut open: Open) -> Self {
         let taken = STREAM.try_with(Arc::clone).ok();
@@ -125,16 +125,16 @@ impl Sent {
     }
 }
 
-impl http_body::Body for Sent {
-    type Data = Part;
+impl http_body::Body for SocketBody {
+    type Data = SendChunk;
     type Error = std::convert::Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Part>, Self::Error>>> {
+    ) -> Poll<Option<Result<Frame<SendChunk>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        polled.map_ok(|frame| frame.map_data(|bytes| Part::new(bytes, self.taken.clone())))
+        polled.map_ok(|frame| frame.map_data(|bytes| SendChunk::new(bytes, self.taken.clone())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -147,19 +147,19 @@ impl http_body::Body for Sent {
 }
 
 /// A chunk of a response on its way to the socket.
-pub(super) struct Part {
+pub(super) struct SendChunk {
     bytes: Bytes,
-    taken: Option<Arc<Taken>>,
+    taken: Option<Arc<SendProgress>>,
 }
 
-impl Part {
-    fn new(bytes: Bytes, taken: Option<Arc<Taken>>) -> Self {
+impl SendChunk {
+    fn new(bytes: Bytes, taken: Option<Arc<SendProgress>>) -> Self {
         taken.iter().for_each(|taken| taken.begins());
         Self { bytes, taken }
     }
 }
 
-impl Buf for Part {
+impl Buf for SendChunk {
     fn remaining(&self) -> usize {
         self.bytes.remaining()
     }
@@ -174,7 +174,7 @@ impl Buf for Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for SendChunk {
     fn drop(&mut self) {
         self.taken.iter().for_each(|taken| taken.ends());
     }

@@ -17,7 +17,7 @@ const LEAST: u64 = 1 << 10;
 const MOST: u64 = 64 << 10;
 
 /// The number of bytes to read from a connection before its streams are polled.
-pub(super) struct Turns(Mutex<State>);
+pub(super) struct ReadBudget(Mutex<State>);
 
 struct State {
     left: u64,
@@ -27,7 +27,7 @@ struct State {
     requests: bool,
 }
 
-impl Turns {
+impl ReadBudget {
     pub(super) fn new() -> Arc<Self> {
         Arc::new(Self(Mutex::new(State { left: LEAST, bytes: LEAST, requests: false })))
     }
@@ -56,18 +56,18 @@ impl Turns {
 }
 
 /// A stream that reads within the budget.
-pub(super) struct InTurns<S> {
+pub(super) struct BudgetedStream<S> {
     stream: Take<S>,
-    turns: Arc<Turns>,
+    turns: Arc<ReadBudget>,
 }
 
-impl<S: AsyncRead> InTurns<S> {
-    pub(super) fn new(stream: S, turns: Arc<Turns>) -> Self {
+impl<S: AsyncRead> BudgetedStream<S> {
+    pub(super) fn new(stream: S, turns: Arc<ReadBudget>) -> Self {
         Self { stream: stream.take(0), turns }
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for InTurns<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -86,13 +86,13 @@ impl<S: AsyncRead + Unpin> AsyncRead for InTurns<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> InTurns<S> {
+impl<S: AsyncRead + Unpin> BudgetedStream<S> {
     fn stream(self: Pin<&mut Self>) -> Pin<&mut S> {
         Pin::new(self.get_mut().stream.get_mut())
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for InTurns<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for BudgetedStream<S> {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.stream().poll_write(cx, bytes)
     }

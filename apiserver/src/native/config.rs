@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 /// All data of one, in bytes.
 const MOST: usize = 1 << 20;
@@ -13,7 +13,7 @@ const MOST: usize = 1 << 20;
 pub(super) struct ConfigMaps;
 pub(super) struct Secrets;
 
-impl Hooks for ConfigMaps {
+impl KindHooks for ConfigMaps {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (data, binary) = (map(new, "data"), map(new, "binaryData"));
         let mut errors = keys(data, "data");
@@ -34,7 +34,7 @@ impl Hooks for ConfigMaps {
     }
 }
 
-impl Hooks for Secrets {
+impl KindHooks for Secrets {
     fn default(&self, secret: &mut Value) {
         if let Some(Value::Object(texts)) =
             secret.as_object_mut().and_then(|secret| secret.remove("stringData"))

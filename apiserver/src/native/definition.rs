@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::crd::Definitions;
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Kind, Names, Shape};
+use crate::kind::{Kind, KindNames, KindSchema};
 use crate::schema::Schema;
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -29,7 +29,7 @@ pub(super) fn kind() -> Kind {
         group: GROUP.into(),
         version: "v1".into(),
         api_version: format!("{GROUP}/v1"),
-        names: Names {
+        names: KindNames {
             kind: name.into(),
             list_kind: format!("{name}List"),
             plural: PLURAL.into(),
@@ -39,7 +39,7 @@ pub(super) fn kind() -> Kind {
         },
         namespaced: false,
         built_in: true,
-        shape: Shape::Custom(Arc::new(schema)),
+        shape: KindSchema::Custom(Arc::new(schema)),
         has_status: true,
         scale: None,
         has_generation: true,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 /// Which form.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ const FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-impl Hooks for Events {
+impl KindHooks for Events {
     fn convert(&self, event: &mut Value) {
         let Some(event) = event.as_object_mut() else { return };
         for (core, new) in FIELDS {

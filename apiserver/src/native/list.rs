@@ -12,7 +12,10 @@ use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::{Type, table};
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Form, Forms, Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
+use crate::kind::{
+    DefaultHooks, Kind, KindHooks, KindNames, KindSchema, KindVersion, KindVersions, Review, Scale,
+    Selectable,
+};
 use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -73,7 +76,7 @@ struct Native {
     fields: &'static [&'static str],
     answers_deleted: bool,
     review: Option<Review>,
-    hooks: fn() -> Arc<dyn Hooks>,
+    hooks: fn() -> Arc<dyn KindHooks>,
 }
 
 const fn native(group: &'static str, kind: &'static str, plural: &'static str) -> Native {
@@ -97,12 +100,12 @@ const fn native(group: &'static str, kind: &'static str, plural: &'static str) -
     }
 }
 
-fn rules() -> Arc<dyn Hooks> {
+fn rules() -> Arc<dyn KindHooks> {
     Arc::new(Rules)
 }
 
-fn plain() -> Arc<dyn Hooks> {
-    Arc::new(Plain)
+fn plain() -> Arc<dyn KindHooks> {
+    Arc::new(DefaultHooks)
 }
 
 const fn question(group: &'static str, kind: &'static str, plural: &'static str, review: Review) -> Native {
@@ -281,7 +284,7 @@ impl Native {
         Kind {
             group: self.group.into(),
             version: self.version.into(),
-            names: Names {
+            names: KindNames {
                 kind: self.kind.into(),
                 list_kind: format!("{}List", self.kind),
                 plural: self.plural.into(),
@@ -295,7 +298,7 @@ impl Native {
             },
             namespaced: self.namespaced,
             built_in: true,
-            shape: Shape::Typed(self.shape()),
+            shape: KindSchema::Typed(self.shape()),
             has_status: self.status,
             scale: self.scale.then(Scale::of_workload),
             has_generation: self.generation,
@@ -322,10 +325,10 @@ impl Native {
 }
 
 /// What events are in both groups.
-fn events() -> Arc<Forms> {
+fn events() -> Arc<KindVersions> {
     let events = LIST.iter().filter(|native| native.kind == "Event");
     let form = |native: &Native| {
-        let form = Form { shape: Shape::Typed(native.shape()), hooks: (native.hooks)() };
+        let form = KindVersion { shape: KindSchema::Typed(native.shape()), hooks: (native.hooks)() };
         (native.api_version(), form)
     };
     Arc::new(events.map(form).collect())

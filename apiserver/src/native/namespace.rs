@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
 use crate::strategy::{meta_text, metadata_mut};
 
@@ -13,7 +13,7 @@ const KUBERNETES: &str = "kubernetes";
 
 pub(super) struct Namespaces;
 
-impl Hooks for Namespaces {
+impl KindHooks for Namespaces {
     fn creating(&self, new: &mut Value) {
         new["status"] = json!({"phase": "Active"});
         if !new["spec"].is_object() {
@@ -28,8 +28,8 @@ impl Hooks for Namespaces {
         named(new);
     }
 
-    fn updating(&self, new: &mut Value, old: &Value, part: Part) {
-        if part == Part::Main {
+    fn updating(&self, new: &mut Value, old: &Value, part: Subresource) {
+        if part == Subresource::Main {
             new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
         }
         named(new);

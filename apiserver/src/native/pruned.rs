@@ -5,7 +5,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::builtin::{Base, Moment, Precision, Shape, Type, decode_base64, quantity, table};
+use crate::builtin::{Base, Cardinality, KubeTime, Precision, Type, decode_base64, quantity, table};
 
 /// Drops what a type does not know, and writes what it knows as it is kept.
 pub(crate) fn prune(of: &Type, value: &mut Value) {
@@ -15,9 +15,11 @@ pub(crate) fn prune(of: &Type, value: &mut Value) {
             return false;
         };
         match (field.shape, &mut *value) {
-            (Shape::One, value) => single(field.base, value),
-            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| single(field.base, item)),
-            (Shape::Map, Value::Object(values)) => {
+            (Cardinality::One, value) => single(field.base, value),
+            (Cardinality::List, Value::Array(items)) => {
+                items.iter_mut().for_each(|item| single(field.base, item))
+            }
+            (Cardinality::Map, Value::Object(values)) => {
                 values.values_mut().for_each(|value| single(field.base, value));
             }
             _ => {}
@@ -51,11 +53,11 @@ fn single(base: Base, value: &mut Value) {
 
 /// No time at all is null.
 fn time(text: &str, precision: Precision) -> Option<Value> {
-    let mut moment = Moment::parse(text, precision).ok()?;
+    let mut moment = KubeTime::parse(text, precision).ok()?;
     if precision == Precision::Seconds {
         moment.nanos = 0;
     }
-    if moment == Moment::NONE {
+    if moment == KubeTime::NONE {
         return Some(Value::Null);
     }
     moment.format(precision).map(Value::from)

@@ -4,11 +4,11 @@ use serde_json::Value;
 
 use crate::auth::rbac::validate;
 use crate::invalid::FieldError;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 pub(super) struct Rules;
 
-impl Hooks for Rules {
+impl KindHooks for Rules {
     fn default(&self, object: &mut Value) {
         validate::fill_in(object);
     }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::name;
 use super::parameter;
 use super::schema::{Described, PREFIX, meta_reference};
-use crate::discovery::Subresource;
+use crate::discovery::SubresourceInfo;
 
 /// Adds the paths of a kind.
 pub(super) fn add_paths(described: &Described, paths: &mut Map<String, Value>) {
@@ -38,7 +38,7 @@ struct Paths<'a> {
     described: &'a Described,
     /// A reference to the schema of what is sent.
     body: Value,
-    sub: Option<&'a Subresource>,
+    sub: Option<&'a SubresourceInfo>,
 }
 
 /// A verb, what it answers with, and whether it spans the namespaces.

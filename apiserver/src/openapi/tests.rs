@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::schema::{PREFIX, shared_by_all};
 use super::*;
-use crate::discovery::{CUSTOM_VERBS, KindInfo, Page, Subresource};
+use crate::discovery::{CUSTOM_VERBS, KindInfo, Page, SubresourceInfo};
 
 fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
     let mut info = KindInfo {
@@ -22,7 +22,7 @@ fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
         storage_version_hash: String::new(),
         subresources: Vec::new(),
     };
-    info.subresources = vec![info.status(), Subresource::scale()];
+    info.subresources = vec![info.status(), SubresourceInfo::scale()];
     info
 }
 

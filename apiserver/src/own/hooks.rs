@@ -11,7 +11,7 @@ use super::carry::carry;
 use super::wrong::{ROOT, Wrong};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 
 /// What a type asks.
 pub(super) struct Typed<K> {
@@ -57,7 +57,7 @@ impl<K: Serialize + DeserializeOwned> Typed<K> {
     }
 }
 
-impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
+impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
     fn default(&self, object: &mut Value) {
         if let Some(defaulting) = &self.defaulting {
             let counts = |field: &str| !matches!(field, "apiVersion" | "kind" | "metadata");
@@ -69,8 +69,8 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         self.set_status(new, None);
     }
 
-    fn updating(&self, new: &mut Value, old: &Value, part: Part) {
-        if part == Part::Main {
+    fn updating(&self, new: &mut Value, old: &Value, part: Subresource) {
+        if part == Subresource::Main {
             self.set_status(new, Some(old));
         }
     }

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::guard::Beside;
 use super::hooks::Typed;
 use super::wrong::Wrong;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 use crate::server::Builder;
 
 /// A kind whose objects are a type of Rust, with what it asks of them: for [`Builder::kind`].
@@ -84,7 +84,7 @@ pub struct KindOf<K> {
 /// The same, whatever its type.
 pub(crate) struct Own {
     pub(crate) definition: Value,
-    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
 impl<K> KindOf<K> {

@@ -6,7 +6,7 @@ use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
-use crate::crd::{self, Made};
+use crate::crd::{self, DefinedKinds};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Replaced};
@@ -33,7 +33,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     };
     let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
     let names = crd::names(&definition["spec"]["names"]);
-    let Made { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
+    let DefinedKinds { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
     if !found.is_empty() {
         return Err(wrong(found));
     }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::json::{self as operations, Operation};
 use super::{PatchKind, PatchMeta, merge, strategic};
-use crate::json::{self, Malformed, Read, plain_type_name};
+use crate::json::{self, MalformedJson, ParsedJson, plain_type_name};
 use crate::refusal::Refusal;
 
 /// A patch.
@@ -31,7 +31,7 @@ impl Patch {
     /// words of Kubernetes: keys that are there twice, and members of operations that mean nothing. What is not JSON is
     /// refused with 400.
     pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<(Self, Vec<String>), Refusal> {
-        let Read { value, duplicates } = json::read(body).map_err(|Malformed(why)| {
+        let ParsedJson { value, duplicates } = json::read(body).map_err(|MalformedJson(why)| {
             let why = if why.ends_with("exceeded max depth") { ": nested too deeply" } else { "" };
             Refusal::bad_request(format!("invalid JSON patch{why}"))
         })?;

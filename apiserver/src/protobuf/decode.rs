@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::special;
 use super::wire::{Malformed, Payload, Reader};
-use crate::builtin::{Base, Field, Omit, Shape, Type, table};
+use crate::builtin::{Base, Cardinality, MessageField, Omit, Type, table};
 
 /// How deep a body may go, whether in messages or in the JSON that they hold.
 pub(super) const MOST_DEEP: usize = 100;
@@ -44,7 +44,7 @@ impl Decoder {
 
     fn field(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         into: &mut Map<String, Value>,
         depth: usize,
@@ -58,15 +58,15 @@ impl Decoder {
         }
         let Some(slot) = into.get_mut(&field.name) else { return Ok(()) };
         match field.shape {
-            Shape::One => self.one(field, payload, slot, depth),
-            Shape::List => self.element(field, payload, slot, depth),
-            Shape::Map => self.entry(field, payload.bytes(&field.name)?, slot, depth),
+            Cardinality::One => self.one(field, payload, slot, depth),
+            Cardinality::List => self.element(field, payload, slot, depth),
+            Cardinality::Map => self.entry(field, payload.bytes(&field.name)?, slot, depth),
         }
     }
 
     fn one(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         slot: &mut Value,
         depth: usize,
@@ -81,7 +81,7 @@ impl Decoder {
 
     fn element(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         slot: &mut Value,
         depth: usize,
@@ -104,7 +104,7 @@ impl Decoder {
     /// An entry of a map. Go's decoder reads on past the end of one whose lengths are wrong; here that is refused.
     fn entry(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         message: &[u8],
         slot: &mut Value,
         depth: usize,
@@ -128,7 +128,12 @@ impl Decoder {
     }
 
     /// One value of a field, whatever the field's shape.
-    fn single(&mut self, field: &Field, payload: Payload<'_>, depth: usize) -> Result<Value, Malformed> {
+    fn single(
+        &mut self,
+        field: &MessageField,
+        payload: Payload<'_>,
+        depth: usize,
+    ) -> Result<Value, Malformed> {
         let name = &field.name;
         // Integers are what fits of what came, as in Go.
         Ok(match field.base {
@@ -164,8 +169,10 @@ impl Decoder {
                     }
                     let zero = match (field.shape, field.base) {
                         _ if field.pointer => Value::Null,
-                        (Shape::List | Shape::Map, _) | (_, Base::Bytes | Base::Strings) => Value::Null,
-                        (Shape::One, base) => self.zero(base)?,
+                        (Cardinality::List | Cardinality::Map, _) | (_, Base::Bytes | Base::Strings) => {
+                            Value::Null
+                        }
+                        (Cardinality::One, base) => self.zero(base)?,
                     };
                     self.spend()?;
                     into.insert(field.name.clone(), zero);
@@ -200,11 +207,11 @@ impl Decoder {
 }
 
 /// Whether Go's encoder leaves out a field that was on the wire.
-fn is_left_out(field: &Field, value: &Value) -> bool {
+fn is_left_out(field: &MessageField, value: &Value) -> bool {
     if field.pointer || field.omit == Omit::Never {
         return false;
     }
-    if field.shape != Shape::One {
+    if field.shape != Cardinality::One {
         return value.is_null();
     }
     match field.base {
@@ -218,7 +225,7 @@ fn is_left_out(field: &Field, value: &Value) -> bool {
 }
 
 /// Whether Go's encoder leaves out a field that was not on the wire. What is a struct in Go is only left out if it is a pointer.
-fn is_left_out_when_absent(field: &Field) -> bool {
+fn is_left_out_when_absent(field: &MessageField) -> bool {
     match field.omit {
         Omit::Never => false,
         Omit::Zero => true,
@@ -233,7 +240,7 @@ fn is_left_out_when_absent(field: &Field) -> bool {
                     | Base::FieldsV1
                     | Base::Message(_)
             );
-            field.pointer || field.shape != Shape::One || !is_struct
+            field.pointer || field.shape != Cardinality::One || !is_struct
         }
     }
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::decode::MOST_DEEP;
 use super::envelope;
 use super::wire::{Malformed, Reader};
-use crate::builtin::{Base, Moment, Precision, quantity};
+use crate::builtin::{Base, KubeTime, Precision, quantity};
 
 /// The JSON of a special value.
 pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malformed> {
@@ -63,12 +63,12 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
         nanos = 0;
     }
     let nanos = i64::from(nanos / 1000 * 1000);
-    let moment = seconds.checked_add(nanos.div_euclid(1_000_000_000)).map(|seconds| Moment {
+    let moment = seconds.checked_add(nanos.div_euclid(1_000_000_000)).map(|seconds| KubeTime {
         seconds,
         nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or(0),
     });
     let moment = moment.ok_or("time: year outside of range [0,9999]")?;
-    if moment == Moment::NONE {
+    if moment == KubeTime::NONE {
         return Ok(Value::Null);
     }
     Ok(moment.format(precision).ok_or("time: year outside of range [0,9999]")?.into())

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::names::OBJECTS;
-use crate::builtin::quantity::{self, Whole};
+use crate::builtin::quantity::{self, IntegerQuantity};
 
 /// Objects of a namespace of which there may be so many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,8 +50,8 @@ pub(crate) fn limits(quota: &Value) -> Vec<Limit<'_>> {
         let Some(what) = counted(key) else { continue };
         // What is no number was not let in.
         let most = match quantity::whole(&quantity::text(amount)) {
-            Whole::Number(most) => most,
-            Whole::Negative | Whole::Broken => 0,
+            IntegerQuantity::Number(most) => most,
+            IntegerQuantity::Negative | IntegerQuantity::Broken => 0,
         };
         limits.push(Limit { key, what, most, text: amount.as_str().unwrap_or("0") });
     }

@@ -8,7 +8,7 @@ use super::turn::Turn;
 use super::used::{Use, exceeded, raise, said};
 use super::{Limit, count, is_about, limits};
 use crate::change::{Beside, Change, Write};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::storage::Stored;
@@ -138,7 +138,7 @@ fn raised(change: &Change<'_>, namespace: &str, quota: &Quota, uses: &[Use<'_>])
         namespace: Some(namespace),
         trace: None,
     };
-    Ok(match strategy::update(new, &quota.object, Part::Status, true, &context)?.0 {
+    Ok(match strategy::update(new, &quota.object, Subresource::Status, true, &context)?.0 {
         Step::Put(new) => stored_bytes(&kind, &new),
         Step::Keep | Step::Delete(_) => quota.entry.value.clone(),
     })
@@ -181,7 +181,7 @@ mod tests {
         let matter = Matter {
             shared,
             kind: &kind,
-            part: Part::Main,
+            part: Subresource::Main,
             identity: &identity,
             fence: None,
             trace: None,

@@ -52,8 +52,8 @@ pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
 /// How many a quota said last that there are.
 pub(super) fn said(quota: &Value, key: &str) -> u64 {
     match quantity::whole(&quantity::text(&quota["status"]["used"][key])) {
-        quantity::Whole::Number(said) => said,
-        quantity::Whole::Negative | quantity::Whole::Broken => 0,
+        quantity::IntegerQuantity::Number(said) => said,
+        quantity::IntegerQuantity::Negative | quantity::IntegerQuantity::Broken => 0,
     }
 }
 

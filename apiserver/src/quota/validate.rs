@@ -5,16 +5,16 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::names::{SCOPES, fits, is_standard, is_whole};
-use crate::builtin::quantity::{self, Whole};
+use crate::builtin::quantity::{self, IntegerQuantity};
 use crate::invalid::{FieldError, Problem};
 use crate::json::go_json;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 use crate::meta::names::label_key;
 
 /// The kind of quotas: what is different about it.
 pub(crate) struct ResourceQuotas;
 
-impl Hooks for ResourceQuotas {
+impl KindHooks for ResourceQuotas {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let spec = &new["spec"];
         let mut errors = amounts(&spec["hard"], "spec.hard");
@@ -47,14 +47,14 @@ fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
         }
         let text = quantity::text(amount);
         match quantity::whole(&text) {
-            Whole::Negative => {
+            IntegerQuantity::Negative => {
                 let canonical = quantity::canonical(&text).unwrap_or_else(|_| text.to_string());
                 wrong(Problem::Invalid(canonical.into()), "must be greater than or equal to 0");
             }
-            Whole::Broken if is_whole(key, |name| label_key(name).is_empty()) => {
+            IntegerQuantity::Broken if is_whole(key, |name| label_key(name).is_empty()) => {
                 wrong(Problem::Invalid(amount.clone()), "must be an integer");
             }
-            Whole::Broken | Whole::Number(_) => {}
+            IntegerQuantity::Broken | IntegerQuantity::Number(_) => {}
         }
     }
     errors

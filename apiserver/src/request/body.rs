@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::json::{self, Malformed, Read, type_name};
+use crate::json::{self, MalformedJson, ParsedJson, type_name};
 use crate::refusal::Refusal;
 use crate::yaml;
 
@@ -67,11 +67,11 @@ impl Format {
 
 /// Reads an object, and holds what it says it is against what it should be. Protobuf is read elsewhere, and held by
 /// [`Expected::check`].
-pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> Result<Read, Refusal> {
+pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> Result<ParsedJson, Refusal> {
     let mut read = match format {
         Format::Json => json::read(bytes)
-            .map_err(|Malformed(why)| format!("couldn't get version/kind; json parse error: {why}")),
-        Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
+            .map_err(|MalformedJson(why)| format!("couldn't get version/kind; json parse error: {why}")),
+        Format::Yaml => yaml::read(bytes).map_err(|MalformedJson(why)| why),
         Format::Protobuf => return Err(Format::refused()),
     }
     .map_err(|why| match why.split_once("json parse error: json: ") {

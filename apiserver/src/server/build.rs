@@ -22,11 +22,11 @@ use crate::admission::{Admission, Desk, Roads};
 use crate::audit::{Audit, Log};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
-use crate::auth::rbac::Rules;
+use crate::auth::rbac::RbacPolicy;
 use crate::cache;
 use crate::encryption::{self, Encryption};
 use crate::guard::Checks;
-use crate::handle::Caches;
+use crate::handle::DecodedCaches;
 use crate::http::Service;
 use crate::interest::Interests;
 use crate::kind::Registry;
@@ -256,14 +256,14 @@ impl Builder {
             checks,
             turns: Turns::new(),
             authenticator: Swap::new(Arc::new(self.authenticator)),
-            rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
+            rules: self.rbac.then(|| Swap::new(Arc::new(RbacPolicy::default()))),
             admission: Desk::new(self.admission, roads),
             limits: self.limits,
             world: self.world,
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             defining: tokio::sync::Mutex::default(),
-            decoded: Caches::default(),
+            decoded: DecodedCaches::default(),
             places: Places::new(&self.limits),
             interests: interests.into(),
             stopping,

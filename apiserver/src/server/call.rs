@@ -17,7 +17,7 @@ use crate::accept::for_refusals;
 use crate::audit::{self, Annotations, Trail};
 use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
-use crate::auth::rbac::{Attributes, On, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::fence::Fence;
 use crate::http::{Body, answer};
 use crate::metrics::About;
@@ -122,7 +122,8 @@ impl Shared {
         let identified = self.authenticator.load().identify(&headers, identity.as_ref());
         let wanted = Wanted::read(&method, &uri, &headers);
         if let Some(trail) = trail {
-            let asked = wanted.as_ref().ok().and_then(Wanted::asked).unwrap_or(audit::Asked::Path(&method));
+            let asked =
+                wanted.as_ref().ok().and_then(Wanted::asked).unwrap_or(audit::AuditTarget::Path(&method));
             trail.received(identified.as_deref().ok(), asked, uri.path()).await?;
         }
         let identity = identified?;
@@ -207,14 +208,18 @@ impl Shared {
                     return Err(unfenced());
                 }
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
-                let asks = Asks {
+                let asks = ResourceAttributes {
                     group: &resource.group,
                     resource: &resource.plural,
                     subresource: resource.subresource.as_deref().unwrap_or_default(),
                     namespace: resource.authorized_in().unwrap_or_default(),
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
-                self.allow_saying(identity, &Attributes::of(verb.name(), asks).selecting(&fields), trail)?;
+                self.allow_saying(
+                    identity,
+                    &RequestAttributes::of(verb.name(), asks).selecting(&fields),
+                    trail,
+                )?;
                 fence.as_ref().map_or(Ok(()), |fence| fence.may_be_named(self, identity))?;
                 if verb == Verb::Watch && self.stopping.is_cancelled() {
                     // It would end at once, which clients take for a fault, and list all anew.
@@ -230,7 +235,7 @@ impl Shared {
                 if !documents::is_open(&parts) {
                     self.allow_saying(
                         identity,
-                        &Attributes { verb: &verb, on: On::Path(uri.path()) },
+                        &RequestAttributes { verb: &verb, on: RequestTarget::Path(uri.path()) },
                         trail,
                     )?;
                 }
@@ -243,7 +248,7 @@ impl Shared {
     fn allow_saying(
         &self,
         identity: &Identity,
-        attributes: &Attributes<'_>,
+        attributes: &RequestAttributes<'_>,
         trail: &mut Option<Trail>,
     ) -> Result<(), Refusal> {
         let Some(trail) = trail else { return self.allow(identity, attributes) };
@@ -257,7 +262,11 @@ impl Shared {
     }
 
     /// Whether roles and bindings let somebody do that.
-    pub(crate) fn allow(&self, identity: &Identity, attributes: &Attributes<'_>) -> Result<(), Refusal> {
+    pub(crate) fn allow(
+        &self,
+        identity: &Identity,
+        attributes: &RequestAttributes<'_>,
+    ) -> Result<(), Refusal> {
         let Some(rules) = &self.rules else { return Ok(()) };
         let decision = rules.load().allows(identity, attributes);
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
@@ -290,10 +299,10 @@ impl Wanted {
     }
 
     /// The same for the log.
-    const fn asked(&self) -> Option<audit::Asked<'_>> {
+    const fn asked(&self) -> Option<audit::AuditTarget<'_>> {
         match (&self.target, self.verb) {
             (Target::Resource(resource), Some(verb)) => {
-                Some(audit::Asked::Objects(verb, resource, &self.fields))
+                Some(audit::AuditTarget::Objects(verb, resource, &self.fields))
             }
             _ => None,
         }

@@ -10,10 +10,10 @@ use machinery_sync::Swap;
 use crate::admission::Desk;
 use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
-use crate::auth::rbac::Rules;
+use crate::auth::rbac::RbacPolicy;
 use crate::cache::{self, By, Cache, Follow, View, Wanted};
 use crate::guard::Checks;
-use crate::handle::Caches;
+use crate::handle::DecodedCaches;
 use crate::interest::Interests;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
@@ -33,7 +33,7 @@ pub(crate) struct Shared {
     pub(crate) own: Vec<Arc<Kind>>,
     pub(crate) authenticator: Swap<Authenticator>,
     /// Who may do what. `None`: everybody who is known may do everything.
-    pub(crate) rules: Option<Swap<Rules>>,
+    pub(crate) rules: Option<Swap<RbacPolicy>>,
     /// Who is asked before something is written.
     pub(crate) admission: Desk,
     pub(crate) limits: Limits,
@@ -44,7 +44,7 @@ pub(crate) struct Shared {
     /// What was made of which definition. Held while kinds are made those of their definitions.
     pub(crate) defining: tokio::sync::Mutex<Known>,
     /// What handles have decoded.
-    pub(crate) decoded: Caches,
+    pub(crate) decoded: DecodedCaches,
     /// What there is to give to requests.
     pub(crate) places: Places,
     /// Where guards are asked.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::trace::set_aside;
 use super::{Context, meta_text, metadata_mut};
 use crate::invalid::{FieldError, invalid};
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::meta::names::generate_name;
 use crate::meta::{Creation, for_create};
 use crate::refusal::Refusal;
@@ -48,7 +48,7 @@ pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
 pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> Result<Value, Refusal> {
     let kind = context.kind;
     let mut errors = prepare(&mut object, new, context)?;
-    errors.extend(kind.validate(&object, None, Part::Main).errors);
+    errors.extend(kind.validate(&object, None, Subresource::Main).errors);
     errors.extend(kind.hooks.validate(&object, None));
     if errors.is_empty() {
         errors = kind.hooks.check(&object, None);

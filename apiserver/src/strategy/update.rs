@@ -8,7 +8,7 @@ use super::{
     wanted_differs,
 };
 use crate::invalid::{FieldError, invalid};
-use crate::kind::{Checked, Part};
+use crate::kind::{Checked, Subresource};
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
@@ -18,7 +18,7 @@ use crate::request::parse_revision;
 pub(crate) fn update(
     mut new: Value,
     old: &Value,
-    part: Part,
+    part: Subresource,
     whole: bool,
     context: &Context<'_>,
 ) -> Result<(Step, Vec<String>), Refusal> {
@@ -40,7 +40,10 @@ pub(crate) fn update(
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors).warning(&warnings));
     }
     kind.through_store(&mut new);
-    if kind.has_generation && matches!(part, Part::Main | Part::Scale) && wanted_differs(kind, &new, old) {
+    if kind.has_generation
+        && matches!(part, Subresource::Main | Subresource::Scale)
+        && wanted_differs(kind, &new, old)
+    {
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
@@ -60,7 +63,7 @@ pub(crate) fn update(
 pub(crate) fn entries(
     mut new: Value,
     old: &Value,
-    part: Part,
+    part: Subresource,
     context: &Context<'_>,
 ) -> Result<Option<Value>, Refusal> {
     // Whether it is the newest is judged when it is written.
@@ -75,7 +78,7 @@ pub(crate) fn entries(
 fn prepare(
     new: &mut Value,
     old: &Value,
-    part: Part,
+    part: Subresource,
     context: &Context<'_>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
@@ -116,7 +119,7 @@ fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> 
 }
 
 /// Takes all but one part from what was there.
-fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
+fn only(new: &mut Value, old: &Value, part: Subresource, status_is_apart: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };
         match old.get(field) {
@@ -125,9 +128,9 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
         };
     };
     match part {
-        Part::Main | Part::Scale if status_is_apart => restore(new, "status"),
-        Part::Main | Part::Scale => {}
-        Part::Status => {
+        Subresource::Main | Subresource::Scale if status_is_apart => restore(new, "status"),
+        Subresource::Main | Subresource::Scale => {}
+        Subresource::Status => {
             let status = new.get("status").cloned();
             let kept = ["managedFields", "resourceVersion", "name", "namespace"];
             let kept = kept.map(|field| (field, metadata(new).get(field).cloned()));
@@ -144,7 +147,7 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
                 };
             }
         }
-        Part::Finalize => {
+        Subresource::Finalize => {
             let finalizers = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
             let entries = metadata(new).get("managedFields").cloned();
             *new = old.clone();

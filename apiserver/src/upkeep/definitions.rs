@@ -9,7 +9,7 @@ use super::follow::Follow;
 use super::plans::{Plan, plan};
 use super::writes::{self, How};
 use crate::crd::{CLEANUP, condition, drop_condition, set_condition};
-use crate::kind::{Kind, Names, Part, Registry};
+use crate::kind::{Kind, KindNames, Registry, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -111,10 +111,10 @@ async fn tell(
     if after == *object {
         return Ok(());
     }
-    writes::update(shared, kind, entry, Part::Status, told).await
+    writes::update(shared, kind, entry, Subresource::Status, told).await
 }
 
-fn accepted(names: &Names) -> Value {
+fn accepted(names: &KindNames) -> Value {
     let mut accepted = json!({"kind": names.kind, "plural": names.plural});
     for (field, text) in [("listKind", &names.list_kind), ("singular", &names.singular)] {
         if !text.is_empty() {
@@ -152,7 +152,7 @@ async fn clean(
         }
     }
     // It may have been told something just now: then it is another state, which is looked at again.
-    writes::update(shared, kind, entry, Part::Main, |object| {
+    writes::update(shared, kind, entry, Subresource::Main, |object| {
         let metadata = metadata_mut(object);
         if let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) {
             finalizers.retain(|finalizer| finalizer != CLEANUP);

@@ -16,7 +16,7 @@ use super::definitions;
 use super::family::{Due, Family, Owner};
 use super::follow::AGAIN;
 use super::writes::{self, How};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -98,7 +98,7 @@ async fn settle(shared: &Shared, family: &Family, key: &Key) -> Result<(), Refus
         let how = How { unchanged: true, propagation, ..How::default() };
         return writes::delete(shared, kind, &entry, how).await;
     }
-    writes::update(shared, kind, &entry, Part::Main, |object| change(metadata_mut(object), &due)).await
+    writes::update(shared, kind, &entry, Subresource::Main, |object| change(metadata_mut(object), &due)).await
 }
 
 /// Says in an event that somebody cannot own an object for where they are. It is called after both: one event, however often it is seen.

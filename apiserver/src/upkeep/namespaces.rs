@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::follow::Follow;
 use super::writes::{self, How};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -57,7 +57,7 @@ async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, name: &str) -> 
                 finalizers.retain(|finalizer| finalizer != "kubernetes");
             }
         };
-        writes::update(shared, kind, entry, Part::Finalize, finalized).await?;
+        writes::update(shared, kind, entry, Subresource::Finalize, finalized).await?;
     }
     Ok(is_empty)
 }

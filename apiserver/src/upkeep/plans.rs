@@ -7,15 +7,15 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Key};
 use serde_json::Value;
 
-use crate::crd::{self, Accepted, Made, Taken, condition};
-use crate::kind::{Kind, Names, Replaced};
+use crate::crd::{self, Accepted, DefinedKinds, NameReservations, condition};
+use crate::kind::{Kind, KindNames, Replaced};
 use crate::native;
 use crate::strategy::is_deleting;
 
 /// What one definition comes to.
 pub(super) struct Plan {
     pub(super) accepted: Accepted,
-    pub(super) made: Made,
+    pub(super) made: DefinedKinds,
 }
 
 /// What was made of each definition: it is made anew only where that comes to something else.
@@ -24,10 +24,10 @@ pub(crate) type Known = BTreeMap<Key, Before>;
 pub(crate) struct Before {
     created: Revision,
     spec: Value,
-    names: Names,
+    names: KindNames,
     is_deleting: bool,
     replaced: Replaced,
-    made: Made,
+    made: DefinedKinds,
 }
 
 /// What definitions come to, in the order of their age, and who must know of kinds that are others from now on.
@@ -39,7 +39,7 @@ pub(super) fn plan(
 ) -> (Vec<Plan>, Vec<Replaced>) {
     let group = |object: &Value| object["spec"]["group"].as_str().unwrap_or_default().to_owned();
     let had = |object: &Value| crd::names(&object["status"]["acceptedNames"]);
-    let mut taken = Taken::default();
+    let mut taken = NameReservations::default();
     there.iter().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
     for (at, (_, object)) in definitions.iter().enumerate() {
         taken.note(at, &group(object), &had(object));
@@ -69,10 +69,10 @@ const NOBODY: usize = usize::MAX;
 
 /// Of kinds that the program brings, one whose names another has, or a kind that is always there.
 pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
-    let mut taken = Taken::default();
+    let mut taken = NameReservations::default();
     native::kinds().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
     let clashes = |(at, kind): &(usize, &Arc<Kind>)| {
-        taken.accept(*at, &kind.group, &kind.names, &Names::default()).conflict.is_some()
+        taken.accept(*at, &kind.group, &kind.names, &KindNames::default()).conflict.is_some()
     };
     own.iter().enumerate().find(clashes).map(|(_, kind)| kind.resource())
 }
@@ -80,7 +80,7 @@ pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
 fn make(
     entry: &Entry,
     object: &Value,
-    names: &Names,
+    names: &KindNames,
     before: Option<Before>,
     replaced: &mut Vec<Replaced>,
 ) -> Before {

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use super::follow::{AGAIN, Changes};
 use super::writes;
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::native;
 use crate::quota::{Quotas, Use, Watched, count, limits, tell};
 use crate::refusal::Refusal;
@@ -92,7 +92,7 @@ async fn look(shared: &Shared, kind: &Kind, namespace: &str) -> Result<BTreeSet<
             let told = |object: &mut _| {
                 tell(object, &uses);
             };
-            writes::update(shared, kind, &quota.entry, Part::Status, told).await?;
+            writes::update(shared, kind, &quota.entry, Subresource::Status, told).await?;
         }
     }
     Ok(counted)

@@ -8,8 +8,8 @@ use tokio::time::sleep;
 
 use super::follow::{AGAIN, Changes};
 use super::writes;
-use crate::auth::rbac::{GROUP, Rules};
-use crate::kind::Part;
+use crate::auth::rbac::{GROUP, RbacPolicy};
+use crate::kind::Subresource;
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -43,14 +43,14 @@ pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
             objects.push(object);
         }
     }
-    let compiled = Arc::new(Rules::compile(&objects));
+    let compiled = Arc::new(RbacPolicy::compile(&objects));
     rules.swap(compiled.clone());
     for (kind, entry, at) in gathering {
         let object = &objects[at];
         let gathered = compiled.of_cluster_role(meta_text(object, "name")).unwrap_or_else(|| json!([]));
         let said = object["rules"].as_array().map_or(&[][..], Vec::as_slice);
         if gathered.as_array().is_some_and(|gathered| gathered != said) {
-            writes::update(shared, &kind, &entry, Part::Main, |role| role["rules"] = gathered.clone())
+            writes::update(shared, &kind, &entry, Subresource::Main, |role| role["rules"] = gathered.clone())
                 .await?;
         }
     }

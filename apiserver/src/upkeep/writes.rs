@@ -7,7 +7,7 @@ use machinery_store::{Entry, Key};
 use serde_json::Value;
 
 use crate::change::{Change, Rests, Write};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::request::Propagation;
 use crate::server::Shared;
@@ -22,7 +22,7 @@ pub(super) async fn update(
     shared: &Shared,
     kind: &Kind,
     entry: &Arc<Entry>,
-    part: Part,
+    part: Subresource,
     mut change: impl FnMut(&mut Value),
 ) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);

@@ -8,11 +8,11 @@ use super::create::{Made, made};
 use super::output::Output;
 use super::update::{Changed, change};
 use super::{Job, Matter};
-use crate::accept::Place;
-use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::accept::EndpointKind;
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::http::{Body, answer};
-use crate::json::{Malformed, plain_type_name};
-use crate::kind::Part;
+use crate::json::{MalformedJson, plain_type_name};
+use crate::kind::Subresource;
 use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
 use crate::meta::{check_name, coerce, dedup_owners};
@@ -35,7 +35,7 @@ pub(super) fn is_asked(job: &Job<'_>) -> bool {
 pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::apply(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let (object, warnings) = read(job, &job.asked.body, options.field_validation)?;
     let application = Application { object, manager: &manager, force: options.force };
     let done = carry_out(job, &application, options.dry_run, |_| Ok(())).await;
@@ -80,7 +80,7 @@ pub(crate) async fn carry_out(
             application.over(Some(old), matter)
         };
         match change(matter, None, dry_run, false, next).await {
-            Err(refusal) if refusal.reason == "NotFound" && matter.part == Part::Main => {}
+            Err(refusal) if refusal.reason == "NotFound" && matter.part == Subresource::Main => {}
             other => return other.map(Applied::Changed),
         }
         check(None)?;
@@ -108,9 +108,9 @@ impl Application<'_> {
             versions: &**kind,
         };
         let leaves: &[&str] = match matter.part {
-            Part::Main | Part::Scale if kind.has_status => &["status"],
-            Part::Main | Part::Scale => &[],
-            Part::Status | Part::Finalize => &["metadata", "spec"],
+            Subresource::Main | Subresource::Scale if kind.has_status => &["status"],
+            Subresource::Main | Subresource::Scale => &[],
+            Subresource::Status | Subresource::Finalize => &["metadata", "spec"],
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
@@ -132,14 +132,14 @@ impl Application<'_> {
             );
             return Err(conflict(matter.kind, matter.name(), &why));
         }
-        let asks = Asks {
+        let asks = ResourceAttributes {
             group: &matter.kind.group,
             resource: &matter.kind.names.plural,
             subresource: "",
             namespace: matter.namespace().unwrap_or_default(),
             name: matter.name(),
         };
-        matter.shared.allow(matter.identity, &Attributes::of("create", asks))
+        matter.shared.allow(matter.identity, &RequestAttributes::of("create", asks))
     }
 }
 
@@ -150,7 +150,7 @@ pub(crate) fn read(
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), Refusal> {
     let read = yaml::read(body)
-        .map_err(|Malformed(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
+        .map_err(|MalformedJson(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
     if !matches!(read.value, Value::Object(_) | Value::Null) {
         let found = plain_type_name(&read.value);
         return Err(Refusal::bad_request(format!(

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
-use crate::accept::Place as Form;
+use crate::accept::EndpointKind as Form;
 use crate::admission::{Asking, Operation};
 use crate::change::{Rests, Write};
 use crate::http::{Body, answer};

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::list::{metadata, selection};
 use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
-use crate::accept::Place;
+use crate::accept::EndpointKind;
 use crate::admission::{Asking, Operation, ROUNDS};
 use crate::change::{Write, never};
 use crate::http::{Body, answer};
@@ -24,7 +24,7 @@ use crate::strategy::{self, Context, Deletion, Step, meta_text, metadata_mut, no
 use crate::{json, yaml};
 
 pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let options = options(job)?;
     let key = job.key();
     let entry = job.shared.objects.get(&key, Moment::Newest).await?;
@@ -36,7 +36,7 @@ pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
 }
 
 pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let list = ListOptions::parse(&job.asked.query, false)?;
     let selection = selection(job, &list)?;
     let options = options(job)?;

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::output::Output;
 use super::{Job, Matter};
-use crate::accept::{Media, Place};
+use crate::accept::{EndpointKind, Media};
 use crate::cache::{self, Wanted};
 use crate::http::{Body, answer};
 use crate::refusal::Refusal;
@@ -27,7 +27,7 @@ const PART: usize = 64 << 10;
 const STRIDE: usize = 4096;
 
 pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let options = ListOptions::parse(&job.asked.query, false)?;
     let selection = selection(job, &options)?;
     let found = find(job, &options.at, options.limit, &selection).await?;

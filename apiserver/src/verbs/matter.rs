@@ -10,7 +10,7 @@ use crate::auth::Identity;
 use crate::auth::rbac::GROUP;
 use crate::change::{Change, Rests};
 use crate::fence::Fence;
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::meta::finalizer_warnings;
 use crate::quota;
 use crate::refusal::Refusal;
@@ -21,7 +21,7 @@ use crate::strategy::metadata;
 pub(crate) struct Matter<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) kind: &'a Arc<Kind>,
-    pub(crate) part: Part,
+    pub(crate) part: Subresource,
     pub(crate) identity: &'a Identity,
     /// Under what it is to be done.
     pub(crate) fence: Option<&'a Fence>,
@@ -54,7 +54,7 @@ impl Matter<'_> {
     /// What who writes this should know: what is allowed and unwise, or not held here.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = finalizer_warnings(metadata(new), old.map(metadata));
-        if quota::is_quota(self.kind) && self.part == Part::Main {
+        if quota::is_quota(self.kind) && self.part == Subresource::Main {
             warnings.extend(quota::warnings(&self.shared.kinds(), new));
         }
         warnings

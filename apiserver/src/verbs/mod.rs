@@ -25,7 +25,7 @@ use tokio::time::timeout;
 use crate::admission::Notes;
 use crate::http::{Body, answer};
 use crate::interest;
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
@@ -69,7 +69,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
             false => Err(not_found(kind, resource.name.as_deref().unwrap_or_default())),
         };
     };
-    if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
+    if !kind.can(asked.verb.name()) || (part != Subresource::Main && !of_parts(asked.verb)) {
         return Err(not_allowed(resource, asked.verb.name()));
     }
     let notes = Notes::of(&asked);
@@ -110,7 +110,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
 }
 
 async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    if let Some(paths) = job.kind.scale.as_ref().filter(|_| job.part == Part::Scale) {
+    if let Some(paths) = job.kind.scale.as_ref().filter(|_| job.part == Subresource::Scale) {
         return scale::scale(job, paths).await;
     }
     match job.asked.verb {
@@ -139,13 +139,13 @@ fn late() -> Refusal {
     Refusal::new(504, "Timeout", message)
 }
 
-fn part(kind: &Kind, asked: &Asked) -> Option<Part> {
+fn part(kind: &Kind, asked: &Asked) -> Option<Subresource> {
     match asked.resource.subresource.as_deref() {
-        None => Some(Part::Main),
-        Some("status") if kind.has_status => Some(Part::Status),
-        Some("scale") if kind.scale.is_some() => Some(Part::Scale),
+        None => Some(Subresource::Main),
+        Some("status") if kind.has_status => Some(Subresource::Status),
+        Some("scale") if kind.scale.is_some() => Some(Subresource::Scale),
         Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
-            Some(Part::Finalize)
+            Some(Subresource::Finalize)
         }
         Some(_) => None,
     }

@@ -7,7 +7,7 @@ use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
 use super::Job;
-use crate::accept::{Form, Media, Messages, Place, Shape, negotiate};
+use crate::accept::{EndpointKind, Media, ProtobufSupport, Representation, ResponseFormat, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -22,13 +22,13 @@ pub(crate) struct Put {
 
 /// How to answer.
 pub(super) struct Output {
-    pub(super) form: Form,
+    pub(super) form: ResponseFormat,
     pub(super) include: Include,
 }
 
 impl Output {
-    pub(super) fn of(job: &Job<'_>, place: Place) -> Result<Self, Refusal> {
-        let messages = if job.kind.has_messages() { Messages::All } else { Messages::Metadata };
+    pub(super) fn of(job: &Job<'_>, place: EndpointKind) -> Result<Self, Refusal> {
+        let messages = if job.kind.has_messages() { ProtobufSupport::All } else { ProtobufSupport::Metadata };
         let mut form = negotiate(job.asked.header(ACCEPT), place, messages)?;
         form.pretty |= job.asked.query.pretty(job.asked.header(USER_AGENT));
         let include = Include::parse(job.asked.query.first("includeObject").unwrap_or_default())?;
@@ -37,7 +37,7 @@ impl Output {
 
     /// Whether objects go out as they are stored.
     pub(super) fn is_plain(&self) -> bool {
-        self.form.media == Media::Json && self.form.shape == Shape::Whole && !self.form.pretty
+        self.form.media == Media::Json && self.form.shape == Representation::Whole && !self.form.pretty
     }
 
     /// An answer of one object.
@@ -83,13 +83,13 @@ impl Output {
     /// What an object, or a list, looks like in this form.
     pub(super) fn shaped(&self, job: &Job<'_>, object: Value) -> Result<Value, Refusal> {
         match self.form.shape {
-            Shape::Whole | Shape::Discovery(_) => Ok(object),
-            Shape::Table(version) => {
+            Representation::Whole | Representation::Discovery(_) => Ok(object),
+            Representation::Table(version) => {
                 let (include, now) = (self.include, job.shared.world.now());
                 Ok(Tables { columns: &job.kind.columns, version, include, now }.table(object))
             }
-            Shape::Metadata(version) => partial(object, version),
-            Shape::MetadataList(version) => partial_list(object, version),
+            Representation::Metadata(version) => partial(object, version),
+            Representation::MetadataList(version) => partial_list(object, version),
         }
     }
 }

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use self::check::{wrong_metadata, wrong_question};
 use super::Job;
 use super::output::Output;
-use crate::accept::Place;
+use crate::accept::EndpointKind;
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, On, Resource};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::http::{Body, answer};
 use crate::invalid::{FieldError, invalid};
 use crate::kind::Review;
@@ -22,7 +22,7 @@ const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Answers a question.
 pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let options = WriteOptions::create(&job.asked.query)?;
     let mut input = job.body(options.field_validation)?;
     let spec = input.object["spec"].take();
@@ -88,16 +88,16 @@ fn token(job: &Job<'_>, spec: &Value) -> Result<Value, Refusal> {
 fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let attributes = if resource.is_object() {
-        let asks = Resource {
+        let asks = ResourceAttributes {
             group: text(resource, "group"),
             resource: text(resource, "resource"),
             subresource: text(resource, "subresource"),
             namespace: text(resource, "namespace"),
             name: text(resource, "name"),
         };
-        Attributes::of(text(resource, "verb"), asks)
+        RequestAttributes::of(text(resource, "verb"), asks)
     } else {
-        Attributes { verb: text(path, "verb"), on: On::Path(text(path, "path")) }
+        RequestAttributes { verb: text(path, "verb"), on: RequestTarget::Path(text(path, "path")) }
     };
     let Some(rules) = &job.shared.rules else { return json!({"allowed": true}) };
     let decision = rules.load().allows(who, &attributes);

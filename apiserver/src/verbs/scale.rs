@@ -10,7 +10,7 @@ use super::input::Input;
 use super::output::{Output, read};
 use super::update::{Changed, change, patch_kind};
 use super::{Job, Matter, apply};
-use crate::accept::Place;
+use crate::accept::EndpointKind;
 use crate::http::{Body, answer};
 use crate::kind::Scale;
 use crate::managed::{self, NotApplied};
@@ -36,7 +36,7 @@ pub(super) async fn scale(job: &Job<'_>, scale: &Scale) -> Result<Response<Body>
 }
 
 async fn get(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(as_scale, Place::Object)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let moment = Moment::of_get(&GetOptions::parse(&job.asked.query)?);
     let entry = job.shared.objects.get(&job.key(), moment).await?;
     let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
@@ -48,7 +48,7 @@ async fn replace(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
     let options = WriteOptions::update(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
     let Input { object: sent, warnings } = as_scale.body(options.field_validation)?;
-    let output = Output::of(as_scale, Place::Object)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let step = |old: &Value| Ok(scaled(scale, old, &sent, sent["spec"]["replicas"].as_i64().unwrap_or(0)));
     let changed = change(job, Some(&manager), options.dry_run, true, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
@@ -62,7 +62,7 @@ async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Respo
     let options = WriteOptions::patch(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
     let (patch, problems) = Patch::read(kind, &job.asked.body)?;
-    let output = Output::of(as_scale, Place::Object)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
         let patched = patch.apply(&scale.read(old), as_scale.kind.patched_by())?;
@@ -84,7 +84,7 @@ async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Respo
 async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::apply(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let output = Output::of(as_scale, Place::Object)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let (sent, warnings) = apply::read(as_scale, &job.asked.body, options.field_validation)?;
     let malformed = |_| apply::refused(&NotApplied::Malformed);
     let step = |old: &Value| {

@@ -9,12 +9,12 @@ use serde_json::Value;
 use super::input::Input;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter, apply};
-use crate::accept::Place;
+use crate::accept::EndpointKind;
 use crate::admission::{Asking, Operation, ROUNDS};
 use crate::change::{Write, never};
 use crate::http::{Body, answer};
 use crate::json::shallow;
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
@@ -25,7 +25,7 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::update(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
     let Input { object, warnings } = job.body(options.field_validation)?;
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let mut first = Some(object);
     let step = |_: &Value| match first.take() {
         Some(object) => Ok(object),
@@ -46,7 +46,7 @@ pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::patch(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
     let (patch, problems) = Patch::read(kind, &job.asked.body)?;
-    let output = Output::of(job, Place::Object)?;
+    let output = Output::of(job, EndpointKind::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
         let patched = patch.apply(old, job.kind.patched_by())?;
@@ -117,7 +117,7 @@ pub(crate) async fn change(
         let new = strategy::placed(next(&old)?, &context);
         let (new, context) = match matter.part {
             // Of a scale those who are asked see and change another object.
-            Part::Scale => (new, context),
+            Subresource::Scale => (new, context),
             part => {
                 strategy::tracked(new, context, |new, context| strategy::entries(new, &old, part, context))
             }

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Job;
 use super::list::selection;
 use super::output::{Output, read, write};
-use crate::accept::{Media, Place, Shape};
+use crate::accept::{EndpointKind, Media, Representation};
 use crate::cache::{Form, Wanted, What};
 use crate::http::{Body, answer};
 use crate::metrics::GoingOn;
@@ -177,7 +177,7 @@ pub(crate) struct Frames {
 impl Frames {
     /// In the form that was asked for. The watch counts as open as long as these are there.
     pub(crate) fn of(job: &Job<'_>) -> Result<Self, Refusal> {
-        let output = Output::of(job, Place::Watch)?;
+        let output = Output::of(job, EndpointKind::Watch)?;
         let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
         let (open, events) = job.shared.metrics.watched(&about);
         let (shared, kind) = (job.shared.clone(), job.kind.clone());
@@ -232,7 +232,7 @@ impl Frames {
     }
 
     fn is_first_table(&self) -> bool {
-        self.first && matches!(self.output.form.shape, Shape::Table(_))
+        self.first && matches!(self.output.form.shape, Representation::Table(_))
     }
 
     fn changed(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
@@ -258,13 +258,15 @@ impl Frames {
 
     fn event(&mut self, name: &str, object: Value) -> Result<Bytes, Refusal> {
         let object = match self.output.form.shape {
-            Shape::Whole | Shape::Discovery(_) => object,
-            Shape::Table(version) => {
+            Representation::Whole | Representation::Discovery(_) => object,
+            Representation::Table(version) => {
                 let (include, now) = (self.output.include, self.shared.world.now());
                 let tables = Tables { columns: &self.kind.columns, version, include, now };
                 tables.event(object, std::mem::take(&mut self.first))
             }
-            Shape::Metadata(version) | Shape::MetadataList(version) => partial(object, version)?,
+            Representation::Metadata(version) | Representation::MetadataList(version) => {
+                partial(object, version)?
+            }
         };
         self.frame(name, &object)
     }

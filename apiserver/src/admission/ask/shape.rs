@@ -7,14 +7,14 @@ use crate::admission::matching::As;
 use crate::admission::review::{Answer, internal};
 use crate::admission::webhook::Webhook;
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::refusal::Refusal;
 use crate::request::FieldValidation;
 
 impl Asking<'_> {
     /// An object as it is told: where it is about how many, that alone.
     pub(super) fn shown(&self, object: &Value) -> Value {
-        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
+        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Subresource::Scale) {
             Some(scale) => scale.read(object),
             None => object.clone(),
         }
@@ -24,7 +24,7 @@ impl Asking<'_> {
     pub(super) fn seen_as(&self, shown_as: &As, object: &Value) -> Value {
         let mut object = object.clone();
         if let As::Other(kind) = shown_as
-            && self.matter.part != Part::Scale
+            && self.matter.part != Subresource::Scale
         {
             kind.retell(&mut object);
         }
@@ -55,7 +55,7 @@ impl Asking<'_> {
 
     /// What somebody made, in the shape of its kind.
     pub(super) fn taken(&self, mut made: Value, in_another_version: bool) -> Result<Value, Refusal> {
-        if self.matter.part == Part::Scale {
+        if self.matter.part == Subresource::Scale {
             return Ok(made);
         }
         if in_another_version {
@@ -66,7 +66,7 @@ impl Asking<'_> {
 
     /// The object with what became of that which was told.
     pub(super) fn put_back(&self, mut object: Value, shown: Value) -> Value {
-        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
+        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Subresource::Scale) {
             None => shown,
             Some(scale) => {
                 let wanted = shown["spec"]["replicas"].as_i64().unwrap_or(0);

@@ -12,7 +12,7 @@ use crate::admission::matching::{About, As, matched, selects};
 use crate::admission::webhook::Webhook;
 use crate::admission::{Attributes, Operation};
 use crate::cache::Labelled;
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::refusal::Refusal;
 use crate::storage::{Moment, Place};
 use crate::strategy::not_found;
@@ -90,7 +90,7 @@ impl<'a> Asking<'a> {
             operation: self.operation,
             group: &kind.group,
             version: &kind.version,
-            kind: if matter.part == Part::Scale { "Scale" } else { &kind.names.kind },
+            kind: if matter.part == Subresource::Scale { "Scale" } else { &kind.names.kind },
             resource: &kind.names.plural,
             subresource: matter.part.subresource().unwrap_or_default(),
             // Of the request: what an object says of it, who sends it may choose.

@@ -7,7 +7,7 @@ mod validate;
 use serde_json::{Map, Value, json};
 
 use crate::invalid::FieldError;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
@@ -18,7 +18,7 @@ pub(crate) enum Configurations {
     Validating,
 }
 
-impl Hooks for Configurations {
+impl KindHooks for Configurations {
     fn default(&self, object: &mut Value) {
         for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
             let Some(webhook) = webhook.as_object_mut() else { continue };

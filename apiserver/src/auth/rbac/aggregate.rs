@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use machinery_objects::{LabelSelector, Requirement};
 use serde_json::Value;
 
-use super::rule::Rule;
+use super::rule::PolicyRule;
 
 /// Returns the rules of each ClusterRole, by name.
 ///
 /// The own rules of an aggregated role are ignored. It has the rules of the roles that it selects,
 /// transitively, in the order of their names, without duplicates.
-pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<Rule>> {
+pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<PolicyRule>> {
     let selectors: BTreeMap<_, _> = roles
         .iter()
         .filter_map(|(name, role)| {
@@ -23,7 +23,7 @@ pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<R
         .map(|(name, role)| {
             let rules = match selectors.contains_key(name) {
                 true => gathered(name, roles, &selectors),
-                false => Rule::read_all(role).collect(),
+                false => PolicyRule::read_all(role).collect(),
             };
             ((*name).to_owned(), rules)
         })
@@ -34,7 +34,7 @@ fn gathered(
     name: &str,
     roles: &BTreeMap<&str, &Value>,
     selectors: &BTreeMap<&str, Vec<LabelSelector>>,
-) -> Vec<Rule> {
+) -> Vec<PolicyRule> {
     let (mut seen, mut open, mut plain) = (BTreeSet::from([name]), vec![name], BTreeSet::new());
     while let Some(name) = open.pop() {
         let Some(of) = selectors.get(name) else {
@@ -48,7 +48,8 @@ fn gathered(
         }
     }
     let mut once = BTreeSet::new();
-    let rules = plain.into_iter().filter_map(|name| roles.get(name)).flat_map(|role| Rule::read_all(role));
+    let rules =
+        plain.into_iter().filter_map(|name| roles.get(name)).flat_map(|role| PolicyRule::read_all(role));
     rules.filter(|rule| once.insert(rule.clone())).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rule::{Rule, has, path_matches};
+use super::rule::{PolicyRule, has, path_matches};
 
 /// Maximum number of string comparisons. A rule expands to the product of its lists, so without a
 /// limit one request could occupy the server for years.
@@ -14,7 +14,7 @@ const MISSING: usize = 1_000;
 /// Returns the permissions of `wanted` that `held` lacks, formatted, sorted and distinct.
 ///
 /// Each single permission must be in one held rule. Beyond the limit it counts as missing.
-pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
+pub(super) fn missing(held: &[&PolicyRule], wanted: &[PolicyRule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
     let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), ended: false };
     for rule in wanted {
@@ -22,7 +22,7 @@ pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
             search.look(part);
         }
     }
-    let mut shown: BTreeSet<_> = compacted(search.found).iter().map(Rule::shown).collect();
+    let mut shown: BTreeSet<_> = compacted(search.found).iter().map(PolicyRule::shown).collect();
     if search.ended {
         shown.insert("{and more than can be compared one by one}".into());
     }
@@ -30,11 +30,11 @@ pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
 }
 
 struct Search<'a> {
-    held: &'a [&'a Rule],
+    held: &'a [&'a PolicyRule],
     /// Number of strings in the held rules.
     size: usize,
     left: usize,
-    found: Vec<Rule>,
+    found: Vec<PolicyRule>,
     /// Whether a limit was reached.
     ended: bool,
 }
@@ -42,7 +42,7 @@ struct Search<'a> {
 impl Search<'_> {
     /// Searches for a held rule that covers `wanted`; otherwise splits it and searches for the
     /// parts.
-    fn look(&mut self, mut wanted: Rule) {
+    fn look(&mut self, mut wanted: PolicyRule) {
         let cost = size(&wanted).saturating_mul(self.size.max(1));
         self.ended |= self.found.len() >= MISSING || self.left < cost;
         if self.ended {
@@ -70,7 +70,7 @@ impl Search<'_> {
 const LISTS: usize = 5;
 
 /// The lists whose product a rule is. Verbs are split last, which keeps them in order.
-fn list(rule: &mut Rule, at: usize) -> &mut Vec<String> {
+fn list(rule: &mut PolicyRule, at: usize) -> &mut Vec<String> {
     match at {
         0 => &mut rule.groups,
         1 => &mut rule.resources,
@@ -80,27 +80,27 @@ fn list(rule: &mut Rule, at: usize) -> &mut Vec<String> {
     }
 }
 
-fn size(rule: &Rule) -> usize {
-    let Rule { groups, resources, paths, names, verbs } = rule;
+fn size(rule: &PolicyRule) -> usize {
+    let PolicyRule { groups, resources, paths, names, verbs } = rule;
     [groups, resources, paths, names, verbs].iter().map(|list| list.len()).sum()
 }
 
 /// Splits a rule into its resource and path parts, without the empty ones.
-fn parts(rule: &Rule) -> impl Iterator<Item = Rule> {
+fn parts(rule: &PolicyRule) -> impl Iterator<Item = PolicyRule> {
     let once = |texts: &[String]| {
         let mut seen = BTreeSet::new();
         texts.iter().filter(|text| seen.insert(*text)).cloned().collect::<Vec<_>>()
     };
     let verbs = once(&rule.verbs);
-    let resources = Rule {
+    let resources = PolicyRule {
         groups: once(&rule.groups),
         resources: once(&rule.resources),
         names: once(&rule.names),
         verbs: verbs.clone(),
         paths: Vec::new(),
     };
-    let paths = Rule { paths: once(&rule.paths), verbs, ..Rule::default() };
-    let anything = |rule: &Rule| {
+    let paths = PolicyRule { paths: once(&rule.paths), verbs, ..PolicyRule::default() };
+    let anything = |rule: &PolicyRule| {
         let something = !rule.paths.is_empty() || !rule.groups.is_empty() && !rule.resources.is_empty();
         something && !rule.verbs.is_empty()
     };
@@ -108,7 +108,7 @@ fn parts(rule: &Rule) -> impl Iterator<Item = Rule> {
 }
 
 /// Whether one rule covers another, which is for resources or for paths.
-fn holds(held: &Rule, wanted: &Rule) -> bool {
+fn holds(held: &PolicyRule, wanted: &PolicyRule) -> bool {
     let all = |held: &[String], wanted: &[String]| wanted.iter().all(|text| has(held, text));
     all(&held.verbs, &wanted.verbs)
         && all(&held.groups, &wanted.groups)
@@ -128,12 +128,12 @@ fn holds_names(held: &[String], wanted: &[String]) -> bool {
 }
 
 /// Merges the verbs of permissions that are otherwise equal.
-fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
+fn compacted(rules: Vec<PolicyRule>) -> Vec<PolicyRule> {
     let (paths, simple): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| !rule.paths.is_empty());
-    let mut verbs = BTreeMap::<Rule, Vec<String>>::new();
+    let mut verbs = BTreeMap::<PolicyRule, Vec<String>>::new();
     for mut rule in simple {
         let of = std::mem::take(&mut rule.verbs);
         verbs.entry(rule).or_default().extend(of);
     }
-    paths.into_iter().chain(verbs.into_iter().map(|(rule, verbs)| Rule { verbs, ..rule })).collect()
+    paths.into_iter().chain(verbs.into_iter().map(|(rule, verbs)| PolicyRule { verbs, ..rule })).collect()
 }

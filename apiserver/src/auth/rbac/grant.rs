@@ -3,16 +3,16 @@
 use serde_json::Value;
 
 use super::GROUP;
-use super::attributes::{Attributes, Resource, forbidden};
+use super::attributes::{RequestAttributes, ResourceAttributes, forbidden};
 use super::cover::missing;
-use super::rule::Rule;
-use super::rules::{NoRole, Rules, text};
+use super::rule::PolicyRule;
+use super::rules::{NoRole, RbacPolicy, text};
 use crate::auth::identity::{Identity, MASTERS};
 use crate::go_format::{quote, quote_all};
 use crate::refusal::{About, Refusal};
 use crate::strategy::forget_trace;
 
-impl Rules {
+impl RbacPolicy {
     /// Checks that `identity` may create `object`, or replace `old` with it: a Role, ClusterRole,
     /// RoleBinding or ClusterRoleBinding in its final form. Objects of other kinds pass.
     ///
@@ -47,7 +47,7 @@ impl Rules {
 
 #[derive(Clone, Copy)]
 struct Granter<'a> {
-    rules: &'a Rules,
+    rules: &'a RbacPolicy,
     identity: &'a Identity,
     namespace: &'a str,
     name: &'a str,
@@ -60,7 +60,7 @@ impl Granter<'_> {
         if self.may("escalate", resource, if old.is_some() { self.name } else { "" }) {
             return Ok(());
         }
-        self.has_all(resource, &Rule::read_all(object).collect::<Vec<_>>())?;
+        self.has_all(resource, &PolicyRule::read_all(object).collect::<Vec<_>>())?;
         let aggregated = |role: &Value| role.get("aggregationRule").is_some_and(|it| !it.is_null());
         if resource == "clusterroles" && (aggregated(object) || old.is_some_and(aggregated)) {
             // A user with all permissions may `escalate`, and has passed above.
@@ -84,11 +84,17 @@ impl Granter<'_> {
     }
 
     fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
-        let of = Resource { group: GROUP, resource, namespace: self.namespace, name, ..Resource::default() };
-        self.rules.allows(self.identity, &Attributes::of(verb, of)).allowed
+        let of = ResourceAttributes {
+            group: GROUP,
+            resource,
+            namespace: self.namespace,
+            name,
+            ..ResourceAttributes::default()
+        };
+        self.rules.allows(self.identity, &RequestAttributes::of(verb, of)).allowed
     }
 
-    fn has_all(&self, resource: &str, wanted: &[Rule]) -> Result<(), Refusal> {
+    fn has_all(&self, resource: &str, wanted: &[PolicyRule]) -> Result<(), Refusal> {
         let (mut held, mut broken) = (Vec::new(), Vec::new());
         self.rules.each(self.identity, self.namespace, |rules| match rules {
             Ok(rules) => held.extend(rules),

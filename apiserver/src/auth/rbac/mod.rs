@@ -24,9 +24,9 @@ mod rule;
 mod tests;
 
 pub(crate) use aggregate::selector;
-pub(crate) use attributes::{Attributes, On, Resource};
+pub(crate) use attributes::{RequestAttributes, RequestTarget, ResourceAttributes};
 pub(crate) use defaults::defaults;
-pub(crate) use rules::Rules;
+pub(crate) use rules::RbacPolicy;
 
 /// The API group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";

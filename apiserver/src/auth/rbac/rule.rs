@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value};
 
-use super::attributes::{Attributes, On, Resource};
+use super::attributes::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::go_format::quote_all;
 
 const ALL: &str = "*";
 
 /// Verbs on resources or paths. A rule with both allows each part by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rule {
+pub(super) struct PolicyRule {
     pub(super) groups: Vec<String>,
     /// Plurals, `PLURAL/SUBRESOURCE`, `*/SUBRESOURCE`, or `*`, which includes subresources.
     pub(super) resources: Vec<String>,
@@ -20,7 +20,7 @@ pub(super) struct Rule {
     pub(super) verbs: Vec<String>,
 }
 
-impl Rule {
+impl PolicyRule {
     /// Parses a rule. A malformed one allows nothing.
     pub(super) fn read(rule: &Value) -> Option<Self> {
         let texts = |field: &str| match rule.get(field) {
@@ -43,11 +43,11 @@ impl Rule {
         role.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(Self::read)
     }
 
-    pub(super) fn allows(&self, attributes: &Attributes<'_>) -> bool {
+    pub(super) fn allows(&self, attributes: &RequestAttributes<'_>) -> bool {
         has(&self.verbs, attributes.verb)
             && match &attributes.on {
-                On::Path(path) => self.paths.iter().any(|pattern| path_matches(pattern, path)),
-                On::Resource(resource) => {
+                RequestTarget::Path(path) => self.paths.iter().any(|pattern| path_matches(pattern, path)),
+                RequestTarget::Resource(resource) => {
                     has(&self.groups, resource.group)
                         && self.is_for(resource)
                         && self.names_fit(resource.name)
@@ -101,7 +101,7 @@ impl Rule {
         format!("{{{}}}", parts.join(", "))
     }
 
-    fn is_for(&self, asked: &Resource<'_>) -> bool {
+    fn is_for(&self, asked: &ResourceAttributes<'_>) -> bool {
         let (resource, subresource) = (asked.resource, asked.subresource);
         let whole = |of: &str| match subresource.is_empty() {
             true => of == resource,

@@ -8,46 +8,46 @@ use serde_json::{Value, json};
 
 use super::GROUP;
 use super::aggregate;
-use super::attributes::Attributes;
+use super::attributes::RequestAttributes;
 use super::decision::{Binding, Decision, Subject, together};
-use super::rule::Rule;
+use super::rule::PolicyRule;
 use crate::auth::identity::{Identity, MASTERS, service_account_user};
 
 /// The RBAC policy: an immutable value, compiled again when a role or binding changes.
 ///
 /// A decision reads only the bindings of the identity and of its groups.
 #[derive(Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct RbacPolicy {
     roles: Roles,
     /// By namespace; those of the whole cluster under the empty one.
-    scopes: BTreeMap<String, Scope>,
+    scopes: BTreeMap<String, BindingScope>,
 }
 
 /// By namespace (empty for ClusterRoles) and name.
-type Roles = BTreeMap<(String, String), Arc<[Rule]>>;
+type Roles = BTreeMap<(String, String), Arc<[PolicyRule]>>;
 
 #[derive(Debug, Default)]
-struct Scope {
-    bindings: Vec<Bound>,
-    users: BTreeMap<String, Vec<At>>,
-    groups: BTreeMap<String, Vec<At>>,
+struct BindingScope {
+    bindings: Vec<ResolvedBinding>,
+    users: BTreeMap<String, Vec<SubjectIndex>>,
+    groups: BTreeMap<String, Vec<SubjectIndex>>,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct ResolvedBinding {
     binding: Arc<Binding>,
     /// The rules of the role, or the reason why it does not exist.
-    rules: Result<Arc<[Rule]>, String>,
+    rules: Result<Arc<[PolicyRule]>, String>,
 }
 
 /// The index of a binding in its scope and of its subject, in evaluation order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct At {
+struct SubjectIndex {
     binding: usize,
     subject: usize,
 }
 
-impl Rules {
+impl RbacPolicy {
     /// Compiles Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are
     /// ignored. Malformed ones grant nothing.
     pub(crate) fn compile<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
@@ -65,7 +65,7 @@ impl Rules {
                 // Without a namespace they would apply to the whole cluster.
                 "Role" | "RoleBinding" if namespace.is_empty() => {}
                 "Role" => {
-                    roles.insert((namespace.into(), name.into()), Rule::read_all(object).collect());
+                    roles.insert((namespace.into(), name.into()), PolicyRule::read_all(object).collect());
                 }
                 "RoleBinding" => {
                     bindings.insert((namespace, name), object);
@@ -75,18 +75,21 @@ impl Rules {
         }
         let of_cluster = aggregate::rules_of(&cluster_roles).into_iter();
         roles.extend(of_cluster.map(|(name, rules)| ((String::new(), name), rules.into())));
-        let mut scopes = BTreeMap::<String, Scope>::new();
+        let mut scopes = BTreeMap::<String, BindingScope>::new();
         for ((namespace, name), object) in bindings {
             let binding = binding(object, namespace, name);
             let rules = referred(&roles, &binding.role_kind, &binding.role, namespace).map(Arc::clone);
             let rules = rules.map_err(|error| error.to_string());
-            scopes.entry(namespace.to_owned()).or_default().add(Bound { binding: Arc::new(binding), rules });
+            scopes
+                .entry(namespace.to_owned())
+                .or_default()
+                .add(ResolvedBinding { binding: Arc::new(binding), rules });
         }
         Self { roles, scopes }
     }
 
     /// Decides whether `identity` may make a request.
-    pub(crate) fn allows(&self, identity: &Identity, attributes: &Attributes<'_>) -> Decision {
+    pub(crate) fn allows(&self, identity: &Identity, attributes: &RequestAttributes<'_>) -> Decision {
         if identity.is_in(MASTERS) {
             return Decision::master();
         }
@@ -131,7 +134,7 @@ impl Rules {
     /// The effective rules of a ClusterRole; an aggregated one has those of the selected roles.
     pub(crate) fn of_cluster_role(&self, name: &str) -> Option<Value> {
         let rules = self.roles.get(&(String::new(), name.to_owned()))?;
-        Some(rules.iter().map(Rule::to_json).collect())
+        Some(rules.iter().map(PolicyRule::to_json).collect())
     }
 
     /// Visits the rules of each binding of `identity` in `namespace`, or the error of a broken one.
@@ -139,7 +142,7 @@ impl Rules {
         &'a self,
         identity: &Identity,
         namespace: &str,
-        mut visit: impl FnMut(Result<&'a [Rule], &'a str>),
+        mut visit: impl FnMut(Result<&'a [PolicyRule], &'a str>),
     ) {
         let _: Option<()> = self.visit(identity, namespace, |bound, _| {
             visit(bound.rules.as_deref().map_err(String::as_str));
@@ -148,7 +151,7 @@ impl Rules {
     }
 
     /// Returns the rules of the role that a binding in `namespace` refers to.
-    pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[Rule], NoRole> {
+    pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[PolicyRule], NoRole> {
         referred(&self.roles, kind, name, namespace).map(|rules| &**rules)
     }
 
@@ -158,13 +161,13 @@ impl Rules {
         &'a self,
         identity: &Identity,
         namespace: &str,
-        mut visit: impl FnMut(&'a Bound, usize) -> ControlFlow<T>,
+        mut visit: impl FnMut(&'a ResolvedBinding, usize) -> ControlFlow<T>,
     ) -> Option<T> {
         let local = Some(namespace).filter(|namespace| !namespace.is_empty());
         for scope in
             [Some(""), local].into_iter().flatten().filter_map(|namespace| self.scopes.get(namespace))
         {
-            for At { binding, subject } in scope.of(identity) {
+            for SubjectIndex { binding, subject } in scope.of(identity) {
                 if let ControlFlow::Break(found) = visit(&scope.bindings[binding], subject) {
                     return Some(found);
                 }
@@ -174,8 +177,8 @@ impl Rules {
     }
 }
 
-impl Scope {
-    fn add(&mut self, bound: Bound) {
+impl BindingScope {
+    fn add(&mut self, bound: ResolvedBinding) {
         let binding = self.bindings.len();
         for (subject, of) in bound.binding.subjects.iter().enumerate() {
             let (index, name) = match of.kind.as_str() {
@@ -185,12 +188,12 @@ impl Scope {
                 "ServiceAccount" => (&mut self.users, service_account_user(&of.namespace, &of.name)),
                 _ => continue,
             };
-            index.entry(name).or_default().push(At { binding, subject });
+            index.entry(name).or_default().push(SubjectIndex { binding, subject });
         }
         self.bindings.push(bound);
     }
 
-    fn of(&self, identity: &Identity) -> Vec<At> {
+    fn of(&self, identity: &Identity) -> Vec<SubjectIndex> {
         let groups = identity.groups.iter().filter_map(|group| self.groups.get(group));
         let mut found: Vec<_> =
             self.users.get(&identity.user).into_iter().chain(groups).flatten().copied().collect();
@@ -215,7 +218,7 @@ fn referred<'a>(
     kind: &str,
     name: &str,
     namespace: &str,
-) -> Result<&'a Arc<[Rule]>, NoRole> {
+) -> Result<&'a Arc<[PolicyRule]>, NoRole> {
     let (kind, namespace) = match kind {
         "ClusterRole" => ("clusterrole", ""),
         "Role" => ("role", namespace),

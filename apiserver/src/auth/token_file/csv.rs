@@ -3,15 +3,15 @@
 use super::LineError;
 
 /// The fields of one record.
-pub(super) struct Record {
+pub(super) struct CsvRecord {
     /// The line on which the record begins, counted from 1.
     pub(super) line: usize,
     pub(super) fields: Vec<String>,
 }
 
 /// Parses all records; empty lines are skipped.
-pub(super) fn records(text: &str) -> Result<Vec<Record>, LineError> {
-    let mut reader = Reader { rest: text, line: 1 };
+pub(super) fn records(text: &str) -> Result<Vec<CsvRecord>, LineError> {
+    let mut reader = CsvReader { rest: text, line: 1 };
     let mut records = Vec::new();
     while !reader.rest.is_empty() {
         if reader.line_end() {
@@ -32,13 +32,13 @@ pub(super) fn line(fields: &[&str]) -> String {
     fields.join(",") + "\n"
 }
 
-struct Reader<'a> {
+struct CsvReader<'a> {
     rest: &'a str,
     line: usize,
 }
 
-impl Reader<'_> {
-    fn record(&mut self) -> Result<Record, LineError> {
+impl CsvReader<'_> {
+    fn record(&mut self) -> Result<CsvRecord, LineError> {
         let line = self.line;
         let mut fields = Vec::new();
         loop {
@@ -48,7 +48,7 @@ impl Reader<'_> {
             }
         }
         if self.rest.is_empty() || self.line_end() {
-            return Ok(Record { line, fields });
+            return Ok(CsvRecord { line, fields });
         }
         Err(LineError {
             line: self.line,

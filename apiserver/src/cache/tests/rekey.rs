@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::tools::{Running, kind, stored};
 use crate::cache::{By, Follow, Keys, Next, View, Wanted};
-use crate::interest::{self, Found};
+use crate::interest::{self, KeyLookup};
 use crate::kind::Kind;
 use crate::select::Selection;
 
@@ -135,7 +135,7 @@ async fn what_is_told_slowly_keeps_nothing_else() {
     let view = follow.rekey(&keys(&[]), &keys(&["a"])).expect("nothing happens");
     let other = Arc::downgrade(view.get(&kind.place.key(Some("n"), "b")).unwrap());
     let added: BTreeSet<Arc<str>> = keys(&["a"]);
-    let mut found = Found::new(view, By::Name, interest::Keys::from_iter(&added), 1);
+    let mut found = KeyLookup::new(view, By::Name, interest::KeySet::from_iter(&added), 1);
     assert!(found.gather(follow.wanted()));
     for _ in 0..3 {
         put(&store, &kind, "a").await;

@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::super::ring::Most;
 use crate::cache::Cache;
 use crate::crd;
-use crate::kind::{Kind, Names};
+use crate::kind::{Kind, KindNames};
 use crate::metrics::Asked;
 use crate::storage::{Objects, Place, encode};
 
@@ -28,7 +28,7 @@ pub(super) fn kind() -> Arc<Kind> {
             "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}],
         }],
     }});
-    let names = Names { kind: "Widget".into(), plural: "widgets".into(), ..Names::default() };
+    let names = KindNames { kind: "Widget".into(), plural: "widgets".into(), ..KindNames::default() };
     let made = crd::kinds(&definition, &names, &Default::default());
     made.stored.expect("it is stored")
 }

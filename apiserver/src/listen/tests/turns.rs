@@ -1,7 +1,7 @@
 //! A burst of requests is taken in turns, and all of it arrives.
 
 use super::*;
-use crate::listen::turns::{InTurns, Turns};
+use crate::listen::turns::{BudgetedStream, ReadBudget};
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::Pin;
@@ -10,9 +10,9 @@ use std::task::{Context, Poll, Wake, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 #[derive(Default)]
-struct Woken(AtomicBool);
+struct WakeFlag(AtomicBool);
 
-impl Wake for Woken {
+impl Wake for WakeFlag {
     fn wake(self: Arc<Self>) {
         self.0.store(true, Ordering::Relaxed);
     }
@@ -20,8 +20,8 @@ impl Wake for Woken {
 
 /// All that a stream of so many bytes gives, turn by turn. In some turns there was a request.
 fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
-    let turns = Turns::new();
-    let mut stream = InTurns::new(bytes, turns.clone());
+    let turns = ReadBudget::new();
+    let mut stream = BudgetedStream::new(bytes, turns.clone());
     let (mut all, mut taken) = (Vec::new(), Vec::new());
     let mut work = std::pin::pin!(poll_fn(|cx| {
         let before = all.len();
@@ -39,7 +39,7 @@ fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
             }
         }
     }));
-    let woken = Arc::new(Woken::default());
+    let woken = Arc::new(WakeFlag::default());
     let waker = Waker::from(woken.clone());
     let mut each = Box::pin(turns.each(work.as_mut()));
     while each.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
@@ -62,7 +62,7 @@ fn turns_without_a_request_grow_and_others_are_short() {
 }
 
 /// Counts what is read of it between one request and the next.
-struct Counted {
+struct ReadCounter {
     stream: DuplexStream,
     pace: Arc<Pace>,
     open: usize,
@@ -70,7 +70,7 @@ struct Counted {
     most: Arc<AtomicUsize>,
 }
 
-impl AsyncRead for Counted {
+impl AsyncRead for ReadCounter {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -88,7 +88,7 @@ impl AsyncRead for Counted {
     }
 }
 
-impl AsyncWrite for Counted {
+impl AsyncWrite for ReadCounter {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         Pin::new(&mut self.stream).poll_write(cx, bytes)
     }
@@ -108,7 +108,7 @@ async fn of_a_burst_the_first_are_answered_before_the_last_are_read() {
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let (client, stream) = duplex(64 << 10);
     let (pace, most) = (Pace::new(), Arc::new(AtomicUsize::new(0)));
-    let stream = Counted { stream, pace: pace.clone(), open: 0, since: 0, most: most.clone() };
+    let stream = ReadCounter { stream, pace: pace.clone(), open: 0, since: 0, most: most.clone() };
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), Some(Arc::new(Identity::admin())));
     let version = Some(Version::HTTP_2);

@@ -5,7 +5,7 @@ use proptest::test_runner::TestRng;
 use serde_json::{Map, Value, json};
 
 use super::super::{Expected, decode, encode};
-use crate::builtin::{Base, Shape, Type, table};
+use crate::builtin::{Base, Cardinality, Type, table};
 
 const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
 
@@ -33,9 +33,9 @@ fn object(of: &Type, rng: &mut TestRng, depth: usize, into: &mut Map<String, Val
         }
         let many = 1 + rng.random_range(0..3);
         let value = match field.shape {
-            Shape::One => single(field.base, rng, depth),
-            Shape::List => (0..many).map(|_| single(field.base, rng, depth)).collect(),
-            Shape::Map => {
+            Cardinality::One => single(field.base, rng, depth),
+            Cardinality::List => (0..many).map(|_| single(field.base, rng, depth)).collect(),
+            Cardinality::Map => {
                 Value::Object((0..many).map(|_| (text(rng), single(field.base, rng, depth))).collect())
             }
         };

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::task::yield_now;
 
 use super::PART;
-use crate::accept::{MetaVersion, Shape};
+use crate::accept::{MetaVersion, Representation};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::protobuf::ListWriter;
@@ -32,9 +32,13 @@ pub(super) async fn answer(
     entries: &[Arc<Entry>],
 ) -> Result<Option<Response<Body>>, Refusal> {
     let (lists, metadata) = match output.form.shape {
-        Shape::Whole => (ListWriter::of(&kind.api_version, &kind.names.list_kind)?, metadata.clone()),
-        Shape::MetadataList(version) => (of_metadata(version)?, list_metadata(metadata.clone())),
-        Shape::Metadata(_) | Shape::Table(_) | Shape::Discovery(_) => return Ok(None),
+        Representation::Whole => {
+            (ListWriter::of(&kind.api_version, &kind.names.list_kind)?, metadata.clone())
+        }
+        Representation::MetadataList(version) => (of_metadata(version)?, list_metadata(metadata.clone())),
+        Representation::Metadata(_) | Representation::Table(_) | Representation::Discovery(_) => {
+            return Ok(None);
+        }
     };
     let making = Making { lists, kind: kind.clone() };
     let (mut kept, mut sent, mut length, mut item) = (Vec::new(), 0, 0, Vec::new());

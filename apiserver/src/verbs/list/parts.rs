@@ -9,7 +9,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 
 use super::PART;
-use crate::accept::{Form, Media, Shape};
+use crate::accept::{Media, Representation, ResponseFormat};
 use crate::http::Body;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -20,7 +20,7 @@ use crate::yaml;
 /// In which form the items are.
 pub(super) struct Items {
     pub(super) kind: Arc<Kind>,
-    pub(super) form: Form,
+    pub(super) form: ResponseFormat,
     pub(super) include: Include,
     pub(super) now: Timestamp,
 }
@@ -53,7 +53,7 @@ struct Text {
 }
 
 impl Text {
-    fn of(form: Form, outer: &Value, field: &str, is_empty: bool) -> Self {
+    fn of(form: ResponseFormat, outer: &Value, field: &str, is_empty: bool) -> Self {
         let open = |text: String, end: &str| text.strip_suffix(end).map(str::to_owned).unwrap_or(text);
         match (form.media, form.pretty) {
             (Media::Yaml, _) => {
@@ -102,7 +102,7 @@ impl Making {
 
     fn item(&self, entry: &Entry, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
         let Items { kind, form, .. } = &self.items;
-        if form.media == Media::Json && form.shape == Shape::Whole && !form.pretty {
+        if form.media == Media::Json && form.shape == Representation::Whole && !form.pretty {
             return write_item(kind, &self.left_out, entry, bytes);
         }
         let item = self.items.shaped(read(kind, entry, entry.modified)?);
@@ -121,12 +121,14 @@ impl Making {
 impl Items {
     fn shaped(&self, mut object: Value) -> Value {
         match self.form.shape {
-            Shape::Table(version) => {
+            Representation::Table(version) => {
                 let (columns, include, now) = (&self.kind.columns, self.include, self.now);
                 Tables { columns, version, include, now }.row(object)
             }
-            Shape::MetadataList(version) => cut(&mut object, version),
-            Shape::Whole | Shape::Metadata(_) | Shape::Discovery(_) => item(&self.kind, object),
+            Representation::MetadataList(version) => cut(&mut object, version),
+            Representation::Whole | Representation::Metadata(_) | Representation::Discovery(_) => {
+                item(&self.kind, object)
+            }
         }
     }
 }

@@ -1,17 +1,17 @@
 use serde_json::{Value, json};
 
-use super::super::{Attributes, On, Rules, defaults};
+use super::super::{RbacPolicy, RequestAttributes, RequestTarget, defaults};
 use super::{asked, binding, cluster_binding, cluster_role, role, user};
 use crate::auth::identity::Identity;
 
 fn check(objects: &[Value], identity: &Identity, request: &str, expected: bool) {
-    let decision = Rules::compile(objects).allows(identity, &asked(request));
+    let decision = RbacPolicy::compile(objects).allows(identity, &asked(request));
     assert_eq!(decision.allowed, expected, "{request}: {}", decision.reason());
 }
 
 fn check_path(objects: &[Value], identity: &Identity, path: &str, expected: bool) {
-    let attributes = Attributes { verb: "get", on: On::Path(path) };
-    assert_eq!(Rules::compile(objects).allows(identity, &attributes).allowed, expected, "{path}");
+    let attributes = RequestAttributes { verb: "get", on: RequestTarget::Path(path) };
+    assert_eq!(RbacPolicy::compile(objects).allows(identity, &attributes).allowed, expected, "{path}");
 }
 
 #[test]
@@ -111,7 +111,7 @@ fn an_aggregated_role_has_the_rules_of_those_it_selects() {
     check(&objects, &user("ann"), "get - pods a/x", true);
     check(&objects, &user("ann"), "get own rule a/x", false);
     check(&objects, &user("bob"), "get - pods a/x", false);
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     assert_eq!(rules.of_cluster_role("top"), Some(json!([super::rule("get - pods")])));
     assert_eq!(rules.of_cluster_role("ring"), Some(json!([])));
     assert_eq!(rules.of_cluster_role("none"), None);
@@ -129,7 +129,7 @@ fn reasons_are_those_of_kubernetes() {
         cluster_binding("b5", "Thing/gone", &["User/ann"]),
         cluster_binding("b6", "Role/r", &["User/cat"]),
     ];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let check = |identity: &Identity, request: &str, allowed: bool, expected: &str| {
         let decision = rules.allows(identity, &asked(request));
         assert_eq!((decision.allowed, decision.reason().as_str()), (allowed, expected));
@@ -194,7 +194,7 @@ fn the_rules_of_somebody_are_a_review() {
         cluster_binding("b2", "ClusterRole/gone", &["User/ann"]),
         binding("a", "b3", "Role/r", &["User/ann"]),
     ];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let expected = json!({
         "resourceRules": [super::rule("get - pods"), super::rule("list - pods x")],
         "nonResourceRules": [super::rule("get /x")],

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::Rules;
+use super::super::RbacPolicy;
 use super::{binding, cluster_binding, cluster_role, role, user};
 use crate::auth::identity::Identity;
 
@@ -15,7 +15,7 @@ fn check(rules: &[&str], local: &[&str], object: &Value, old: Option<&Value>, ex
         role("a", "pods", &["get - pods"]),
     ];
     objects.extend(old.cloned());
-    let answer = Rules::compile(&objects).may_grant(&user("ann"), object, old);
+    let answer = RbacPolicy::compile(&objects).may_grant(&user("ann"), object, old);
     assert_eq!(answer.map_err(|refusal| refusal.message), expected.map_err(str::to_owned), "{object}");
 }
 
@@ -75,7 +75,7 @@ fn who_may_escalate_may_write_any_role() {
     let refusal = refused("roles.rbac.authorization.k8s.io \"new\"", missing);
     check(&[], &[&escalate(" new")], &all, None, Err(&refusal));
     check(&[], &[&escalate(" other")], &all, Some(&role("a", "new", &[])), Err(&refusal));
-    assert_eq!(Rules::default().may_grant(&Identity::admin(), &all, None), Ok(()));
+    assert_eq!(RbacPolicy::default().may_grant(&Identity::admin(), &all, None), Ok(()));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn a_bomb_of_a_role_is_refused() {
     bomb["rules"] = json!([{"verbs": many("v"), "apiGroups": many("g"), "resources": many("r"), "resourceNames": many("n")}]);
     let held = vec!["get,list,watch,create - pods,services,secrets"; 20];
     let objects = [cluster_role("held", &held), cluster_binding("held", "ClusterRole/held", &["User/ann"])];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let refusal = rules.may_grant(&user("ann"), &bomb, None).expect_err("she has none of it");
     assert!(
         refusal.message.ends_with("{and more than can be compared one by one}"),

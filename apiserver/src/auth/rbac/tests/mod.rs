@@ -8,7 +8,7 @@ mod random;
 
 use serde_json::{Value, json};
 
-use super::{Attributes, Resource};
+use super::{RequestAttributes, ResourceAttributes};
 use crate::auth::identity::Identity;
 
 /// A rule, as JSON in short: `verbs groups resources [names]`, lists with commas; `-` is the group without a name.
@@ -61,14 +61,14 @@ fn binding(namespace: &str, name: &str, to: &str, subjects: &[&str]) -> Value {
 }
 
 /// `verb group resource[/subresource] [namespace[/name]]`; `-` for an empty group or namespace.
-fn asked(text: &str) -> Attributes<'_> {
+fn asked(text: &str) -> RequestAttributes<'_> {
     let words: Vec<_> = text.split(' ').map(unless_none).collect();
     let [verb, group, resource, rest @ ..] = words.as_slice() else { panic!("a request: {text}") };
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let place = rest.first().copied().unwrap_or_default();
     let (namespace, name) = place.split_once('/').unwrap_or((place, ""));
     let namespace = unless_none(namespace);
-    Attributes::of(verb, Resource { group, resource, subresource, namespace, name })
+    RequestAttributes::of(verb, ResourceAttributes { group, resource, subresource, namespace, name })
 }
 
 fn user(name: &str) -> Identity {

@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use super::super::{Attributes, GROUP, On, Resource, Rules};
-use super::oracle::{Question, allowed};
+use super::super::{GROUP, RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
+use super::oracle::{OracleRequest, allowed};
 use crate::auth::identity::Identity;
 
 const VERBS: &[&str] = &["get", "list", "watch", "*"];
@@ -107,13 +107,13 @@ fn policy() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn question() -> impl Strategy<Value = Question> {
+fn question() -> impl Strategy<Value = OracleRequest> {
     let [verb, group, resource, subresource, namespace, name] = ASKED.map(select);
     let resource = (group, resource, subresource, namespace, name);
     let resource = resource.prop_map(|(a, b, c, d, e)| Ok::<_, String>([a, b, c, d, e].map(str::to_owned)));
     let path = select(ASKED_PATHS).prop_map(|it| Err::<[String; 5], _>(it.to_owned()));
     let on = prop_oneof![2 => resource, 1 => path];
-    (asker(), verb, on).prop_map(|((user, groups), verb, on)| Question {
+    (asker(), verb, on).prop_map(|((user, groups), verb, on)| OracleRequest {
         user,
         groups,
         verb: verb.into(),
@@ -132,15 +132,15 @@ fn asker() -> impl Strategy<Value = (String, Vec<String>)> {
     )
 }
 
-fn decided(rules: &Rules, question: &Question) -> bool {
+fn decided(rules: &RbacPolicy, question: &OracleRequest) -> bool {
     let on = match &question.on {
         Ok([group, resource, subresource, namespace, name]) => {
-            On::Resource(Resource { group, resource, subresource, namespace, name })
+            RequestTarget::Resource(ResourceAttributes { group, resource, subresource, namespace, name })
         }
-        Err(path) => On::Path(path),
+        Err(path) => RequestTarget::Path(path),
     };
     let identity = identity(&question.user, &question.groups);
-    rules.allows(&identity, &Attributes { verb: &question.verb, on }).allowed
+    rules.allows(&identity, &RequestAttributes { verb: &question.verb, on }).allowed
 }
 
 fn identity(user: &str, groups: &[String]) -> Identity {
@@ -159,7 +159,7 @@ proptest! {
 
     #[test]
     fn the_rules_agree_with_the_naive_reading(policy in policy(), questions in vec(question(), 10)) {
-        let rules = Rules::compile(&policy);
+        let rules = RbacPolicy::compile(&policy);
         for question in &questions {
             prop_assert_eq!(decided(&rules, question), allowed(&policy, question), "{:?}", question);
         }
@@ -181,7 +181,7 @@ proptest! {
     /// Whoever has a role and nothing else may do nothing that the one who may give it may not.
     #[test]
     fn nobody_gives_what_he_has_not(policy in policy(), given in given(), (user, groups) in asker()) {
-        let rules = Rules::compile(&policy);
+        let rules = RbacPolicy::compile(&policy);
         if rules.may_grant(&identity(&user, &groups), &given, None).is_err() || may_escalate(&rules, &user, &groups, &given) {
             return Ok(());
         }
@@ -191,10 +191,10 @@ proptest! {
             "kind": kind, "metadata": {"name": "new", "namespace": namespace},
             "roleRef": {"kind": given["kind"], "name": "given"}, "subjects": [{"kind": "User", "name": "new"}],
         });
-        let new = Rules::compile([&given, &binding]);
+        let new = RbacPolicy::compile([&given, &binding]);
         for question in all_questions() {
             let of = |user: &str, groups: &[String]| {
-                Question { user: user.into(), groups: groups.to_vec(), ..question.clone() }
+                OracleRequest { user: user.into(), groups: groups.to_vec(), ..question.clone() }
             };
             if decided(&new, &of("new", &[])) {
                 prop_assert!(decided(&rules, &of(&user, &groups)), "{:?}", question);
@@ -224,13 +224,14 @@ fn given() -> impl Strategy<Value = Value> {
 
 /// All requests that a path can make. A resource with a slash can only be in a review: there `*/status` is not the
 /// `pods/status` that it holds.
-fn all_questions() -> impl Iterator<Item = Question> {
+fn all_questions() -> impl Iterator<Item = OracleRequest> {
     let mut questions: Vec<Vec<&str>> = vec![Vec::new()];
     for of in ASKED {
         questions =
             questions.iter().flat_map(|done| of.iter().map(|it| [done, &[*it][..]].concat())).collect();
     }
-    let ask = |verb: &str, on| Question { user: String::new(), groups: Vec::new(), verb: verb.into(), on };
+    let ask =
+        |verb: &str, on| OracleRequest { user: String::new(), groups: Vec::new(), verb: verb.into(), on };
     let resources = questions.into_iter().filter(|words| !words[2].contains('/')).map(move |words| {
         let [group, resource, subresource, namespace, name] = [1, 2, 3, 4, 5].map(|at| words[at].to_owned());
         ask(words[0], Ok([group, resource, subresource, namespace, name]))
@@ -239,9 +240,9 @@ fn all_questions() -> impl Iterator<Item = Question> {
     resources.chain(paths)
 }
 
-fn may_escalate(rules: &Rules, user: &str, groups: &[String], role: &Value) -> bool {
+fn may_escalate(rules: &RbacPolicy, user: &str, groups: &[String], role: &Value) -> bool {
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
     let plural = if role["kind"] == "Role" { "roles" } else { "clusterroles" };
     let on = Ok([GROUP, plural, "", namespace, ""].map(str::to_owned));
-    decided(rules, &Question { user: user.into(), groups: groups.to_vec(), verb: "escalate".into(), on })
+    decided(rules, &OracleRequest { user: user.into(), groups: groups.to_vec(), verb: "escalate".into(), on })
 }
