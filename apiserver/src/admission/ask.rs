@@ -1,4 +1,5 @@
-//! Asking about one write.
+//! The admission chain of one write: in-process plugins, mutating webhooks with reinvocation,
+//! validating webhooks.
 
 mod shape;
 mod whether;
@@ -21,19 +22,19 @@ use crate::refusal::Refusal;
 use crate::strategy::{about, meta_text};
 use crate::verbs::Matter;
 
-/// So many webhooks are asked about a request at the same time.
+/// Concurrent calls of validating webhooks for one request.
 const AT_ONCE: usize = 16;
 
-/// What the keys end with by which the log tells what webhooks did, as in Kubernetes.
+/// Suffix of the audit annotations about webhooks, as in Kubernetes.
 const NOTES: &str = "webhook.admission.k8s.io";
-/// What is told of a webhook that fails, in characters.
+/// Limit of a webhook's error message, in characters.
 const SAID: usize = 1024;
-/// How what is told begins where its answer is none.
+/// Prefix of the error message for an invalid response.
 const WRONG: &str = "received invalid webhook response";
 const UNREADABLE: &str = ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
                           outdated mutating admission controller; please fix your requests";
 
-/// Who is to be asked about one write. It is one moment's configurations that hold for all of it.
+/// The admission chain of one write, with the webhook configurations of one moment.
 pub(crate) struct Asking<'a> {
     matter: &'a Matter<'a>,
     operation: Operation,
@@ -43,7 +44,7 @@ pub(crate) struct Asking<'a> {
     others: Vec<Arc<Kind>>,
 }
 
-/// One question: the objects are as they are told, which of `scale` is a `Scale`.
+/// The objects of an AdmissionReview; for the subresource `scale`, `Scale` objects.
 #[derive(Clone, Copy)]
 struct Question<'a> {
     object: Option<&'a Value>,
@@ -51,14 +52,14 @@ struct Question<'a> {
 }
 
 impl<'a> Asking<'a> {
-    /// None, if nobody is to be asked.
+    /// Returns none if there is nothing to call.
     pub(crate) fn of(matter: &'a Matter<'a>, operation: Operation, dry_run: bool) -> Option<Self> {
         let desk = &matter.shared.admission;
         let mut webhooks = desk.webhooks.load();
         if desk.own.is_empty() && webhooks.is_empty() {
             return None;
         }
-        // Who is asked about webhooks might keep them from being taken away.
+        // Webhooks are not called for webhook configurations, whose deletion they could block.
         if &*matter.kind.group == GROUP {
             webhooks = Arc::default();
             if desk.own.is_empty() {
@@ -80,7 +81,7 @@ impl<'a> Asking<'a> {
         Some(Self { matter, operation, dry_run, webhooks, others })
     }
 
-    /// What becomes of an object that is to be made or changed.
+    /// Runs the mutating phase on a new or changed object.
     pub(crate) async fn mutate(&self, object: Value, old: Option<&Value>) -> Result<Value, Refusal> {
         let (mut shown, old) = (self.shown(&object), old.map(|old| self.shown(old)));
         let old = old.as_ref();
@@ -111,7 +112,7 @@ impl<'a> Asking<'a> {
         Ok(self.put_back(object, shown))
     }
 
-    /// Whether an object may be stored like this.
+    /// Runs the validating phase.
     pub(crate) async fn validate(&self, object: Option<&Value>, old: Option<&Value>) -> Result<(), Refusal> {
         let (object, old) = (object.map(|object| self.shown(object)), old.map(|old| self.shown(old)));
         let question = Question { object: object.as_ref(), old: old.as_ref() };
@@ -131,12 +132,12 @@ impl<'a> Asking<'a> {
             Ok(())
         };
         let asked: Vec<_> = self.webhooks.validating.iter().enumerate().map(ask).collect();
-        // All are asked, and of those that refuse, the first one is told.
+        // All webhooks are called; the first refusal in order is returned.
         let answers: Vec<Result<(), Refusal>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         answers.into_iter().collect()
     }
 
-    /// Whether an object may go.
+    /// Runs the chain for a deletion.
     pub(crate) async fn delete(&self, old: &Value) -> Result<(), Refusal> {
         let question = Question { object: None, old: Some(old) };
         for webhook in &self.webhooks.mutating {
@@ -150,7 +151,7 @@ impl<'a> Asking<'a> {
         self.validate(None, Some(old)).await
     }
 
-    /// None: it is not to be asked. Or else what it makes of the object, if anything.
+    /// Calls a mutating webhook. Outer none: it was skipped. Inner none: it changed nothing.
     async fn asked_to_mutate(
         &self,
         webhook: &Webhook,
@@ -182,7 +183,7 @@ impl<'a> Asking<'a> {
         made.map(Some)
     }
 
-    /// What is said of a webhook in the log, at every level.
+    /// Adds an annotation about a webhook to the audit event.
     fn note(&self, webhook: &Webhook, key: String, value: String) {
         if let Some(notes) = self.matter.notes {
             notes.note(&webhook.name, key, value, false);
@@ -197,7 +198,7 @@ impl<'a> Asking<'a> {
         notes.note(name, key, said.to_string(), true);
     }
 
-    /// Asks a webhook that a request is for.
+    /// Calls a webhook whose rules and selectors match.
     async fn ask(
         &self,
         webhook: &Webhook,
@@ -247,7 +248,7 @@ impl<'a> Asking<'a> {
                 if let Some((end, _)) = why.char_indices().nth(SAID) {
                     why.truncate(end);
                 }
-                // It was shown what is secret, and may say it again.
+                // The webhook has seen the secret and may quote it.
                 let told = if is_secret(self.matter.kind) && why.starts_with(WRONG) { WRONG } else { &why };
                 tracing::warn!(webhook = %name, ignored = webhook.is_ignored, why = %told, "a webhook failed");
                 if webhook.is_ignored {
@@ -274,7 +275,7 @@ impl<'a> Asking<'a> {
         review::request(uid, &asked, other, &options)
     }
 
-    /// 403: it cannot be told whether somebody is to be asked.
+    /// 403: a match condition could not be evaluated.
     fn forbidden(&self, name: &str, why: &str) -> Refusal {
         let kind = self.matter.kind;
         let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
@@ -282,13 +283,13 @@ impl<'a> Asking<'a> {
     }
 }
 
-/// What came of asking a webhook.
+/// The outcome of a webhook call.
 enum Came {
-    /// It was not: its conditions do not hold.
+    /// Its match conditions do not hold.
     Not,
-    /// It failed, and that is to be ignored.
+    /// The call failed, and its `failurePolicy` is `Ignore`.
     Ignored,
-    /// It has nothing against it.
+    /// It allows the request.
     Answered(Answer),
 }
 
@@ -300,7 +301,7 @@ fn name(object: &Value) -> &str {
     meta_text(object, "name")
 }
 
-/// What somebody says, who may also panic.
+/// Awaits in-process admission, with a panic as an error.
 async fn unharmed(
     answer: impl Future<Output = Result<(), Denied>>,
     asked: &Attributes<'_>,

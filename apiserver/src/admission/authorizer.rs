@@ -1,4 +1,5 @@
-//! The server's rules, as conditions ask them: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! RBAC as the `authorizer` of match conditions:
+//! `authorizer.group('').resource('pods').check('get').allowed()`.
 
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use crate::auth::Identity;
 use crate::auth::identity::AUTHENTICATED;
 use crate::auth::rbac::{RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
 
-/// Answers about who makes a request, by the rules of one moment.
+/// Decides checks about the user of a request, by the policy of one moment.
 pub(super) struct ByRules {
-    /// None: everybody may do everything.
+    /// None: everything is allowed.
     pub(super) rules: Option<Arc<RbacPolicy>>,
     pub(super) identity: Identity,
 }
@@ -20,11 +21,11 @@ impl Authorizer for ByRules {
         let Some(rules) = &self.rules else { return Decision { allowed: true, ..Decision::default() } };
         let account = check.account.as_ref().map(|account| {
             let mut identity = Identity::service_account(&account.namespace, &account.name);
-            // Nobody has shown to be it.
+            // The service account is not authenticated.
             identity.groups.retain(|group| group != AUTHENTICATED);
             identity
         });
-        // Rules do not look at selectors.
+        // RBAC ignores selectors.
         let on = match &check.on {
             On::Path(path) => RequestTarget::Path(path),
             On::Resource(it) => RequestTarget::Resource(ResourceAttributes {

@@ -1,28 +1,28 @@
-//! `matchConditions`: expressions in CEL that say of a request whether a webhook is asked about it.
+//! `matchConditions`: CEL expressions that decide whether a request matches a webhook.
 
 use std::sync::{Arc, LazyLock};
 
 use machinery_cel::{Authorizer, Bindings, Budget, Declared, Env, Program, Resource, RunError, Type, Val};
 use serde_json::{Value, json};
 
-/// How many a webhook may have.
+/// Limit per webhook, as in Kubernetes.
 pub(super) const MOST: usize = 64;
 
 const AUTHORIZER: &str = "authorizer";
 const REQUEST_RESOURCE: &str = "authorizer.requestResource";
 
-/// All conditions of a webhook.
+/// The match conditions of a webhook.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conditions(Vec<(String, Arc<Program>)>);
 
-/// Whom conditions ask, and about which resource if they do not say.
+/// The authorizer of conditions and its default resource.
 pub(super) struct Asked {
     pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) resource: Resource,
 }
 
 impl Conditions {
-    /// Those of a webhook; or why one of them is none.
+    /// Compiles the conditions of a webhook.
     pub(super) fn of(webhook: &Value) -> Result<Self, String> {
         let all = webhook["matchConditions"].as_array().into_iter().flatten();
         let one = |condition: &Value| {
@@ -36,13 +36,13 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether one of them asks an authorizer.
+    /// Whether a condition uses an authorizer.
     pub(super) fn ask(&self) -> bool {
         self.0.iter().any(|(_, program)| program.uses(AUTHORIZER) || program.uses(REQUEST_RESOURCE))
     }
 
-    /// Whether all hold of the request of a review. One that does not settles it, also where another one fails; but not where
-    /// all together cost too much.
+    /// Whether all conditions hold for a request. A false condition decides even if another one
+    /// fails, but not if the cost budget is exceeded.
     pub(super) fn hold(&self, request: &Value, asked: Option<&Asked>) -> Result<bool, String> {
         const NOTHING: &Value = &Value::Null;
         let mut alone = request.clone();
@@ -80,7 +80,7 @@ impl Conditions {
     }
 }
 
-/// An expression over `object`, `oldObject`, `request` and `authorizer`, which is true or false.
+/// Compiles a boolean expression over `object`, `oldObject`, `request` and `authorizer`.
 pub(super) fn compiled(expression: &str) -> Result<Program, String> {
     let program = ENV.compile(expression).map_err(|errors| format!("compilation failed: {errors}"))?;
     if *program.result_type() == Type::Bool { Ok(program) } else { Err("must evaluate to bool".into()) }
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");
     }
 
-    /// Everybody may get everything.
+    /// Allows every `get`.
     struct Gets;
 
     impl Authorizer for Gets {

@@ -1,4 +1,4 @@
-//! Who is to be asked.
+//! The admission plugins and webhooks of a server.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use super::call::{Callers, Roads};
 use super::webhook::Webhooks;
 use super::{Admission, Notes};
 
-/// Who is to be asked on one server.
+/// In-process admission and webhooks.
 pub(crate) struct Desk {
     pub(super) own: Vec<Arc<dyn Admission>>,
     pub(super) webhooks: Swap<Webhooks>,
     callers: Callers,
-    /// Held while configurations are read and put in place.
+    /// Held while configurations are read and compiled.
     pub(crate) compiling: tokio::sync::Mutex<()>,
 }
 
@@ -24,14 +24,14 @@ impl Desk {
         Self { own, webhooks, callers: Callers::new(roads), compiling: tokio::sync::Mutex::default() }
     }
 
-    /// From now on those of these configurations are asked.
+    /// Replaces the webhooks by those of these configurations.
     pub(crate) fn replace(&self, mutating: Vec<Value>, validating: Vec<Value>) {
         self.webhooks.swap(Arc::new(Webhooks::of(mutating, validating, &self.callers)));
     }
 }
 
 impl Notes<'_> {
-    /// The options of the request, as reviews have them: those of a patch are those of an update.
+    /// Returns the request's options for AdmissionReviews. A patch has update options.
     pub(super) fn options(&self, of_operation: &str) -> Value {
         if let Some(options) = self.options.get() {
             return options.clone();

@@ -1,4 +1,4 @@
-//! Which requests a webhook is for.
+//! Matches requests against rules and selectors of webhooks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::Operation;
 use crate::kind::Kind;
 
-/// What is asked for, as far as rules look at it.
+/// The attributes that rules match.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About<'a> {
     pub(super) operation: Operation,
@@ -16,11 +16,11 @@ pub(super) struct About<'a> {
     pub(super) version: &'a str,
     pub(super) resource: &'a str,
     pub(super) subresource: &'a str,
-    /// Whether the object is in a namespace. No namespace is.
+    /// Whether the object is namespaced; false for a namespace.
     pub(super) is_in_namespace: bool,
 }
 
-/// One rule.
+/// A rule of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     operations: Vec<String>,
@@ -75,22 +75,23 @@ impl Rule {
     }
 }
 
-/// In which version a webhook is asked about something.
+/// The version of the objects in an AdmissionReview.
 #[derive(Clone)]
 pub(super) enum As {
-    /// In the one that is asked for.
+    /// The version of the request.
     Itself,
-    /// In another one of the same objects.
+    /// An equivalent version of the same objects.
     Other(Arc<Kind>),
 }
 
-/// Whether one of the rules is for this, or, where it need not be exactly this, for the same objects in another version.
+/// Returns the version that a rule matches: that of the request or, unless `matchPolicy` is
+/// `Exact`, an equivalent one.
 pub(super) fn matched(rules: &[Rule], is_exact: bool, about: &About<'_>, others: &[Arc<Kind>]) -> Option<As> {
     if rules.iter().any(|rule| rule.matches(about)) {
         return Some(As::Itself);
     }
     let others = if is_exact { &[] } else { others };
-    // What an earlier rule is for comes first.
+    // Earlier rules take precedence.
     let found = rules.iter().find_map(|rule| {
         others.iter().find(|other| {
             let (group, version, resource) = (&*other.group, &*other.version, other.names.plural.as_str());
@@ -100,7 +101,7 @@ pub(super) fn matched(rules: &[Rule], is_exact: bool, about: &About<'_>, others:
     found.map(|other| As::Other(other.clone()))
 }
 
-/// Whether one of the two has these labels. A selector that says nothing selects also what is not there.
+/// Whether a selector matches one of two objects. An empty selector matches missing objects, too.
 pub(super) fn selects(selector: &LabelSelector, objects: [Option<&Value>; 2]) -> bool {
     let labels = |object: &Value| {
         let labels = object.pointer("/metadata/labels").cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Admission by the program itself.
+//! In-process admission.
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -7,28 +7,29 @@ use thiserror::Error;
 use super::Attributes;
 use crate::refusal::Refusal;
 
-/// What the program says of objects that somebody wants to write, of whichever kind, over the wire or through a handle.
+/// An in-process admission plugin for writes of all kinds, over the wire and through handles.
 ///
-/// It is asked as webhooks are, and before them: [`mutate`](Self::mutate) before the object is held against its schema,
-/// [`validate`](Self::validate) with what would be stored. If the object is changed by somebody else before it is stored, it is asked
-/// again about what is there then, so it should do nothing but answer. A panic refuses the request, and harms no other.
+/// Plugins run before webhooks: [`mutate`](Self::mutate) before the object is validated by its
+/// schema, [`validate`](Self::validate) on the object to be stored. After a conflict both run again
+/// on the new state, so they should have no side effects. A panic refuses the request and affects
+/// no other.
 ///
-/// What objects of a kind of the program's own *are* is said by its [`KindOf`](crate::KindOf), which also holds for what the server does of
-/// itself: owned objects that go, namespaces that are emptied. About those nobody is asked here.
+/// Invariants of the program's own kinds belong into [`KindOf`](crate::KindOf), which also applies
+/// to writes of the server-side controllers. Admission is not called for those.
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
-    /// Changes an object that is to be made or changed. What it makes of it is brought into the shape of its kind.
+    /// Mutates a new or changed object. The result is normalized to its kind.
     async fn mutate(&self, _asked: &Attributes<'_>, _object: &mut Value) -> Result<(), Denied> {
         Ok(())
     }
 
-    /// Says whether this may be done.
+    /// Validates a write.
     async fn validate(&self, _asked: &Attributes<'_>) -> Result<(), Denied> {
         Ok(())
     }
 }
 
-/// It may not be done.
+/// A refusal by admission.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct Denied {
@@ -37,12 +38,12 @@ pub struct Denied {
 }
 
 impl Denied {
-    /// 403, with this said.
+    /// Returns a 403 with a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { code: 403, message: message.into() }
     }
 
-    /// Another HTTP status: one of those that say of a request that it failed.
+    /// Sets another HTTP status between 400 and 599; any other value is 403.
     #[must_use]
     pub const fn code(mut self, code: u16) -> Self {
         self.code = if code < 400 || code > 599 { 403 } else { code };

@@ -1,4 +1,4 @@
-//! What a webhook is sent, and what its answer means.
+//! AdmissionReview requests and responses.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,28 @@ use crate::refusal::{Cause, Foreign, Refusal};
 
 const VERSION: &str = "admission.k8s.io/v1";
 
-/// What an answer says.
+/// A webhook's response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) allowed: bool,
-    /// None: it changes nothing.
+    /// None if it changes nothing.
     pub(super) patch: Option<Patch>,
-    /// The patch as it came.
+    /// The patch as received.
     pub(super) patch_bytes: Vec<u8>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
-    /// Why not.
+    /// The Status of a denial.
     status: Value,
 }
 
-/// In which version the objects of a review are, where that is another one than is asked for.
+/// Builds an AdmissionReview. `version` is an equivalent version that the objects were converted
+/// to.
 pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>, options: &Value) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let of =
         |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "resource": of});
-    // How many is asked in the same kind of every version.
+    // `Scale` is the same kind in every version.
     let is_scale = asked.subresource == "scale";
     let request_kind = match is_scale {
         true => kind("autoscaling", "v1", "Scale"),
@@ -74,10 +75,10 @@ pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>
     json!({"kind": "AdmissionReview", "apiVersion": VERSION, "request": request})
 }
 
-/// Reads an answer to the review of this UID.
+/// Reads the response to the review with this UID.
 ///
 /// # Errors
-/// It is none.
+/// The response is invalid.
 pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, String> {
     let review: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
     let (version, kind) = (&review["apiVersion"], &review["kind"]);
@@ -143,7 +144,7 @@ fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<(Option<Pa
     }
 }
 
-/// Bytes as Go reads them: in base64, or as a list of numbers, which is what kube-rs sends.
+/// Decodes bytes as Go does: from base64, or from a list of numbers as kube-rs sends.
 fn bytes(value: &Value) -> Result<Vec<u8>, String> {
     match value {
         Value::String(text) => {
@@ -159,7 +160,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>, String> {
 }
 
 impl Answer {
-    /// Why a request is refused that this does not allow.
+    /// Returns the error response of a denial.
     pub(super) fn refusal(&self, webhook: &str) -> Refusal {
         let text = |field: &str| self.status[field].as_str().unwrap_or_default();
         let code = self.status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -195,7 +196,7 @@ impl Answer {
     }
 }
 
-/// 500: something went wrong that the client can do nothing about.
+/// 500: an error that the client cannot fix.
 pub(super) fn internal(why: &str) -> Refusal {
     let cause = Cause { reason: "", message: why.into(), field: String::new() };
     Refusal {

@@ -1,17 +1,17 @@
-//! Which mutating webhooks are asked once more, because a later one changed the object.
+//! Reinvocation: the second call of mutating webhooks after later webhooks changed the object.
 
 use std::collections::BTreeSet;
 
-/// What is known of a first round.
+/// Records the first round of calls.
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
-    /// Those that want to see changes, and were asked since the last one.
+    /// Webhooks with `reinvocationPolicy: IfNeeded` called since the last change.
     seen: Vec<usize>,
     again: BTreeSet<usize>,
 }
 
 impl Rounds {
-    /// The webhook at this place was asked, and changed the object or did not.
+    /// Records the call of the webhook at this index.
     pub(super) fn asked(&mut self, at: usize, changed: bool, if_needed: bool) {
         if changed {
             self.again.extend(self.seen.drain(..));
@@ -21,7 +21,7 @@ impl Rounds {
         }
     }
 
-    /// Whom to ask once more, in the same order. What they change is seen by nobody else.
+    /// Returns the webhooks to call again, in order. Their changes cause no further calls.
     pub(super) const fn again(&self) -> &BTreeSet<usize> {
         &self.again
     }
@@ -31,7 +31,7 @@ impl Rounds {
 mod tests {
     use super::*;
 
-    /// `!` changes, `?` wants to see changes.
+    /// `!` changes the object, `?` has `reinvocationPolicy: IfNeeded`.
     #[track_caller]
     fn check(webhooks: &[&str], again: &[usize]) {
         let mut rounds = Rounds::default();

@@ -1,4 +1,4 @@
-//! The caches of a server: one a kind, made when somebody first wants it.
+//! The watch caches of a server, one per kind, created on first use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 use crate::server::Limits;
 use crate::storage;
 
-/// All caches that there are. A kind has one for each version that is asked for.
+/// All watch caches. Each served version of a kind has its own.
 pub(crate) struct Caches {
     store: storage::Objects,
     made: Arc<Mutex<HashMap<Of, Cell, FixedState>>>,
@@ -29,18 +29,18 @@ pub(crate) struct Caches {
     seed: u64,
 }
 
-/// A kind, by where it is in memory. Whoever has its cell has the kind, too.
+/// A kind by its address. The slot holds a reference, so the address is not reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Of(usize);
 
-/// A cache, or what became of it. Its task takes it out when it ends, or could not begin.
+/// A cache, loaded or failed. Its task removes the slot when the cache stops or fails to load.
 #[derive(Clone)]
 struct Cell {
     _kind: Arc<Kind>,
     loaded: Arc<SetOnce<Result<Arc<Cache>, Refusal>>>,
 }
 
-/// So often another cache is asked for, where the store ended one just then.
+/// Attempts to get another cache if the store's watch was lost.
 const TRIES: usize = 3;
 
 impl Caches {
@@ -56,8 +56,8 @@ impl Caches {
         Self { store, made: Arc::new(made), tasks, stopping, most, seed }
     }
 
-    /// The cache of a kind. Whoever comes first begins it, and whoever comes meanwhile waits with them. It is made also if
-    /// nobody waits any more.
+    /// Returns the cache of a kind. The first caller starts loading it, concurrent callers wait for
+    /// the same load, and the load continues if all callers are cancelled.
     pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
         let of = Of(Arc::as_ptr(kind).addr());
         let loaded = {
@@ -102,7 +102,7 @@ impl Caches {
         loaded
     }
 
-    /// The objects of a kind, as [`Cache::view`] gives them.
+    /// Returns a view of a kind; see [`WatchCache::view`].
     pub(crate) async fn view(
         &self,
         kind: &Arc<Kind>,
@@ -119,7 +119,8 @@ impl Caches {
         }
     }
 
-    /// What is there, and a watch from just then on, as [`Cache::view_and_follow`] gives them; of no key yet if it is by keys.
+    /// Returns a view and a watcher; see [`WatchCache::view_and_follow`]. With `by` its set of keys
+    /// is empty.
     pub(crate) async fn view_and_follow(
         &self,
         wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! One kind's cache: what the store tells is taken in by one task, and everybody else reads.
+//! The watch cache of one kind: one task applies the store's changes, all requests read.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -20,26 +20,26 @@ use crate::metrics::Asked;
 use crate::refusal::Refusal;
 use crate::storage::{self, Moment, PATIENCE, too_large};
 
-/// The objects of one kind, and everybody who watches them.
+/// The objects of one kind and their watchers.
 pub(crate) struct Cache {
     pub(crate) kind: Arc<Kind>,
     pub(super) store: storage::Objects,
     pub(super) hub: Mutex<Hub>,
-    /// Somebody waits for the store to say how far it is.
+    /// Set while a progress request to the store is due.
     asks: AtomicBool,
-    /// The task has something to look at besides the store.
+    /// Wakes the task for a progress request or an earlier alarm.
     nudge: tokio::sync::Notify,
-    /// Something came.
+    /// Notified after each change.
     came: Notify,
     started: Instant,
     pub(super) counted: Asked,
 }
 
-/// Alarms are as exact as this.
+/// The resolution of alarms.
 const TICK: Duration = Duration::from_millis(100);
 
 impl Cache {
-    /// Reads what is there, and begins to follow what becomes of it.
+    /// Lists the objects and opens the store's watch.
     pub(super) async fn load(
         kind: Arc<Kind>,
         store: storage::Objects,
@@ -74,7 +74,8 @@ impl Cache {
         Ok((Arc::new(cache), watch))
     }
 
-    /// Takes in what the store tells, until there is nothing more to tell.
+    /// Applies changes from the store until the watch is lost, the kind replaced or the server
+    /// stopped.
     pub(super) async fn run(&self, mut watch: Watch, stopping: &CancellationToken) {
         let mut is_replaced = false;
         loop {
@@ -117,7 +118,7 @@ impl Cache {
         }
     }
 
-    /// Changes it, and then wakes whom that concerns.
+    /// Changes the hub and then, without the lock, wakes watchers.
     fn change(&self, change: impl FnOnce(&mut Hub, &mut Vec<Waker>)) {
         let mut wake = Vec::new();
         let looked_at = {
@@ -130,17 +131,18 @@ impl Cache {
         wake.into_iter().for_each(Waker::wake);
     }
 
-    /// The objects as of a revision or later; by default as of every write that was acknowledged before this call.
+    /// Returns a view at `least` or later; without `least` a consistent read, which includes all
+    /// writes acknowledged before the call.
     pub(crate) async fn view(&self, least: Option<Revision>) -> Result<View, Refusal> {
         self.reach(least).await?;
         Ok(self.hub.lock().view())
     }
 
-    /// Waits until it has come so far, for a while.
+    /// Waits, up to a timeout, until the cache has reached a revision.
     pub(super) async fn reach(&self, least: Option<Revision>) -> Result<(), Refusal> {
         let least = match least {
             Some(least) => {
-                // What is yet to happen the store has to come to first.
+                // A revision in the future must first be committed to the store.
                 self.store.reach(least).await?;
                 least
             }
@@ -167,31 +169,31 @@ impl Cache {
         }
     }
 
-    /// Asks the store how far it is.
+    /// Requests the store's progress.
     pub(super) fn ask(&self) {
         if !self.asks.swap(true, Ordering::AcqRel) {
             self.nudge.notify_one();
         }
     }
 
-    /// The task has to look when the next alarm is.
+    /// Wakes the task to recompute the next alarm.
     pub(super) fn nudge(&self) {
         self.nudge.notify_one();
     }
 
-    /// The tick that was last. Alarms of the one that is under way are still to come.
+    /// Returns the last complete tick; alarms of the current one are still due.
     pub(super) fn ticks(&self) -> u32 {
         let ticks = self.started.elapsed().as_millis() / TICK.as_millis();
         u32::try_from(ticks).unwrap_or(u32::MAX)
     }
 
-    /// The first tick that is not before a moment.
+    /// Returns the first tick at or after an instant.
     pub(super) fn tick(&self, at: Instant) -> u32 {
         let since = at.saturating_duration_since(self.started).as_micros().div_ceil(TICK.as_micros());
         u32::try_from(since).unwrap_or(u32::MAX)
     }
 
-    /// Whether the store ended it. Another one can be had.
+    /// Whether the store's watch was lost. A new cache can be created.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.hub.lock().ended(), Some(Ended::Lost(_)))
     }
@@ -205,7 +207,7 @@ impl Cache {
         self.hub.lock().watches.is_empty()
     }
 
-    /// Under how many terms there are watches.
+    /// Returns the number of terms in the index.
     #[cfg(test)]
     pub(super) fn terms(&self) -> usize {
         self.hub.lock().watches.terms()
@@ -225,7 +227,7 @@ fn unavailable(ended: &Ended) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", why) }
 }
 
-/// After so many objects others have their turn.
+/// Objects parsed before the task yields.
 const TURN: usize = 256;
 
 async fn until(alarm: Option<Instant>) {

@@ -1,4 +1,4 @@
-//! One watch's place in a cache.
+//! One watcher of a cache.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,65 +16,68 @@ use super::{By, Cache, State, Term, View, Wanted};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// A watch: its places in the ring, an entry in the index, and a flag. While it is not read it grows by a kilobyte of places, and by nothing else.
+/// A watcher: pending revisions, entries in the index, and a waker. While it is not polled it grows
+/// by at most a kilobyte of pending revisions.
 pub(crate) struct Follow {
     pub(super) cache: Arc<Cache>,
     wanted: Arc<Wanted>,
     keys: Option<Box<Held>>,
     number: u32,
-    /// All that is of interest up to here has been told, or is not to be.
+    /// Events up to this revision are delivered or not wanted.
     told: Revision,
 }
 
-/// The keys of an interest.
+/// The keys of an interest and the field that they are compared with.
 pub(crate) struct Keys {
     pub(crate) by: By,
     pub(crate) set: BTreeSet<Arc<str>>,
 }
 
-/// The keys of a watch, as the index has them.
+/// The keys of a watcher that are in the index.
 struct Held {
     by: By,
     set: BTreeSet<Arc<str>>,
-    /// In the index as well, for the set to have them soon. None of these is in the set.
+    /// Indexed ahead of the edit that adds them; disjoint from `set`.
     ahead: BTreeSet<Arc<str>>,
 }
 
-/// What a watch finds.
+/// The next item of a watcher.
 pub(crate) enum Next {
-    /// Of these changes this one is of interest, as this, and none before it.
+    /// The first change of this revision, by index, that the watcher matches, and its event type.
     At(Arc<Revised>, usize, What),
-    /// Everything up to here has been told: this was asked for.
+    /// The requested progress: all events up to this revision were delivered.
     Told(Revision),
-    /// It was too far behind.
+    /// Revisions that the ring no longer has.
     Missing(Missing),
     Ended(Ended),
 }
 
-/// What a change is to somebody who sees only what is wanted.
+/// The event type of a change as seen through a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum What {
     Added,
     Modified,
     Deleted,
-    /// It is there, and no longer wanted.
+    /// The object exists and no longer matches.
     Left,
 }
 
-/// What the ring does not have: the store has it, unless it is compacted. The watch goes on after it.
+/// A range of revisions that the ring no longer has. It is read from the store, unless compacted;
+/// the watcher continues after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     pub(crate) after: Revision,
     pub(crate) up_to: Revision,
 }
 
-/// So many revisions are looked at before others have their turn.
+/// Revisions examined before the task yields.
 const TURN: usize = 512;
-/// So many keys are put into the index, or taken out, before others have the lock.
+/// Keys indexed before the lock is released once.
 const AT_ONCE: usize = 512;
 
 impl Cache {
-    /// A watch of what comes after a revision, even if that is yet to come. What the ring does not have of it is missing.
+    /// Starts a watcher after a revision, which may be in the future. Returns the range that the
+    /// ring no longer has, if any.
     pub(crate) fn follow(
         self: &Arc<Self>,
         wanted: Wanted,
@@ -90,7 +93,7 @@ impl Cache {
         (follow, missing)
     }
 
-    /// What is there at a revision or later, and a watch of what comes after just that.
+    /// Returns a view at `least` or later and a watcher that continues from exactly its revision.
     pub(crate) async fn view_and_follow(
         self: &Arc<Self>,
         wanted: Wanted,
@@ -107,7 +110,7 @@ impl Cache {
         Ok((view, follow))
     }
 
-    /// A watch that is in the index, and has not begun.
+    /// Returns an indexed watcher without a start revision.
     fn following(self: &Arc<Self>, wanted: Wanted, keys: Option<Keys>) -> Follow {
         let wanted = Arc::new(wanted);
         let number = self.hub.lock().watches.add(&wanted, keys.is_some());
@@ -124,7 +127,7 @@ impl Cache {
 }
 
 impl Follow {
-    /// Finds the next thing, or has the task woken when there is one. Takes no time that others would miss.
+    /// Polls for the next item. Yields after a bounded number of revisions.
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
         for _ in 0..TURN {
             let mut hub = self.cache.hub.lock();
@@ -147,7 +150,7 @@ impl Follow {
                 Look::TooFarBehind(first) => {
                     let up_to = hub.skip(self.number);
                     let after = Revision(first.0 - 1).max(self.told);
-                    // Who waits for what is yet to come misses nothing that comes before.
+                    // A start revision in the future skips the events before it.
                     if after < up_to {
                         return Poll::Ready(Next::Missing(Missing { after, up_to }));
                     }
@@ -172,7 +175,7 @@ impl Follow {
         Poll::Pending
     }
 
-    /// Has the task woken for whatever concerns it, without looking at that yet. Says whether the server stops.
+    /// Registers the task's waker without examining revisions. Returns whether the server stops.
     pub(crate) fn heed(&self, cx: &mut Context<'_>) -> bool {
         let mut hub = self.cache.hub.lock();
         let is_stopped = hub.ended() == Some(&Ended::Stopped);
@@ -182,7 +185,7 @@ impl Follow {
         is_stopped
     }
 
-    /// What a change is to this watch. `None`: nothing.
+    /// Returns the event type of a change for this watcher, or none.
     pub(crate) fn what(&self, change: &Change) -> Option<What> {
         let sees = |state: &Option<Arc<State>>| state.as_ref().is_some_and(|state| self.sees(state));
         match (sees(&change.before), sees(&change.after)) {
@@ -194,7 +197,7 @@ impl Follow {
         }
     }
 
-    /// Whether a state is wanted, and under a key, if it is by keys.
+    /// Whether an object matches the filter and, if there are keys, one of the keys.
     pub(crate) fn sees(&self, state: &State) -> bool {
         self.wanted.sees(state)
             && self
@@ -203,7 +206,7 @@ impl Follow {
                 .is_none_or(|keys| keys.by.of(&self.wanted, state).is_some_and(|key| keys.set.contains(key)))
     }
 
-    /// What the store has of the objects that this is about, after a revision.
+    /// Opens a store watch of the same span after a revision.
     pub(crate) fn store_watch(
         &self,
         after: Revision,
@@ -213,7 +216,7 @@ impl Follow {
         async move { store.watch(span, after).await }
     }
 
-    /// Waits until the cache has come to all that was acknowledged before this call.
+    /// Waits until the cache includes all writes acknowledged before the call.
     pub(crate) fn catch_up(&self) -> impl Future<Output = Result<(), Refusal>> + Send + use<> {
         let cache = self.cache.clone();
         async move { cache.reach(None).await }
@@ -227,18 +230,18 @@ impl Follow {
         &self.cache.kind
     }
 
-    /// What comes up to here has been told by other means.
+    /// Marks events up to a revision as delivered.
     pub(crate) fn caught_up(&mut self, up_to: Revision) {
         self.told = self.told.max(up_to);
     }
 
-    /// Wants to know how far the cache is: comes as [`Next::Told`].
+    /// Requests a [`WatcherItem::Progress`] once the cache has the store's revision.
     pub(crate) fn ask(&self) {
         self.cache.hub.lock().watches.ask(self.number);
         self.cache.ask();
     }
 
-    /// Has the task woken at a moment, or a little later.
+    /// Wakes the task at an instant or up to one tick later.
     pub(crate) fn wake_at(&self, at: Instant) {
         let (now, tick) = (self.cache.ticks(), self.cache.tick(at));
         let first = self.cache.hub.lock().watches.set_alarm(self.number, now, tick);
@@ -247,15 +250,16 @@ impl Follow {
         }
     }
 
-    /// Whether it is asked about every event, as nothing says which concern it.
+    /// Whether the watcher examines every event because no index term narrows its filter.
     fn is_everywhere(&self) -> bool {
         self.keys.is_none() && matches!(self.wanted.filed(), Filed::Everywhere(_))
     }
 
-    /// Changes the keys of a watch that is by keys, and shows what is there at just that moment. `None`: there is something
-    /// that it has not looked at yet, under the keys that it has.
+    /// Replaces keys and returns a view at exactly that revision. `None`: there are pending
+    /// revisions under the old keys, which must be delivered first.
     ///
-    /// The index has the new keys before that moment and the old ones after it, so that the moment itself is short.
+    /// New keys are indexed before that moment and old keys removed after it, so that the lock is
+    /// held only briefly.
     pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
         if self.cache.hub.lock().watches.slot(self.number).pending.is_some() {
             return None;
@@ -277,7 +281,7 @@ impl Follow {
         Some(view)
     }
 
-    /// Has the index find it under keys that it is to have.
+    /// Adds keys to the index before the edit.
     pub(super) fn file_ahead(&mut self, add: &BTreeSet<Arc<str>>) {
         let Some(keys) = &self.keys else { return };
         let is_new = |key: &&Arc<str>| !keys.set.contains(*key) && !keys.ahead.contains(*key);
@@ -294,7 +298,7 @@ impl Follow {
         }
     }
 
-    /// Puts keys into the index, or takes them out. Others have the lock in between.
+    /// Adds keys to the index, or removes them, and releases the lock from time to time.
     fn file(&self, by: &By, keys: &BTreeSet<Arc<str>>, file: fn(&mut Watches, &Term<'_>, u32)) {
         let namespace = self.wanted.namespace.as_deref();
         let mut keys = keys.iter().peekable();
@@ -316,9 +320,9 @@ impl Drop for Follow {
             self.unfile(&keys.set);
             self.unfile(&keys.ahead);
         }
-        // Its number may be another's after this.
+        // The slot may be reused from here on.
         let slot = self.cache.hub.lock().watches.remove(&self.wanted, self.keys.is_some(), self.number);
-        // What its waker drops may come back here.
+        // Dropping the waker may re-enter the cache.
         drop(slot);
     }
 }

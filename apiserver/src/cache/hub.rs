@@ -1,4 +1,4 @@
-//! A kind's objects and its watches, at one moment: what happens to both, without a clock, a lock or a wait.
+//! The state of a cache: objects, ring and watchers at one revision. No clock, no lock, no waiting.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -13,31 +13,31 @@ use super::watches::Watches;
 use super::{State, View};
 use crate::kind::Kind;
 
-/// The state of a cache. The objects, the ring and the watches are as of the same revision, always.
+/// The state of a cache. Objects, ring and watchers are always at the same revision.
 pub(super) struct Hub {
     kind: Arc<Kind>,
     objects: Objects,
     ring: Ring,
     pub(super) watches: Watches,
-    /// All up to here is known.
+    /// The revision that the cache has reached.
     pub(super) reached: Revision,
-    /// The kind is another one after this.
+    /// The last revision before the kind was replaced.
     last: Option<Revision>,
     ended: Option<Ended>,
 }
 
-/// Why a cache is one no more.
+/// The reason that a cache stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ended {
     /// The server stops.
     Stopped,
-    /// Its kind is another one now, or is gone.
+    /// The kind was replaced or deleted.
     Replaced,
-    /// The store does not tell what happens any more. Whoever watches can go on from where it is, by another cache.
+    /// The store's watch was lost. Watchers can resume with another cache.
     Lost(WatchError),
 }
 
-/// A change, with the states before and after it taken apart already.
+/// A change of one object, already parsed.
 pub(super) struct Step {
     key: Key,
     after: Option<Arc<State>>,
@@ -53,13 +53,13 @@ impl Step {
 }
 
 impl Hub {
-    /// With all that was there at a revision.
+    /// Creates the state with all objects at a revision.
     pub(super) fn new(kind: Arc<Kind>, objects: Objects, at: Revision, most: Most, seed: u64) -> Self {
         let (ring, watches) = (Ring::new(at, most), Watches::new(seed));
         Self { kind, objects, ring, watches, reached: at, last: None, ended: None }
     }
 
-    /// All that one revision did. Adds whom to wake.
+    /// Applies the changes of one revision. Adds wakers to `wake`.
     pub(super) fn take(&mut self, revision: Revision, steps: Vec<Step>, wake: &mut Vec<Waker>) {
         if self.is_past(revision) {
             return self.reach(revision, wake);
@@ -75,7 +75,7 @@ impl Hub {
         self.reached = revision;
     }
 
-    /// Nothing happened up to here that is not known.
+    /// Advances to a revision without changes.
     pub(super) fn reach(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
         self.reached = self.reached.max(self.last.map_or(revision, |last| last.min(revision)));
         self.watches.tell(wake);
@@ -84,7 +84,7 @@ impl Hub {
         }
     }
 
-    /// The kind is another one after this revision. Watches go on up to there.
+    /// Sets the last revision of the kind. Watchers continue up to it.
     pub(super) fn replaced(&mut self, last: Revision, wake: &mut Vec<Waker>) {
         self.last = Some(last);
         if self.reached >= last {
@@ -92,7 +92,7 @@ impl Hub {
         }
     }
 
-    /// Ends all watches, once they have what there is.
+    /// Stops the cache; watchers still receive their pending events.
     pub(super) fn end(&mut self, why: Ended, wake: &mut Vec<Waker>) {
         self.ended.get_or_insert(why);
         wake.extend(self.watches.take_wakers());
@@ -102,13 +102,13 @@ impl Hub {
         self.ended.as_ref()
     }
 
-    /// The objects as of now.
+    /// Returns a view of the current objects.
     pub(super) fn view(&self) -> View {
         self.objects.view(self.reached)
     }
 
-    /// A watch that is in the index begins with what comes after a revision. False: not all of that is in the ring, and it
-    /// begins with what comes from now on.
+    /// Starts an indexed watcher after a revision. False: the ring no longer has all later
+    /// revisions, and the watcher starts at the current one.
     pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
         let all = place.and_then(|number| Some(Pending::all(number, self.ring.get(number)?.revision)));
@@ -116,13 +116,13 @@ impl Hub {
         place.is_some()
     }
 
-    /// Puts a watch that is too far behind to where the ring ends.
+    /// Moves a watcher that is too far behind to the end of the ring.
     pub(super) fn skip(&mut self, number: u32) -> Revision {
         self.watches.slot(number).pending = None;
         self.reached
     }
 
-    /// What a watch has to look at next.
+    /// Returns the next pending revision of a watcher.
     pub(super) fn look(&mut self, number: u32) -> Look {
         let slot = self.watches.slot(number);
         let Some(pending) = slot.pending.take() else { return Look::Nothing };
@@ -141,10 +141,10 @@ impl Hub {
     }
 }
 
-/// What a watch finds in the ring.
+/// The next pending revision of a watcher.
 pub(super) enum Look {
     At(Arc<Revised>),
-    /// What it has not looked at begins with this revision, and is not in the ring any more.
+    /// The ring no longer has the pending revisions, of which this is the first.
     TooFarBehind(Revision),
     Nothing,
 }

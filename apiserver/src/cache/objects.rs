@@ -1,4 +1,4 @@
-//! The objects of a kind, by what they are found by, to be read as of a moment.
+//! The objects of a kind, indexed by label, field and guard, with consistent views.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use machinery_store::{Entry, Key};
 use super::wanted::Filed;
 use super::{By, State, Term, Wanted};
 
-/// The objects as of the newest revision.
+/// The objects at the newest revision.
 pub(super) struct Objects {
     map: Map<Key, Arc<State>>,
     indexes: Arc<Indexes>,
@@ -18,22 +18,22 @@ pub(super) struct Objects {
 struct Indexes {
     keys: Index<Key>,
     labels: Index<Label>,
-    /// One a selectable field, in the kind's order.
+    /// One index per selectable field, in the kind's order.
     fields: Box<[Index<Arc<str>>]>,
     guards: Index<Arc<str>>,
 }
 
-/// The objects of a kind as of one revision.
+/// The objects of a kind at one revision.
 #[derive(Clone)]
 pub(crate) struct View {
-    /// All that was committed up to here is in it, and nothing after.
+    /// The revision: all commits up to it are included, and no later ones.
     pub(crate) at: Revision,
     snapshot: Snapshot<Key, Arc<State>>,
     indexes: Arc<Indexes>,
 }
 
 impl Objects {
-    /// With these; of a kind with so many selectable fields.
+    /// Creates the map of a kind with `fields` selectable fields.
     pub(super) fn new(fields: usize, seed: u64, states: impl IntoIterator<Item = State>) -> Self {
         let mut builder = Map::<Key, Arc<State>>::builder(seed);
         let indexes = Indexes {
@@ -57,7 +57,7 @@ impl Objects {
         Self { map, indexes: Arc::new(indexes) }
     }
 
-    /// Sets some, or takes them out; returns what each was before.
+    /// Inserts or removes objects; returns their previous states.
     pub(super) fn change<'a>(
         &self,
         changes: impl Iterator<Item = (&'a Key, Option<Arc<State>>)>,
@@ -77,16 +77,16 @@ impl Objects {
     }
 }
 
-/// What is found, up to a limit.
+/// The result of a selection, up to a limit.
 pub(crate) struct Found {
-    /// In the order of the keys.
+    /// In key order.
     pub(crate) entries: Vec<Arc<Entry>>,
-    /// How many more there are; at least so many, where not everything is wanted.
+    /// The number of further objects; a lower bound unless everything is selected.
     pub(crate) more: usize,
 }
 
 impl View {
-    /// All that is wanted, in the order of the keys; no more than a limit of them.
+    /// Returns the selected objects in key order, up to a limit.
     pub(crate) fn wanted(&self, wanted: &Wanted, limit: Option<usize>) -> Found {
         let limit = limit.unwrap_or(usize::MAX);
         let namespace = match wanted.filed() {
@@ -105,7 +105,7 @@ impl View {
         let more = match entries.len() < limit {
             true => 0,
             false if everything => states.count(),
-            // Of what has to be looked at one by one it is enough to know that there is more.
+            // After a scan it suffices to know that there are more.
             false => states.take(1).count(),
         };
         Found { entries, more }
@@ -122,7 +122,7 @@ impl View {
         Found { entries, more }
     }
 
-    /// What is wanted of the objects under one key of an interest.
+    /// Returns the selected objects under one key of an interest.
     pub(crate) fn under<'s>(&'s self, wanted: &Wanted, by: &By, key: &str) -> Vec<&'s Arc<State>> {
         let mut states = Vec::new();
         self.each(wanted, &by.term(wanted.namespace.as_deref(), key), |state| {
@@ -133,24 +133,24 @@ impl View {
         states
     }
 
-    /// The objects under a guard.
+    /// Returns the objects under a guard key.
     pub(crate) fn guarded<'s>(&'s self, guard: &str) -> impl Iterator<Item = &'s Arc<State>> {
         self.snapshot.by(&self.indexes.guards, guard).map(|(_, state)| state)
     }
 
-    /// How many objects there are whose keys begin so, of those that count: no further than a limit.
+    /// Counts the objects under a key prefix that `counts` accepts, up to `most`.
     pub(crate) fn count(&self, start: &str, most: u64, counts: impl Fn(&State) -> bool) -> u64 {
         let most = usize::try_from(most).unwrap_or(usize::MAX);
         let all = self.snapshot.prefix(&self.indexes.keys, start).filter(|(_, state)| counts(state));
         all.take(most).count() as u64
     }
 
-    /// The object with this key.
+    /// Returns the object with this key.
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<State>> {
         self.snapshot.get(key)
     }
 
-    /// Calls with all objects that have a term, and perhaps with others.
+    /// Calls `each` with all objects that have a term, and possibly with others.
     fn each<'s>(&'s self, wanted: &Wanted, term: &Term<'_>, mut each: impl FnMut(&'s Arc<State>)) {
         let place = &wanted.selection.kind.place;
         match *term {

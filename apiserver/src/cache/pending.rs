@@ -1,45 +1,44 @@
-//! What a watch has yet to look at.
+//! The pending revisions of a watcher.
 
 use std::collections::VecDeque;
 
 use machinery_objects::Revision;
 
-/// The first in the ring that may concern a watch and that it has not looked at, and the next of those. Who has more to look at than is noted
-/// looks at all that comes after.
+/// The first pending revision of a watcher in the ring, and the following ones. When the list is
+/// full, the watcher scans all later revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) number: u64,
     pub(super) revision: Revision,
-    /// How far each is from the one before it; and which is the last.
+    /// Differences between consecutive numbers, and the last number.
     steps: VecDeque<u32>,
     last: u64,
-    /// Whether all that comes after the last of them is to be looked at.
+    /// Whether all revisions after the last are pending.
     walks: bool,
 }
 
-/// A watch that is not read holds no more than a kilobyte by this, however much happens. One that is has far fewer, even where it is one of a
-/// thousand.
+/// Limits an unread watcher to about a kilobyte. A watcher that is read rarely has more than a few.
 const STEPS: usize = 256;
 
 impl Pending {
-    /// One, and what is noted after it.
+    /// A single pending revision.
     pub(super) const fn one(number: u64, revision: Revision) -> Self {
         Self { number, revision, steps: VecDeque::new(), last: number, walks: false }
     }
 
-    /// This one and all that come after it.
+    /// This revision and all later ones.
     pub(super) fn all(number: u64, revision: Revision) -> Self {
         let mut all = Self::one(number, revision);
         all.walks = true;
         all
     }
 
-    /// Whether this one, than which none is newer, is looked at already.
+    /// Whether the newest revision is already pending.
     pub(super) const fn has(&self, number: u64) -> bool {
         self.walks || number <= self.last
     }
 
-    /// This one may concern it as well. Numbers come in order; one may come again.
+    /// Adds a revision. Numbers are ascending and may repeat.
     pub(super) fn note(&mut self, number: u64) {
         if self.has(number) {
             return;
@@ -53,7 +52,7 @@ impl Pending {
         }
     }
 
-    /// What is left when the first was looked at. `revision` says which revision has a number, if any has by now.
+    /// Removes the first. `revision` returns the revision of a number that is already in the ring.
     pub(super) fn rest(mut self, revision: impl Fn(u64) -> Option<Revision>) -> Option<Self> {
         let step = match self.steps.pop_front() {
             Some(step) => u64::from(step),
@@ -71,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// What is looked at of what was noted, with `end` things in the ring.
+    /// Returns the numbers that are examined if the ring ends at `end`.
     fn looked_at(first: Pending, end: u64) -> Vec<u64> {
         let revision = |number| (number < end).then_some(Revision(number + 100));
         let rest = |pending: &Pending| pending.clone().rest(revision);

@@ -1,4 +1,4 @@
-//! What happened of late, for all watches together: each has a place in it, and none has a copy.
+//! Recent revisions, shared by all watchers of a kind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,21 +11,21 @@ use super::{State, What};
 use crate::accept;
 use crate::table::Include;
 
-/// What one revision did to the objects of a kind; never empty.
+/// The changes of one revision to objects of a kind; never empty.
 pub(crate) struct Revised {
     pub(crate) revision: Revision,
     pub(crate) changes: Box<[Change]>,
 }
 
-/// What became of one object. At least one of the two states is there.
+/// The change of one object. At least one of the two states is present.
 pub(crate) struct Change {
     pub(crate) before: Option<Arc<State>>,
     pub(crate) after: Option<Arc<State>>,
-    /// What it looks like in each form that somebody wanted it in. None: that is not kept any more.
+    /// Encodings for watches, by format. `None`: no longer cached.
     forms: Mutex<Option<Vec<(Form, Bytes)>>>,
 }
 
-/// How a change is written down for a watch over the wire.
+/// The format of a change in a watch over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Form {
     pub(crate) answer: accept::ResponseFormat,
@@ -38,7 +38,7 @@ impl Change {
         Self { before, after, forms: Mutex::new(Some(Vec::new())) }
     }
 
-    /// What it looks like in a form: made once, for whoever comes first.
+    /// Returns the encoding, cached by the first caller.
     pub(crate) fn written<E>(
         &self,
         form: Form,
@@ -57,7 +57,7 @@ impl Change {
         Ok(bytes)
     }
 
-    /// Whoever comes later writes for themselves.
+    /// Drops the cached encodings; later callers encode again.
     fn forget_forms(&self) {
         let _forms = self.forms.lock().take();
     }
@@ -74,28 +74,29 @@ impl Revised {
     }
 }
 
-/// The newest revisions, in order. Each has a number, one more than the one before it.
+/// The newest revisions, numbered consecutively.
 pub(super) struct Ring {
     revised: VecDeque<Arc<Revised>>,
-    /// Of the first that is there.
+    /// The number of the first revision in the ring.
     first: u64,
-    /// Everything after this revision is there.
+    /// All revisions after this one are in the ring.
     since: Revision,
     bytes: usize,
-    /// The first of which it is kept what was written, and the size of the states from there.
+    /// The number of the first revision with cached encodings, and the bytes of objects from there
+    /// on.
     written: u64,
     written_bytes: usize,
     most: Most,
 }
 
-/// Of so many of the newest what was written of them is kept, if their states are no larger: nearly all who are told are told soon.
+/// Limits of revisions with cached encodings: nearly all watchers read within them.
 const WRITTEN: Most = Most { revisions: 1024, bytes: 4 << 20 };
 
-/// How much of it is kept.
+/// Limits on revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Most {
     pub(crate) revisions: usize,
-    /// Of the states.
+    /// Bytes of the objects' states.
     pub(crate) bytes: usize,
 }
 
@@ -127,7 +128,7 @@ impl Ring {
         }
     }
 
-    /// What was written of the first of which it is kept is not kept any more.
+    /// Drops the encodings of the oldest revision that has them.
     fn forget_forms(&mut self) {
         if let Some(old) = self.get(self.written) {
             let bytes = old.bytes();
@@ -137,17 +138,17 @@ impl Ring {
         self.written += 1;
     }
 
-    /// The number that the next one will have.
+    /// Returns the number of the next revision.
     pub(super) fn end(&self) -> u64 {
         self.first + self.revised.len() as u64
     }
 
-    /// One of them, if it is there still.
+    /// Returns a revision by number, if still in the ring.
     pub(super) fn get(&self, number: u64) -> Option<&Arc<Revised>> {
         self.revised.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// The number of the first after a revision, if all after it are there.
+    /// Returns the number of the first revision after a revision, if the ring has all of them.
     pub(super) fn after(&self, revision: Revision) -> Option<u64> {
         let known = self.revised.partition_point(|revised| revised.revision <= revision);
         (revision >= self.since).then_some(self.first + known as u64)

@@ -1,4 +1,4 @@
-//! An object as it is kept: what is stored, and what it is found by, which is taken out of it once.
+//! A cached object with its labels, selectable fields and guard keys, parsed once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,52 +11,52 @@ use crate::kind::Kind;
 use crate::storage::{Stored, Text};
 use crate::verbs::output::read;
 
-/// A state of an object.
+/// The state of an object at a revision.
 #[derive(Debug)]
 pub(crate) struct State {
     pub(crate) entry: Arc<Entry>,
     marks: Option<Marks>,
 }
 
-/// What an object is found by besides its key.
+/// Index values of an object.
 #[derive(Debug, Default)]
 struct Marks {
     labels: Labels,
-    /// The values of the kind's selectable fields, in the kind's order. One that is absent is empty.
+    /// Values of the selectable fields in the kind's order; empty if absent.
     fields: Box<[Box<str>]>,
-    /// The guards that it is under.
+    /// The guard keys.
     guards: Box<[Arc<str>]>,
 }
 
 impl State {
-    /// As an object of this kind. What cannot be read is found by its key only.
+    /// Parses an entry. An unreadable object can be found by key only.
     pub(crate) fn of(kind: &Kind, entry: Arc<Entry>) -> Self {
         let marks = Marks::of(kind, &entry);
         Self { entry, marks }
     }
 
-    /// Without any marks.
+    /// Returns a state without index values.
     #[cfg(test)]
     pub(crate) const fn bare(entry: Arc<Entry>) -> Self {
         Self { entry, marks: None }
     }
 
-    /// Its labels, if it can be read.
+    /// Returns the labels, if the object is readable.
     pub(crate) fn labels(&self) -> Option<&Labels> {
         self.marks.as_ref().map(|marks| &marks.labels)
     }
 
-    /// The value of a selectable field, by its place in the kind, if the object can be read.
+    /// Returns a selectable field by index, if the object is readable.
     pub(crate) fn field(&self, at: usize) -> Option<&str> {
         self.marks.as_ref()?.fields.get(at).map(|value| &**value)
     }
 
-    /// The values of all selectable fields.
+    /// Returns the values of all selectable fields.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.marks.iter().flat_map(|marks| marks.fields.iter().map(|value| &**value))
     }
 
-    /// The guards that it is under.
+    /// Returns the guard keys.
     pub(crate) fn guards(&self) -> &[Arc<str>] {
         self.marks.as_ref().map_or(&[], |marks| &marks.guards)
     }
@@ -64,7 +64,7 @@ impl State {
 
 impl Marks {
     fn of(kind: &Kind, entry: &Entry) -> Option<Self> {
-        // Only kinds that the program brings have guards.
+        // Only kinds of the program itself have guards.
         let is_own = !kind.built_in && kind.definition.is_none();
         if kind.selectable.is_empty() && !is_own {
             return Some(Self { labels: Labelled::of(entry)?.all(), ..Self::default() });
@@ -81,7 +81,7 @@ impl Marks {
     }
 }
 
-/// As much of a stored object as its labels: no shape of a kind changes these.
+/// The labels of a stored object; no conversion changes them.
 #[derive(Deserialize)]
 pub(crate) struct Labelled<'a> {
     #[serde(borrow)]
@@ -99,7 +99,7 @@ impl<'a> Labelled<'a> {
         serde_json::from_slice(Stored::of(&entry.value).ok()?.json()).ok()
     }
 
-    /// The value of a label.
+    /// Returns the value of a label.
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
         self.metadata.labels.as_ref()?.get(key).map(|value| &*value.0)
     }

@@ -1,4 +1,4 @@
-//! What a watch is of, and the terms under which an index of watches finds it.
+//! Filters of watches and lists, and their place in the index.
 
 use std::sync::Arc;
 
@@ -7,33 +7,33 @@ use machinery_objects::{NAME, NAMESPACE, Test};
 use super::{State, Term};
 use crate::select::Selection;
 
-/// What a watch is of: the objects that are selected, in one namespace or in all.
+/// A filter of objects: a selection, in one namespace or in all.
 #[derive(Clone)]
 pub(crate) struct Wanted {
     pub(crate) selection: Selection,
     pub(crate) namespace: Option<Arc<str>>,
 }
 
-/// Where an index has a watch.
+/// The place of a filter in the index.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Filed<'a> {
-    /// Under these terms: whatever is wanted has one of them.
+    /// Under these terms: every matching object has one of them.
     Under(Vec<Term<'a>>),
-    /// There is nothing that all that is wanted has: everything in the namespace, or everywhere, is looked at.
+    /// No term narrows the filter: every object of the namespace, or of all, is examined.
     Everywhere(Term<'a>),
 }
 
-/// A set of more values is not filed under each.
+/// A larger set is not indexed by each of its values.
 const FEW: usize = 64;
 
 impl Wanted {
-    /// Whether a state is wanted.
+    /// Whether an object matches.
     pub(crate) fn sees(&self, state: &State) -> bool {
         self.namespace.as_deref().is_none_or(|wanted| self.names(state).0 == Some(wanted))
             && self.selection.sees_state(state)
     }
 
-    /// The rarest thing that all that is wanted has in common: one name, else a field, else a label.
+    /// Returns the most selective term: a name, else a field, else a label.
     pub(crate) fn filed(&self) -> Filed<'_> {
         let fields = &self.selection.fields;
         let namespace = self.namespace.as_deref().or_else(|| fields.exactly(NAMESPACE));
@@ -66,7 +66,7 @@ impl Wanted {
         }
     }
 
-    /// Whether nothing more is asked than in which namespace something is.
+    /// Whether the filter is a namespace only.
     fn is_a_namespace(&self) -> bool {
         let Selection { labels, fields, .. } = &self.selection;
         labels.is_everything()
@@ -78,18 +78,18 @@ impl Wanted {
     }
 }
 
-/// What the keys of an interest are values of.
+/// The field that the keys of an interest are compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum By {
     Name,
     Namespace,
     Label(Arc<str>),
-    /// A selectable field, by its place in the kind.
+    /// A selectable field by index.
     Field(usize),
 }
 
 impl By {
-    /// The term of one key.
+    /// Returns the term of one key.
     pub(crate) fn term<'a>(&'a self, namespace: Option<&'a str>, key: &'a str) -> Term<'a> {
         match self {
             Self::Name => Term::Name(namespace, key),
@@ -99,7 +99,7 @@ impl By {
         }
     }
 
-    /// The key that an object is under.
+    /// Returns the key of an object.
     pub(crate) fn of<'s>(&self, wanted: &Wanted, state: &'s State) -> Option<&'s str> {
         match self {
             Self::Name => Some(wanted.names(state).1),

@@ -1,4 +1,4 @@
-//! The watches of a cache: each a place in the ring, entries in the index, and a flag.
+//! The watchers of a cache: each has pending revisions, index entries and a waker.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,35 +14,35 @@ use super::wanted::Filed;
 use super::{Term, Wanted};
 use crate::kind::Kind;
 
-/// All watches that run.
+/// All running watchers.
 pub(super) struct Watches {
     seed: FixedState,
     index: Index,
     slots: Vec<Slot>,
     free: Vec<u32>,
-    /// Who is to be looked at when, in ticks. Whoever is kept under another one by then is passed over.
+    /// Watchers by the tick of their alarm. An entry whose watcher is scheduled elsewhere is stale.
     alarms: BTreeMap<u32, Vec<u32>>,
-    /// Who asked how far the cache is.
+    /// Watchers with an open progress request.
     asking: Vec<u32>,
     pub(super) looked_at: u64,
 }
 
-/// One watch.
+/// One watcher.
 #[derive(Default)]
 pub(super) struct Slot {
     wanted: Option<Arc<Wanted>>,
     pub(super) pending: Option<Pending>,
     pub(super) waker: Option<Waker>,
-    /// It asked how far the cache is; and that is known now.
+    /// An open progress request, and its completion.
     asks: bool,
     pub(super) told: bool,
-    /// When it is to be woken, and under which tick that is kept.
+    /// The tick of the alarm, and the tick under which it is scheduled.
     alarm: Option<u32>,
     kept: Option<u32>,
 }
 
 impl Slot {
-    /// Whom to wake. Returns who was woken before, to be dropped where no lock is held.
+    /// Sets the waker. Returns the old one, to be dropped without the lock.
     pub(super) fn wake(&mut self, cx: &Context<'_>) -> Option<Waker> {
         match &mut self.waker {
             Some(old) if old.will_wake(cx.waker()) => None,
@@ -51,10 +51,10 @@ impl Slot {
     }
 }
 
-/// Places for so many watches are made at first.
+/// The initial number of slots.
 const FEW: usize = 16;
 
-/// An alarm is looked at at least as often, so that none is kept for a watch that is long gone.
+/// The furthest scheduled tick, so that stale alarms are dropped in time.
 const FARTHEST: u32 = 600;
 
 impl Watches {
@@ -74,11 +74,11 @@ impl Watches {
         self.index.len()
     }
 
-    /// One more. One that is by keys has those put in one by one.
+    /// Adds a watcher and, unless it has keys, its index entries.
     pub(super) fn add(&mut self, wanted: &Arc<Wanted>, by_keys: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             if self.slots.len() == self.slots.capacity() {
-                // Twice as many would be much of what idle watches take.
+                // Doubling would be much of the memory of idle watchers.
                 self.slots.reserve_exact(FEW + self.slots.len() / 8);
             }
             self.slots.push(Slot::default());
@@ -91,7 +91,7 @@ impl Watches {
         number
     }
 
-    /// Forgets one, whose keys are gone already.
+    /// Removes a watcher whose keys are already removed.
     pub(super) fn remove(&mut self, wanted: &Wanted, by_keys: bool, number: u32) -> Slot {
         if !by_keys {
             self.each_filed(wanted, |index, term| index.remove(term, number));
@@ -112,8 +112,8 @@ impl Watches {
         &mut self.slots[number as usize]
     }
 
-    /// Marks those whom this concerns, and adds whom to wake. It is looked up under what each object was and what it became;
-    /// whoever is found is asked.
+    /// Marks a revision as pending for all watchers that it concerns, found by the terms of the old
+    /// and the new state, and adds their wakers to `wake`.
     pub(super) fn note(&mut self, kind: &Kind, revised: &Revised, number: u64, wake: &mut Vec<Waker>) {
         let Self { seed, index, slots, looked_at, .. } = self;
         for change in &revised.changes {
@@ -143,7 +143,7 @@ impl Watches {
         self.slots.iter_mut().filter_map(|slot| slot.waker.take()).collect()
     }
 
-    /// A watch wants to know how far the cache is.
+    /// Opens a progress request.
     pub(super) fn ask(&mut self, number: u32) {
         let slot = &mut self.slots[number as usize];
         if !std::mem::replace(&mut slot.asks, true) {
@@ -151,11 +151,11 @@ impl Watches {
         }
     }
 
-    /// It is known how far the cache is: adds whom to wake.
+    /// Completes all progress requests; adds wakers to `wake`.
     pub(super) fn tell(&mut self, wake: &mut Vec<Waker>) {
         for number in self.asking.drain(..) {
             let slot = &mut self.slots[number as usize];
-            // Another one may be in its place by now.
+            // The slot may have been reused.
             if std::mem::take(&mut slot.asks) {
                 slot.told = true;
                 wake.extend(slot.waker.take());
@@ -163,7 +163,7 @@ impl Watches {
         }
     }
 
-    /// Sets when a watch is to be woken, if nothing wakes it before. Says whether that is the first of all alarms.
+    /// Sets an alarm. Returns whether it is the earliest of all.
     pub(super) fn set_alarm(&mut self, number: u32, now: u32, tick: u32) -> bool {
         let slot = &mut self.slots[number as usize];
         slot.alarm = Some(tick);
@@ -177,12 +177,12 @@ impl Watches {
         first
     }
 
-    /// When alarms are to be looked at next.
+    /// Returns the tick of the earliest alarm.
     pub(super) fn next_alarm(&self) -> Option<u32> {
         self.alarms.first_key_value().map(|(tick, _)| *tick)
     }
 
-    /// Adds whom to wake at this tick.
+    /// Fires the alarms up to this tick; adds wakers to `wake`.
     pub(super) fn ring(&mut self, now: u32, wake: &mut Vec<Waker>) {
         while let Some(entry) = self.alarms.first_entry().filter(|entry| *entry.key() <= now) {
             let (under, numbers) = entry.remove_entry();

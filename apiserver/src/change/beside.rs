@@ -1,4 +1,4 @@
-//! What is beside an object, for who holds it against that.
+//! A view of the other objects of a kind, for guards and quotas.
 
 use std::sync::Arc;
 
@@ -9,16 +9,16 @@ use crate::cache::View;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// The objects of a change's kind.
+/// A view of the objects of a write's kind.
 pub(crate) struct Beside {
-    /// In the version that is stored.
+    /// In the stored version.
     pub(crate) kind: Arc<Kind>,
     pub(crate) view: View,
 }
 
 impl Change<'_> {
-    /// The objects of its kind as of a revision or later; by default as of now. What is not known is no doubt about the change: nothing was
-    /// written yet.
+    /// Returns a view of the kind at `least` or later, or a consistent read. An error leaves no
+    /// doubt about the write: nothing was committed.
     pub(crate) async fn beside(&self, least: Option<Revision>) -> Result<Beside, Refusal> {
         let kind = self.shared.kinds().at(self.key).cloned().ok_or_else(|| unserved(self.kind))?;
         let view = self.shared.view(&kind, least).await.map_err(|refusal| unseen(self.kind, refusal))?;
@@ -26,13 +26,13 @@ impl Change<'_> {
     }
 }
 
-/// 503: the kind went meanwhile, with the server.
+/// 503: the kind is no longer served; nothing was committed.
 pub(crate) fn unserved(kind: &Kind) -> Refusal {
     let message = format!("{} are not served any more, and nothing was written", kind.resource());
     Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
 }
 
-/// 503: what it is to be held against is not known in time, which is no doubt about the write.
+/// 503 instead of 504: the view was late, and nothing was committed.
 fn unseen(kind: &Kind, refusal: Refusal) -> Refusal {
     if refusal.code != 504 {
         return refusal;

@@ -1,5 +1,6 @@
-//! How every change of an object is made, whoever asks for it: worked out from what is there, held against all that it rests
-//! on, and committed as one transaction that fails if any of that has changed meanwhile. Then it is worked out again.
+//! Writes of objects, from the wire, in-process handles and controllers: computed from the current
+//! state, checked by guards and quotas, and committed as one transaction whose conditions fail if
+//! any input has changed. The write is then computed again.
 
 mod beside;
 mod place;

@@ -1,5 +1,5 @@
-//! What a new object rests on, as conditions of the transaction that makes it: that its kind and its namespace are there and
-//! stay. So nothing comes into either once its end has begun, and who cleans up is done when nothing is left.
+//! Conditions of a creation: its kind and its namespace exist and are not being deleted. Nothing is
+//! created in either after its deletion has begun, so clean-up is complete once nothing is left.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::strategy::forbidden;
 
 const KIND_GOES: &str = "create not allowed while custom resource definition is terminating";
 
-/// The conditions as of now.
+/// Returns the conditions for the current state.
 pub(super) async fn conditions(change: &Change<'_>) -> Result<Vec<Condition>, Refusal> {
     let kind = change.kind;
     let (namespace, name) = change.names();
@@ -82,7 +82,7 @@ mod tests {
         })
     }
 
-    /// Whoever has found the kind before its definition began to go makes nothing under it any more.
+    /// A creation that looked up its kind before the deletion of the definition fails.
     #[tokio::test]
     async fn nothing_is_made_of_a_kind_that_goes_by_who_found_it_before() {
         let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition()]);

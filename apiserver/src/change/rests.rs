@@ -1,4 +1,4 @@
-//! What a change rests on besides the object itself.
+//! Conditions of a write besides the state of the object itself.
 
 use machinery_objects::Revision;
 use machinery_store::{Condition, Key};
@@ -10,22 +10,22 @@ use crate::refusal::Refusal;
 use crate::storage::Moment;
 use crate::strategy::{MODIFIED, conflict};
 
-/// What must be so for a change to be made. By default nothing.
+/// Preconditions of a write; none by default.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Rests<'a> {
-    /// What the writer acts under is still the writer's.
+    /// The writer still holds the fence.
     pub(crate) fence: Option<&'a Fence>,
-    /// The object is new: its kind and its namespace are there and stay.
+    /// The object is new: its kind and namespace must exist.
     pub(crate) on_its_place: bool,
-    /// This is still at this revision.
+    /// This key is still at this revision.
     pub(crate) on: Option<(&'a Key, Revision)>,
 }
 
 impl Rests<'_> {
-    /// The conditions as of now.
+    /// Returns the conditions for the current state.
     ///
     /// # Errors
-    /// One of them does not hold already.
+    /// A condition already fails.
     pub(super) async fn conditions(&self, change: &Change<'_>) -> Result<Vec<Condition>, Refusal> {
         let (shared, kind) = (change.shared, change.kind);
         let (_, name) = change.names();

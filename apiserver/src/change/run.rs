@@ -1,4 +1,4 @@
-//! Making a change.
+//! Computes and commits a write.
 
 use std::sync::Arc;
 
@@ -13,34 +13,34 @@ use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Committed;
 
-/// How often a change is worked out anew because another came before it. Each time somebody else's change has happened.
+/// Attempts of a write under contention. Each failure means that another write succeeded.
 const TRIES: usize = 100;
 
-/// A change of one object, to be made.
+/// A write of one object.
 pub(crate) struct Change<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) kind: &'a Kind,
     pub(crate) key: &'a Key,
     pub(crate) rests: Rests<'a>,
-    /// Whether everything is done but the last.
+    /// Whether to do everything but the commit.
     pub(crate) dry_run: bool,
 }
 
-/// What a change is to do.
+/// The action of a write.
 #[derive(Clone)]
 pub(crate) enum Write {
-    /// Nothing: the object is as it should be.
+    /// No change.
     Keep,
     Put(Value),
     Delete,
 }
 
 impl Change<'_> {
-    /// Makes it, by a step from what is there to what is to be. `current` is what was there a moment ago. If something has
-    /// changed meanwhile, the step is made again from what is there then.
+    /// Computes the write by `step` from the current state and commits it. `current` is a recent
+    /// state; after a conflict, `step` runs again on the newest one.
     ///
-    /// Returns the revision of the object, or of its end: that which it had, if there was nothing to do. None, if everything was
-    /// done but the last.
+    /// Returns the revision of the object or of its deletion; the current one if nothing changed;
+    /// none for a dry run.
     pub(crate) async fn make(
         &self,
         mut current: Option<Arc<Entry>>,
@@ -78,7 +78,8 @@ impl Change<'_> {
         Err(never())
     }
 
-    /// Makes it, if the object is still as it was when this was worked out. None: it is not.
+    /// Commits the write if the object is still in the state that it was computed from, else
+    /// returns none.
     pub(crate) async fn make_if_still(
         &self,
         seen: Option<Arc<Entry>>,
@@ -100,13 +101,13 @@ impl Change<'_> {
         }
     }
 
-    /// The namespace and the name of the object.
+    /// Returns the object's namespace and name.
     pub(crate) fn names(&self) -> (Option<&str>, &str) {
         self.kind.place.names(self.key)
     }
 }
 
-/// 429: each time somebody else was faster.
+/// 429: too much contention.
 pub(crate) fn never() -> Refusal {
     let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }

@@ -1,4 +1,4 @@
-//! The way of one request: read once, known who it is from, allowed, done, answered.
+//! The path of a request: parse, authenticate, authorize, dispatch, answer.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -26,33 +26,33 @@ use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed};
 use crate::{documents, verbs};
 
-/// A request as it came.
+/// A request before authentication and parsing.
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Incoming,
-    /// Who it is from, if the connection says so.
+    /// The user, if the connection is authenticated.
     pub(crate) identity: Option<Arc<Identity>>,
-    /// From where it comes, if there is a socket.
+    /// The client's address, if there is a socket.
     pub(crate) peer: Option<IpAddr>,
 }
 
-/// A request for objects, read and allowed.
+/// A request for objects, parsed and authorized: Kubernetes' `RequestInfo` with headers and body.
 pub(crate) struct Asked {
     pub(crate) verb: Verb,
     pub(crate) resource: Resource,
     pub(crate) query: Query,
     pub(crate) identity: Arc<Identity>,
-    /// What a write rests on.
+    /// The fence that a write requires.
     pub(crate) fence: Option<Box<Fence>>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// What is said of it in the log, if there is one.
+    /// Annotations of the request's audit event, if audited.
     pub(crate) annotations: Option<Arc<Annotations>>,
 }
 
-/// A request for a document: its body says nothing.
+/// A request for a document such as discovery. Its body is ignored.
 pub(crate) struct Head {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
@@ -71,7 +71,7 @@ impl Asked {
 }
 
 impl Shared {
-    /// Answers a request. Never fails: what goes wrong is an answer, too.
+    /// Answers a request. Errors and panics become error responses.
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
@@ -86,7 +86,7 @@ impl Shared {
         };
         let answer = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| {
-            // The panic's own words are on the standard error. Other requests go on: none waits for a lock of this one.
+            // The panic message is on standard error. No lock of this request is held by others.
             self.metrics.counted.add(Event::Panic);
             if let Some(trail) = &mut trail {
                 trail.panicked();
@@ -109,9 +109,11 @@ impl Shared {
         answer.map(|body| body.counted(bytes))
     }
 
-    /// Carries it out. `about` is what it is counted under, once that is known.
+    /// Authenticates, authorizes and dispatches a request. Sets `about`, the metric labels, once
+    /// known.
     ///
-    /// Who does not show who they are learns nothing, not even what a path means, and nothing of what they send is kept.
+    /// An unauthenticated client learns nothing, not even whether the path exists, and its body is
+    /// discarded.
     async fn route(
         self: Arc<Self>,
         call: Call,
@@ -173,7 +175,9 @@ impl Shared {
         }
     }
 
-    /// Whom a request is made as: who sends it, or whom that may stand for. From there on nobody asks any more who sent it.
+    /// Returns the user that a request acts as: the sender or, with impersonation headers, the
+    /// impersonated user. Impersonation requires RBAC permission for each impersonated attribute;
+    /// from there on only the rights of the impersonated user count.
     fn stands_for(
         &self,
         sender: Arc<Identity>,
@@ -181,17 +185,17 @@ impl Shared {
         trail: &mut Option<Trail>,
     ) -> Result<Arc<Identity>, Refusal> {
         let Some(other) = Impersonated::of(headers)? else { return Ok(sender) };
-        for needed in other.needs() {
+        for needed in other.required_permissions() {
             self.allow_saying(&sender, &needed, trail)?;
         }
         let other = other.identity();
         if let Some(trail) = trail {
-            trail.stands_for(&other);
+            trail.impersonates(&other);
         }
         Ok(Arc::new(other))
     }
 
-    /// What a request asks for, if who sends it may.
+    /// Authorizes a request and returns its route.
     fn admit(
         &self,
         wanted: Wanted,
@@ -222,7 +226,7 @@ impl Shared {
                 )?;
                 fence.as_ref().map_or(Ok(()), |fence| fence.may_be_named(self, identity))?;
                 if verb == Verb::Watch && self.stopping.is_cancelled() {
-                    // It would end at once, which clients take for a fault, and list all anew.
+                    // The watch would end at once, which makes clients relist.
                     return Err(stopping());
                 }
                 Ok((Admitted::Resource(verb, resource, fence.map(Box::new)), query))
@@ -244,7 +248,7 @@ impl Shared {
         }
     }
 
-    /// The same as [`Self::allow`]; what is decided is said in the log.
+    /// [`Self::authorize`], with the decision in the audit event.
     fn allow_saying(
         &self,
         identity: &Identity,
@@ -261,7 +265,7 @@ impl Shared {
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
     }
 
-    /// Whether roles and bindings let somebody do that.
+    /// Returns an error unless RBAC allows the request.
     pub(crate) fn allow(
         &self,
         identity: &Identity,
@@ -273,14 +277,14 @@ impl Shared {
     }
 }
 
-/// What is asked for: read once, and for all who have to know.
+/// A request's head, parsed once for routing, authorization and audit.
 struct Wanted {
     target: Target,
     query: Query,
     fence: Option<Fence>,
-    /// Of objects.
+    /// Of a request for objects.
     verb: Option<Verb>,
-    /// By which fields objects are selected; nothing, if that cannot be read.
+    /// The field selector; empty if it cannot be parsed.
     fields: FieldSelector,
 }
 
@@ -298,7 +302,7 @@ impl Wanted {
         Ok(Self { target, query, fence, verb, fields })
     }
 
-    /// The same for the log.
+    /// Returns the target for the audit policy.
     const fn asked(&self) -> Option<audit::AuditTarget<'_>> {
         match (&self.target, self.verb) {
             (Target::Resource(resource), Some(verb)) => {
@@ -309,19 +313,19 @@ impl Wanted {
     }
 }
 
-/// What may be done.
+/// An authorized request by the type of its target.
 enum Admitted {
     Resource(Verb, Resource, Option<Box<Fence>>),
     Other(Vec<String>),
     Nothing,
 }
 
-/// 400: it would say nothing of the moment after.
+/// 400: a fence on a read would guarantee nothing.
 pub(crate) fn unfenced() -> Refusal {
     Refusal::bad_request("only writes of objects have fences: leave out the Machinery-Fence header")
 }
 
-/// 429: clients go on from their revision when the server is up again.
+/// 429: the client's watch resumes from its resourceVersion after the restart.
 fn stopping() -> Refusal {
     let message = "The apiserver is shutting down, please try again later.";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }

@@ -1,9 +1,9 @@
-//! Chance, from the operating system.
+//! Random bytes from the operating system.
 
-/// Fills with what nobody can guess.
+/// Fills a buffer with cryptographically secure random bytes.
 ///
 /// # Panics
-/// If the system has no randomness to give: nothing that must be secret could be made then.
+/// If the system has no randomness: no secret could be generated.
 pub(crate) fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives randomness");
 }

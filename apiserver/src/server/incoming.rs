@@ -1,4 +1,4 @@
-//! The body of a request as it comes. It is read when it is known who sends it, and that they may.
+//! Reads the body of a request, after authentication and authorization.
 
 use std::error::Error;
 
@@ -14,10 +14,10 @@ use super::Shared;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 
-/// A body that was not read yet.
+/// A body that is still to be read.
 pub(crate) struct Incoming(UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>);
 
-/// A body, and the place that it takes.
+/// A complete body and its share of the limit on buffered bytes.
 pub(crate) struct Received<'a> {
     pub(crate) bytes: Bytes,
     _place: Option<SemaphorePermit<'a>>,
@@ -32,10 +32,10 @@ impl Incoming {
         Self(body.map_err(Into::into).boxed_unsync())
     }
 
-    /// All of it.
+    /// Reads the whole body.
     ///
     /// # Errors
-    /// It is longer than it may be, did not come in time, or ended early; or all bodies together are too much.
+    /// The body is too long, late or incomplete, or the limit on all buffered bodies is reached.
     pub(crate) async fn read<'a>(
         self,
         shared: &'a Shared,
@@ -53,7 +53,8 @@ impl Incoming {
         })
     }
 
-    /// Lets go of it as it comes, that whoever sends it reads why it was not wanted, and the connection can go on.
+    /// Discards the body, so that the client reads the error response and the connection stays
+    /// usable.
     pub(crate) async fn pass_over(mut self, shared: &Shared) {
         let all = async {
             let mut length = 0;
@@ -91,7 +92,7 @@ impl Incoming {
             if first.is_empty() && all.is_empty() {
                 first = data;
             } else {
-                // The first part alone is most often all: it is not copied before there is a second one.
+                // Most bodies are a single frame, which is not copied.
                 all.extend_from_slice(&std::mem::take(&mut first));
                 all.extend_from_slice(&data);
             }

@@ -1,4 +1,4 @@
-//! The server: what it is made of, and the way of a request through it.
+//! The server: its builder, its shared state and the path of a request.
 
 mod build;
 mod call;

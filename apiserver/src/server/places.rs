@@ -1,4 +1,4 @@
-//! Places for what may be there at the same time.
+//! Limits on concurrency and buffered bytes.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 use super::Limits;
 use crate::refusal::Refusal;
 
-/// What there is to give to requests. Who finds nothing left is told to ask again, and waits for nobody.
+/// Semaphores for requests, lists, watches and bodies. An exhausted one is an error at once.
 #[derive(Debug)]
 pub(crate) struct Places {
     requests: Semaphore,
     lists: Arc<Semaphore>,
     watches: Arc<Semaphore>,
-    /// A permit a byte.
+    /// One permit per byte.
     bodies: Semaphore,
 }
 
@@ -28,25 +28,25 @@ impl Places {
         }
     }
 
-    /// A place for a request that is worked on.
+    /// Takes a permit for a request in flight.
     pub(super) fn request(&self) -> Result<SemaphorePermit<'_>, Refusal> {
         let message = "the server works on as many requests as it may: ask again";
         self.requests.try_acquire().map_err(|_| too_many(message))
     }
 
-    /// A place for a list that is made as it is sent: until that is done. What is in it is held until then.
+    /// Takes a permit for a streamed list, held with its objects until the response is sent.
     pub(super) fn list(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let message = "the server sends as many long lists as it may: ask again, or for pages by `limit`";
         self.lists.clone().try_acquire_owned().map_err(|_| too_many(message))
     }
 
-    /// A place for a watch: until its answer ends.
+    /// Takes a permit for a watch, held until its response ends.
     pub(super) fn watch(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let message = "the server has as many watches as it may: ask again";
         self.watches.clone().try_acquire_owned().map_err(|_| too_many(message))
     }
 
-    /// A place for so many bytes of a body.
+    /// Takes permits for bytes of a body.
     pub(super) fn bytes(&self, length: usize) -> Result<SemaphorePermit<'_>, Refusal> {
         let message = "the server holds as many bytes of requests as it may: ask again";
         let permits = u32::try_from(length).map_err(|_| too_many(message))?;
@@ -54,7 +54,7 @@ impl Places {
     }
 }
 
-/// 429: clients wait and ask again.
+/// 429: clients wait and retry.
 fn too_many(message: &str) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

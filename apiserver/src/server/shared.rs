@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -24,43 +24,43 @@ use crate::server::places::Places;
 use crate::storage::Objects;
 use crate::upkeep::Known;
 
-/// What one server is.
+/// The shared state of a server.
 pub(crate) struct Shared {
     pub(crate) objects: Objects,
     pub(crate) caches: cache::Caches,
     pub(crate) registry: Swap<Registry>,
-    /// Kinds that the program brings: they are served as long as it runs.
+    /// Kinds of the program itself, served as long as it runs.
     pub(crate) own: Vec<Arc<Kind>>,
     pub(crate) authenticator: Swap<Authenticator>,
-    /// Who may do what. `None`: everybody who is known may do everything.
+    /// The RBAC policy. `None`: every authenticated user may do everything.
     pub(crate) rules: Option<Swap<RbacPolicy>>,
-    /// Who is asked before something is written.
+    /// In-process admission and webhooks.
     pub(crate) admission: Desk,
     pub(crate) limits: Limits,
     pub(crate) world: World,
     pub(crate) metrics: Metrics,
-    /// What was asked, and by whom, where that is logged.
+    /// The audit log, if enabled.
     pub(crate) audit: Option<Arc<Log>>,
-    /// What was made of which definition. Held while kinds are made those of their definitions.
+    /// Kinds by definition. The lock is held while kinds are rebuilt from their definitions.
     pub(crate) defining: tokio::sync::Mutex<Known>,
-    /// What handles have decoded.
+    /// Decoded objects of in-process handles.
     pub(crate) decoded: DecodedCaches,
-    /// What there is to give to requests.
+    /// Limits on concurrency and buffered bytes.
     pub(crate) places: Places,
-    /// Where guards are asked.
+    /// Concurrency limits of guards.
     pub(crate) checks: Checks,
-    /// Whose turn it is among those who create what is counted.
+    /// Serializes creations that quotas count, by namespace.
     pub(crate) turns: Turns,
     /// Interests, from their opening to the end of their stream.
     pub(crate) interests: Arc<Interests>,
-    /// Watches end when it is cancelled.
+    /// Cancelled on shutdown, which ends all watches.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }
 
-/// What comes from outside of any request.
+/// Clock and randomness.
 pub(crate) struct World {
     pub(crate) clock: Clock,
-    /// Fills with what nobody can guess.
+    /// Fills a buffer with random bytes.
     pub(crate) random: Chance,
 }
 
@@ -72,7 +72,7 @@ impl World {
         (self.clock)()
     }
 
-    /// As Kubernetes writes times: RFC 3339, in seconds.
+    /// Returns the time as Kubernetes writes it: RFC 3339 in seconds.
     pub(crate) fn time(&self) -> String {
         crate::meta::time::shown(self.now())
     }
@@ -83,7 +83,7 @@ impl World {
         bytes
     }
 
-    /// A random UUID, version 4.
+    /// Returns a random UUID, version 4.
     pub(crate) fn uid(&self) -> String {
         let mut bytes: [u8; 16] = self.bytes();
         bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -100,17 +100,18 @@ impl World {
 }
 
 impl Shared {
-    /// The objects of a kind, and the watches of them.
+    /// Returns the watch cache of a kind.
     pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<Cache>, Refusal> {
         self.caches.of(kind, &self.metrics).await
     }
 
-    /// The objects of a kind, as of a revision or later; by default as of every write that was acknowledged before this call.
+    /// Returns a view of a kind at `least` or later; without `least` a consistent read, which
+    /// includes all writes acknowledged before the call.
     pub(crate) async fn view(&self, kind: &Arc<Kind>, least: Option<Revision>) -> Result<View, Refusal> {
         self.caches.view(kind, &self.metrics, least).await
     }
 
-    /// What is wanted and there as of then, and a watch of what comes after.
+    /// Returns a view and a watcher that continues from exactly its revision.
     pub(crate) async fn view_and_follow(
         &self,
         wanted: &Wanted,

@@ -1,4 +1,4 @@
-//! The trace that a request comes from, and its span.
+//! The trace context and the span of a request.
 
 use http::HeaderMap;
 use machinery_objects::{SpanId, TraceId, Traceparent};
@@ -8,14 +8,14 @@ use tracing::field::{Empty, display};
 use super::Call;
 use super::shared::World;
 
-/// Which span a request comes from; of several that it names, none.
+/// Returns the parent span of a request; none if the header is repeated.
 pub(crate) fn said(headers: &HeaderMap) -> Option<Traceparent> {
     let mut all = headers.get_all(Traceparent::HEADER).iter();
     let one = all.next()?;
     if all.next().is_some() { None } else { Traceparent::said(one.to_str().ok()?) }
 }
 
-/// The span of a request. Ids are drawn where somebody records it.
+/// Creates the span of a request. IDs are generated only if the span is recorded.
 pub(super) fn span(call: &Call, world: &World) -> Span {
     let span = tracing::info_span!(
         "request",

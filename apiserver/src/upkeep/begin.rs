@@ -1,4 +1,4 @@
-//! What must be there before the first request, and the tasks that go on.
+//! Objects that must exist before the first request, and the tasks of the server-side controllers.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::verbs::output::stored_bytes;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
-/// Makes what must be there, and starts what goes on.
+/// Creates the default objects and starts the controllers.
 pub(crate) async fn begin(
     shared: &Arc<Shared>,
     tasks: &TaskTracker,
@@ -94,7 +94,7 @@ fn go_on(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + 
     });
 }
 
-/// Creates an object, if it is not there.
+/// Creates an object unless it exists.
 pub(super) async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
     kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);

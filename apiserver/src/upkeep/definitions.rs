@@ -1,4 +1,5 @@
-//! Kinds follow their definitions. A kind is served first, and said to be established then: who sees that can use it.
+//! Serves kinds by their CustomResourceDefinitions. A kind is served before its definition is
+//! marked as established, so that a client that sees the condition can use it.
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use crate::storage::Moment;
 use crate::strategy::{is_deleting, metadata_mut};
 use crate::verbs::output::read;
 
-/// Follows until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let kind = native::definition();
     let mut follow = Follow::new(&shared, kind.place.span(None)).await;
@@ -27,8 +28,8 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Makes the kinds those of the definitions there are, and says so in them. Returns where objects still are whose definition
-/// goes.
+/// Rebuilds the registry from the definitions and writes their statuses. Returns the key prefixes
+/// of definitions in deletion that still have objects.
 pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
     let mut known = shared.defining.lock().await;
     let kind = native::definition();
@@ -38,7 +39,7 @@ pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
         let object = read(&kind, &entry, entry.modified)?;
         definitions.push((entry, object));
     }
-    // Of two that want the same name, the older one has it.
+    // The oldest definition gets a disputed name.
     definitions.sort_by_key(|(entry, _)| entry.created);
     let there: Vec<Arc<Kind>> = native::kinds().chain(shared.own.iter().cloned()).collect();
     let (plans, replaced) = plan(&there, &definitions, &mut known);
@@ -46,7 +47,8 @@ pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
     let kinds = there.iter().chain(made().flat_map(|made| &made.served)).cloned();
     let stored = made().flat_map(|made| made.stored.clone());
     let registry = Registry::new(kinds, stored, Some(&shared.kinds()));
-    // Whoever watches a kind that is another one from now on has seen the end of it before anything is written as the new one.
+    // Watchers of a replaced kind receive its last event before anything of the new kind is
+    // written.
     for replaced in replaced {
         let _ = replaced.set(listed.at);
     }
@@ -62,13 +64,13 @@ pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
     Ok(waiting)
 }
 
-/// The condition of a definition that is stored, and would be refused.
+/// The condition of a stored definition that would now be refused.
 const WRONG: &str = "NonStructuralSchema";
 
-/// How much of what is wrong a status says.
+/// Limit of the violations in a condition.
 const MOST_TOLD: usize = 10;
 
-/// Says in the definition what has become of it.
+/// Writes the conditions and accepted names.
 async fn tell(
     shared: &Shared,
     kind: &Kind,
@@ -129,7 +131,8 @@ fn accepted(names: &KindNames) -> Value {
     accepted
 }
 
-/// Deletes the objects of a kind whose definition goes, and lets the definition go after them. Returns where some still are.
+/// Deletes the objects of a definition in deletion and then removes its finalizer. Returns the key
+/// prefix if objects are left.
 async fn clean(
     shared: &Shared,
     kind: &Kind,
@@ -151,7 +154,8 @@ async fn clean(
             return Ok(Some(of.place.start(None)));
         }
     }
-    // It may have been told something just now: then it is another state, which is looked at again.
+    // If the status was written just now, the entry is outdated; the next run removes the
+    // finalizer.
     writes::update(shared, kind, entry, Subresource::Main, |object| {
         let metadata = metadata_mut(object);
         if let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) {

@@ -1,4 +1,4 @@
-//! Events expire: an hour after they were last written.
+//! Deletes Events an hour after their last write.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use crate::verbs::output::read;
 
 const LASTS: SignedDuration = SignedDuration::from_hours(1);
 const LOOK: Duration = Duration::from_secs(60);
-/// So many are looked at before others have their turn.
+/// Events parsed before the task yields.
 const AT_ONCE: usize = 64;
 
-/// Looks until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut passed = Passed::default();
     loop {
@@ -33,16 +33,15 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Which events need no look: what was written within the hour has not expired, and most are of that kind.
+/// Excludes events written within the last hour, which cannot have expired. Most are.
 #[derive(Debug, Default)]
 pub(super) struct Passed {
-    /// When which revision was the newest, within the hour.
+    /// Newest revisions by time, within the last hour.
     marks: VecDeque<(Timestamp, Revision)>,
 }
 
 impl Passed {
-    /// Notes that a revision is the newest. What was written after the revision that it returns was written within the hour: it is not to be
-    /// looked at.
+    /// Records the newest revision. Events after the returned revision are younger than an hour.
     fn at(&mut self, now: Timestamp, newest: Revision) -> Revision {
         self.marks.push_back((now, newest));
         let is_old = |mark: &(Timestamp, Revision)| now.duration_since(mark.0) > LASTS;
@@ -73,8 +72,8 @@ pub(super) async fn pass(shared: &Shared, passed: &mut Passed) -> Result<(), Ref
     Ok(())
 }
 
-/// When an event was last written, by all the times in it. Those that are yet to come say nothing: with them an event would
-/// never expire.
+/// Returns the latest of all times in an event. Times in the future are ignored, since they would
+/// keep the event forever.
 fn written(event: &Value, now: Timestamp) -> Option<Timestamp> {
     let fields = ["lastTimestamp", "eventTime", "firstTimestamp", "deprecatedLastTimestamp"];
     let own = fields.iter().filter_map(|field| event[*field].as_str());

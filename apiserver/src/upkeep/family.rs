@@ -1,4 +1,5 @@
-//! Who owns whom, and what is to become of each: worked out of what is known, with nothing read or written.
+//! The owner graph of the garbage collector, which decides the next action on an object. Pure:
+//! reads and writes nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,19 +11,19 @@ use serde::de::IgnoredAny;
 use crate::request::Propagation;
 use crate::storage::Stored;
 
-/// Holds an owner until what it owns is gone.
+/// The finalizer of foreground deletion: blocks until the dependents are deleted.
 const FOREGROUND: &str = "foregroundDeletion";
-/// Holds an owner until what it owns is its no longer.
+/// The finalizer of orphaning: blocks until the dependents are released.
 const ORPHAN: &str = "orphan";
 
-/// Who is there, and who owns whom, as of one revision.
+/// Objects and their owner references at one revision.
 #[derive(Default)]
 pub(super) struct Family {
     members: BTreeMap<Key, Member>,
     by_uid: BTreeMap<String, Key>,
-    /// By the UID of the owner.
+    /// By the owner's UID.
     owned: BTreeMap<String, BTreeSet<Key>>,
-    /// The owners that were seen to go, of those who are still there.
+    /// UIDs of deleted owners that still have dependents.
     gone: BTreeSet<String>,
 }
 
@@ -35,12 +36,12 @@ struct Member {
     waits: Option<Waits>,
 }
 
-/// What a deleted object waits for.
+/// The finalizer that an object in deletion waits for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Waits {
-    /// That what it owns is gone.
+    /// Until its dependents are deleted.
     Foreground,
-    /// That what it owns is its no longer.
+    /// Until its dependents are released.
     Orphans,
 }
 
@@ -50,39 +51,39 @@ pub(super) struct Owner {
     group: String,
     pub(super) kind: String,
     pub(super) name: String,
-    /// Whether an owner that waits for what it owns waits for this.
+    /// `blockOwnerDeletion`: foreground deletion of the owner waits for this dependent.
     blocks: bool,
 }
 
-/// What is to be done with an object.
+/// The next action on an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Due {
-    /// It goes.
+    /// Delete it.
     Delete(Option<Propagation>),
-    /// These are its owners no longer.
+    /// Remove these owner references.
     Disown(Vec<String>),
-    /// None of its owners is to wait for it: one of them owns it in a circle.
+    /// Clear `blockOwnerDeletion`: the object and one of its owners own each other in a cycle.
     Unblock,
-    /// This finalizer has held it for long enough.
+    /// Remove this finalizer.
     Release(&'static str),
 }
 
-/// What an owner is to what it owns.
+/// The state of an owner as seen by a dependent.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Standing {
-    /// It is there, and stays as far as that is known.
+    /// It exists and is not waiting for dependents.
     Solid,
-    /// It goes when what it owns is gone.
+    /// It is in foreground deletion.
     Waiting,
-    /// It goes, and lets go of what it owns.
+    /// It is being deleted and orphans its dependents.
     Leaving,
     Absent,
-    /// Whether it is there cannot be told.
+    /// It is not known whether it exists.
     Unknown,
 }
 
 impl Family {
-    /// Takes a state in. Returns for whom something may be due now.
+    /// Inserts a state. Returns the objects whose action may have changed.
     pub(super) fn put(&mut self, entry: &Entry) -> Vec<Key> {
         let Some(member) = Member::of(entry) else { return Vec::new() };
         let key = &entry.key;
@@ -103,31 +104,31 @@ impl Family {
         concerned
     }
 
-    /// Takes one out. Returns for whom something may be due now.
+    /// Removes an object. Returns the objects whose action may have changed.
     pub(super) fn delete(&mut self, key: &Key) -> Vec<Key> {
         self.forget(key, "")
     }
 
-    /// All for whom something may be due.
+    /// Returns all objects with owners or in deletion.
     pub(super) fn concerned(&self) -> Vec<Key> {
         let may = |member: &Member| member.waits.is_some() || !member.owners.is_empty();
         self.members.iter().filter(|(_, member)| may(member)).map(|(key, _)| key.clone()).collect()
     }
 
-    /// The state that is known.
+    /// Returns the revision of an object.
     pub(super) fn revision(&self, key: &Key) -> Option<Revision> {
         self.members.get(key).map(|member| member.revision)
     }
 
-    /// What is due. `namespaced` says of a kind, by its group and its name, whether it is in namespaces, if there is such a
-    /// kind here.
+    /// Returns the next action on an object. `namespaced` returns whether a kind, by group and
+    /// name, is namespaced, or none for an unknown kind.
     pub(super) fn due(&self, key: &Key, namespaced: impl Fn(&str, &str) -> Option<bool>) -> Option<Due> {
         let member = self.members.get(key)?;
         self.due_as_owned(member, namespaced).or_else(|| self.due_as_owner(key, member))
     }
 
-    /// The owners that it cannot have for where they are, as references to them: what is in another namespace, and, of what is in no
-    /// namespace, what is in one.
+    /// Returns the owner references that can never hold: to another namespace, or from a
+    /// cluster-scoped object to a namespaced one.
     pub(super) fn misplaced(
         &self,
         key: &Key,
@@ -142,7 +143,7 @@ impl Family {
         member.owners.iter().filter(elsewhere).collect()
     }
 
-    /// The UID and the namespace of one that is known.
+    /// Returns the UID and namespace of an object.
     pub(super) fn place(&self, key: &Key) -> Option<(&str, &str)> {
         self.members.get(key).map(|member| (member.uid.as_str(), member.namespace.as_str()))
     }
@@ -170,7 +171,7 @@ impl Family {
         if !has(Standing::Waiting) || owned.is_none() {
             return Some(Due::Delete(None));
         }
-        // Who waits for this waits for what it owns as well: unless that is who waits for it.
+        // In foreground deletion the dependents of a dependent block it, except in a cycle.
         let mut owned = owned.into_iter().flatten().filter_map(|key| self.members.get(key));
         let circle = owned.any(|owned| owned.waits == Some(Waits::Foreground));
         let blocks = member.owners.iter().any(|owner| owner.blocks);
@@ -207,7 +208,7 @@ impl Family {
                 Some(Waits::Orphans) => Standing::Leaving,
             };
         }
-        // What is in no namespace cannot say in which one its owner is.
+        // A cluster-scoped object cannot name the namespace of its owner.
         let says_where = |namespaced: bool| !(namespaced && of.namespace.is_empty());
         match namespaced(&owner.group, &owner.kind) {
             Some(namespaced) if says_where(namespaced) => Standing::Absent,
@@ -216,7 +217,7 @@ impl Family {
         }
     }
 
-    /// Forgets what was known under a key, where another UID is from now on.
+    /// Removes the object of a key, unless it has this UID.
     fn forget(&mut self, key: &Key, uid: &str) -> Vec<Key> {
         let Some(member) = self.members.remove(key) else { return Vec::new() };
         let mut concerned = Vec::new();
@@ -259,7 +260,7 @@ impl Member {
         Some(Self { uid, namespace, revision: entry.modified, owners, is_deleting, waits })
     }
 
-    /// An owner is in no namespace, or in the same one.
+    /// Owners are cluster-scoped or in the same namespace.
     fn can_own(&self, other: &Self) -> bool {
         self.namespace.is_empty() || self.namespace == other.namespace
     }
@@ -274,7 +275,7 @@ impl Owner {
     }
 }
 
-/// As much of a stored object as there is to know about its family.
+/// The metadata that the garbage collector reads.
 #[derive(Deserialize)]
 struct Head {
     metadata: Metadata,

@@ -1,4 +1,4 @@
-//! Hearing that something has changed, to look at all of it again.
+//! Triggers of the controllers: changes of the store that cause another run.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tokio::time::sleep;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 
-/// How long to wait after the store could not be read or written.
+/// The delay after a failed read or write of the store.
 pub(super) const AGAIN: Duration = Duration::from_secs(1);
 
-/// Changes to some keys. What came while nobody waited is one change.
+/// Changes of a span of keys. Changes between two calls are merged.
 pub(super) struct Changes {
     shared: Arc<Shared>,
     span: Span,
@@ -22,18 +22,18 @@ pub(super) struct Changes {
 }
 
 impl Changes {
-    /// From now on.
+    /// Starts with the current revision.
     pub(super) const fn new(shared: Arc<Shared>, span: Span) -> Self {
         Self { shared, span, watch: None }
     }
 
-    /// Waits for the next change. The first call returns at once, and so does one after the watch was lost: then
-    /// everything may have changed. Dropping this future loses nothing.
+    /// Waits for the next change. Returns at once on the first call and after a lost watch, since
+    /// anything may have changed. Cancel safe.
     pub(super) async fn next(&mut self) {
         self.next_of(|_| true).await;
     }
 
-    /// Waits for the next change of a key that somebody waits for. Is asked about each key.
+    /// Waits for a change of a key that `concerns` accepts; it is called for each key.
     pub(super) async fn next_of(&mut self, mut concerns: impl FnMut(&str) -> bool) {
         let Some(watch) = &mut self.watch else {
             loop {
@@ -71,24 +71,25 @@ impl Changes {
     }
 }
 
-/// When to look again at things of which each may wait for others to go.
+/// Triggers another run on changes of the controller's objects and, while some objects wait for
+/// others to be deleted, on changes of those.
 pub(super) struct Follow {
     shared: Arc<Shared>,
     own: Changes,
-    /// While something is waited for.
+    /// Only while something waits.
     others: Option<Changes>,
 }
 
 impl Follow {
-    /// Follows the keys of the things themselves.
+    /// Watches the keys of the controller's objects.
     pub(super) async fn new(shared: &Arc<Shared>, span: Span) -> Self {
         let mut own = Changes::new(shared.clone(), span);
         own.next().await;
         Self { shared: shared.clone(), own, others: None }
     }
 
-    /// Waits until there is something to look at again. `waiting` is what the last look found to be waiting, and
-    /// `concerns` says which keys each of these waits for.
+    /// Waits for the next run. `waiting` is the result of the last run, and `concerns` returns
+    /// whether one of its items waits for a key.
     pub(super) async fn next<W>(
         &mut self,
         waiting: Result<Vec<W>, Refusal>,

@@ -1,7 +1,8 @@
-//! What is owned goes after its owners; what holds on to its owned ones is let go.
+//! The garbage collector: deletes dependents whose owners are gone, and releases owners in
+//! foreground or orphan deletion.
 //!
-//! The store's changes come in order, so who is there at a revision is known exactly, and by UID. What is decided of that is
-//! carried out only if the object is still as it was: otherwise its change is yet to be seen, and decides anew.
+//! The owner graph follows the store's changes in order, so owners are known exactly and by UID. An
+//! action is committed only if its object is unchanged; otherwise the pending change decides again.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::server::Shared;
 use crate::storage::Moment;
 use crate::strategy::metadata_mut;
 
-/// Follows until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     loop {
         if follow(&shared).await.is_err() {
@@ -49,7 +50,7 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
         let Seen::Changes { events, .. } = watch.next().await.map_err(lost)? else { continue };
         if events.iter().any(|event| event.key().starts_with(&*definitions)) {
             definitions::pass(shared).await?;
-            // Of an owner whose kind was not known it can be told from now on whether it is there.
+            // Owners of a kind that is now known can be checked.
             let before = std::mem::replace(&mut known, kinds(shared));
             if !known.is_subset(&before) {
                 for key in family.concerned() {
@@ -69,13 +70,13 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
     }
 }
 
-/// The kinds that there are, by group and name.
+/// Returns the group and name of each served kind.
 fn kinds(shared: &Shared) -> BTreeSet<(String, String)> {
     let kinds = shared.kinds();
     kinds.kinds().map(|kind| (kind.group.to_string(), kind.names.kind.clone())).collect()
 }
 
-/// Does what is due.
+/// Performs the next action on an object.
 async fn settle(shared: &Shared, family: &Family, key: &Key) -> Result<(), Refusal> {
     let registry = shared.kinds();
     let namespaced = |group: &str, kind: &str| registry.is_namespaced(group, kind);
@@ -101,7 +102,8 @@ async fn settle(shared: &Shared, family: &Family, key: &Key) -> Result<(), Refus
     writes::update(shared, kind, &entry, Subresource::Main, |object| change(metadata_mut(object), &due)).await
 }
 
-/// Says in an event that somebody cannot own an object for where they are. It is called after both: one event, however often it is seen.
+/// Creates an event for an owner reference that can never hold. Its name is a hash of both objects,
+/// so that there is one event however often the reference is seen.
 async fn tell(
     shared: &Shared,
     kind: &Kind,
@@ -133,7 +135,7 @@ async fn tell(
     });
     match ensure(shared, &events, event).await {
         Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),
-        // In a namespace that goes there is nobody to tell.
+        // Events cannot be created in a namespace in deletion.
         _ => Ok(()),
     }
 }

@@ -1,5 +1,5 @@
-//! What the server does without being asked: kinds follow their definitions, roles and bindings take effect, namespaces
-//! and owned objects go when they should, quotas say what is used, events expire.
+//! Server-side controllers: definitions, RBAC and webhooks take effect, namespaces are emptied, the
+//! garbage collector runs, quota statuses are updated and Events expire.
 
 mod begin;
 mod definitions;

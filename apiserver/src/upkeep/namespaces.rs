@@ -1,4 +1,4 @@
-//! Namespaces that go take what is in them along.
+//! The namespace controller: deletes the contents of a namespace in deletion.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::storage::Moment;
 use crate::strategy::{is_deleting, meta_text};
 use crate::verbs::output::read;
 
-/// Follows until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let kind = native::namespace();
     let mut follow = Follow::new(&shared, kind.place.span(None)).await;
@@ -25,7 +25,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Returns the namespaces in which something still is.
+/// Returns the namespaces in deletion that still have contents.
 async fn pass(shared: &Shared, kind: &Kind) -> Result<Vec<String>, Refusal> {
     let entries = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?.entries;
     let mut waiting = Vec::new();
@@ -38,13 +38,13 @@ async fn pass(shared: &Shared, kind: &Kind) -> Result<Vec<String>, Refusal> {
     Ok(waiting)
 }
 
-/// Deletes all that is in a namespace, and lets it go after that. False: something is still there.
+/// Deletes the contents of a namespace and then removes its finalizer. False: some are left.
 async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, name: &str) -> Result<bool, Refusal> {
     let registry = shared.kinds();
-    // Another one may have its name by now, and what is in that one stays.
+    // A recreated namespace of the same name must not be emptied.
     let on = Some((&entry.key, entry.modified));
     let mut is_empty = true;
-    for of in registry.homes().filter(|of| of.namespaced) {
+    for of in registry.storage_versions().filter(|of| of.namespaced) {
         let left = shared.objects.list(Range::of(of.place.span(Some(name))), Moment::Newest).await?.entries;
         is_empty &= left.is_empty();
         for entry in &left {

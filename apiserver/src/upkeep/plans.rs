@@ -1,4 +1,4 @@
-//! What definitions come to: which kinds, under which names.
+//! Computes the kinds and accepted names of CustomResourceDefinitions.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::kind::{Kind, KindNames, Replaced};
 use crate::native;
 use crate::strategy::is_deleting;
 
-/// What one definition comes to.
+/// The outcome of one definition.
 pub(super) struct Plan {
     pub(super) accepted: Accepted,
     pub(super) made: DefinedKinds,
 }
 
-/// What was made of each definition: it is made anew only where that comes to something else.
+/// The kinds of each definition; rebuilt only if the outcome differs.
 pub(crate) type Known = BTreeMap<Key, Before>;
 
 pub(crate) struct Before {
@@ -30,8 +30,8 @@ pub(crate) struct Before {
     made: DefinedKinds,
 }
 
-/// What definitions come to, in the order of their age, and who must know of kinds that are others from now on.
-/// `there` are the kinds that need no definition: nobody has their names.
+/// Computes the outcome of definitions, oldest first, and the replaced kinds, whose watchers must
+/// be notified. `there` are kinds without a definition, whose names are reserved.
 pub(super) fn plan(
     there: &[Arc<Kind>],
     definitions: &[(Arc<Entry>, Value)],
@@ -48,7 +48,7 @@ pub(super) fn plan(
     let plan = |(at, (entry, object)): (usize, &(Arc<Entry>, Value))| {
         let (group, wanted) = (group(object), crd::names(&object["spec"]["names"]));
         let accepted = taken.accept(at, &group, &wanted, &had(object));
-        // What a status says is not believed where it is about another's names.
+        // A status cannot claim another definition's names.
         let keeps =
             || condition(object, "Established") == Some("True") && taken.has(at, &group, &accepted.names);
         let made = (accepted.conflict.is_none() || keeps()).then(|| {
@@ -64,10 +64,10 @@ pub(super) fn plan(
     (plans, replaced)
 }
 
-/// Whose the names are of kinds that need no definition.
+/// The owner of the names of kinds without a definition.
 const NOBODY: usize = usize::MAX;
 
-/// Of kinds that the program brings, one whose names another has, or a kind that is always there.
+/// Returns a kind of the program itself whose names clash with another kind.
 pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
     let mut taken = NameReservations::default();
     native::kinds().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
@@ -92,7 +92,7 @@ fn make(
         other => (None, other),
     };
     replaced.extend(other.map(|other| other.replaced));
-    // One that only goes is the same for who watches its objects: they see the end of them.
+    // A kind in deletion stays the same for watchers, which see its objects deleted.
     let replaced = same.map(|same| same.replaced).unwrap_or_default();
     let made = crd::kinds(object, names, &replaced);
     for wrong in &made.wrong {

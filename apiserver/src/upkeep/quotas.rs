@@ -1,4 +1,5 @@
-//! Quotas say how much is used. Who creates says it with what is created; what goes is seen here.
+//! The quota controller: updates `used` in statuses after deletions. Creations update it in their
+//! own transaction.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,14 +16,14 @@ use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Moment;
 
-/// Follows until the server stops: quotas, and where there are some what they count.
+/// Runs until the server stops. Watches quotas and, while there are any, the objects they count.
 pub(super) async fn run(shared: Arc<Shared>) {
     let kind = native::quota();
     let mut watched = Watched::new(kind.place.start(None));
     let mut changes = Changes::new(shared.clone(), kind.place.span(None));
     let mut is_of_all = false;
     loop {
-        // Of none in particular everything is looked at.
+        // Empty: all namespaces.
         let mut due = BTreeSet::new();
         tokio::select! {
             biased;
@@ -49,7 +50,7 @@ fn note(watched: &Watched, key: &str, due: &mut BTreeSet<String>) -> bool {
     true
 }
 
-/// Puts right what quotas say: of these namespaces, or of all that have some.
+/// Updates the quotas of these namespaces, or of all namespaces that have some.
 async fn pass(
     shared: &Shared,
     kind: &Kind,
@@ -72,9 +73,9 @@ async fn pass(
     Ok(())
 }
 
-/// Puts right what the quotas of a namespace say. Returns what the keys begin with of what they count.
+/// Updates the quotas of a namespace. Returns the key prefixes of the kinds that they count.
 ///
-/// A quota that was written meanwhile is left alone: that will be seen, and looked at.
+/// A quota that was written meanwhile is skipped, since its change triggers another run.
 async fn look(shared: &Shared, kind: &Kind, namespace: &str) -> Result<BTreeSet<Arc<str>>, Refusal> {
     let quotas = Quotas::of(shared, namespace).await?;
     let registry = shared.kinds();

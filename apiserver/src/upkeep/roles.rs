@@ -1,4 +1,4 @@
-//! Roles and bindings take effect when they are written, and what a role has of others is said in it.
+//! Compiles RBAC policy from roles and bindings, and writes the rules of aggregated ClusterRoles.
 
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ use crate::storage::Moment;
 use crate::strategy::meta_text;
 use crate::verbs::output::read;
 
-/// Follows until the server stops.
+/// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut changes = Changes::new(shared.clone(), Span::prefix(format!("{GROUP}/")));
     loop {
         changes.next().await;
-        // What was taken from somebody must not stay theirs because the store could not be read just then.
+        // Retried until it succeeds: a revoked permission must not stay in effect.
         while pass(&shared).await.is_err() {
             sleep(AGAIN).await;
         }
     }
 }
 
-/// Makes the rules those of the roles and bindings there are.
+/// Rebuilds the policy.
 pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
     let Some(rules) = &shared.rules else { return Ok(()) };
     let (mut objects, mut gathering): (Vec<Value>, _) = (Vec::new(), Vec::new());

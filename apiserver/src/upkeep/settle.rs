@@ -1,4 +1,4 @@
-//! What a write means for the server itself, before whoever wrote has the answer.
+//! Makes a write take effect in the server before the client has the response.
 
 use super::{definitions, webhooks};
 use crate::admission;
@@ -6,8 +6,8 @@ use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 
-/// Makes the kinds those of the definitions there are, and the webhooks those of the configurations, for somebody who has just written
-/// one. After other writes there is nothing to do.
+/// Rebuilds the registry after a write of a definition, and the webhooks after a write of a
+/// configuration. Other writes need nothing.
 pub(crate) async fn settle(shared: &Shared, kind: &Kind) -> Result<(), Refusal> {
     if kind.defines_kinds {
         definitions::pass(shared).await?;

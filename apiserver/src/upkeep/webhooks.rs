@@ -1,4 +1,4 @@
-//! Configurations of webhooks take effect when they are written.
+//! Compiles webhook configurations.
 
 use std::sync::Arc;
 
@@ -14,21 +14,21 @@ use crate::server::Shared;
 use crate::storage::Moment;
 use crate::verbs::output::read;
 
-/// Follows until the server stops: other servers of the store write configurations, too.
+/// Runs until the server stops: other servers of the store write configurations, too.
 pub(super) async fn run(shared: Arc<Shared>) {
     let mut changes = Changes::new(shared.clone(), Span::prefix(format!("{GROUP}/")));
     loop {
         changes.next().await;
-        // Who is to be asked must not be passed over because the store could not be read just then.
+        // Retried until it succeeds: a new webhook must not be skipped.
         while pass(&shared).await.is_err() {
             sleep(AGAIN).await;
         }
     }
 }
 
-/// Makes the webhooks those of the configurations there are.
+/// Rebuilds the webhooks from their configurations.
 pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
-    // Who reads later puts later what was read: nothing is put back.
+    // Held while reading, so that an older list never replaces a newer one.
     let _one_at_a_time = shared.admission.compiling.lock().await;
     let (mut mutating, mut validating) = (Vec::new(), Vec::new());
     for kind in native::kinds().filter(|kind| &*kind.group == GROUP) {

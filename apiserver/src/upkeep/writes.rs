@@ -1,4 +1,4 @@
-//! Writes of the server's own, which go the way that those of clients go.
+//! Writes of the controllers, through the same path as those of clients.
 
 use std::sync::Arc;
 
@@ -14,10 +14,11 @@ use crate::server::Shared;
 use crate::strategy::{self, Context, Deletion, Step};
 use crate::verbs::output::{read, stored_bytes};
 
-/// Under which name the server manages fields.
+/// The field manager of the server.
 const MANAGER: &str = "machinery";
 
-/// Changes one part of an object, if it is still as it was seen. Who has seen something else by then decides anew.
+/// Updates a subresource of an object if it is unchanged since it was read; otherwise its next
+/// change triggers another run.
 pub(super) async fn update(
     shared: &Shared,
     kind: &Kind,
@@ -45,13 +46,13 @@ pub(super) async fn update(
     done(shared, kind, entry, None, step).await
 }
 
-/// How an object is deleted.
+/// Conditions of a deletion.
 #[derive(Clone, Copy, Default)]
 pub(super) struct How<'a> {
-    /// Only if it is still as it was seen. Otherwise if it is still the same one.
+    /// Requires the same revision, not only the same object.
     pub(super) unchanged: bool,
     pub(super) propagation: Option<Propagation>,
-    /// Only if this, too, is still at this revision.
+    /// Requires that this key is still at this revision.
     pub(super) on: Option<(&'a Key, Revision)>,
 }
 
@@ -72,7 +73,7 @@ pub(super) async fn delete(
     };
     let deletion = Deletion { propagation: how.propagation, ..Deletion::default() };
     let step = |there: Option<&Entry>| {
-        // Another one may have its name by now.
+        // Another object may have the name by now.
         let same = |there: &&Entry| match how.unchanged {
             true => there.modified == entry.modified,
             false => there.created == entry.created,
@@ -84,7 +85,7 @@ pub(super) async fn delete(
     done(shared, kind, entry, how.on, step).await
 }
 
-/// Where an object is, by its key.
+/// Returns the namespace of an object by its key.
 pub(super) fn namespace(kind: &Kind, entry: &Entry) -> Option<String> {
     let below = entry.key.strip_prefix(&*kind.place.start(None)).filter(|_| kind.namespaced)?;
     below.split_once('/').map(|(namespace, _)| namespace.to_owned())
@@ -98,7 +99,7 @@ fn written(step: Step, kind: &Kind) -> Write {
     }
 }
 
-/// What is refused stays as it is: only what the store says is for somebody else to deal with.
+/// Ignores refusals; only errors of the store are returned.
 async fn done(
     shared: &Shared,
     kind: &Kind,

@@ -1,4 +1,4 @@
-//! Server-side apply: an object of which somebody says what is theirs; made, if there is none.
+//! Server-side apply: merges the applied configuration by field ownership, or creates the object.
 
 use http::Response;
 use http::header::CONTENT_TYPE;
@@ -21,12 +21,12 @@ use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
 use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
 use crate::yaml;
 
-/// How often it is looked again whether there is such an object, where others make and delete it.
+/// Attempts if other clients create and delete the object concurrently.
 const TRIES: usize = 8;
 
 const MEDIA_TYPE: &str = "application/apply-patch+yaml";
 
-/// Whether what is sent is to be applied.
+/// Whether the request is a server-side apply.
 pub(super) fn is_asked(job: &Job<'_>) -> bool {
     let named = job.asked.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
     named.trim().eq_ignore_ascii_case(MEDIA_TYPE)
@@ -52,21 +52,21 @@ pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     }
 }
 
-/// What somebody says is theirs.
+/// An applied configuration.
 pub(crate) struct Application<'a> {
     pub(crate) object: Value,
     pub(crate) manager: &'a str,
-    /// Whether what is others' is taken from them.
+    /// Whether to take fields over from other field managers.
     pub(crate) force: bool,
 }
 
-/// What came of it.
+/// The result of an apply.
 pub(crate) enum Applied {
     Changed(Changed),
     Made(Made),
 }
 
-/// Applies it to what is there, or makes what it says, if `check` lets it: of nothing where there is nothing.
+/// Applies the configuration to the current object, or creates it. `check` may refuse either.
 pub(crate) async fn carry_out(
     matter: &Matter<'_>,
     application: &Application<'_>,
@@ -97,7 +97,7 @@ pub(crate) async fn carry_out(
 }
 
 impl Application<'_> {
-    /// The object with this applied, and who owns what of it.
+    /// Returns the merged object with its managed fields.
     fn over(&self, old: Option<&Value>, matter: &Matter<'_>) -> Result<Value, Refusal> {
         let kind = matter.kind;
         let write = managed::Write {
@@ -114,7 +114,7 @@ impl Application<'_> {
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
-        // Here, because what is there has a name already, and who applies may leave it out.
+        // Checked here, since an applied configuration may omit the name.
         check_name(metadata(&new), matter.name())?;
         let coerced = coerce(&new["metadata"]).map_err(Refusal::bad_request)?;
         new["metadata"] = Value::Object(coerced.meta);
@@ -123,7 +123,7 @@ impl Application<'_> {
         Ok(new)
     }
 
-    /// Whether who applies may make what is not there.
+    /// Returns an error unless the user may create the object.
     fn may_make(&self, matter: &Matter<'_>) -> Result<(), Refusal> {
         let uid = meta_text(&self.object, "uid");
         if !uid.is_empty() {
@@ -143,7 +143,7 @@ impl Application<'_> {
     }
 }
 
-/// What is applied, in the shape of its kind and with nothing filled in; and what its writer should know.
+/// Parses an applied configuration without defaults. Also returns warnings.
 pub(crate) fn read(
     matter: &Matter<'_>,
     body: &[u8],
@@ -166,7 +166,7 @@ pub(crate) fn read(
     Ok((object, if validation == FieldValidation::Warn { twice } else { Vec::new() }))
 }
 
-/// The same of what was read.
+/// Validates an applied configuration against its kind.
 fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusal> {
     let kind = matter.kind;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
@@ -216,7 +216,7 @@ pub(super) fn refused(why: &NotApplied) -> Refusal {
     }
 }
 
-/// 409: some of it is others'.
+/// 409: fields of other field managers.
 fn conflicting(conflicts: &[Conflict]) -> Refusal {
     let message = match conflicts {
         [Conflict { with, field }] => format!("Apply failed with 1 conflict: conflict with {with}: {field}"),

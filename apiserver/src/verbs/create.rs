@@ -1,4 +1,4 @@
-//! Creating an object.
+//! Create.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::request::WriteOptions;
 use crate::storage::Moment;
 use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text};
 
-/// How many names are tried where the server makes them.
+/// Attempts to generate a unique name.
 const NAMES: usize = 8;
 
 pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -38,15 +38,16 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     }
 }
 
-/// An object that was made.
+/// A created object.
 pub(crate) struct Made {
     pub(crate) object: Value,
     pub(crate) key: Arc<str>,
-    /// None, if everything was done but the last.
+    /// None for a dry run.
     pub(crate) put: Option<Put>,
 }
 
-/// Makes an object of this, which has the shape of its kind. Without a manager it says itself who manages what of it.
+/// Creates an object in the normalized form of its kind. Without a manager the object brings its
+/// managed fields.
 pub(crate) async fn made(
     matter: &Matter<'_>,
     object: Value,
@@ -97,7 +98,7 @@ async fn once(
     let key = kind.place.key(namespace, &name);
     let mut change = matter.change(&key, dry_run);
     change.rests = Rests { on_its_place: true, ..change.rests };
-    // That it is there is found out by the commit, if there is one.
+    // Otherwise the commit detects an existing object.
     let there = if dry_run { matter.shared.objects.get(&key, Moment::Newest).await? } else { None };
     shallow(&object, None)?;
     let bytes = stored_bytes(kind, &object);
@@ -113,7 +114,7 @@ async fn once(
     Ok(Made { object, key, put })
 }
 
-/// 409: there is one of this name already, or still.
+/// 409: an object of this name exists, possibly in deletion.
 fn exists(kind: &Kind, there: &Entry, name: &str) -> Refusal {
     let mut refusal = already_exists(kind, name);
     if read(kind, there, there.modified).is_ok_and(|object| is_deleting(&object)) {

@@ -1,4 +1,4 @@
-//! Deleting an object, or all that are selected.
+//! Delete, and delete collection.
 
 use std::sync::Arc;
 
@@ -29,7 +29,7 @@ pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let key = job.key();
     let entry = job.shared.objects.get(&key, Moment::Newest).await?;
     let erased = one(job, &key, entry, options.dry_run, |_| Ok(deletion(&options))).await?;
-    if erased.is_gone && !job.kind.answers_deleted {
+    if erased.is_gone && !job.kind.returns_deleted {
         return Ok(answer::value(200, output.form, &success(job.kind, &erased.object)));
     }
     output.object(200, job, erased.object)
@@ -41,7 +41,7 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     let selection = selection(job, &list)?;
     let options = options(job)?;
     if let Some(fence) = job.fence {
-        // Also where nothing is selected.
+        // Also checked if nothing is selected.
         fence.hold(job.shared, job.kind, "").await?;
     }
     let range = Range::of(selection.span(job.namespace()));
@@ -63,15 +63,16 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     output.object(200, job, list)
 }
 
-/// An object that was deleted, as it was or as it is marked.
+/// A deleted object, in its last state or with its deletion timestamp.
 pub(crate) struct Erased {
     pub(crate) object: Value,
     pub(crate) is_gone: bool,
-    /// Of the object, or of its end. None, if everything was done but the last.
+    /// The revision of the object or of its deletion. None for a dry run.
     pub(crate) revision: Option<Revision>,
 }
 
-/// Deletes one object, as `how` says of what is there. `entry` is what was there a moment ago.
+/// Deletes one object with the options that `how` returns for its current state. `entry` is a
+/// recent state.
 pub(crate) async fn one(
     matter: &Matter<'_>,
     key: &Key,
@@ -110,7 +111,7 @@ pub(crate) async fn one(
     Err(never())
 }
 
-/// What was worked out of a deletion.
+/// A computed deletion.
 struct Worked {
     object: Value,
     write: Write,
@@ -139,7 +140,7 @@ impl Worked {
     }
 }
 
-/// The options in the body, or else in the query.
+/// Returns the options of the body, or else of the query.
 fn options(job: &Job<'_>) -> Result<DeleteOptions, Refusal> {
     let options = read_options(job)?;
     if let Some(notes) = job.notes {
@@ -173,7 +174,7 @@ fn deletion(options: &DeleteOptions) -> Deletion {
     }
 }
 
-/// What is said of an object that is gone.
+/// Returns the Status of a successful deletion.
 fn success(kind: &Kind, object: &Value) -> Value {
     let mut details = json!({
         "name": meta_text(object, "name"), "kind": kind.names.plural, "uid": meta_text(object, "uid"),

@@ -1,4 +1,4 @@
-//! Reading the objects that are selected.
+//! List.
 
 mod messages;
 mod parts;
@@ -21,9 +21,9 @@ use crate::request::{ContinueAt, ContinueToken, FieldLabels, ListAt, ListOptions
 use crate::select::Selection;
 use crate::storage::{Moment, expired};
 
-/// A part of a long list is sent when it is so long.
+/// Size of a chunk of a streamed list.
 const PART: usize = 64 << 10;
-/// Entries that are looked at in one go where a selector passes over most.
+/// Entries per read if a selector skips most of them.
 const STRIDE: usize = 4096;
 
 pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -49,7 +49,7 @@ pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     Ok(answer::bytes(200, form.content_type(), parts::body(items, outer, found.entries)?))
 }
 
-/// What a list, a watch or the deletion of a collection selects.
+/// Returns the selection of a list, watch or deletion of a collection.
 pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selection, Refusal> {
     let fields: Vec<String> = job.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
     let labels = match job.kind.built_in && fields.is_empty() {
@@ -61,7 +61,7 @@ pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selectio
     Ok(Selection { kind, labels: options.labels.clone(), fields: options.fields.clone() })
 }
 
-/// What is said of a whole list.
+/// Returns the metadata of a complete list.
 pub(super) fn metadata(built_in: bool, at: Revision) -> Value {
     let mut metadata = json!({"resourceVersion": at.to_string()});
     if !built_in {
@@ -70,11 +70,11 @@ pub(super) fn metadata(built_in: bool, at: Revision) -> Value {
     metadata
 }
 
-/// A page.
+/// A page of a list.
 pub(crate) struct Found {
     pub(crate) at: Revision,
     pub(crate) entries: Vec<Arc<Entry>>,
-    /// Where the list goes on.
+    /// The continue token.
     pub(crate) next: Option<String>,
     pub(crate) remaining: Option<u64>,
 }
@@ -92,7 +92,7 @@ impl Found {
     }
 }
 
-/// A page of what is selected, in the order of the keys: of now from the cache, of what was once from the store.
+/// Returns a page in key order: current objects from the cache, older revisions from the store.
 pub(crate) async fn find(
     matter: &Matter<'_>,
     at: &ListAt,
@@ -118,12 +118,13 @@ async fn now(
     let cache::Found { entries, more } = view.wanted(&wanted, limit.map(NonZeroUsize::get));
     let start = matter.kind.place.start(matter.namespace());
     let next = entries.last().filter(|_| more > 0).map(|last| go_on(&start, last, view.at)).transpose()?;
-    // How many more are selected is not known of a page that was found by looking at all.
+    // After a scan the remaining count is unknown.
     let remaining = (selection.is_everything() && limit.is_some()).then_some(more as u64);
     Ok(Found { at: view.at, entries, next, remaining })
 }
 
-/// Where a list goes on after an entry. Of one that could not go on there would be no telling that it is not at its end.
+/// Returns the continue token after an entry. Fails if there is none, since the client would take
+/// the page for the last one.
 fn go_on(start: &str, last: &Entry, at: Revision) -> Result<String, Refusal> {
     let below = last.key.strip_prefix(start).unwrap_or_default();
     let token = ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"));
@@ -142,7 +143,7 @@ async fn once(
     let moment = match at {
         ListAt::Exact(at) => Moment::Exactly(Revision(*at)),
         ListAt::After(token) => {
-            // A page ends with a key and goes on with the first text behind it.
+            // A page continues with the first key after its last one.
             range.after = Some(format!("{start}{}", token.start().trim_end_matches('\0')).into());
             match token.at {
                 ContinueAt::Revision(at) => Moment::Exactly(Revision(at)),

@@ -1,4 +1,4 @@
-//! What something is to be done with, whether a request came for it or the program itself asks.
+//! Requests for objects, from the wire and from in-process handles.
 
 use std::sync::Arc;
 
@@ -17,20 +17,20 @@ use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::strategy::metadata;
 
-/// Which object, or which objects, of a kind that there is; and who asks.
+/// One operation on one or more objects of a kind, on behalf of a user.
 pub(crate) struct Matter<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) kind: &'a Arc<Kind>,
     pub(crate) part: Subresource,
     pub(crate) identity: &'a Identity,
-    /// Under what it is to be done.
+    /// The fence that a write requires.
     pub(crate) fence: Option<&'a Fence>,
-    /// In which trace.
+    /// The trace context of the caller.
     pub(crate) trace: Option<Traceparent>,
-    /// Where is noted what is said of it, besides the answer.
+    /// Warnings and audit annotations of the request.
     pub(crate) notes: Option<&'a Notes<'a>>,
     pub(crate) namespace: Option<&'a str>,
-    /// Empty where it is about many, or about one that has no name yet.
+    /// Empty for collections and for objects without a name yet.
     pub(crate) name: &'a str,
 }
 
@@ -43,7 +43,8 @@ impl Matter<'_> {
         self.name
     }
 
-    /// Whether who asks may give what a role or a binding gives. Of other objects there is nothing to say.
+    /// Prevents privilege escalation: whether the user may grant the rights of a role or binding.
+    /// Other objects always pass.
     pub(crate) fn may_grant(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
         match &self.shared.rules {
             Some(rules) if &*self.kind.group == GROUP => rules.load().may_grant(self.identity, object, old),
@@ -51,7 +52,7 @@ impl Matter<'_> {
         }
     }
 
-    /// What who writes this should know: what is allowed and unwise, or not held here.
+    /// Returns warnings about a valid write: unwise values, and settings that are not enforced.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = finalizer_warnings(metadata(new), old.map(metadata));
         if quota::is_quota(self.kind) && self.part == Subresource::Main {
@@ -60,7 +61,7 @@ impl Matter<'_> {
         warnings
     }
 
-    /// A change of an object of this kind, under what it is to be done.
+    /// Returns a write of an object of this kind with the request's preconditions.
     pub(crate) fn change<'c>(&'c self, key: &'c Arc<str>, dry_run: bool) -> Change<'c> {
         let rests = Rests { fence: self.fence, ..Rests::default() };
         Change { shared: self.shared, kind: self.kind, key, rests, dry_run }

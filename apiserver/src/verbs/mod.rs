@@ -1,4 +1,4 @@
-//! What requests for objects do.
+//! The verbs of the API.
 
 pub(crate) mod apply;
 pub(crate) mod create;
@@ -33,7 +33,7 @@ use crate::server::{self, Asked, Shared, unfenced};
 use crate::strategy::not_found;
 use crate::upkeep;
 
-/// A request for objects of a kind that there is.
+/// A request for objects of a served kind that arrived over the wire.
 pub(crate) struct Job<'a> {
     pub(crate) matter: Matter<'a>,
     pub(crate) asked: &'a Asked,
@@ -47,7 +47,7 @@ impl<'a> Deref for Job<'a> {
     }
 }
 
-/// Does what is asked.
+/// Serves a request.
 pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response<Body>, Refusal> {
     let resource = &asked.resource;
     let registry = shared.kinds();
@@ -102,7 +102,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         refusal
     })?;
     if !asked.verb.reads() {
-        // Who has the answer may use the kind, and is admitted as it says.
+        // From the response on the client may use a new kind, and new webhooks apply to it.
         upkeep::settle(shared, kind).await?;
     }
     let answer = answer::with_warnings(answer, &notes.warnings());
@@ -133,7 +133,8 @@ async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     }
 }
 
-/// 504: past the server's limit, or the client's own. What was begun may still happen.
+/// 504: the request exceeded the timeout of the server or its own. Its write may still be
+/// committed.
 fn late() -> Refusal {
     let message = "Timeout: request did not complete within the allotted timeout";
     Refusal::new(504, "Timeout", message)

@@ -1,4 +1,4 @@
-//! Objects in the form that the client asked for.
+//! Objects in the response format that the client accepts.
 
 use http::Response;
 use http::header::{ACCEPT, USER_AGENT};
@@ -14,13 +14,13 @@ use crate::refusal::Refusal;
 use crate::storage::{Stored, encode, head};
 use crate::table::{Include, Tables, partial, partial_list};
 
-/// What was stored of an object, and when.
+/// A stored object and its revision.
 pub(crate) struct Put {
     pub(crate) bytes: Bytes,
     pub(crate) revision: Revision,
 }
 
-/// How to answer.
+/// The response format.
 pub(super) struct Output {
     pub(super) form: ResponseFormat,
     pub(super) include: Include,
@@ -35,17 +35,17 @@ impl Output {
         Ok(Self { form, include })
     }
 
-    /// Whether objects go out as they are stored.
+    /// Whether the stored bytes are the response.
     pub(super) fn is_plain(&self) -> bool {
         self.form.media == Media::Json && self.form.shape == Representation::Whole && !self.form.pretty
     }
 
-    /// An answer of one object.
+    /// Responds with one object.
     pub(super) fn object(&self, code: u16, job: &Job<'_>, object: Value) -> Result<Response<Body>, Refusal> {
         Ok(answer::value(code, self.form, &self.shaped(job, object)?))
     }
 
-    /// An answer of one object that is stored.
+    /// Responds with one stored entry.
     pub(super) fn entry(&self, code: u16, job: &Job<'_>, entry: &Entry) -> Result<Response<Body>, Refusal> {
         if self.is_plain() {
             let mut bytes = Vec::new();
@@ -55,7 +55,7 @@ impl Output {
         self.object(code, job, read(job.kind, entry, entry.modified)?)
     }
 
-    /// An answer of one object that was written: the bytes that were stored, where these are what it looks like.
+    /// Responds with a written object, by its stored bytes if possible.
     pub(super) fn written(
         &self,
         code: u16,
@@ -80,7 +80,7 @@ impl Output {
         answer::bytes(code, self.form.content_type(), Body::whole(object))
     }
 
-    /// What an object, or a list, looks like in this form.
+    /// Converts an object or list to the requested representation.
     pub(super) fn shaped(&self, job: &Job<'_>, object: Value) -> Result<Value, Refusal> {
         match self.form.shape {
             Representation::Whole | Representation::Discovery(_) => Ok(object),
@@ -94,7 +94,8 @@ impl Output {
     }
 }
 
-/// Appends an entry as its kind has it now: the bytes that are stored, if they were written under this shape.
+/// Appends an entry in the current version of its kind: the stored bytes, if its schema has not
+/// changed since the write.
 pub(crate) fn write(
     kind: &Kind,
     entry: &Entry,
@@ -110,13 +111,12 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What the items of a list leave out, because the list says it: of built-in kinds what they are. Custom resources say it
-/// each.
+/// Returns the fields that list items omit: `apiVersion` and `kind` of built-in kinds.
 pub(super) fn left_out(kind: &Kind) -> String {
     if kind.built_in { head(&kind.api_version, &kind.names.kind) } else { String::new() }
 }
 
-/// Appends an entry as an item of a list.
+/// Appends an entry as a list item.
 pub(super) fn write_item(
     kind: &Kind,
     left_out: &str,
@@ -132,7 +132,7 @@ pub(super) fn write_item(
     Ok(())
 }
 
-/// An object as an item of a list.
+/// Returns an object as a list item.
 pub(super) fn item(kind: &Kind, mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut().filter(|_| kind.built_in) {
         object.remove("apiVersion");
@@ -141,12 +141,12 @@ pub(super) fn item(kind: &Kind, mut object: Value) -> Value {
     object
 }
 
-/// An entry as its kind has it now.
+/// Reads an entry in the current version of its kind.
 pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Value, Refusal> {
     let stored = stored(entry)?;
     let mut object = stored.read(revision).map_err(|error| unreadable(entry, &error))?;
-    if stored.print != kind.home().print {
-        kind.home().reshape(&mut object);
+    if stored.print != kind.storage_version().print {
+        kind.storage_version().reshape(&mut object);
     }
     if kind.stored.is_some() {
         kind.convert(&mut object);
@@ -154,7 +154,7 @@ pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Val
     Ok(object)
 }
 
-/// The bytes to store of an object of a kind: in the version that is stored.
+/// Encodes an object in the stored version.
 pub(crate) fn stored_bytes(kind: &Kind, object: &Value) -> Bytes {
     let shaped = "it has the shape of an object";
     match &kind.stored {

@@ -1,4 +1,4 @@
-//! Questions about access: they are asked by creating an object, and nothing is stored.
+//! Access and token reviews: virtual resources that are created and not stored.
 
 mod check;
 
@@ -17,10 +17,10 @@ use crate::kind::Review;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 
-/// For whom tokens are that say nothing of it: what Kubernetes calls itself by default.
+/// The default audience of tokens, as in Kubernetes.
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Answers a question.
+/// Answers a review.
 pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, EndpointKind::Object)?;
     let options = WriteOptions::create(&job.asked.query)?;
@@ -69,7 +69,7 @@ fn refuse(job: &Job<'_>, errors: Vec<FieldError>) -> Result<(), Refusal> {
     }
 }
 
-/// Whose a token is. The tokens of this server are for itself, and nobody is known by one who asks on behalf of another.
+/// Answers a TokenReview. Tokens are valid for this server's audience only.
 fn token(job: &Job<'_>, spec: &Value) -> Result<Value, Refusal> {
     let token = text(spec, "token");
     if token.is_empty() {
@@ -84,7 +84,7 @@ fn token(job: &Job<'_>, spec: &Value) -> Result<Value, Refusal> {
     })
 }
 
-/// Whether somebody may, by a question with which nothing is wrong.
+/// Answers an access review with a valid spec.
 fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let attributes = if resource.is_object() {
@@ -109,7 +109,7 @@ fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
     status
 }
 
-/// The identity that a question is about: in the groups that it says, and in no others.
+/// Returns the user in a spec, with exactly the groups that it names.
 fn of(spec: &Value) -> Identity {
     let texts = |list: &Value| -> Vec<String> {
         list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

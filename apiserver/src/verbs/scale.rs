@@ -1,7 +1,8 @@
-//! The subresource `scale`: how many of something an object wants and has, whatever its kind calls it.
+//! The subresource `scale`: the desired and actual number of replicas, at paths that the kind
+//! names.
 //!
-//! Who applies a `Scale` owns the field of the object that says how many, under the subresource's name. Who gives it up
-//! leaves the number as it is, which Kubernetes would make 0.
+//! Applying a `Scale` owns the replicas field of the object under the subresource's name. Giving up
+//! ownership keeps the number, which Kubernetes sets to 0.
 
 use http::Response;
 use serde_json::Value;
@@ -22,11 +23,11 @@ use crate::request::{GetOptions, Verb, WriteOptions};
 use crate::storage::Moment;
 use crate::strategy::{meta_text, metadata_mut, not_found};
 
-/// Reads, replaces or patches the `Scale` of an object.
+/// Gets, updates or patches the `Scale` of an object.
 pub(super) async fn scale(job: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
     let kind = native::scale();
     let matter = Matter { kind: &kind, ..job.matter };
-    // What is sent and answered is of another kind than what is changed.
+    // The body and the response are of another kind than the object.
     let as_scale = Job { matter, asked: job.asked };
     match job.asked.verb {
         Verb::Update => replace(job, &as_scale, scale).await,
@@ -116,7 +117,7 @@ async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 
-/// The object with another number; under which conditions is said by the `Scale` that was sent.
+/// Returns the object with this number of replicas and with the preconditions of the `Scale`.
 fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
     let mut new = old.clone();
     for field in ["name", "namespace", "resourceVersion"] {

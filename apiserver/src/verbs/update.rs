@@ -1,4 +1,4 @@
-//! Replacing an object, or changing it by a patch.
+//! Update and patch.
 
 use http::Response;
 use http::header::CONTENT_TYPE;
@@ -59,19 +59,19 @@ pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     changed.answer(job, &output)
 }
 
-/// Which patch the body says it is.
+/// Returns the patch format of the body.
 pub(super) fn patch_kind(job: &Job<'_>) -> Result<PatchKind, Refusal> {
     PatchKind::from_content_type(job.asked.header(CONTENT_TYPE).unwrap_or_default(), job.kind.built_in)
 }
 
-/// An object that was changed.
+/// An updated object.
 pub(crate) struct Changed {
     pub(crate) object: Value,
-    /// Of the object, or of its end. None, if everything was done but the last.
+    /// The revision of the object or of its deletion. None for a dry run.
     pub(crate) revision: Option<Revision>,
-    /// What is stored of it now, if this put it.
+    /// The stored bytes, if the object was written.
     put: Option<Bytes>,
-    /// Whether it went with this: its last finalizer did.
+    /// Whether the update removed the last finalizer and thereby deleted the object.
     pub(crate) is_gone: bool,
     pub(crate) warnings: Vec<String>,
 }
@@ -84,7 +84,8 @@ impl Changed {
     }
 }
 
-/// Changes the object to what `next` makes of it. Without a manager that says itself who manages what of it. A patch that names no revision is made again on what another write left.
+/// Updates an object to the result of `next`. Without a manager the result brings its managed
+/// fields. A patch without resourceVersion is applied again after a conflict.
 pub(crate) async fn change(
     matter: &Matter<'_>,
     manager: Option<&str>,
@@ -116,7 +117,7 @@ pub(crate) async fn change(
         let old = there(entry.as_deref())?;
         let new = strategy::placed(next(&old)?, &context);
         let (new, context) = match matter.part {
-            // Of a scale those who are asked see and change another object.
+            // For `scale` admission sees and changes the `Scale`.
             Subresource::Scale => (new, context),
             part => {
                 strategy::tracked(new, context, |new, context| strategy::entries(new, &old, part, context))
@@ -133,7 +134,7 @@ pub(crate) async fn change(
     Err(never())
 }
 
-/// What was worked out of a change.
+/// A computed update.
 struct Worked {
     object: Value,
     write: Write,
@@ -168,7 +169,7 @@ impl Worked {
     fn changed(self, revision: Option<Revision>) -> Changed {
         let Self { mut object, write, warnings } = self;
         let is_gone = matches!(write, Write::Delete);
-        // An object whose last finalizer went with this is answered as it was stored last.
+        // An object deleted with its last finalizer is returned in its last stored state.
         if let Some(revision) = revision.filter(|_| !is_gone) {
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
         }

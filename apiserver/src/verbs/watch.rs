@@ -1,4 +1,4 @@
-//! Watching the objects that are selected.
+//! Watch.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::storage::expired;
 use crate::table::{Tables, partial};
 use crate::watch::{Changed, End, Feed, Item, Plan};
 
-/// A watch that says nothing of how long it should last is ended after so long, and up to as long again.
+/// The default timeout of a watch; up to twice as long, at random.
 const LASTS: Duration = Duration::from_secs(1800);
 
 pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -45,14 +45,14 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let begin = begin(job, &options).await?;
     let plan = Plan { bookmarks: options.bookmarks, until };
     let starting = start(job.shared.clone(), begin, wanted, plan);
-    // Who asks for what is yet to come waits no longer for it than the watch is to last.
+    // A watch from a future revision still respects its timeout.
     let starting = async move { timeout_at(until, starting).await.ok() };
     let watching = Watching { frames, at: At::Starting(Box::pin(starting)) };
-    // The headers go out at once: clients wait for them before they wait for events.
+    // Headers are sent at once, since clients wait for them.
     Ok(answer::bytes(200, content_type, Body::frames(watching)))
 }
 
-/// What is selected, of the objects that the path names.
+/// Returns the filter of a watch, restricted to the name in the path.
 fn wanted(job: &Job<'_>, mut selection: Selection) -> Wanted {
     if let Some(name) = &job.asked.resource.name
         && let Ok(named) = FieldTerm::equals(NAME, name)
@@ -62,10 +62,10 @@ fn wanted(job: &Job<'_>, mut selection: Selection) -> Wanted {
     Wanted { selection, namespace: job.namespace().map(Arc::from) }
 }
 
-/// What a watch begins with.
+/// The start of a watch.
 #[derive(Clone, Copy)]
 enum Begin {
-    /// What is there, at this revision or later.
+    /// With the current objects, at this revision or later.
     State(Option<Revision>, End),
     After(Revision),
 }
@@ -75,14 +75,14 @@ async fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
     if options.initial_events {
         return Ok(Begin::State(least, if options.bookmarks { End::Annotated } else { End::Silent }));
     }
-    // Now is when it is asked, not when the first event is.
+    // Starts at the request's time, not at the first event.
     Ok(Begin::After(match least {
         Some(least) => least,
         None => job.shared.objects.revision().await?,
     }))
 }
 
-/// The answer to a watch: its frames, as they come.
+/// The response body of a watch.
 struct Watching {
     frames: Frames,
     at: At,
@@ -94,7 +94,7 @@ enum At {
     Over,
 }
 
-/// None: its time was over before it began.
+/// None: timed out before it started.
 type Starting = Pin<Box<dyn Future<Output = Option<Result<Feed, Refusal>>> + Send>>;
 
 impl Stream for Watching {
@@ -140,7 +140,7 @@ async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) ->
             let state = view.wanted(follow.wanted(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
         }
-        // What is to begin with a revision that has not happened is silent until then.
+        // A watch from a future revision is silent until then.
         Begin::After(after) => {
             let cache = shared.cache(&wanted.selection.kind).await?;
             Ok(Feed::after(cache.follow(wanted, None, after), after, plan))
@@ -161,21 +161,21 @@ pub(crate) fn watch_refused(error: &WatchError) -> Refusal {
     }
 }
 
-/// Makes events into bytes.
+/// Encodes events.
 pub(crate) struct Frames {
     output: Output,
     shared: Arc<Shared>,
     kind: Arc<crate::kind::Kind>,
-    /// Only the first table says what its columns are.
+    /// Only the first table has column definitions.
     first: bool,
-    /// Whether what left is told apart from what is gone.
+    /// Whether objects that left the selection have their own event type.
     tells_left: bool,
     events: Counter,
     _open: GoingOn,
 }
 
 impl Frames {
-    /// In the form that was asked for. The watch counts as open as long as these are there.
+    /// Creates an encoder in the accepted format. The watch counts as open while it exists.
     pub(crate) fn of(job: &Job<'_>) -> Result<Self, Refusal> {
         let output = Output::of(job, EndpointKind::Watch)?;
         let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
@@ -184,7 +184,7 @@ impl Frames {
         Ok(Self { output, shared, kind, first: true, tells_left: false, events, _open: open })
     }
 
-    /// The same, with a name of its own for what left.
+    /// Reports objects that left the selection as `LEFT`.
     pub(crate) fn telling_left(self) -> Self {
         Self { tells_left: true, ..self }
     }
@@ -204,7 +204,7 @@ impl Frames {
 
     pub(crate) fn change(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
         self.events.inc();
-        // The first table says what its columns are: nobody else gets that one. And most are told that what left is gone.
+        // Not shared: the first table with column definitions, and events with the type `LEFT`.
         let is_own = self.is_first_table() || (self.tells_left && changed.what == What::Left);
         match changed.shared().filter(|_| !is_own) {
             Some(change) => {
@@ -215,7 +215,7 @@ impl Frames {
         }
     }
 
-    /// That everything up to a revision has been told.
+    /// Encodes a bookmark.
     pub(crate) fn mark(
         &mut self,
         revision: Revision,
@@ -246,7 +246,7 @@ impl Frames {
         self.event(name, read(&self.kind, changed.entry(), changed.revision)?)
     }
 
-    /// As events name it. Who watches over the wire cannot tell what left from what is gone, unless by interest.
+    /// Returns the event type. Without an interest, an object that left is reported as deleted.
     const fn name(&self, what: What) -> &'static str {
         match what {
             What::Added => "ADDED",

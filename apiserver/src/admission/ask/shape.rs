@@ -1,4 +1,4 @@
-//! What an object looks like to who is asked about it, and what becomes of what they make of it.
+//! Converts objects to the version that a webhook matches, and its patched objects back.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ use crate::refusal::Refusal;
 use crate::request::FieldValidation;
 
 impl Asking<'_> {
-    /// An object as it is told: where it is about how many, that alone.
+    /// Returns the object under review: for the subresource `scale`, its `Scale`.
     pub(super) fn shown(&self, object: &Value) -> Value {
         match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Subresource::Scale) {
             Some(scale) => scale.read(object),
@@ -20,18 +20,18 @@ impl Asking<'_> {
         }
     }
 
-    /// The same in the version that a webhook is for.
+    /// Converts an object to the version that a webhook matches.
     pub(super) fn seen_as(&self, shown_as: &As, object: &Value) -> Value {
         let mut object = object.clone();
         if let As::Other(kind) = shown_as
             && self.matter.part != Subresource::Scale
         {
-            kind.retell(&mut object);
+            kind.convert_for_admission(&mut object);
         }
         object
     }
 
-    /// What a webhook makes of an object, if anything.
+    /// Applies the patch of a webhook, if any.
     pub(super) fn made_of(
         &self,
         webhook: &Webhook,
@@ -53,18 +53,18 @@ impl Asking<'_> {
         made.map(Some).map_err(|why| if why.code == 422 { why } else { wrong(why) })
     }
 
-    /// What somebody made, in the shape of its kind.
+    /// Normalizes a mutated object to its kind.
     pub(super) fn taken(&self, mut made: Value, in_another_version: bool) -> Result<Value, Refusal> {
         if self.matter.part == Subresource::Scale {
             return Ok(made);
         }
         if in_another_version {
-            self.matter.kind.retell(&mut made);
+            self.matter.kind.convert_for_admission(&mut made);
         }
         Ok(self.matter.patched(made, Vec::new(), FieldValidation::Ignore)?.object)
     }
 
-    /// The object with what became of that which was told.
+    /// Merges a mutated object under review into the object.
     pub(super) fn put_back(&self, mut object: Value, shown: Value) -> Value {
         match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Subresource::Scale) {
             None => shown,
@@ -78,7 +78,7 @@ impl Asking<'_> {
         }
     }
 
-    /// 422, as it is said of whatever is as it is for as long as the object lives: once for all kinds and once for each.
+    /// 422: an immutable field. Kubernetes reports it twice, by generic and by specific validation.
     pub(super) fn renamed(&self, name: &str) -> Refusal {
         let kind = self.matter.kind;
         let why = || FieldError::new("metadata.name", Problem::Invalid(name.into()), "field is immutable");

@@ -1,4 +1,4 @@
-//! Whether somebody is to be asked, and about what.
+//! Decides whether a webhook is called, and with which version and attributes.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::storage::{Moment, Place};
 use crate::strategy::not_found;
 
 impl<'a> Asking<'a> {
-    /// Whether, and in which version, a webhook is to be asked.
+    /// Returns the version to call a webhook with, or none.
     pub(super) async fn matches(
         &self,
         webhook: &Webhook,
@@ -43,7 +43,7 @@ impl<'a> Asking<'a> {
         let selector = &webhook.namespaces;
         let selected = match asked.namespace {
             _ if selector.is_everything() => true,
-            // What is in none is nobody's to exempt.
+            // A namespace selector does not exempt cluster-scoped objects.
             None => true,
             Some(_)
                 if is_namespace && asked.subresource.is_empty() && self.operation != Operation::Delete =>
@@ -61,7 +61,7 @@ impl<'a> Asking<'a> {
         Ok(selected.then_some(shown_as))
     }
 
-    /// Whom conditions may ask about this request.
+    /// Returns the authorizer that match conditions use for this request.
     pub(super) fn asked(&self, question: &Question<'_>) -> Asked {
         let attributes = self.attributes(question);
         let resource = Resource {
@@ -93,7 +93,7 @@ impl<'a> Asking<'a> {
             kind: if matter.part == Subresource::Scale { "Scale" } else { &kind.names.kind },
             resource: &kind.names.plural,
             subresource: matter.part.subresource().unwrap_or_default(),
-            // Of the request: what an object says of it, who sends it may choose.
+            // Of the request: the sender controls the namespace in the object.
             namespace: if is_namespace { Some(said) } else { matter.namespace },
             name: said,
             object: question.object,

@@ -1,4 +1,4 @@
-//! Connections to one webhook, of which some are kept for the next call.
+//! A pool of connections to one webhook.
 
 use std::time::Duration;
 
@@ -14,19 +14,19 @@ use tokio_rustls::TlsConnector;
 use super::Roads;
 use super::target::{Address, Target};
 
-/// So many are kept.
+/// Idle connections in the pool.
 const KEPT: usize = 16;
-/// For so long.
+/// Lifetime of an idle connection.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// Connections that nobody uses just now.
+/// Idle connections.
 #[derive(Default)]
 pub(super) struct Connections(Mutex<Vec<(Instant, Connection)>>);
 
 pub(super) type Connection = SendRequest<Full<Bytes>>;
 
 impl Connections {
-    /// One that was kept, if there is one that is still good.
+    /// Takes a usable idle connection.
     pub(super) fn take(&self) -> Option<Connection> {
         let now = Instant::now();
         let mut kept = self.0.lock();
@@ -35,7 +35,7 @@ impl Connections {
         Some(kept.swap_remove(at).1)
     }
 
-    /// Keeps one, whose last answer was read.
+    /// Returns a connection whose last response was read to the pool.
     pub(super) fn keep(&self, one: Connection) {
         let mut kept = self.0.lock();
         if kept.len() < KEPT && !one.is_closed() {
@@ -44,7 +44,7 @@ impl Connections {
     }
 }
 
-/// A new one. Its task ends with it, or with the server.
+/// Opens a connection. Its task stops with the connection or the server.
 pub(super) async fn connect(target: &Target, roads: &Roads) -> Result<Connection, String> {
     let stream = match target.address(roads.services.as_deref())? {
         Address::Known(address) => TcpStream::connect(address).await,

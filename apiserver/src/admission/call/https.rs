@@ -1,4 +1,4 @@
-//! One call: a POST, and an answer that is not too long. Nobody is followed anywhere else.
+//! One webhook call: a POST and a response of limited size. Redirects are not followed.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use super::Roads;
 use super::connect::{Connection, Connections, connect};
 use super::target::Target;
 
-/// Bytes of an answer.
+/// Limit of a response, in bytes.
 const MOST: usize = 3 << 20;
 
-/// How one webhook is reached.
+/// A client of one webhook.
 pub(in crate::admission) struct Caller {
-    /// Or why it cannot be.
+    /// Or the configuration error.
     target: Result<Target, String>,
     roads: Roads,
     connections: Connections,
@@ -31,10 +31,11 @@ impl Caller {
         Self { target: Target::of(client, roads), roads: roads.clone(), connections }
     }
 
-    /// Sends a review, and returns what is answered. Dropping this future ends the connection that it is on.
+    /// Sends an AdmissionReview and returns the response body. Dropping the future closes its
+    /// connection.
     ///
     /// # Errors
-    /// Nobody is reached, nothing is answered in time, or no answer.
+    /// No connection, a timeout, or an invalid response.
     pub(in crate::admission) async fn call(&self, body: Bytes, time: Duration) -> Result<Bytes, String> {
         let target = self.target.as_ref().map_err(Clone::clone)?;
         let late = |_| Err(format!("{} did not answer within {} seconds", target.authority, time.as_secs()));
@@ -51,7 +52,7 @@ impl Caller {
                 .body(Full::new(body.clone()))
                 .map_err(|error| error.to_string())
         };
-        // Whether one that was kept is still good is known when it is used. A review may come twice: it says what it is about.
+        // A stale idle connection shows only on use. The repeated review has the same UID.
         if let Some(mut kept) = self.connections.take()
             && let Ok(response) = kept.send_request(request()?).await
         {

@@ -1,5 +1,5 @@
-//! Whom a webhook's certificate is held against. People make one that stands for itself and give it as the `caBundle`, and most
-//! of what makes such certificates calls them authorities: what is given itself is believed then, too, as it is in Kubernetes.
+//! Verifies certificates of webhooks. A self-signed certificate in the `caBundle` is trusted even
+//! if it is marked as a CA, as most tools make it and Kubernetes accepts it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use x509_parser::prelude::FromDer as _;
 
 #[derive(Debug)]
 pub(super) struct Known {
-    /// As they were given.
+    /// The certificates of the `caBundle`.
     given: Vec<CertificateDer<'static>>,
     by_authority: Arc<WebPkiServerVerifier>,
 }
@@ -42,7 +42,7 @@ impl ServerCertVerifier for Known {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let verified = self.by_authority.verify_server_cert(shown, between, name, stapled, now);
-        // Other wrongs of one that was given are still wrong.
+        // A certificate from the bundle must still be valid in all other respects.
         if verified.is_ok() || !self.given.iter().any(|one| one == shown) {
             return verified;
         }

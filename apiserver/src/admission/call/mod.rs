@@ -1,4 +1,4 @@
-//! Calling webhooks: over TLS, by connections that are kept.
+//! Webhook calls: HTTPS with pooled connections.
 
 #[cfg(feature = "server")]
 mod connect;
@@ -24,21 +24,21 @@ pub(super) use https::Caller;
 #[cfg(not(feature = "server"))]
 pub(super) use nobody::Caller;
 
-/// Where services are: by their namespace, name and port.
+/// Resolves a service by namespace, name and port.
 pub(crate) type Services = dyn Fn(&str, &str, u16) -> Option<SocketAddr> + Send + Sync;
 
-/// What all calls share.
+/// State that all clients share.
 #[derive(Clone, Default)]
 #[cfg_attr(not(feature = "server"), allow(dead_code, reason = "nobody is called"))]
 pub(crate) struct Roads {
     pub(crate) services: Option<Arc<Services>>,
-    /// Authorities that webhooks are known by that bring none, in PEM.
+    /// Certificate authorities for webhooks without a `caBundle`, in PEM.
     pub(crate) roots: Vec<u8>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
 }
 
-/// All webhooks that are reached, by how their configurations say that they are.
+/// Clients by `clientConfig`.
 #[derive(Default)]
 pub(crate) struct Callers {
     roads: Roads,
@@ -50,10 +50,10 @@ impl Callers {
         Self { roads, known: Mutex::default() }
     }
 
-    /// The one that is reached like this.
+    /// Returns the client for a `clientConfig`.
     pub(super) fn of(&self, client: &Value) -> Arc<Caller> {
         let mut known = self.known.lock();
-        // Those that nobody else has any more are of configurations that are gone.
+        // Clients without other references belong to deleted configurations.
         known.retain(|(of, caller)| of == client || Arc::strong_count(caller) > 1);
         if let Some((_, caller)) = known.iter().find(|(of, _)| of == client) {
             return caller.clone();

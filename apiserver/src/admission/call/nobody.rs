@@ -1,4 +1,4 @@
-//! A library without sockets calls nobody.
+//! The client of a build without the feature `server`.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ impl Caller {
         Self
     }
 
-    /// Whether it is asked or not is for the webhook's `failurePolicy` to say.
+    /// Always fails, so that `failurePolicy` applies.
     #[allow(clippy::unused_async, reason = "as where there are sockets")]
     pub(in crate::admission) async fn call(&self, _body: Bytes, _time: Duration) -> Result<Bytes, String> {
         Err("this server was built without the feature `server`, and calls no webhooks".into())

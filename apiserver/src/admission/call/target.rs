@@ -1,4 +1,4 @@
-//! Where a webhook is, and how it shows that it is the one.
+//! The address of a webhook and its TLS configuration.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use serde_json::Value;
 use super::known::Known;
 use super::{Roads, Services};
 
-/// A webhook's place.
+/// The address of a webhook.
 pub(super) struct Target {
     pub(super) host: String,
-    /// With the port, if one is said.
+    /// Host and port, if given.
     pub(super) authority: String,
     pub(super) port: u16,
     pub(super) path: String,
@@ -31,10 +31,10 @@ struct Service {
     name: String,
 }
 
-/// Where to connect to.
+/// The address to connect to.
 pub(super) enum Address {
     Known(SocketAddr),
-    /// To be looked up.
+    /// To be resolved by DNS.
     Named(String, u16),
 }
 
@@ -82,7 +82,7 @@ impl Target {
     }
 }
 
-/// What a webhook's certificate is held against: its own authorities, or else those of the server.
+/// Trusts the authorities of the `caBundle`, or else those of the server.
 fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let own = STANDARD.decode(bundle).map_err(|error| format!("its caBundle is no base64: {error}"))?;
     let pem = if own.is_empty() { roots } else { &own };

@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! Validates `clientConfig`.
 
 use http::Uri;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Configurations of webhooks: the two kinds in which is said who is asked about what.
+//! The kinds MutatingWebhookConfiguration and ValidatingWebhookConfiguration.
 
 mod client;
 mod rules;
@@ -11,7 +11,7 @@ use crate::kind::KindHooks;
 
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Which of the two.
+/// One of the two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Configurations {
     Mutating,

@@ -1,4 +1,4 @@
-//! What a rule of a webhook must be.
+//! Validates rules of webhooks.
 
 use std::collections::BTreeSet;
 

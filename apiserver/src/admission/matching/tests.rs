@@ -7,7 +7,7 @@ use crate::native;
 
 const WORDS: &[&str] = &["*", "CREATE", "UPDATE", "", "example.com", "apps", "v1", "v2", "pods", "widgets"];
 
-/// What a rule says, read by somebody who writes out every case.
+/// A rule, matched by enumerating all forms of each field.
 fn naive(rule: &Value, about: &About<'_>) -> bool {
     let list = |field: &str| -> Vec<String> {
         rule[field].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// The same objects in another version, or in none that a rule names.
+/// An equivalent version, and a version that no rule names.
 #[test]
 fn another_version_is_found_where_it_may_be() {
     let events = |group: &str| {

@@ -1,4 +1,4 @@
-//! A store behind a cache: what is of now is read from the cache, and watches are the cache's.
+//! A store backend whose lists and watches are served by a cache.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -15,7 +15,7 @@ use crate::cache::{Change, Ended, Follow, Next, Revised, Wanted};
 use crate::select::Selection;
 use crate::watch::Missed;
 
-/// The store, and its cache.
+/// A store and a cache of it.
 pub(super) struct Behind {
     store: Arc<dyn Backend>,
     running: Running,
@@ -33,7 +33,7 @@ impl Behind {
         Wanted { selection: Selection { kind, labels, fields }, namespace: None }
     }
 
-    /// What is in a span, and perhaps more: one key is one name in one namespace.
+    /// Returns a filter that covers a span: a single key is one name in one namespace.
     fn wanted(&self, span: &Span) -> Wanted {
         let mut wanted = self.everything();
         if let Span::One(key) = span {
@@ -80,7 +80,7 @@ impl Backend for Behind {
     }
 
     async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
-        // What may not be watched the store says.
+        // The store reports spans that cannot be watched.
         self.store.watch(Span::one("-"), after).await?;
         self.running
             .cache
@@ -92,14 +92,14 @@ impl Backend for Behind {
         Ok(Watch::new(Told { follow, missed, span, seen: after }))
     }
 
-    /// A cache is told what happens long before it is compacted: one that is not ends, and another one is made.
+    /// Waits for the cache first: a cache that misses compacted revisions stops.
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         let _ = self.running.cache.view(None).await;
         self.store.compact(to).await
     }
 }
 
-/// A watch of the cache's as a store's.
+/// A cache watcher as a store watch.
 struct Told {
     follow: Follow,
     missed: Option<Missed>,
@@ -119,7 +119,7 @@ impl Told {
         (!events.is_empty()).then_some(Seen::Changes { revision: revised.revision, events })
     }
 
-    /// A watch that runs has been too slow, where one that begins is too late.
+    /// Reports a late running watch as too slow, not as compacted.
     fn too_slow(&self, error: WatchError) -> WatchError {
         match error {
             WatchError::Compacted { compacted, .. } => WatchError::TooSlow { seen: self.seen, compacted },

@@ -1,4 +1,4 @@
-//! Changing the keys of a watch while it runs.
+//! Edits of a running watch's keys.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -26,7 +26,7 @@ fn wanted(kind: &Arc<Kind>) -> Wanted {
     Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
 }
 
-/// A watch by name.
+/// Starts a watch by name.
 async fn begin(running: &Running, kind: &Arc<Kind>, set: &[&str]) -> Follow {
     let first = Keys { by: By::Name, set: keys(set) };
     let begun = running.cache.view_and_follow(wanted(kind), Some(first), None).await;
@@ -83,7 +83,7 @@ async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
     running.stop().await;
 }
 
-/// The lock of the kind is everybody's: while a hundred thousand keys came in and went out, nobody else had it.
+/// The lock of a kind is not held while a hundred thousand keys are added and removed.
 #[tokio::test]
 async fn others_have_the_lock_while_many_keys_are_changed() {
     let (store, kind) = (Memory::new(Options::default()), kind());
@@ -108,7 +108,7 @@ async fn others_have_the_lock_while_many_keys_are_changed() {
     running.stop().await;
 }
 
-/// Whether another thread sees the index half made.
+/// Whether another thread observes the index halfway.
 fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
     let (over, cache) = (AtomicBool::new(false), &running.cache);
     std::thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Kinds and caches to test with.
+//! Fixtures: kinds and caches.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::kind::{Kind, KindNames};
 use crate::metrics::Asked;
 use crate::storage::{Objects, Place, encode};
 
-/// Namespaced, and selected by two fields.
+/// A namespaced kind with two selectable fields.
 pub(super) fn kind() -> Arc<Kind> {
     let field = json!({"type": "string"});
     let definition = json!({"spec": {
@@ -33,7 +33,7 @@ pub(super) fn kind() -> Arc<Kind> {
     made.stored.expect("it is stored")
 }
 
-/// Of all keys that there are.
+/// A kind that covers all keys.
 pub(super) fn kind_of_everything() -> Arc<Kind> {
     let mut kind = Arc::into_inner(kind()).expect("nobody else has it");
     kind.place = Place::everywhere();
@@ -45,7 +45,7 @@ pub(super) fn stored(kind: &Kind, object: &Value) -> Vec<u8> {
     encode(object.as_object().expect("an object"), kind.print)
 }
 
-/// A cache whose task ends with this.
+/// A cache whose task stops with this value.
 pub(super) struct Running {
     pub(super) cache: Arc<Cache>,
     stopping: CancellationToken,

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::storage::encode;
 
-/// A family that lives by revisions: each state that is put has the next one.
+/// An owner graph with a revision that each insertion increments.
 #[derive(Default)]
 struct Town {
     family: Family,
@@ -13,7 +13,7 @@ struct Town {
 }
 
 impl Town {
-    /// Puts an object `NAMESPACE/NAME`, or `/NAME`, whose UID is its name, with more metadata.
+    /// Inserts an object `NAMESPACE/NAME` or `/NAME` with its name as UID and this metadata.
     fn put(&mut self, at: &str, metadata: Value) -> Vec<String> {
         self.now += 1;
         let (namespace, name) = at.split_once('/').unwrap();
@@ -36,7 +36,7 @@ impl Town {
     }
 }
 
-/// Things are in namespaces, zones are not, and there are no other kinds.
+/// Things are namespaced, zones are not, and other kinds are unknown.
 fn namespaced(group: &str, kind: &str) -> Option<bool> {
     match (group, kind) {
         ("g", "Thing") => Some(true),
@@ -113,13 +113,13 @@ fn an_owner_in_another_namespace_is_none() {
 #[test]
 fn whose_owner_cannot_be_told_stays() {
     let mut town = Town::default();
-    // In no namespace, and owned by something that is in one.
+    // A cluster-scoped object with a namespaced owner.
     town.put("n/a", json!({}));
     town.put("/b", of(&["a"]));
     town.check("/b", None);
     town.delete("n/a");
     town.check("/b", None);
-    // Of a kind that is not here: until it was seen to go.
+    // An owner of an unknown kind counts as present until its deletion was seen.
     town.put("n/c", json!({}));
     let strange = json!({"ownerReferences": [owner("Strange", "c", true), owner("Strange", "never", true)]});
     town.put("n/d", strange);

@@ -1,4 +1,5 @@
-//! A list in protobuf. A message says how long it is before it says anything else, so that the items are measured first.
+//! A list in protobuf. Its length precedes its items, so the items are encoded once to measure
+//! them.
 
 use std::sync::Arc;
 
@@ -18,13 +19,13 @@ use crate::refusal::Refusal;
 use crate::table::list_metadata;
 use crate::verbs::output::{Output, read};
 
-/// What was written while it was measured is kept up to here. What is behind it is written anew as it is sent: a long list costs the
-/// processor twice, and no memory.
+/// Encodings up to this size are kept while measuring. Later items are encoded again when sent: a
+/// long list costs twice the processor time and no memory.
 const KEPT: usize = 1 << 20;
-/// So many items are measured before others have their turn.
+/// Items measured before the task yields.
 const TURN: usize = 256;
 
-/// The answer, if this is a form of lists that has messages.
+/// Returns the response, if this list has a protobuf form.
 pub(super) async fn answer(
     output: &Output,
     kind: &Arc<Kind>,
@@ -80,7 +81,7 @@ impl Making {
         self.lists.item(out, &read(&self.kind, entry, entry.modified)?)
     }
 
-    /// The items, and the end. An item that cannot be written was measured before, so that there is none.
+    /// Streams the items and the end. An item that fails was already reported while measuring.
     fn rest(self, entries: Vec<Arc<Entry>>) -> impl futures::Stream<Item = Bytes> + Send + 'static {
         let mut entries = entries.into_iter();
         let mut ended = false;

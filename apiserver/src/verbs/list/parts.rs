@@ -1,4 +1,4 @@
-//! A list as text, made as it is sent: a long one is never in memory as a whole, in whichever form it is asked for.
+//! A list in JSON or YAML, streamed so that it is never in memory as a whole.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use crate::table::{Include, Tables, cut};
 use crate::verbs::output::{item, left_out, read, write_item};
 use crate::yaml;
 
-/// In which form the items are.
+/// The format of the items.
 pub(super) struct Items {
     pub(super) kind: Arc<Kind>,
     pub(super) form: ResponseFormat,
@@ -25,7 +25,7 @@ pub(super) struct Items {
     pub(super) now: Timestamp,
 }
 
-/// The body of a list of these, of which `outer` is all but its items.
+/// Returns the body of a list. `outer` is the list without its items.
 pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> Result<Body, Refusal> {
     let field = if outer.get("rows").is_some() { "rows" } else { "items" };
     if let Some(outer) = outer.as_object_mut() {
@@ -45,7 +45,7 @@ pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> 
     Ok(Body::parts(stream::iter([Bytes::from(first)]).chain(rest)))
 }
 
-/// What is around the items.
+/// The text around the items.
 struct Text {
     before: String,
     between: &'static str,

@@ -1,12 +1,12 @@
-//! What is wrong with a question about access, as Kubernetes says it.
+//! Validates access reviews, with the messages of Kubernetes.
 
 use serde_json::Value;
 
 use super::text;
 use crate::invalid::{FieldError, Problem};
 
-/// What is wrong with what is asked. `names_somebody`: the question is about who it says; `within`: it is asked in this namespace, and about
-/// what is there alone.
+/// Validates a spec. `requires_subject`: it must name a user or group. `within`: its namespace must
+/// be this one.
 pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<&str>) -> Vec<FieldError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let mut errors = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<
     errors
 }
 
-/// What is wrong with what a question says of itself: it is nobody's, and has no name.
+/// Validates metadata: a review has no name, labels or other fields.
 pub(super) fn wrong_metadata(metadata: &Value, within: Option<&str>) -> Vec<FieldError> {
     let mut rest = metadata.clone();
     if let Some(rest) = rest.as_object_mut() {
@@ -92,7 +92,7 @@ fn wrong_selector(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
                 let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
                 errors.push(values(Problem::Forbidden, why));
             }
-            // One that is new is not known here, and is for whoever decides.
+            // An unknown operator is left to the authorizer.
             _ => {}
         }
         if text(requirement, "key").is_empty() {
