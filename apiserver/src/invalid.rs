@@ -115,14 +115,14 @@ pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]
     let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
     // Repeated errors appear once in the message, but each as a cause.
     let mut known = BTreeSet::new();
-    let mut told: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-    told.retain(|error| known.insert(error.clone()));
-    let said = match told.as_slice() {
+    let mut messages: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+    messages.retain(|error| known.insert(error.clone()));
+    let message_list = match messages.as_slice() {
         [one] => one.clone(),
-        _ => format!("[{}]", told.join(", ")),
+        _ => format!("[{}]", messages.join(", ")),
     };
     let about = About { group: group.into(), kind: kind.into(), name: name.into(), uid: String::new() };
     let causes = errors.iter().map(FieldError::cause).collect();
-    let message = format!("{qualified} {} is invalid: {said}", quote(name));
+    let message = format!("{qualified} {} is invalid: {message_list}", quote(name));
     Refusal { about, causes, ..Refusal::new(422, "Invalid", message) }
 }

@@ -30,7 +30,7 @@ fn refused(place: EndpointKind, accept: &str, message: &str) {
 }
 
 #[test]
-fn no_wish_is_json() {
+fn json_is_the_default_without_preference() {
     assert_eq!(negotiate(None, EndpointKind::Object, ProtobufSupport::All), Ok(json(Representation::Whole)));
     for accept in [
         "",
@@ -58,7 +58,7 @@ fn no_wish_is_json() {
 }
 
 #[test]
-fn what_kubectl_and_controllers_send() {
+fn accept_headers_of_kubectl_and_controllers_are_negotiated() {
     let kubectl = format!("{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json");
     check(EndpointKind::Object, &kubectl, json(Representation::Table(MetaVersion::V1)));
     check(EndpointKind::Watch, &kubectl, json(Representation::Table(MetaVersion::V1)));
@@ -105,7 +105,7 @@ fn the_roots_prefer_the_aggregated_form() {
 }
 
 #[test]
-fn quality_comes_before_exactness_and_order() {
+fn quality_takes_precedence_over_specificity_and_order() {
     let yaml = ResponseFormat { media: Media::Yaml, ..ResponseFormat::default() };
     check(EndpointKind::Object, "application/yaml, application/json", yaml);
     check(EndpointKind::Object, "application/yaml;q=0.5, application/json", json(Representation::Whole));
@@ -119,7 +119,7 @@ fn quality_comes_before_exactness_and_order() {
 }
 
 #[test]
-fn what_cannot_be_made_is_406() {
+fn unsupported_media_types_are_406() {
     for accept in [
         ",",
         "application",
@@ -179,7 +179,7 @@ fn protobuf_is_answered_where_there_are_messages() {
 }
 
 #[test]
-fn the_old_document_has_two_forms() {
+fn openapi_v2_is_served_as_json_or_protobuf() {
     let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let of = |accept: &str| openapi_v2(Some(accept)).map_err(|refusal| refusal.code);
     assert_eq!(openapi_v2(None), Ok(false));

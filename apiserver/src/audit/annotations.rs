@@ -12,7 +12,7 @@ const BYTES: usize = 64 << 10;
 /// The audit annotations of one request, collected while it is processed.
 #[derive(Default)]
 pub(crate) struct Annotations {
-    gathered: Mutex<CollectedAnnotations>,
+    collected: Mutex<CollectedAnnotations>,
 }
 
 /// The annotations collected so far.
@@ -36,42 +36,42 @@ pub(super) struct ServerAnnotation {
 impl Annotations {
     /// Adds the server's annotation about a webhook, under a key of Kubernetes.
     pub(crate) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
-        let mut gathered = self.gathered.lock();
-        let bytes = gathered.bytes + key.len() + value.len();
+        let mut collected = self.collected.lock();
+        let bytes = collected.bytes + key.len() + value.len();
         if bytes > BYTES {
-            gathered.left_out.insert(webhook.to_owned(), "they are too long");
+            collected.left_out.insert(webhook.to_owned(), "they are too long");
         } else {
-            gathered.bytes = bytes;
-            gathered.noted.insert(key, ServerAnnotation { value, has_content });
+            collected.bytes = bytes;
+            collected.noted.insert(key, ServerAnnotation { value, has_content });
         }
     }
 
     /// Adds a webhook's annotations, prefixed with its name. As in Kubernetes, the first value of a
     /// key is kept.
     pub(crate) fn add(&self, webhook: &str, annotations: BTreeMap<String, String>) {
-        let mut gathered = self.gathered.lock();
+        let mut collected = self.collected.lock();
         for (key, value) in annotations {
             let key = format!("{webhook}/{key}");
             if !label_key(&key).is_empty() {
-                gathered.left_out.insert(webhook.to_owned(), "a key is no name");
+                collected.left_out.insert(webhook.to_owned(), "a key is no name");
                 continue;
             }
-            if gathered.said.contains_key(&key) {
+            if collected.said.contains_key(&key) {
                 continue;
             }
-            let bytes = gathered.bytes + key.len() + value.len();
+            let bytes = collected.bytes + key.len() + value.len();
             if bytes > BYTES {
-                gathered.left_out.insert(webhook.to_owned(), "they are too long");
+                collected.left_out.insert(webhook.to_owned(), "they are too long");
             } else {
-                gathered.bytes = bytes;
-                gathered.said.insert(key, value);
+                collected.bytes = bytes;
+                collected.said.insert(key, value);
             }
         }
     }
 
     /// Takes the collected annotations.
     pub(super) fn take(&self) -> CollectedAnnotations {
-        std::mem::take(&mut *self.gathered.lock())
+        std::mem::take(&mut *self.collected.lock())
     }
 }
 
@@ -90,13 +90,13 @@ mod tests {
     }
 
     #[test]
-    fn they_are_under_the_name_of_their_webhook_and_the_first_stays() {
+    fn annotations_are_prefixed_by_webhook_and_the_first_value_is_kept() {
         let said = [("a.b.c", "k", "1"), ("a.b.d", "k", "2"), ("a.b.c", "k", "3")];
         check(&said, &[("a.b.c/k", "1"), ("a.b.d/k", "2")], &[]);
     }
 
     #[test]
-    fn what_cannot_be_a_key_is_left_out() {
+    fn invalid_annotation_keys_are_omitted() {
         for key in ["", "x/y", "a b", &"x".repeat(64)] {
             check(
                 &[("a.b.c", key, "1"), ("a.b.c", "k", "2")],
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_together_is_left_out() {
+    fn annotations_beyond_the_size_limit_are_omitted() {
         let long = "x".repeat(BYTES - "a.b.c/k".len());
         check(
             &[("a.b.c", "k", &long), ("a.b.d", "k", "")],

@@ -61,7 +61,7 @@ impl AuditEvent {
 
     /// Adds the annotations of admission. Webhooks saw the whole object, so where content is hidden
     /// only their keys are logged.
-    pub(super) fn admitted(&mut self, annotations: &Annotations, level: AuditLevel) {
+    pub(super) fn add_annotations(&mut self, annotations: &Annotations, level: AuditLevel) {
         let CollectedAnnotations { said, noted, left_out, .. } = annotations.take();
         for (key, ServerAnnotation { value, has_content }) in noted {
             if !has_content || (level >= AuditLevel::Request && !self.hides) {
@@ -92,7 +92,7 @@ impl AuditEvent {
     }
 
     /// Fills in the fields of `objectRef` that the path lacks, from the object.
-    pub(super) fn named_by(&mut self, object: &Value) {
+    pub(super) fn complete_object_ref(&mut self, object: &Value) {
         let Some(about) = self.fields.get_mut("objectRef") else { return };
         for field in ["name", "namespace", "uid", "resourceVersion"] {
             let said = object["metadata"][field].as_str().filter(|text| !text.is_empty());
@@ -103,7 +103,7 @@ impl AuditEvent {
     }
 
     /// Fills in a name that the server generated.
-    pub(super) fn made(&mut self, object: &Value) {
+    pub(super) fn created(&mut self, object: &Value) {
         let Some(about) = self.fields.get_mut("objectRef") else { return };
         if let Some(name) = object["metadata"]["name"].as_str().filter(|_| about["name"].is_null()) {
             about["name"] = name.into();
@@ -214,7 +214,7 @@ mod tests {
     use crate::refusal::Foreign;
 
     #[test]
-    fn tokens_are_not_in_a_uri() {
+    fn tokens_are_redacted_in_the_uri() {
         let check = |uri: &str, expected: &str| assert_eq!(without_tokens(uri).0, expected);
         check("/api", "/api");
         check("/api?watch=1&token=x&a=b", "/api?watch=1&token=REDACTED&a=b");
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_secret_is_not_said() {
+    fn messages_about_secrets_are_not_logged() {
         let mut event = AuditEvent { hides: true, ..AuditEvent::default() };
         event.refused(&Refusal::new(422, "Invalid", "data[x]: planted"));
         let expected = json!({"metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422});
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_anothers_place_is_left_out() {
+    fn a_secret_in_another_request_body_is_omitted() {
         let mut event = AuditEvent::default();
         event.body("requestObject", Ok(json!({"items": [{"kind": "Secret"}]})), false);
         assert_eq!(event.fields.get("requestObject"), None);
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn managers_are_left_out_where_nobody_wants_them() {
+    fn managed_fields_are_omitted_by_policy() {
         let object = json!({"metadata": {"name": "a", "managedFields": []}, "items": [{"metadata": {"managedFields": []}}]});
         let mut event = AuditEvent::default();
         event.body("requestObject", Ok(object), true);

@@ -69,7 +69,7 @@ impl AuditFile {
     fn put(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.bytes > 0 && self.bytes + lines.len() as u64 > self.max_bytes {
             // A failed rotation is retried with the next line.
-            let _ = self.begin_anew();
+            let _ = self.rotate();
         }
         if self.torn {
             self.file.write_all(b"\n")?;
@@ -88,7 +88,7 @@ impl AuditFile {
         written
     }
 
-    fn begin_anew(&mut self) -> io::Result<()> {
+    fn rotate(&mut self) -> io::Result<()> {
         let now = (self.clock)();
         match fs::rename(&self.path, self.backup(now)) {
             // Another process has moved the file.
@@ -96,7 +96,7 @@ impl AuditFile {
             renamed => renamed?,
         }
         (self.file, self.bytes, self.torn) = open(&self.path)?;
-        self.clear(now);
+        self.delete_backups(now);
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl AuditFile {
 
     /// Deletes rotated files that are too old or too many. A failed deletion is retried at the next
     /// rotation.
-    fn clear(&self, now: Timestamp) {
+    fn delete_backups(&self, now: Timestamp) {
         let mut backups = self.backups();
         backups.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (at, (time, path)) in backups.into_iter().enumerate() {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_full_gets_another_name() {
+    fn a_full_file_is_rotated() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("audit.log");
         let mut file = AuditFile::at(path.clone(), clock).unwrap().max_bytes(8);
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_too_old_or_too_many_go_and_nothing_else() {
+    fn only_old_or_excess_backups_are_deleted() {
         let home = tempfile::tempdir().unwrap();
         for name in
             ["audit-2026-11-01T00-00-00.000.log", "audit-2026-11-23T00-00-00.000.log", "audit-notes.log"]
@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_with_a_line_of_its_own() {
+    fn appending_to_a_torn_file_begins_a_new_line() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("audit");
         fs::write(&path, "whole\nhalf").unwrap();

@@ -167,17 +167,18 @@ impl AuditRule {
 }
 
 impl GroupResources {
-    fn matches(&self, asked: &ResourceAttributes<'_>) -> bool {
-        let named = || self.names.is_empty() || self.names.iter().any(|name| name == asked.name);
-        let one = |of: &String| resource_matches(of, asked);
-        self.group == asked.group && (self.resources.is_empty() || named() && self.resources.iter().any(one))
+    fn matches(&self, request: &ResourceAttributes<'_>) -> bool {
+        let named = || self.names.is_empty() || self.names.iter().any(|name| name == request.name);
+        let one = |of: &String| resource_matches(of, request);
+        self.group == request.group
+            && (self.resources.is_empty() || named() && self.resources.iter().any(one))
     }
 }
 
 /// Matches `pods`, `pods/log`, `*/status`, `pods/*` (pods and their subresources) or `*`
 /// (everything).
-fn resource_matches(of: &str, asked: &ResourceAttributes<'_>) -> bool {
-    let ResourceAttributes { resource, subresource, .. } = *asked;
+fn resource_matches(of: &str, request: &ResourceAttributes<'_>) -> bool {
+    let ResourceAttributes { resource, subresource, .. } = *request;
     match of.split_once('/') {
         None => of == "*" || (of == resource && subresource.is_empty()),
         Some((plural, "*")) => plural == resource,

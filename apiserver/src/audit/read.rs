@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_refused_with_advice() {
+    fn invalid_policies_are_rejected_with_advice() {
         refused("rules: []", "rules", "- level: Metadata");
         refused("rules: [{level: metadata}]", "rules[0].level", "write None, Metadata");
         refused("rules: [{level: None}, {verbs: [get]}]", "rules[1].level", "\"\" is no level");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_guide_is_one() {
+    fn the_example_policy_of_the_guide_is_valid() {
         let example = include_str!("../../../docs/guides/audit-policy.yaml");
         assert!(AuditPolicy::read(example).unwrap().rules.len() > 3);
     }

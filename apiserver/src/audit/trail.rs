@@ -29,13 +29,13 @@ const ID_CHARS: usize = 64;
 /// The audit record of one request. Dropping it logs a request that gets no response.
 pub(crate) struct Trail {
     id: HeaderValue,
-    about: Box<AuditRecord>,
+    record: Box<AuditRecord>,
 }
 
 struct AuditRecord {
     shared: Arc<Shared>,
     log: Arc<Log>,
-    place: Option<OwnedSemaphorePermit>,
+    slot: Option<OwnedSemaphorePermit>,
     event: AuditEvent,
     decision: AuditDecision,
     verb: Option<Verb>,
@@ -74,10 +74,10 @@ impl Trail {
             event.set("sourceIPs", json!([peer.to_string()]));
         }
         let id = HeaderValue::try_from(id).expect("it was a header, or is a UUID");
-        let about = AuditRecord {
+        let record = AuditRecord {
             shared: shared.clone(),
             log: log.clone(),
-            place: Some(log.place().await?),
+            slot: Some(log.slot().await?),
             event,
             decision: AuditDecision::default(),
             verb: None,
@@ -87,7 +87,7 @@ impl Trail {
             panicked: false,
             refused: false,
         };
-        Ok(Self { id, about: about.into() })
+        Ok(Self { id, record: record.into() })
     }
 
     /// Records the result of authentication, and selects the audit level of the request.
@@ -100,7 +100,7 @@ impl Trail {
         asked: AuditTarget<'_>,
         path: &str,
     ) -> Result<(), Refusal> {
-        let AuditRecord { event, log, .. } = &mut *self.about;
+        let AuditRecord { event, log, .. } = &mut *self.record;
         let small: String;
         let (verb, on) = match &asked {
             AuditTarget::Objects(verb, resource, fields) => (
@@ -117,103 +117,103 @@ impl Trail {
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
-        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(about)) = (asked, &on) {
-            event.hides |= holds_secrets(about);
-            event.object(resource, about.name);
-            (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
+        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(target)) = (asked, &on) {
+            event.hides |= holds_secrets(target);
+            event.object(resource, target.name);
+            (self.record.verb, self.record.resource) = (Some(verb), Some(resource.clone()));
         }
-        self.about.decision = decision;
+        self.record.decision = decision;
         // An unauthenticated request is rejected at once, so it has one event.
-        if user.is_none() || !self.about.says(AuditStage::RequestReceived) {
+        if user.is_none() || !self.record.logs(AuditStage::RequestReceived) {
             return Ok(());
         }
-        let line = self.about.event.line(AuditStage::RequestReceived, self.about.shared.world.now());
-        if self.about.log.write(line, None).await || !self.about.log.strict {
+        let line = self.record.event.line(AuditStage::RequestReceived, self.record.shared.world.now());
+        if self.record.log.write(line, None).await || !self.record.log.strict {
             return Ok(());
         }
-        self.about.log.rejected();
+        self.record.log.rejected();
         let message =
             "the request could not be logged, and so was not done: see what is wrong with the audit log";
         Err(Refusal::new(500, "InternalError", message))
     }
 
     /// Records the impersonated user.
-    pub(crate) fn stands_for(&mut self, other: &Identity) {
-        self.about.event.set("impersonatedUser", other.user_info());
+    pub(crate) fn impersonates(&mut self, other: &Identity) {
+        self.record.event.set("impersonatedUser", other.user_info());
     }
 
     /// Records the authorization decision.
     pub(crate) fn decided(&mut self, allowed: bool, reason: impl FnOnce() -> String) {
-        if self.about.decision.level > AuditLevel::None {
+        if self.record.decision.level > AuditLevel::None {
             let decision = if allowed { "allow" } else { "forbid" };
-            self.about.event.annotate("authorization.k8s.io/decision", decision);
-            self.about.event.annotate("authorization.k8s.io/reason", reason());
+            self.record.event.annotate("authorization.k8s.io/decision", decision);
+            self.record.event.annotate("authorization.k8s.io/reason", reason());
         }
     }
 
     /// Records the request body.
     pub(crate) fn body(&mut self, bytes: &Bytes, headers: &HeaderMap) {
-        if self.about.decision.level > AuditLevel::None && !bytes.is_empty() {
-            self.about.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
+        if self.record.decision.level > AuditLevel::None && !bytes.is_empty() {
+            self.record.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
         }
     }
 
     /// Returns the annotations, for admission to add to.
     pub(crate) fn annotations(&self) -> Arc<Annotations> {
-        self.about.annotations.clone()
+        self.record.annotations.clone()
     }
 
     /// Records a refusal.
     pub(crate) fn refused(&mut self, refusal: &Refusal) {
-        self.about.event.refused(refusal);
-        self.about.refused = true;
+        self.record.event.refused(refusal);
+        self.record.refused = true;
     }
 
     /// Records a panic of the handler.
     pub(crate) fn panicked(&mut self) {
-        self.about.panicked = true;
+        self.record.panicked = true;
     }
 
     /// Completes the record; returns the response once its events are written. The record of a
     /// streamed response is completed at the end of the stream.
     pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
-        let Self { id, mut about } = self;
+        let Self { id, mut record } = self;
         answer.headers_mut().insert(AUDIT_ID, id);
-        if about.decision.level == AuditLevel::None {
-            about.place = None;
+        if record.decision.level == AuditLevel::None {
+            record.slot = None;
             return answer;
         }
         let code = answer.status().as_u16();
-        if !about.refused {
-            about.event.answered(code);
+        if !record.refused {
+            record.event.answered(code);
         }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         if let Some(bytes) = answer.body().whole_bytes() {
-            about.request();
-            about.event.admitted(&about.annotations, about.decision.level);
-            about.response(Ok(&bytes), content_type.as_ref());
-            let stage = if about.panicked { AuditStage::Panic } else { AuditStage::ResponseComplete };
-            let place = about.place.take();
-            if about.says(stage) {
-                let line = about.event.line(stage, about.shared.world.now());
-                about.log.write(line, place).await;
+            record.request();
+            record.event.add_annotations(&record.annotations, record.decision.level);
+            record.response(Ok(&bytes), content_type.as_ref());
+            let stage = if record.panicked { AuditStage::Panic } else { AuditStage::ResponseComplete };
+            let slot = record.slot.take();
+            if record.logs(stage) {
+                let line = record.event.line(stage, record.shared.world.now());
+                record.log.write(line, slot).await;
             }
             return answer;
         }
         let is_watch = answer.body().is_watch();
-        if is_watch && about.says(AuditStage::ResponseStarted) {
-            let line = about.event.line(AuditStage::ResponseStarted, about.shared.world.now());
-            about.log.write(line, None).await;
+        if is_watch && record.logs(AuditStage::ResponseStarted) {
+            let line = record.event.line(AuditStage::ResponseStarted, record.shared.world.now());
+            record.log.write(line, None).await;
         }
-        let keeps = !is_watch && about.decision.level == AuditLevel::RequestResponse;
-        let tail = Tail { about, content_type, sent: keeps.then(Vec::new), ended: is_watch };
+        let keeps = !is_watch && record.decision.level == AuditLevel::RequestResponse;
+        let tail = Tail { record, content_type, sent: keeps.then(Vec::new), ended: is_watch };
         answer.map(|body| body.with_tail(tail))
     }
 }
 
 /// Completes the record of a streamed response when dropped.
 pub(crate) struct Tail {
-    about: Box<AuditRecord>,
+    record: Box<AuditRecord>,
     content_type: Option<HeaderValue>,
     /// The bytes sent, if they are logged and within the size limit.
     sent: Option<Vec<u8>>,
@@ -236,53 +236,53 @@ impl Tail {
 
 impl Drop for Tail {
     fn drop(&mut self) {
-        let Self { about, content_type, sent, ended } = self;
+        let Self { record, content_type, sent, ended } = self;
         match sent {
-            Some(sent) if *ended => about.response(Ok(sent), content_type.as_ref()),
-            Some(_) => about.response(Err("the client did not take all of it"), None),
+            Some(sent) if *ended => record.response(Ok(sent), content_type.as_ref()),
+            Some(_) => record.response(Err("the client did not take all of it"), None),
             None => {}
         }
-        about.complete();
+        record.complete();
     }
 }
 
 impl AuditRecord {
-    fn says(&self, stage: AuditStage) -> bool {
+    fn logs(&self, stage: AuditStage) -> bool {
         self.decision.level > AuditLevel::None && !self.decision.omit_stages.has(stage)
     }
 
     /// Queues the final event, unless it was written before.
     fn complete(&mut self) {
-        let Some(place) = self.place.take().filter(|_| self.says(AuditStage::ResponseComplete)) else {
+        let Some(slot) = self.slot.take().filter(|_| self.logs(AuditStage::ResponseComplete)) else {
             return;
         };
         self.request();
-        self.event.admitted(&self.annotations, self.decision.level);
-        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.world.now()), place);
+        self.event.add_annotations(&self.annotations, self.decision.level);
+        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.world.now()), slot);
     }
 
     /// Adds the request body to the event.
     fn request(&mut self) {
         let Some((bytes, content_type)) = self.body.take() else { return };
-        let says_all = self.decision.level >= AuditLevel::Request;
+        let logs_body = self.decision.level >= AuditLevel::Request;
         let names = matches!(self.verb, Some(Verb::Create | Verb::Update));
-        if !says_all && !names {
+        if !logs_body && !names {
             return;
         }
         let body = self.read(&bytes, content_type.as_ref());
         if let Some(object) = body.as_ref().ok().filter(|_| names) {
-            self.event.named_by(object);
+            self.event.complete_object_ref(object);
         }
-        if says_all {
+        if logs_body {
             self.event.body("requestObject", body, self.decision.omit_managed_fields);
         }
     }
 
     /// Adds the response body to the event.
     fn response(&mut self, bytes: Result<&[u8], &str>, content_type: Option<&HeaderValue>) {
-        let says_all = self.decision.level == AuditLevel::RequestResponse;
+        let logs_body = self.decision.level == AuditLevel::RequestResponse;
         let is_new = self.verb == Some(Verb::Create) && !self.refused;
-        if !says_all && !is_new {
+        if !logs_body && !is_new {
             return;
         }
         let body = match bytes {
@@ -293,9 +293,9 @@ impl AuditRecord {
             Err(why) => Err(why),
         };
         if let Some(object) = body.as_ref().ok().filter(|_| is_new) {
-            self.event.made(object);
+            self.event.created(object);
         }
-        if says_all {
+        if logs_body {
             self.event.body("responseObject", body, self.decision.omit_managed_fields);
         }
     }
@@ -330,7 +330,7 @@ impl AuditRecord {
 impl Drop for AuditRecord {
     fn drop(&mut self) {
         // The slot is still held if the client disconnected or the response ended a moment ago.
-        if self.place.is_some() && self.says(AuditStage::ResponseComplete) {
+        if self.slot.is_some() && self.logs(AuditStage::ResponseComplete) {
             let why = "the client went away before it was answered: what it asked for may have been done";
             self.event.refused(&Refusal::new(499, "ClientClosedRequest", why));
             self.complete();

@@ -51,18 +51,18 @@ pub(crate) struct Log {
     pub(super) policy: AuditPolicy,
     pub(super) strict: bool,
     queue: UnboundedSender<QueuedLine>,
-    places: Arc<Semaphore>,
-    patience: Duration,
+    slots: Arc<Semaphore>,
+    request_timeout: Duration,
     metrics: Audited,
     task: TaskTracker,
-    ending: CancellationToken,
+    stopping: CancellationToken,
 }
 
 /// A line with its completion notification.
 struct QueuedLine {
     line: Vec<u8>,
     written: Option<oneshot::Sender<bool>>,
-    _place: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Log {
@@ -70,23 +70,23 @@ impl Log {
     pub(crate) fn begin(audit: Audit, limits: &Limits, metrics: Audited) -> Self {
         let Audit { policy, sink, strict } = audit;
         let (queue, lines) = unbounded_channel();
-        let (task, ending) = (TaskTracker::new(), CancellationToken::new());
-        task.spawn(run(lines, sink, ending.clone(), metrics.clone()));
+        let (task, stopping) = (TaskTracker::new(), CancellationToken::new());
+        task.spawn(run(lines, sink, stopping.clone(), metrics.clone()));
         task.close();
         // Requests rejected by the concurrency limits are logged too.
         let long = limits.watches.saturating_add(limits.long_lists);
-        let places = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(places));
-        Self { policy, strict, queue, places, patience: limits.work, metrics, task, ending }
+        let slots = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
+        let slots = Arc::new(Semaphore::new(slots));
+        Self { policy, strict, queue, slots, request_timeout: limits.work, metrics, task, stopping }
     }
 
     /// Acquires a slot for a request.
     ///
     /// # Errors
     /// 429 if no slot became free within the request timeout: the sink is stuck.
-    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        match timeout(self.patience, self.places.clone().acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
+    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        match timeout(self.request_timeout, self.slots.clone().acquire_owned()).await {
+            Ok(Ok(slot)) => Ok(slot),
             _ => {
                 self.metrics.rejected.inc();
                 let message = "the audit log takes nothing more, please try again later.";
@@ -96,16 +96,16 @@ impl Log {
     }
 
     /// Writes a line. `false`: the line was not written, or the result is unknown.
-    pub(super) async fn write(&self, line: Vec<u8>, place: Option<OwnedSemaphorePermit>) -> bool {
+    pub(super) async fn write(&self, line: Vec<u8>, slot: Option<OwnedSemaphorePermit>) -> bool {
         let (written, done) = oneshot::channel();
-        self.put(QueuedLine { line, written: Some(written), _place: place });
+        self.put(QueuedLine { line, written: Some(written), _slot: slot });
         // After the timeout the line may still be written; if not, the task counts it as lost.
-        matches!(timeout(self.patience, done).await, Ok(Ok(true)))
+        matches!(timeout(self.request_timeout, done).await, Ok(Ok(true)))
     }
 
     /// Queues a line without waiting for its write.
-    pub(super) fn leave(&self, line: Vec<u8>, place: OwnedSemaphorePermit) {
-        self.put(QueuedLine { line, written: None, _place: Some(place) });
+    pub(super) fn leave(&self, line: Vec<u8>, slot: OwnedSemaphorePermit) {
+        self.put(QueuedLine { line, written: None, _slot: Some(slot) });
     }
 
     /// Counts a request that was rejected because it could not be logged.
@@ -127,22 +127,22 @@ impl Log {
 
     /// Drains the queue and accepts nothing more. A stuck sink is abandoned after the timeout.
     pub(crate) async fn end(&self) {
-        self.ending.cancel();
-        let _ = timeout(self.patience, self.task.wait()).await;
+        self.stopping.cancel();
+        let _ = timeout(self.request_timeout, self.task.wait()).await;
     }
 }
 
 async fn run(
     mut queue: UnboundedReceiver<QueuedLine>,
     mut sink: Box<dyn AuditSink>,
-    ending: CancellationToken,
+    stopping: CancellationToken,
     metrics: Audited,
 ) {
     let mut items = Vec::new();
     loop {
         tokio::select! {
             biased;
-            () = ending.cancelled(), if !queue.is_closed() => queue.close(),
+            () = stopping.cancelled(), if !queue.is_closed() => queue.close(),
             number = queue.recv_many(&mut items, AT_ONCE) => {
                 if number == 0 {
                     return;

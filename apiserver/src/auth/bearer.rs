@@ -45,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_in_any_case_of_the_scheme() {
+    fn the_bearer_scheme_is_case_insensitive() {
         check(&[], Ok(None));
         check(&[b"Bearer abc"], Ok(Some("abc")));
         check(&[b"bearer abc"], Ok(Some("abc")));
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_401() {
+    fn malformed_authorization_headers_are_401() {
         for value in [
             &b""[..],
             b"Bearer",

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_info_has_what_is_known() {
+    fn user_info_omits_empty_fields() {
         let known = Identity::new("ann").with_uid("7").in_group("dev").in_group("dev");
         let expected = json!({"username": "ann", "uid": "7", "groups": ["system:authenticated", "dev"]});
         assert_eq!(known.user_info(), expected);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_not_authenticated() {
+    fn anonymous_is_not_authenticated() {
         assert!(!Identity::anonymous().is_in(AUTHENTICATED));
         assert!(Identity::admin().is_in(MASTERS));
     }

@@ -35,31 +35,31 @@ impl Impersonated {
         if names.peek().is_none() {
             return Ok(None);
         }
-        let mut asked = Self::default();
+        let mut requested = Self::default();
         for name in names {
             let all = headers.get_all(name).iter().map(|value| text(name, value));
             let all: Vec<String> = all.collect::<Result<_, _>>()?;
             match name.as_str() {
-                "impersonate-user" => asked.user = only(name, all)?,
-                "impersonate-uid" => asked.uid = only(name, all)?,
-                "impersonate-group" => asked.groups = all,
+                "impersonate-user" => requested.user = only(name, all)?,
+                "impersonate-uid" => requested.uid = only(name, all)?,
+                "impersonate-group" => requested.groups = all,
                 other => {
                     let key = other.strip_prefix(EXTRA).and_then(decode).filter(|key| !key.is_empty());
                     let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
                     // Header names are lower case, but percent-decoding can yield upper case.
-                    asked.extra.entry(key.to_lowercase()).or_default().extend(all);
+                    requested.extra.entry(key.to_lowercase()).or_default().extend(all);
                 }
             }
         }
-        if asked.user.is_empty() {
+        if requested.user.is_empty() {
             let message = "groups, UIDs and extras are those of a user: say which, in Impersonate-User";
             return Err(Refusal::bad_request(message));
         }
-        Ok(Some(asked))
+        Ok(Some(requested))
     }
 
     /// The permissions that the caller needs, all of them.
-    pub(crate) fn needs(&self) -> Vec<RequestAttributes<'_>> {
+    pub(crate) fn required_permissions(&self) -> Vec<RequestAttributes<'_>> {
         let named = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
         let user = match account(&self.user) {
             Some((namespace, name)) => ResourceAttributes { namespace, ..named("serviceaccounts", name) },
@@ -121,7 +121,7 @@ fn wrong(name: &HeaderName, what: &str) -> Refusal {
 mod tests {
     use super::*;
 
-    fn asked(headers: &[(&'static str, &str)]) -> Result<Option<Impersonated>, String> {
+    fn requested(headers: &[(&'static str, &str)]) -> Result<Option<Impersonated>, String> {
         let mut all = HeaderMap::new();
         for (name, value) in headers {
             all.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -130,16 +130,16 @@ mod tests {
     }
 
     fn identity(headers: &[(&'static str, &str)]) -> Identity {
-        asked(headers).unwrap().unwrap().identity()
+        requested(headers).unwrap().unwrap().identity()
     }
 
     #[test]
-    fn who_asks_for_nobody_else_is_who_it_is() {
-        assert_eq!(asked(&[("accept", "*/*"), ("x-impersonate-user", "ann")]), Ok(None));
+    fn requests_without_impersonation_headers_impersonate_nobody() {
+        assert_eq!(requested(&[("accept", "*/*"), ("x-impersonate-user", "ann")]), Ok(None));
     }
 
     #[test]
-    fn groups_are_those_that_are_said_and_that_of_everybody() {
+    fn impersonated_groups_include_the_implicit_ones() {
         let groups = |headers: &[(&'static str, &str)]| identity(headers).groups;
         assert_eq!(groups(&[("impersonate-user", "ann")]), [AUTHENTICATED]);
         let said = [("impersonate-user", "ann"), ("impersonate-group", "dev"), ("impersonate-group", "ops")];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_is_said_has_to_be_allowed() {
+    fn each_impersonated_attribute_requires_permission() {
         let headers = [
             ("impersonate-user", "ann"),
             ("impersonate-uid", "7"),
@@ -167,7 +167,7 @@ mod tests {
             all.append(name, HeaderValue::from_static(value));
             all
         });
-        let asked = Impersonated::of(&headers).unwrap().unwrap();
+        let requested = Impersonated::of(&headers).unwrap().unwrap();
         let of = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
         let scope = |value| ResourceAttributes {
             group: GROUP,
@@ -176,20 +176,23 @@ mod tests {
         };
         let uid = ResourceAttributes { group: GROUP, ..of("uids", "7") };
         let expected = [of("users", "ann"), of("groups", "dev"), uid, scope("read"), scope("write")];
-        assert_eq!(asked.needs(), expected.map(|on| RequestAttributes::of("impersonate", on)));
+        assert_eq!(
+            requested.required_permissions(),
+            expected.map(|on| RequestAttributes::of("impersonate", on))
+        );
         let robot = Impersonated { user: "system:serviceaccount:n:robot".into(), ..Impersonated::default() };
         let account = ResourceAttributes { namespace: "n", ..of("serviceaccounts", "robot") };
-        assert_eq!(robot.needs(), [RequestAttributes::of("impersonate", account)]);
+        assert_eq!(robot.required_permissions(), [RequestAttributes::of("impersonate", account)]);
         // A malformed ServiceAccount name is a plain user name.
         let odd = Impersonated { user: "system:serviceaccount:n:a:b".into(), ..Impersonated::default() };
         assert_eq!(
-            odd.needs()[0],
+            odd.required_permissions()[0],
             RequestAttributes::of("impersonate", of("users", "system:serviceaccount:n:a:b"))
         );
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn malformed_impersonation_headers_are_refused() {
         let user = ("impersonate-user", "ann");
         for (headers, why) in [
             (vec![("impersonate-group", "system:masters")], "those of a user"),
@@ -203,7 +206,7 @@ mod tests {
             (vec![user, ("impersonate-extra-a%2", "x")], "none that this server knows"),
             (vec![user, ("impersonate-extra-a%ff", "x")], "none that this server knows"),
         ] {
-            let refused = asked(&headers).unwrap_err();
+            let refused = requested(&headers).unwrap_err();
             assert!(refused.contains(why), "{headers:?}: {refused}");
         }
     }

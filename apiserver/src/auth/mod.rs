@@ -4,7 +4,7 @@
 //! * [`bearer`]: parses the `Authorization` header
 //! * [`token`]: bearer tokens, stored as digests; [`token_file`]: their file
 //! * [`authenticate`]: from credentials to an identity
-//! * [`impersonate`]: impersonation
+//! * [`impersonate`]: impersonated users, groups, UIDs and extras
 //! * [`rbac`]: authorization by roles and bindings
 //! * [`private`]: files with mode 0600
 

@@ -144,7 +144,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn what_is_written_is_for_its_owner_alone() {
+    fn files_are_written_with_mode_0600() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("a/b/secret");
         write(&path, "one").expect("written");
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_is_not_written_through() {
+    fn a_leftover_symlink_is_not_followed() {
         let directory = tempfile::tempdir().expect("a directory");
         let (path, victim) = (directory.path().join("secret"), directory.path().join("victim"));
         fs::write(&victim, "precious").expect("written");
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_nothing_and_no_text_is_an_error() {
+    fn a_missing_file_is_none_and_invalid_utf8_is_an_error() {
         let directory = tempfile::tempdir().expect("a directory");
         assert_eq!(read(&directory.path().join("none")), Ok(None));
         let path = directory.path().join("bytes");

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_found_and_nothing_like_it() {
+    fn only_the_exact_token_is_accepted() {
         let mut tokens = TokenTable::default();
         assert!(tokens.add("s3cret", Identity::new("ann")));
         assert!(tokens.add("other", Identity::new("bob")));
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_token_has_all_the_bits() {
+    fn a_generated_token_encodes_all_bits() {
         assert_eq!(token_of([0xa5; 32]), "a5".repeat(32));
         assert_eq!(token_of([0x05; 32]).len(), 64);
     }

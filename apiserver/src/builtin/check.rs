@@ -218,7 +218,7 @@ mod tests {
     /// The decoder errors of Kubernetes for each body, recorded by `record/bodies`. Its messages
     /// have other names for some types, so they are compared up to the type.
     #[test]
-    fn bodies_are_judged_as_kubernetes_judges_them() {
+    fn type_errors_are_those_of_kubernetes() {
         let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/strict.json")).unwrap();
         for case in recorded.as_array().unwrap() {
             let of = |key: &str| case[key].as_str().unwrap();
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn errors_have_path_and_type() {
         let pod = table().kind("", "v1", "Pod").unwrap();
         let body = serde_json::json!({"spec": {"containers": [{"name": "a"}, {"name": 1, "image": true}]}});
         let wrong = type_errors(pod, &body);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_unknown_fields_a_hundred_are_named() {
+    fn at_most_a_hundred_unknown_fields_are_reported() {
         let body: Value = (0..300).map(|n| (format!("x{n}"), Value::Null)).collect();
         assert_eq!(unknown_fields(table().kind("", "v1", "Pod").unwrap(), &body).len(), 100);
     }

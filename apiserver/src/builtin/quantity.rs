@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_numbers_are_refused_or_kept_whole() {
+    fn extreme_numbers_are_rejected_or_exact() {
         for (text, expected) in [
             ("1000E", Ok("1000E")),
             ("1e1000000", Ok("10e999999")),
@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_told_from_others() {
+    fn integers_are_distinguished_from_fractions() {
         for (text, expected) in [
             ("0", IntegerQuantity::Number(0)),
             ("-0", IntegerQuantity::Number(0)),
@@ -346,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_canonical_stays(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
+        fn canonicalization_is_idempotent(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
             if let Ok(once) = canonical(&text) {
                 prop_assert_eq!(canonical(&once), Ok(once.clone()), "{}", text);
             }

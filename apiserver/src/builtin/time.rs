@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn years_of_five_digits_are_none() {
+    fn years_of_five_digits_are_not_formatted() {
         for (seconds, expected) in [
             (253_402_300_799, Some("9999-12-31T23:59:59Z")),
             (253_402_300_800, None),
@@ -262,7 +262,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(seconds in -62_167_219_200_i64..253_402_300_800, micros in 0..1_000_000_u32) {
+        fn formatted_times_parse_to_the_same_time(seconds in -62_167_219_200_i64..253_402_300_800, micros in 0..1_000_000_u32) {
             let moment = KubeTime { seconds, nanos: micros * 1000 };
             let text = moment.format(Precision::Micros).unwrap();
             prop_assert_eq!(KubeTime::parse(&text, Precision::Micros), Ok(moment));

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_given_once() {
+    fn a_name_is_accepted_for_one_definition() {
         let mut taken = NameReservations::default();
         let first = names("firsts", "First", &["f"]);
         assert_eq!(taken.accept(0, "g", &first, &KindNames::default()).conflict, None);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_name_keeps_it() {
+    fn accepted_names_are_kept() {
         let mut taken = NameReservations::default();
         let later = names("laters", "Later", &["l"]);
         taken.note(1, "g", &later);

@@ -87,13 +87,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(errors: &[FieldError]) -> Vec<String> {
+    fn texts(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn the_paths_of_a_scale_are_held_against_where_they_may_lead() {
-        let check = |scale: Value, expected: &[&str]| assert_eq!(said(&scale_errors(&scale, "s")), expected);
+    fn scale_paths_must_be_below_spec_or_status() {
+        let check = |scale: Value, expected: &[&str]| assert_eq!(texts(&scale_errors(&scale, "s")), expected);
         check(Value::Null, &[]);
         check(json!({"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}), &[]);
         check(
@@ -111,7 +111,7 @@ mod tests {
         let schema = json!({"properties": {"spec": {"properties": {"a": {"type": "string"}, "o": {"type": "object"}}}}});
         let check = |paths: &[&str], expected: &[&str]| {
             let fields: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
-            let errors = said(&selectable_errors(&fields.into(), &schema, "f"));
+            let errors = texts(&selectable_errors(&fields.into(), &schema, "f"));
             assert_eq!(errors.len(), expected.len(), "{errors:?}");
             assert!(
                 errors.iter().zip(expected).all(|(error, expected)| error.starts_with(expected)),

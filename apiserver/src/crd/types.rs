@@ -16,7 +16,8 @@ pub(super) const RULE: [(&str, &str); 6] = [
 ];
 
 /// Fields that Kubernetes decodes separately, so that their errors name `JSONSchemaProps`.
-pub(super) const APART: [&str; 4] = ["items", "additionalItems", "additionalProperties", "dependencies"];
+pub(super) const DECODED_SEPARATELY: [&str; 4] =
+    ["items", "additionalItems", "additionalProperties", "dependencies"];
 
 /// Returns the first type error in the validation rules of a definition.
 pub(super) fn error(crd: &Value) -> Option<String> {
@@ -25,7 +26,7 @@ pub(super) fn error(crd: &Value) -> Option<String> {
         let schema = version.pointer("/schema/openAPIV3Schema")?;
         schema_error(
             schema,
-            &SchemaPath { path: "spec.versions.schema.openAPIV3Schema".into(), apart: false },
+            &SchemaPath { path: "spec.versions.schema.openAPIV3Schema".into(), separate: false },
         )
     })
 }
@@ -34,16 +35,19 @@ pub(super) fn error(crd: &Value) -> Option<String> {
 struct SchemaPath {
     /// The path in Go's notation, without property names and indexes.
     path: String,
-    apart: bool,
+    separate: bool,
 }
 
 impl SchemaPath {
     fn field(&self, name: &str) -> Self {
-        Self { path: format!("{}.{name}", self.path), apart: self.apart || APART.contains(&name) }
+        Self {
+            path: format!("{}.{name}", self.path),
+            separate: self.separate || DECODED_SEPARATELY.contains(&name),
+        }
     }
 
     fn error(&self, of: &str, value: &Value, expected: &str) -> String {
-        let of = if self.apart { "JSONSchemaProps" } else { of };
+        let of = if self.separate { "JSONSchemaProps" } else { of };
         let found = plain_type_name(value);
         format!("json: cannot unmarshal {found} into Go struct field {of}.{} of type {expected}", self.path)
     }
@@ -100,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_the_wrong_type_is_named_as_go_names_it() {
+    fn type_errors_of_rules_have_the_text_of_go() {
         let at = "spec.versions.schema.openAPIV3Schema";
         let rule = |rule: Value| json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
         check(rule(json!({"rule": "a", "reason": null, "optionalOldSelf": true, "odd": 1})), None);

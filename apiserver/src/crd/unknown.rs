@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::types::{APART, RULE};
+use super::types::{DECODED_SEPARATELY, RULE};
 
 /// The fields of a schema whose values are not schemas.
 const PLAIN: [&str; 32] = [
@@ -64,8 +64,8 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.retain(|name, value| {
         let at = format!("{at}.{name}");
-        let mut untold = Vec::new();
-        let found = if APART.contains(&name.as_str()) { &mut untold } else { &mut *found };
+        let mut unreported = Vec::new();
+        let found = if DECODED_SEPARATELY.contains(&name.as_str()) { &mut unreported } else { &mut *found };
         if ONE.contains(&name.as_str()) || LISTS.contains(&name.as_str()) {
             of(value, &at, found);
         } else if MAPS.contains(&name.as_str()) {
@@ -100,7 +100,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_no_rule_has_is_named_and_taken_away() {
+    fn unknown_fields_of_rules_are_reported_and_pruned() {
         let crd = |rule: Value| {
             let rules = json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
             let schema = json!({"type": "object", "properties": {"a": {"allOf": [rules], "items": rules}}});
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_schema_has_is_named_and_taken_away() {
+    fn unknown_fields_of_schemas_are_reported_and_pruned() {
         let crd = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
         let mut odd = crd(json!({
             "type": "object", "x-odd": 1,

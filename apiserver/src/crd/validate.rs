@@ -208,7 +208,7 @@ fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
         first.is_some_and(|first| versions.iter().all(|version| version[field] == *first))
     };
     let kept: Vec<_> = kept.into_iter().filter(|(field, _)| alike(field)).collect();
-    let told = |mut error: FieldError| {
+    let report = |mut error: FieldError| {
         let Some((at, rest)) =
             error.field.strip_prefix("spec.versions[").and_then(|rest| rest.split_once("]."))
         else {
@@ -228,5 +228,5 @@ fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
             error
         })
     };
-    errors.into_iter().filter_map(told).collect()
+    errors.into_iter().filter_map(report).collect()
 }

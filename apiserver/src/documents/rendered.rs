@@ -39,8 +39,8 @@ fn described(kind: &Kind) -> Described {
         categories: names.categories.clone(),
         namespaced: kind.namespaced,
         built_in: kind.built_in,
-        verbs: kind.told_verbs(),
-        storage_version_hash: storage_version_hash(&kind.group, &kind.home().version, &names.kind),
+        verbs: kind.available_verbs(),
+        storage_version_hash: storage_version_hash(&kind.group, &kind.storage_version().version, &names.kind),
         subresources: Vec::new(),
     };
     if kind.has_status {

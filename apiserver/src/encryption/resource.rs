@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_nothing_is_refused_with_advice() {
+    fn selectors_without_a_match_are_rejected_with_advice() {
         for (text, advice) in [
             ("", "write RESOURCE"),
             ("*", "write \"*.\""),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_is_all_among_those_before() {
+    fn a_masked_selector_is_covered_by_an_earlier_one() {
         let read = |text| Resources::read(text).unwrap();
         for (first, then, expected) in [
             ("*.*", "secrets", true),

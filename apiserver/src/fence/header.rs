@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_written_in_one_form_and_read_from_it() {
+    fn the_header_of_a_fence_round_trips() {
         for text in [
             "coordination.k8s.io/v1/leases/kube-system/hosts; uid=8a2c-0; epoch=7",
             "example.com/v1/names/www.example.com; uid=u",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_fence_is_refused_and_told_the_form() {
+    fn malformed_headers_are_refused_with_the_syntax() {
         let check = |values: &[&[u8]], why: &str| {
             let refusal = of(values).expect_err("refused");
             assert_eq!(refusal.code, 400);

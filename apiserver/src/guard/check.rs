@@ -24,17 +24,17 @@ use crate::verbs::output::read;
 pub(crate) struct Checks {
     tasks: TaskTracker,
     /// By the store prefix of the kind.
-    places: BTreeMap<Arc<str>, Arc<Semaphore>>,
+    slots: BTreeMap<Arc<str>, Arc<Semaphore>>,
 }
 
 impl Checks {
     pub(crate) fn new(kinds: &[Arc<Kind>], limits: &Limits) -> Self {
-        let places = |kind: &Arc<Kind>| {
-            let places = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
-            (kind.place.start(None), Arc::new(Semaphore::new(places)))
+        let slots = |kind: &Arc<Kind>| {
+            let slots = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
+            (kind.place.start(None), Arc::new(Semaphore::new(slots)))
         };
         let guarded = kinds.iter().filter(|kind| !kind.hooks.guards().is_empty());
-        Self { tasks: TaskTracker::new(), places: guarded.map(places).collect() }
+        Self { tasks: TaskTracker::new(), slots: guarded.map(slots).collect() }
     }
 
     /// Waits for running guards, up to the timeout of one check.
@@ -45,7 +45,7 @@ impl Checks {
 }
 
 /// Runs a guard on an object and the others under its keys.
-pub(super) async fn ask(
+pub(super) async fn run(
     change: &Change<'_>,
     served: &Arc<Kind>,
     guard: &Arc<dyn Guard>,
@@ -61,18 +61,18 @@ pub(super) async fn ask(
         );
         return Err(wrong(change, &[FieldError::new(ROOT, Problem::TooMany(others.len()), why)]));
     }
-    let places = shared.checks.places.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
-    let place = timeout(limits.guard_time, places.clone().acquire_owned()).await;
-    let Ok(Ok(place)) = place else {
+    let slots = shared.checks.slots.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
+    let slot = timeout(limits.guard_time, slots.clone().acquire_owned()).await;
+    let Ok(Ok(slot)) = slot else {
         shared.metrics.counted.add(Event::TooManyGuards);
         return Err(too_many(change, guard));
     };
-    let (kind, asked, new) = (served.clone(), guard.clone(), new.clone());
+    let (kind, runnable, new) = (served.clone(), guard.clone(), new.clone());
     let mut task = shared.checks.tasks.spawn_blocking(move || {
         let others: Result<Vec<Value>, Refusal> =
             others.iter().map(|other| read(&kind, other, other.modified)).collect();
-        let found = others.map(|others| asked.check(&new, &others));
-        drop(place);
+        let found = others.map(|others| runnable.check(&new, &others));
+        drop(slot);
         found
     });
     match timeout(limits.guard_time, &mut task).await {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
-use super::check::ask;
+use super::check::run;
 use super::key::{is_of, keys, record};
 use crate::cache::View;
 use crate::change::{Beside, Change, Write};
@@ -51,16 +51,17 @@ pub(crate) async fn hold(
         Write::Keep | Write::Delete => None,
     };
     let before: BTreeSet<String> = old.iter().flat_map(|old| kind.hooks.guard_keys(old)).collect();
-    let says_more = new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| says_more(old, new)));
+    let changes_content =
+        new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| changes_content(old, new)));
     let after = match new.as_ref().map(|new| keys(guards, new)).transpose() {
-        Err(guard) if says_more => return Err(panicked(change, &guard)),
+        Err(guard) if changes_content => return Err(panicked(change, &guard)),
         // A deletion is not blocked by a failing guard.
         Err(_) => Vec::new(),
         Ok(after) => after.unwrap_or_default(),
     };
-    let new = new.filter(|_| says_more || after.iter().any(|key| !before.contains(key)));
+    let new = new.filter(|_| changes_content || after.iter().any(|key| !before.contains(key)));
     if new.is_some() {
-        few(change, &after)?;
+        check_keys(change, &after)?;
     }
     if before.is_empty() && after.is_empty() {
         return Ok(GuardConditions::default());
@@ -74,13 +75,13 @@ pub(crate) async fn hold(
             let beside: BTreeMap<_, _> =
                 own.flat_map(|key| others(key)).map(|other| (&other.key, other)).collect();
             let beside: Vec<Arc<Entry>> = beside.into_values().cloned().collect();
-            let wrong = ask(change, &served, guard, &new, beside).await?;
+            let wrong = run(change, &served, guard, &new, beside).await?;
             if !wrong.is_empty() {
                 return Err(refused(change, guard.name(), &wrong));
             }
         }
     }
-    let room = shared.limits.guard_keys.saturating_mul(PER_KEY);
+    let capacity = shared.limits.guard_keys.saturating_mul(PER_KEY);
     let mut held = GuardConditions::default();
     let left = before.iter().filter(|key| after.binary_search(key).is_err());
     for key in after.iter().chain(left) {
@@ -91,7 +92,7 @@ pub(crate) async fn hold(
         let there = other.filter(|_| !before.contains(key));
         let is_left = other.is_some() || after.binary_search(key).is_ok();
         let so_far = held.conditions.len() + held.operations.len();
-        if so_far + 2 + usize::from(there.is_some()) > room {
+        if so_far + 2 + usize::from(there.is_some()) > capacity {
             break;
         }
         held.conditions.push(Condition::Unchanged(record.clone(), view.at));
@@ -124,7 +125,7 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
 
 /// Whether more than deletion, ownership and trace metadata changes. Guards skip other updates
 /// unless they add a key, so that an object that violates a guard can still be deleted.
-fn says_more(old: &Value, new: &Value) -> bool {
+fn changes_content(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
         for field in [
@@ -145,7 +146,7 @@ fn says_more(old: &Value, new: &Value) -> bool {
 }
 
 /// Checks the number and length of the keys against the limits of a transaction.
-fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
+fn check_keys(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
     let most = change.shared.limits.guard_keys;
     let problem = match keys.iter().find(|key| key.len() > KEY_BYTES) {
         _ if keys.len() > most => {
@@ -192,12 +193,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_only_says_that_an_object_goes_is_nothing_to_a_guard() {
+    fn guards_ignore_deletion_metadata() {
         let check = |meta: Value, spec: u64, expected: bool| {
             let old =
                 json!({"metadata": {"name": "a", "finalizers": ["x"], "resourceVersion": "7"}, "spec": 1});
             let new = json!({"metadata": meta, "spec": spec});
-            assert_eq!(says_more(&old, &new), expected, "{new}");
+            assert_eq!(changes_content(&old, &new), expected, "{new}");
         };
         check(json!({"name": "a", "finalizers": ["x"]}), 1, false);
         check(json!({"name": "a"}), 1, false);

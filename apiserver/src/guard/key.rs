@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_once_and_by_their_guards() {
+    fn guard_keys_are_distinct_and_prefixed() {
         let all = |guards: &[Arc<dyn Guard>]| keys(guards, &Value::Null);
         let guards: [Arc<dyn Guard>; 2] =
             [Arc::new(KeyedGuard("b", &["y", "x", "y"])), Arc::new(KeyedGuard("a", &["x", ""]))];
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn each_key_has_a_record_of_its_own_that_is_no_object() {
+    fn each_guard_key_has_a_distinct_record() {
         let kind = native::namespace();
         let at = |key: &str| record(&kind, key).to_string();
         assert_eq!(at("disjoint/vni/17"), "/guards/core/namespaces/disjoint/=vni/17");

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Handle;
-use super::refused::source_error;
+use super::errors::source_error;
 use super::write::{PreconditionCheck, at};
 use crate::kind::Kind;
 use crate::managed::manager_name;

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_held_is_not_decoded_again_and_what_is_not_is_let_go() {
+    fn objects_in_use_are_not_decoded_again_and_others_are_evicted() {
         let decoded = Decoded::new(7);
         let held = decoded.get(&form("held", 1), 1, || Ok(0)).unwrap();
         for at in 0..20 * RECENT as u64 {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn large_objects_are_kept_by_their_size() {
+    fn the_cache_is_limited_by_size() {
         let decoded = Decoded::new(7);
         for at in 0..10 {
             decoded.get(&form("large", at), RECENT_BYTES / 4, || Ok(at)).unwrap();
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_tried_again() {
+    fn failed_decoding_is_retried() {
         let decoded = Decoded::new(7);
         let wrong = || Err(Refusal::bad_request("no"));
         assert!(decoded.get(&form("a", 1), 1, wrong).is_err());
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_decode_once() {
+    fn concurrent_readers_decode_once() {
         let (decoded, counted) = (Decoded::new(7), std::sync::atomic::AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Handle;
+use super::errors::{lost, source_error, watch_error};
 use super::read::revision;
-use super::refused::{lost, source_error, watch_error};
 use super::watch::{LASTS, until_error};
 use crate::cache::Wanted;
 use crate::interest::{
@@ -34,7 +34,7 @@ where
         let selection = self.selection(&kind, &filter)?;
         let matter = self.matter(&kind, Subresource::Main, filter.namespace.as_deref(), "");
         self.allow("watch", &matter, &filter.fields)?;
-        interest::by(&by, &kind, filter.namespace.as_deref()).map_err(source_error)?;
+        interest::index_for(&by, &kind, filter.namespace.as_deref()).map_err(source_error)?;
         if self.shared.stopping.is_cancelled() {
             let reason = "the server is stopped".into();
             return Err(SourceError::Unavailable { reason, retry_after: None }.into());
@@ -42,30 +42,30 @@ where
         let keys = InterestEdit { add: keys, ..InterestEdit::default() };
         let after = after.map(|after| revision(&after)).transpose()?;
         let bounds = KeyLimits::of(&self.shared.limits);
-        let line = EditChannel::open(&keys, after.is_some(), [0; 32], bounds, None).map_err(not_made)?;
-        let line = Arc::new(line);
+        let channel = EditChannel::open(&keys, after.is_some(), [0; 32], bounds, None).map_err(edit_error)?;
+        let channel = Arc::new(channel);
         let plan = Plan { bookmarks: true, until: Instant::now() + LASTS };
         let wanted = Wanted { selection, namespace: filter.namespace };
         let asked = StreamRequest { by, wanted, resumes: after.map(|after| (keys, after)) };
-        let feed = match InterestFeed::open(&self.shared, line.clone(), asked, plan).await {
+        let feed = match InterestFeed::open(&self.shared, channel.clone(), asked, plan).await {
             Ok(feed) => feed,
             Err(StreamError::Refused(refusal)) => return Err(self.watch_error(*refusal).await),
             Err(StreamError::Watch(error)) => return Err(lost(error)),
         };
         let handle = self.clone();
-        let events = feed.map(move |told| match told {
-            Ok(told) => Ok(handle.told(&kind, told)),
+        let events = feed.map(move |event| match event {
+            Ok(event) => Ok(handle.interest_event(&kind, event)),
             Err(StreamError::Watch(error)) => Err(lost(error)),
             Err(StreamError::Refused(refusal)) => Err(watch_error(*refusal, None)),
         });
-        let ending = line.clone();
+        let to_end = channel.clone();
         let events = until_error(events.inspect(move |event| {
             // Errors of the conversion end the feed, too.
             if event.is_err() {
-                ending.end();
+                to_end.end();
             }
         }));
-        Ok(InterestWatch { events: Box::pin(events), interest: Arc::new(Editing(line)) })
+        Ok(InterestWatch { events: Box::pin(events), interest: Arc::new(Editing(channel)) })
     }
 }
 
@@ -75,13 +75,13 @@ struct Editing(Arc<EditChannel>);
 #[async_trait]
 impl Interest for Editing {
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
-        self.0.edit_next(&edit).map(EditNumber).map_err(not_made)
+        self.0.edit_next(&edit).map(EditNumber).map_err(edit_error)
     }
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
-    fn told(&self, kind: &Kind, told: InterestEvent) -> WatchEvent<Arc<K>> {
-        match told {
+    fn interest_event(&self, kind: &Kind, event: InterestEvent) -> WatchEvent<Arc<K>> {
+        match event {
             InterestEvent::Changed(changed) => self.seen(kind, &changed),
             InterestEvent::Bookmark(at) => {
                 WatchEvent::Bookmark { version: at.into(), initial_state_ends: false }
@@ -93,7 +93,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
     }
 }
 
-fn not_made(why: EditError) -> WatchError {
+fn edit_error(why: EditError) -> WatchError {
     let (field, reason) = match why {
         EditError::Ended => return WatchError::Ended,
         EditError::Full => return SourceError::TooManyRequests { retry_after: None }.into(),

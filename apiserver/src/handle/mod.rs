@@ -2,9 +2,9 @@
 
 mod apply;
 mod decoded;
+mod errors;
 mod interest;
 mod read;
-mod refused;
 mod typed;
 mod watch;
 mod write;

@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::Handle;
-use super::refused::{broken, list_error, source_error};
+use super::errors::{broken, list_error, source_error};
 use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::request::{ContinueToken, FieldLabels, ListAt, check_fields};

@@ -12,7 +12,7 @@ use machinery_store::Entry;
 use serde::de::DeserializeOwned;
 
 use super::decoded::{Decoded, DecodedKey};
-use super::refused::{source_error, unreadable};
+use super::errors::{source_error, unreadable};
 use crate::auth::Identity;
 use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::kind::{Kind, Subresource};
@@ -158,7 +158,7 @@ impl<K: DeserializeOwned> Handle<K> {
 }
 
 pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> DecodedKey {
-    DecodedKey { key: key.clone(), prints: (kind.print, kind.home().print), state, shown }
+    DecodedKey { key: key.clone(), prints: (kind.print, kind.storage_version().print), state, shown }
 }
 
 fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {

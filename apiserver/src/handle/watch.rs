@@ -12,8 +12,8 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Handle;
+use super::errors::{broken, lost, watch_error};
 use super::read::revision;
-use super::refused::{broken, lost, watch_error};
 use crate::cache::{Wanted, What};
 use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;

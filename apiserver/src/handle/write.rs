@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Handle;
-use super::refused::{source_error, unreadable, write_error};
+use super::errors::{source_error, unreadable, write_error};
 use super::typed::form;
 use crate::fence::Fence;
 use crate::json::{OBJECT_DEPTH, depth};

@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_has_to_be_said_plainly() {
+    fn gzip_is_accepted_without_quality_only() {
         accepts("gzip", true);
         accepts("br , gzip,deflate", true);
         accepts("gzip;q=0", false);
@@ -136,7 +136,7 @@ mod tests {
 
     /// A compressed list of a million objects takes no more memory than an uncompressed one.
     #[test]
-    fn a_long_document_is_compressed_as_it_is_made() {
+    fn a_long_document_is_compressed_incrementally() {
         let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let count = made.clone();
         let parts = stream::repeat_with(move || {

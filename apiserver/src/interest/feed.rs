@@ -12,11 +12,11 @@ use machinery_store::WatchError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::channel::EditChannel;
 use super::edits::PendingEdits;
-use super::found::KeyLookup;
 use super::keys::KeySet;
-use super::line::EditChannel;
-use super::witness::{RelevanceCheck, by};
+use super::lookup::KeyLookup;
+use super::relevance::{RelevanceCheck, index_for};
 use crate::cache;
 use crate::cache::{By, Wanted};
 use crate::metrics::Interested;
@@ -56,10 +56,10 @@ impl From<Refusal> for StreamError {
 
 /// A running stream.
 pub(crate) struct InterestFeed {
-    line: Arc<EditChannel>,
+    channel: Arc<EditChannel>,
     watch: crate::watch::Feed,
     by: By,
-    witness: RelevanceCheck,
+    relevance: RelevanceCheck,
     edit: EditProgress,
     counts: Interested,
     until: Instant,
@@ -77,24 +77,24 @@ enum EditProgress {
     /// The edit failed. Earlier events are sent before the error.
     Failed(Box<Refusal>),
     /// The objects under the added keys are sent.
-    Tell(Box<KeyLookup>),
+    Send(Box<KeyLookup>),
 }
 
 impl InterestFeed {
     /// Opens the stream. Cancel-safe.
     pub(crate) async fn open(
         shared: &Shared,
-        line: Arc<EditChannel>,
+        channel: Arc<EditChannel>,
         asked: StreamRequest,
         plan: Plan,
     ) -> Result<Self, StreamError> {
         let StreamRequest { by: of, wanted, resumes } = asked;
-        let by = by(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
-        let mut witness = RelevanceCheck { by: of, wanted: wanted.clone(), keys: KeySet::default() };
+        let by = index_for(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
+        let mut relevance = RelevanceCheck { by: of, wanted: wanted.clone(), keys: KeySet::default() };
         let watch = match resumes {
             Some((edit, after)) => {
                 shared.objects.reach(after).await?;
-                witness.keys = edit.add.iter().collect();
+                relevance.keys = edit.add.iter().collect();
                 let cache = shared.cache(&wanted.selection.kind).await?;
                 let keys = cache::Keys { by: by.clone(), set: edit.add };
                 let (follow, missing) = cache.follow(wanted, Some(keys), after);
@@ -111,7 +111,7 @@ impl InterestFeed {
         };
         let (counts, stopping) = (shared.metrics.interested.clone(), shared.stopping.clone());
         let (edit, until) = (EditProgress::Nothing, plan.until);
-        Ok(Self { line, watch, by, witness, edit, counts, until, stopping, is_over: false })
+        Ok(Self { channel, watch, by, relevance, edit, counts, until, stopping, is_over: false })
     }
 
     /// Advances the next edit as far as possible. Called when all current events have been sent.
@@ -119,7 +119,7 @@ impl InterestFeed {
         loop {
             match &mut self.edit {
                 EditProgress::Nothing => {
-                    let pending = ready!(self.line.poll_take(cx));
+                    let pending = ready!(self.channel.poll_take(cx));
                     self.edit = EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed());
                 }
                 EditProgress::CatchUp(pending, catching_up) => {
@@ -142,17 +142,17 @@ impl InterestFeed {
                         return Poll::Pending;
                     };
                     for key in pending.remove.iter() {
-                        self.witness.keys.remove(key);
+                        self.relevance.keys.remove(key);
                     }
                     for key in pending.add.iter() {
-                        self.witness.keys.insert(key);
+                        self.relevance.keys.insert(key);
                     }
                     let (add, number) = (std::mem::take(&mut pending.add), pending.number);
                     let found = KeyLookup::new(view, self.by.clone(), add, number);
-                    self.edit = EditProgress::Tell(Box::new(found));
+                    self.edit = EditProgress::Send(Box::new(found));
                 }
                 // No event is sent between the objects and their marker.
-                EditProgress::Tell(_) => return Poll::Ready(Ok(())),
+                EditProgress::Send(_) => return Poll::Ready(Ok(())),
             }
         }
     }
@@ -160,7 +160,7 @@ impl InterestFeed {
     /// Counts an event, and whether it is relevant.
     fn count(&self, changed: &Changed) {
         self.counts.told.inc();
-        if !self.witness.sees(changed.entry()) {
+        if !self.relevance.sees(changed.entry()) {
             self.counts.irrelevant.inc();
         }
     }
@@ -169,7 +169,7 @@ impl InterestFeed {
     fn end(&mut self, why: Option<StreamError>) -> Poll<Option<Result<InterestEvent, StreamError>>> {
         self.is_over = true;
         self.edit = EditProgress::Nothing;
-        self.line.end();
+        self.channel.end();
         Poll::Ready(why.map(Err))
     }
 
@@ -189,12 +189,12 @@ impl Stream for InterestFeed {
             return Poll::Ready(None);
         }
         loop {
-            if let EditProgress::Tell(found) = &mut feed.edit {
+            if let EditProgress::Send(found) = &mut feed.edit {
                 // The lookup may have many objects and the client may be slow.
                 if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
                     return feed.end(None);
                 }
-                if !found.gather(&feed.witness.wanted) {
+                if !found.gather(&feed.relevance.wanted) {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
@@ -226,6 +226,6 @@ impl Stream for InterestFeed {
 
 impl Drop for InterestFeed {
     fn drop(&mut self) {
-        self.line.end();
+        self.channel.end();
     }
 }

@@ -11,23 +11,23 @@
 //! * [`edit_request`]: parses requests
 //! * [`serve`]: HTTP requests
 
-mod ask;
+mod channel;
+mod edit_request;
 mod edits;
 mod feed;
-mod found;
 mod keys;
-mod line;
+mod lookup;
 mod registry;
+mod relevance;
 mod serve;
-mod witness;
 
+pub(crate) use channel::{EditChannel, EditError};
 #[cfg(feature = "testing")]
-pub(crate) use ask::EditRequest;
+pub(crate) use edit_request::EditRequest;
 pub(crate) use edits::{InvalidEdit, KeyLimits};
 pub(crate) use feed::{InterestEvent, InterestFeed, StreamError, StreamRequest};
-pub(crate) use line::{EditChannel, EditError};
 pub(crate) use registry::Interests;
+pub(crate) use relevance::index_for;
 pub(crate) use serve::{edit, misnamed, run, stream};
-pub(crate) use witness::by;
 #[cfg(test)]
-pub(crate) use {found::KeyLookup, keys::KeySet};
+pub(crate) use {keys::KeySet, lookup::KeyLookup};

@@ -10,9 +10,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
+use super::channel::{EditChannel, EditError, reserve};
 use super::edits::EditId;
 use super::keys::cost;
-use super::line::{EditChannel, EditError, reserve};
 use crate::server::Limits;
 
 /// All interests of clients on the wire.
@@ -22,7 +22,7 @@ pub(crate) struct Interests {
     /// One permit per byte.
     memory: Arc<Semaphore>,
     /// Notified when another interest awaits its stream.
-    waits: Notify,
+    awaited: Notify,
     /// Metric: number of interests.
     count: Gauge,
 }
@@ -77,10 +77,10 @@ impl Selectors {
 }
 
 struct InterestEntry {
-    line: Arc<EditChannel>,
+    channel: Arc<EditChannel>,
     selectors: Selectors,
     edit: EditId,
-    waits: Option<AwaitedStream>,
+    awaited: Option<AwaitedStream>,
     /// Accounts for the memory of the selectors.
     _memory: OwnedSemaphorePermit,
 }
@@ -106,7 +106,7 @@ pub(super) enum Unavailable {
 pub(super) struct StreamGuard {
     interests: Arc<Interests>,
     name: InterestName,
-    pub(super) line: Arc<EditChannel>,
+    pub(super) channel: Arc<EditChannel>,
 }
 
 impl Interests {
@@ -116,7 +116,7 @@ impl Interests {
             state: Mutex::default(),
             most: limits.interests,
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
-            waits: Notify::new(),
+            awaited: Notify::new(),
             count,
         }
     }
@@ -131,16 +131,16 @@ impl Interests {
         name: InterestName,
         selectors: Selectors,
         edit: EditId,
-        waits: AwaitedStream,
+        awaited: AwaitedStream,
         make: impl FnOnce() -> Result<EditChannel, EditError>,
     ) -> Result<(), OpenError> {
         if let Some(there) = self.there(&self.state.lock(), &name, edit) {
             return there;
         }
         let memory = reserve(&self.memory, selectors.cost()).map_err(OpenError::Edit)?;
-        let line = Arc::new(make().map_err(OpenError::Edit)?);
-        let until = waits.until;
-        let place = InterestEntry { line, selectors, edit, waits: Some(waits), _memory: memory };
+        let channel = Arc::new(make().map_err(OpenError::Edit)?);
+        let until = awaited.until;
+        let place = InterestEntry { channel, selectors, edit, awaited: Some(awaited), _memory: memory };
         let mut state = self.state.lock();
         // A concurrent request may have opened it.
         if let Some(there) = self.there(&state, &name, edit) {
@@ -150,17 +150,17 @@ impl Interests {
         state.places.insert(name, place);
         self.counted(&state);
         drop(state);
-        self.waits.notify_all();
+        self.awaited.notify_all();
         Ok(())
     }
 
     /// Returns the result of an opening without a new interest: repeated, conflicting, or beyond
     /// the limit.
     fn there(&self, state: &State, name: &InterestName, edit: EditId) -> Option<Result<(), OpenError>> {
-        let Some(InterestEntry { edit: first, line, .. }) = state.places.get(name) else {
+        let Some(InterestEntry { edit: first, channel, .. }) = state.places.get(name) else {
             return (state.places.len() >= self.most).then_some(Err(OpenError::TooMany(self.most)));
         };
-        let expected = line.next();
+        let expected = channel.next();
         let again = *first == edit && expected == 1;
         Some(if again { Ok(()) } else { Err(OpenError::There { expected }) })
     }
@@ -176,7 +176,7 @@ impl Interests {
         if place.selectors != *selectors {
             return Err(Unavailable::OtherSelectors);
         }
-        Ok(place.line.clone())
+        Ok(place.channel.clone())
     }
 
     /// Takes an interest for its stream.
@@ -191,11 +191,11 @@ impl Interests {
         if place.selectors != *selectors {
             return Err(Unavailable::OtherSelectors);
         }
-        let AwaitedStream { opening, until } = place.waits.take().ok_or(Unavailable::Taken)?;
+        let AwaitedStream { opening, until } = place.awaited.take().ok_or(Unavailable::Taken)?;
         let waited = (until, name);
         waiting.remove(&waited);
-        let line = place.line.clone();
-        Ok((StreamGuard { interests: self.clone(), name: waited.1, line }, opening))
+        let channel = place.channel.clone();
+        Ok((StreamGuard { interests: self.clone(), name: waited.1, channel }, opening))
     }
 
     /// Ends the interests past their deadline; returns the next deadline.
@@ -209,14 +209,14 @@ impl Interests {
         let next = state.waiting.first().map(|(until, _)| *until);
         self.counted(&state);
         drop(state);
-        over.iter().for_each(|place| place.line.end());
+        over.iter().for_each(|place| place.channel.end());
         next
     }
 
     /// Expires interests until cancelled.
-    pub(super) async fn watch_over(&self) {
+    pub(super) async fn expire_overdue(&self) {
         loop {
-            let listener = self.waits.listen();
+            let listener = self.awaited.listen();
             match self.expire(Instant::now()) {
                 None => listener.await,
                 Some(until) => tokio::select! {
@@ -250,7 +250,7 @@ impl Drop for StreamGuard {
         self.interests.counted(&state);
         drop(state);
         drop(place);
-        self.line.end();
+        self.channel.end();
     }
 }
 
@@ -279,13 +279,13 @@ mod tests {
 
     fn open(interests: &Interests, id: &str, keys: usize, until: Instant) -> Result<(), String> {
         let by = InterestBy::Label("app".into());
-        let waits = AwaitedStream { opening: InterestOpening { by, resumes: None }, until };
+        let awaited = AwaitedStream { opening: InterestOpening { by, resumes: None }, until };
         let add = (0..keys).map(|key| Arc::from(format!("k{key:04}"))).collect();
         let keys = InterestEdit { add, ..InterestEdit::default() };
         let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
         let edit = EditId { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
         let make = || EditChannel::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
-        interests.open(name(id), everything(), edit, waits, make).map_err(|error| match error {
+        interests.open(name(id), everything(), edit, awaited, make).map_err(|error| match error {
             OpenError::There { expected } => format!("there, at {expected}"),
             OpenError::TooMany(most) => format!("{most} there"),
             OpenError::Edit(error) => format!("{error:?}"),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_interest_is_there_until_its_stream_is_over_or_does_not_come() {
+    async fn an_interest_lives_until_its_stream_ends_or_is_overdue() {
         let (interests, now) = (interests(), Instant::now());
         let soon = now + Duration::from_secs(30);
         open(&interests, "a", 3, soon).unwrap();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_while_keys_are_put_together() {
+    async fn key_sets_are_built_outside_the_lock() {
         let (interests, until) = (interests(), Instant::now());
         let edit = EditId { number: 0, digest: [7; 32] };
         let opening = || AwaitedStream {
@@ -332,13 +332,13 @@ mod tests {
             until,
         };
         let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
-        let line = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+        let channel = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
         let make = || {
             assert!(interests.state.try_lock().is_some(), "others find theirs meanwhile");
             // A concurrent retry of the request overtakes it.
-            let opened = interests.open(name("a"), everything(), edit, opening(), line);
+            let opened = interests.open(name("a"), everything(), edit, opening(), channel);
             assert!(opened.is_ok());
-            line()
+            channel()
         };
         assert!(interests.open(name("a"), everything(), edit, opening(), make).is_ok());
         assert_eq!(interests.count.get(), 1);
@@ -353,14 +353,14 @@ mod tests {
         let edit = EditId { number: 0, digest: [7; 32] };
         let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
         let open = |id: &str, labels: String| {
-            let waits = AwaitedStream {
+            let awaited = AwaitedStream {
                 opening: InterestOpening { by: InterestBy::Label("app".into()), resumes: None },
                 until,
             };
             let make = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
             let fields = "metadata.name!=x".parse().unwrap();
             let selectors = Selectors { labels: labels.parse().unwrap(), fields };
-            interests.open(name(id), selectors, edit, waits, make).is_ok()
+            interests.open(name(id), selectors, edit, awaited, make).is_ok()
         };
         let long = |values: usize| {
             let values: Vec<_> = (0..values).map(|value| format!("v{value:04}")).collect();
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn memory_is_taken_for_what_is_kept_and_given_back() {
+    async fn memory_of_keys_is_reserved_and_released() {
         let (interests, now) = (interests(), Instant::now());
         let left = || interests.memory().available_permits();
         open(&interests, "a", 500, now).unwrap();
@@ -384,25 +384,25 @@ mod tests {
         assert_eq!(open(&interests, "b", 500, now), Err("Full".into()));
         assert_eq!((left(), interests.count.get()), (100_000 - taken, 1), "nothing was kept of it");
 
-        let line = interests.find(&name("a"), &everything()).unwrap();
+        let channel = interests.find(&name("a"), &everything()).unwrap();
         let keys = |from: usize, to: usize| (from..to).map(|key| Arc::from(format!("k{key:04}"))).collect();
         let mut number = 0;
         let mut edit = |remove, add| {
             number += 1;
             let change = InterestEdit { remove, add };
-            line.edit(EditId { number, digest: [1; 32] }, &change, interests.memory())
+            channel.edit(EditId { number, digest: [1; 32] }, &change, interests.memory())
         };
         edit(keys(0, 100), keys(500, 510)).unwrap();
         assert_eq!(left(), 100_000 - 410 * 133, "what was not told yet is forgotten at once");
-        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        channel.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
         edit(keys(100, 200), keys(0, 0)).unwrap();
         assert_eq!(left(), 100_000 - 410 * 133, "what is to be removed is kept until it is");
-        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        channel.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
         assert_eq!(left(), 100_000 - 310 * 133);
         interests.expire(now);
         assert_eq!(left(), 100_000);
         let edit = EditId { number: 9, digest: [1; 32] };
-        let ended = line.edit(edit, &InterestEdit::default(), interests.memory());
+        let ended = channel.edit(edit, &InterestEdit::default(), interests.memory());
         assert_eq!(ended, Err(EditError::Ended));
     }
 }

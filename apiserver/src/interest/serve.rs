@@ -12,10 +12,10 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use serde_json::json;
 use tokio::time::Instant;
 
-use super::ask::{EditRequest, wrong};
+use super::channel::{EditChannel, EditError};
+use super::edit_request::{EditRequest, wrong};
 use super::edits::{InvalidEdit, KeyLimits};
 use super::feed::{InterestEvent, InterestFeed, StreamError, StreamRequest};
-use super::line::{EditChannel, EditError};
 use super::registry::{
     AwaitedStream, InterestName, InterestOpening, OpenError, Selectors, StreamGuard, Unavailable,
 };
@@ -37,7 +37,7 @@ const MARK: &str = "machinery.dev/interest-edit";
 
 /// Expires interests that await their streams for too long.
 pub(crate) async fn run(shared: Arc<Shared>) {
-    shared.interests.watch_over().await;
+    shared.interests.expire_overdue().await;
 }
 
 /// Opens or edits an interest.
@@ -45,32 +45,39 @@ pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     accepts_json(job.asked.header(ACCEPT))?;
     Format::of(job.asked.header(CONTENT_TYPE), &[Format::Json])?;
     let selectors = selectors(job, &ListOptions::parse(&job.asked.query, true)?)?;
-    let ask = EditRequest::parse(id, &job.asked.body)?;
+    let request = EditRequest::parse(id, &job.asked.body)?;
     let (interests, limits) = (&job.shared.interests, &job.shared.limits);
-    let (name, edit) = (name(job, id), ask.edit(&selectors));
-    let refuse = |why: EditError| not_made(job, id, limits, why);
-    let Some(by) = ask.by else {
-        let line = interests.find(&name, &selectors).map_err(|why| absent(job, id, &why))?;
-        line.edit(edit, &ask.change, interests.memory()).map_err(refuse)?;
+    let (name, edit) = (name(job, id), request.edit(&selectors));
+    let refuse = |why: EditError| edit_refused(job, id, limits, why);
+    let Some(by) = request.by else {
+        let channel = interests.find(&name, &selectors).map_err(|why| absent(job, id, &why))?;
+        channel.edit(edit, &request.change, interests.memory()).map_err(refuse)?;
         job.shared.metrics.interested.edits.inc();
-        return Ok(accepted(202, ask.number));
+        return Ok(accepted(202, request.number));
     };
-    super::witness::by(&by, job.kind, job.namespace())?;
-    let resumes = ask.after.map(|after| (ask.change.clone(), after));
+    super::relevance::index_for(&by, job.kind, job.namespace())?;
+    let resumes = request.after.map(|after| (request.change.clone(), after));
     let bounds = KeyLimits::of(limits);
-    let make =
-        || EditChannel::open(&ask.change, ask.after.is_some(), edit.digest, bounds, Some(interests.memory()));
-    let waits = AwaitedStream {
+    let make = || {
+        EditChannel::open(
+            &request.change,
+            request.after.is_some(),
+            edit.digest,
+            bounds,
+            Some(interests.memory()),
+        )
+    };
+    let awaited = AwaitedStream {
         opening: InterestOpening { by, resumes },
         until: Instant::now() + limits.interest_wait,
     };
-    interests.open(name, selectors, edit, waits, make).map_err(|why| match why {
+    interests.open(name, selectors, edit, awaited, make).map_err(|why| match why {
         OpenError::There { expected } => refuse(EditError::Wrong(InvalidEdit::Order { expected })),
         OpenError::TooMany(most) => too_many(&format!("the server has {most} interests, as many as it may")),
         OpenError::Edit(why) => refuse(why),
     })?;
     job.shared.metrics.interested.edits.inc();
-    Ok(accepted(201, ask.number))
+    Ok(accepted(201, request.number))
 }
 
 /// Serves the stream of an interest.
@@ -92,7 +99,7 @@ pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Re
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };
     let asked = StreamRequest { by, wanted, resumes };
-    let feed = InterestFeed::open(job.shared, held.line.clone(), asked, plan).await.map_err(refused)?;
+    let feed = InterestFeed::open(job.shared, held.channel.clone(), asked, plan).await.map_err(refused)?;
     let content_type = frames.content_type();
     let body = StreamBody(Some(ActiveStream { feed, frames, _held: held }));
     Ok(answer::bytes(200, content_type, Body::frames(body)))
@@ -113,11 +120,11 @@ impl Stream for StreamBody {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Some(ActiveStream { feed, frames, .. }) = &mut self.0 else { return Poll::Ready(None) };
-        let Some(told) = ready!(feed.poll_next_unpin(cx)) else {
+        let Some(event) = ready!(feed.poll_next_unpin(cx)) else {
             self.0 = None;
             return Poll::Ready(None);
         };
-        let bytes = told.map_err(refused).and_then(|told| match told {
+        let bytes = event.map_err(refused).and_then(|event| match event {
             InterestEvent::Changed(changed) => frames.change(&changed),
             InterestEvent::Bookmark(at) => frames.mark(at, None),
             InterestEvent::Complete(edit, at) => frames.mark(at, Some((MARK, &edit.to_string()))),
@@ -190,7 +197,7 @@ fn absent(job: &Job<'_>, id: &str, why: &Unavailable) -> Refusal {
     }
 }
 
-fn not_made(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Refusal {
+fn edit_refused(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Refusal {
     let why = match why {
         EditError::Ended => return absent(job, id, &Unavailable::Unknown),
         EditError::Full => {

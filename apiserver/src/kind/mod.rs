@@ -2,7 +2,7 @@
 //! [`Subresource`].
 
 mod hooks;
-mod lists;
+mod merge_metadata;
 mod registry;
 mod scale;
 mod shape;
@@ -43,7 +43,7 @@ pub(crate) struct Kind {
     /// Whether `metadata.generation` counts changes of the spec.
     pub(crate) has_generation: bool,
     /// Whether an update without a resourceVersion is allowed and replaces any state.
-    pub(crate) may_overwrite: bool,
+    pub(crate) allows_unconditional_update: bool,
     pub(crate) name_rule: NameRule,
     pub(crate) columns: Columns,
     /// Selectable fields besides name and namespace.
@@ -62,13 +62,13 @@ pub(crate) struct Kind {
     /// The store key of its CustomResourceDefinition; `None` for a built-in kind.
     pub(crate) definition: Option<Arc<str>>,
     /// Whether its definition is being deleted: creation is refused.
-    pub(crate) goes: bool,
+    pub(crate) is_terminating: bool,
     /// The review that a create request performs; nothing is stored.
     pub(crate) review: Option<Review>,
     /// Whether its objects define kinds.
     pub(crate) defines_kinds: bool,
     /// Whether a deletion returns the object instead of a `Status`.
-    pub(crate) answers_deleted: bool,
+    pub(crate) returns_deleted: bool,
     pub(crate) place: Place,
     pub(crate) hooks: Arc<dyn KindHooks>,
 }
@@ -149,13 +149,13 @@ impl Kind {
     }
 
     /// The storage version.
-    pub(crate) fn home(&self) -> &Self {
+    pub(crate) fn storage_version(&self) -> &Self {
         self.stored.as_deref().unwrap_or(self)
     }
 
     /// The currently available verbs, for discovery.
-    pub(crate) fn told_verbs(&self) -> &'static [&'static str] {
-        if self.goes { TERMINATING_VERBS } else { self.verbs }
+    pub(crate) fn available_verbs(&self) -> &'static [&'static str] {
+        if self.is_terminating { TERMINATING_VERBS } else { self.verbs }
     }
 
     /// Whether its objects have a protobuf encoding.

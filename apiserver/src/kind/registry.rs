@@ -10,7 +10,7 @@ use crate::documents::Documents;
 pub(crate) struct Registry {
     kinds: BTreeMap<KindPath, Arc<Kind>>,
     /// The storage version of each stored kind, by key prefix.
-    homes: BTreeMap<Arc<str>, Arc<Kind>>,
+    storage_versions: BTreeMap<Arc<str>, Arc<Kind>>,
     documents: Documents,
 }
 
@@ -38,9 +38,9 @@ impl Registry {
             kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
         let served = kinds.values().filter(|kind| kind.review.is_none());
         let served = served.map(|kind| kind.stored.as_ref().unwrap_or(kind).clone());
-        let homes = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
+        let storage_versions = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
         let documents = Documents::of(kinds.values(), previous.map(|previous| &previous.documents));
-        Self { kinds, homes, documents }
+        Self { kinds, storage_versions, documents }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
@@ -49,19 +49,19 @@ impl Registry {
 
     /// The storage version of each stored kind, including kinds that are not served but may have
     /// objects.
-    pub(crate) fn homes(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.homes.values()
+    pub(crate) fn storage_versions(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.storage_versions.values()
     }
 
     /// Returns the kind of a stored object's key.
     pub(crate) fn at(&self, key: &str) -> Option<&Arc<Kind>> {
         let (end, _) = key.match_indices('/').nth(1)?;
-        self.homes.get(&key[..=end])
+        self.storage_versions.get(&key[..=end])
     }
 
     /// Returns whether a kind is namespaced, or `None` for an unknown kind.
     pub(crate) fn is_namespaced(&self, group: &str, kind: &str) -> Option<bool> {
-        let mut all = self.kinds.values().chain(self.homes.values());
+        let mut all = self.kinds.values().chain(self.storage_versions.values());
         Some(all.find(|one| &*one.group == group && one.names.kind == kind)?.namespaced)
     }
 

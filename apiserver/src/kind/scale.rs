@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_none() {
+    fn missing_replicas_are_omitted() {
         check(json!({}), json!({}), json!({"replicas": 0}));
         check(json!({"spec": "x", "status": {"size": "y", "of": 1}}), json!({}), json!({"replicas": 0}));
         check(
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn of_the_metadata_it_has_what_says_which_object() {
+    fn a_scale_has_the_identifying_metadata_only() {
         let object =
             json!({"metadata": {"name": "a", "uid": "u", "labels": {"x": "y"}, "managedFields": []}});
         assert_eq!(scale().read(&object)["metadata"], json!({"name": "a", "uid": "u"}));
     }
 
     #[test]
-    fn a_number_is_put_where_it_belongs() {
+    fn replicas_are_set_at_the_path() {
         for mut object in [json!({}), json!({"spec": null}), json!({"spec": {"size": 1}})] {
             scale().set(&mut object, 5);
             assert_eq!(object, json!({"spec": {"size": 5}}));
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_replicas() {
+    fn replicas_must_be_non_negative_int32() {
         let check = |wanted: i64, there: i64, part: Subresource, expected: &[&str]| {
             let errors = scale().errors(&json!({"spec": {"size": wanted}, "status": {"size": there}}), part);
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);

@@ -101,7 +101,7 @@ impl Kind {
 
     /// Converts an object to this version for admission. A custom one is neither pruned nor
     /// defaulted, which is up to the version in which it was written.
-    pub(crate) fn retell(&self, object: &mut Value) {
+    pub(crate) fn convert_for_admission(&self, object: &mut Value) {
         match &self.shape {
             KindSchema::Custom(_) => {
                 self.hooks.convert(object);

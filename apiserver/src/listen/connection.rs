@@ -21,11 +21,11 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
-use super::exact::exact;
+use super::ambiguous::reject_ambiguous;
+use super::deadline::run_until_due;
 use super::pace::{Pace, Paced};
-use super::taken::{SocketBody, StreamExecutor};
-use super::turns::{BudgetedStream, ReadBudget};
-use super::until::until;
+use super::read_budget::{BudgetedStream, ReadBudget};
+use super::send_progress::{SocketBody, StreamExecutor};
 use crate::accept::ResponseFormat;
 use crate::auth::Identity;
 use crate::http::{Service, answer};
@@ -94,7 +94,7 @@ async fn serve(streams: StreamExecutor, stream: TcpStream, serving: Option<Arc<S
         Ok(Err(_)) => return shared.metrics.handshake_failed(),
         Err(_) => return shared.metrics.counted.add(Event::LateHead),
     };
-    pace.shaken();
+    pace.handshake_done();
     secured(streams, stream, pace, peer).await;
 }
 
@@ -115,15 +115,15 @@ fn secured(
     let (_, session) = stream.get_ref();
     let chain = session.peer_certificates().unwrap_or_default();
     let service = Service::new(streams.shared.clone(), peer::identity(chain).map(Arc::new)).from(peer);
-    let spoken = match session.alpn_protocol() {
+    let protocol = match session.alpn_protocol() {
         Some(b"h2") => Some(Version::HTTP_2),
         Some(b"http/1.1") => Some(Version::HTTP_11),
         _ => None,
     };
-    requests(streams, stream, pace, service, spoken)
+    requests(streams, stream, pace, service, protocol)
 }
 
-/// Serves a connection. Without `spoken`, the protocol is detected from the first bytes.
+/// Serves a connection. Without `protocol`, the protocol is detected from the first bytes.
 ///
 /// Not an `async fn`: that would store its arguments twice for each connection.
 pub(super) fn requests<S>(
@@ -131,34 +131,34 @@ pub(super) fn requests<S>(
     stream: S,
     pace: Arc<Pace>,
     service: Service,
-    spoken: Option<Version>,
+    protocol: Option<Version>,
 ) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let shared = streams.shared.clone();
-    let builder = match (builder(streams, &shared.limits), spoken) {
+    let builder = match (builder(streams, &shared.limits), protocol) {
         (builder, Some(Version::HTTP_2)) => builder.http2_only(),
         (builder, Some(_)) => builder.http1_only(),
         (builder, None) => builder,
     };
-    let turns = ReadBudget::new();
-    let stream = TokioIo::new(BudgetedStream::new(stream, turns.clone()));
+    let budget = ReadBudget::new();
+    let stream = TokioIo::new(BudgetedStream::new(stream, budget.clone()));
     let service = service_fn({
-        let (pace, turns) = (pace.clone(), turns.clone());
+        let (pace, budget) = (pace.clone(), budget.clone());
         move |request| {
-            turns.request();
+            budget.request();
             answered(&pace, &service, request)
         }
     });
     let mut connection = Box::pin(builder.serve_connection(stream, service).into_owned());
     async move {
         let late = {
-            let work = pin!(turns.each(connection.as_mut()));
+            let work = pin!(budget.poll_within(connection.as_mut()));
             tokio::select! {
                 biased;
                 // Protocol errors are the client's concern.
-                ended = until(work, || pace.due(&shared.limits)) => match ended {
+                ended = run_until_due(work, || pace.due(&shared.limits)) => match ended {
                     Ok(_) => return,
                     Err(late) => Some(late),
                 },
@@ -174,7 +174,7 @@ where
             None => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(DRAIN, turns.each(connection.as_mut())).await;
+        let _ = timeout(DRAIN, budget.poll_within(connection.as_mut())).await;
     }
 }
 
@@ -205,15 +205,15 @@ fn answered(
     request: Request<Incoming>,
 ) -> impl Future<Output = Result<Response<SocketBody>, Infallible>> + Send + use<> {
     let http2 = request.version() == Version::HTTP_2;
-    let (open, pace) = (pace.begins(http2), pace.clone());
-    let answer = exact(&request).map_err(Box::new).map(|()| service.clone().call(request));
+    let (open, pace) = (pace.begin(http2), pace.clone());
+    let answer = reject_ambiguous(&request).map_err(Box::new).map(|()| service.clone().call(request));
     async move {
         let response = match answer {
             Ok(answer) => answer.await?,
             Err(refusal) => answer::refused(&refusal, ResponseFormat::default()),
         };
         if http2 && response.status() == StatusCode::UNAUTHORIZED {
-            pace.unwanted();
+            pace.unauthenticated();
         }
         Ok(response.map(|body| SocketBody::new(body, open)))
     }

@@ -29,24 +29,25 @@ struct State {
     /// Whether HTTP/2 is in use: bytes between requests then need not belong to a head.
     http2: bool,
     /// Whether to close the connection, after an unauthenticated HTTP/2 request.
-    unwanted: bool,
+    unauthenticated: bool,
 }
 
 impl Pace {
     /// Starts with the timeout of a request head.
     pub(super) fn new() -> Arc<Self> {
         let (idle, head) = (Instant::now(), Some(Instant::now()));
-        let state = State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unwanted: false };
+        let state =
+            State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unauthenticated: false };
         Arc::new(Self(Mutex::new(state)))
     }
 
     /// Restarts the timeout after the TLS handshake, which has its own.
-    pub(super) fn shaken(&self) {
+    pub(super) fn handshake_done(&self) {
         self.0.lock().head = Some(Instant::now());
     }
 
     /// Registers a received request until the result is dropped.
-    pub(super) fn begins(self: &Arc<Self>, http2: bool) -> Open {
+    pub(super) fn begin(self: &Arc<Self>, http2: bool) -> Open {
         let mut state = self.0.lock();
         state.open += 1;
         state.head = None;
@@ -54,14 +55,14 @@ impl Pace {
         Open { pace: self.clone(), is_watch: false }
     }
 
-    pub(super) fn unwanted(&self) {
-        self.0.lock().unwanted = true;
+    pub(super) fn unauthenticated(&self) {
+        self.0.lock().unauthenticated = true;
     }
 
     /// Returns the next deadline, with its event.
     pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
         let state = self.0.lock();
-        if state.unwanted {
+        if state.unauthenticated {
             return Some((state.idle, Event::UnknownClient));
         }
         let (stall, late) = limits.stall(state.watches > 0);
@@ -79,14 +80,14 @@ impl Pace {
         self.0.lock().watches
     }
 
-    fn came(&self, bytes: usize) {
+    fn received(&self, bytes: usize) {
         let mut state = self.0.lock();
         if bytes > 0 && state.open == 0 && !state.http2 {
             state.head.get_or_insert_with(Instant::now);
         }
     }
 
-    fn went(&self, stalls: bool) {
+    fn sent(&self, stalls: bool) {
         let mut state = self.0.lock();
         if stalls {
             state.stalled.get_or_insert_with(Instant::now);
@@ -133,14 +134,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.pace.came(buffer.filled().len() - before);
+        self.pace.received(buffer.filled().len() - before);
         polled
     }
 }
 
 impl<S: AsyncWrite + Unpin> Paced<S> {
-    fn went<T>(&self, polled: Poll<T>) -> Poll<T> {
-        self.pace.went(polled.is_pending());
+    fn sent<T>(&self, polled: Poll<T>) -> Poll<T> {
+        self.pace.sent(polled.is_pending());
         polled
     }
 }
@@ -148,7 +149,7 @@ impl<S: AsyncWrite + Unpin> Paced<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.went(polled)
+        self.sent(polled)
     }
 
     fn poll_write_vectored(
@@ -157,7 +158,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.went(polled)
+        self.sent(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

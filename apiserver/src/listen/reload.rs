@@ -27,7 +27,7 @@ pub(super) struct Reloads {
     shared: Arc<Shared>,
     tokens: TokenFile,
     serving: Option<Arc<Serving>>,
-    seen: Mutex<FileStamps>,
+    stamps: Mutex<FileStamps>,
 }
 
 /// The state of the files at the last reload.
@@ -42,33 +42,33 @@ impl Reloads {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
         let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
-        let seen = Mutex::new(FileStamps { files: files.collect(), at: shared.world.now() });
-        let this = Self { shared, tokens, serving, seen };
-        this.let_in();
+        let stamps = Mutex::new(FileStamps { files: files.collect(), at: shared.world.now() });
+        let this = Self { shared, tokens, serving, stamps };
+        this.activate_tokens();
         this
     }
 
     pub(super) fn is_outdated(&self) -> bool {
-        let seen = self.seen.lock();
+        let stamps = self.stamps.lock();
         let day = SignedDuration::from_hours(24);
-        self.shared.world.now().duration_since(seen.at) >= day
-            || seen.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
+        self.shared.world.now().duration_since(stamps.at) >= day
+            || stamps.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
     }
 
     pub(super) fn reload(&self) -> Reloaded {
         let now = self.shared.world.now();
         // Stamps are recorded before reading, so that a concurrent change causes another reload.
-        self.look(now);
+        self.record_stamps(now);
         let mut reloaded = Reloaded::default();
         match self.tokens.reload() {
-            Ok(()) => self.let_in(),
+            Ok(()) => self.activate_tokens(),
             Err(error) => reloaded.refused.push(error.to_string()),
         }
         match self.serving.as_ref().map(|serving| serving.reload(now)) {
             Some(Ok(notes)) => {
                 if !notes.is_empty() {
                     // Files that the reload itself wrote are not outdated.
-                    self.look(now);
+                    self.record_stamps(now);
                 }
                 reloaded.notes = notes;
             }
@@ -78,15 +78,15 @@ impl Reloads {
         reloaded
     }
 
-    fn look(&self, now: Timestamp) {
-        let mut seen = self.seen.lock();
-        seen.at = now;
-        for (path, stamp) in &mut seen.files {
+    fn record_stamps(&self, now: Timestamp) {
+        let mut stamps = self.stamps.lock();
+        stamps.at = now;
+        for (path, stamp) in &mut stamps.files {
             *stamp = private::stamp(Path::new(path));
         }
     }
 
-    fn let_in(&self) {
+    fn activate_tokens(&self) {
         let tokens = self.tokens.tokens();
         self.shared.authenticator.swap(Arc::new(Authenticator { tokens }));
     }

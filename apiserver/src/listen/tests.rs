@@ -1,6 +1,6 @@
 //! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
 
-mod turns;
+mod read_budget;
 mod watches;
 
 use std::net::SocketAddr;
@@ -27,7 +27,7 @@ use tower_service::Service as _;
 
 use super::connection::requests;
 use super::pace::{Pace, Paced};
-use super::taken::Streams;
+use super::send_progress::StreamExecutor;
 use crate::auth::Identity;
 use crate::auth::token_file::TokenFile;
 use crate::http::Service;
@@ -65,7 +65,7 @@ fn connect(server: &ApiServer, tasks: &TaskTracker, known: bool) -> DuplexStream
     let service = Service::new(shared.clone(), known.then(|| Arc::new(Identity::admin())));
     let pace = Pace::new();
     let stream = Paced { stream, pace: pace.clone() };
-    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, pace, service, None));
+    tasks.spawn(requests(StreamExecutor { shared, tasks: tasks.clone() }, stream, pace, service, None));
     client
 }
 
@@ -93,7 +93,7 @@ fn about(found: Duration, expected: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_or_says_it_slowly_is_let_go() {
+async fn connections_with_a_missing_or_slow_head_are_closed() {
     let server = server().await;
     let (limits, tasks) = (Limits::default(), TaskTracker::new());
     let late = || server.shared().metrics.counted.of(Event::LateHead);
@@ -117,7 +117,7 @@ async fn who_says_nothing_or_says_it_slowly_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_nothing_more_is_let_go_later() {
+async fn idle_connections_are_closed() {
     let server = server().await;
     let (limits, tasks) = (Limits::default(), TaskTracker::new());
     let mut client = connect(&server, &tasks, true);
@@ -128,7 +128,7 @@ async fn who_asks_nothing_more_is_let_go_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_must_come_in_time() {
+async fn bodies_have_a_deadline() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let mut client = connect(&server, &tasks, true);
@@ -142,7 +142,7 @@ async fn a_body_must_come_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_nothing_is_cut_off() {
+async fn stalled_readers_are_disconnected() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let mut client = connect(&server, &tasks, true);
@@ -157,7 +157,7 @@ async fn who_takes_nothing_is_cut_off() {
 }
 
 #[tokio::test]
-async fn heads_have_a_length() {
+async fn request_heads_have_a_size_limit() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let long = format!("{}x: {}\r\n\r\n", &GET[..GET.len() - 2], "y".repeat(70 << 10));
@@ -193,7 +193,7 @@ fn get(path: &str) -> Request<Empty<Bytes>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_not_taken_costs_the_others_nothing() {
+async fn a_stalled_stream_does_not_delay_others() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -209,7 +209,7 @@ async fn a_stream_that_is_not_taken_costs_the_others_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_in_particular_keeps_no_connection_of_http2() {
+async fn unauthenticated_http2_connections_are_closed() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, false), &mut clients).await;
@@ -222,7 +222,7 @@ async fn nobody_in_particular_keeps_no_connection_of_http2() {
 
 /// Requests that are taken back: what they cost ends with them.
 #[tokio::test]
-async fn requests_that_are_taken_back_cost_nothing_that_stays() {
+async fn cancelled_requests_leave_nothing_behind() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -284,7 +284,7 @@ fn goodbyes(mut frames: &[u8]) -> Vec<u32> {
 
 /// CVE-2023-44487: a client that is within its limit of streams all the time, and makes work all the time.
 #[tokio::test]
-async fn who_takes_requests_back_at_once_loses_the_connection() {
+async fn rapid_resets_close_the_connection() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let (mut read, mut write) = tokio::io::split(connect(&server, &tasks, true));
@@ -390,7 +390,7 @@ async fn neither_tokens_nor_keys_are_printed() {
 /// A thousand sockets that say a little and then nothing; who says what he wants is answered as soon as without them. Twice
 /// as long is promised, and ten times that is asserted: a machine that does other things too is slow at times.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_slow_clients_do_not_keep_others_waiting() {
+async fn a_thousand_slow_clients_do_not_delay_others() {
     const FLOOR: Duration = Duration::from_millis(500);
     // None of the thousand is let go before it is over.
     let long = Duration::from_secs(600);

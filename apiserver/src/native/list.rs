@@ -74,7 +74,7 @@ struct Native {
     /// Whether an update must say of which revision.
     careful: bool,
     fields: &'static [&'static str],
-    answers_deleted: bool,
+    returns_deleted: bool,
     review: Option<Review>,
     hooks: fn() -> Arc<dyn KindHooks>,
 }
@@ -94,7 +94,7 @@ const fn native(group: &'static str, kind: &'static str, plural: &'static str) -
         names: DnsSubdomain,
         careful: false,
         fields: &[],
-        answers_deleted: false,
+        returns_deleted: false,
         review: None,
         hooks: plain,
     }
@@ -127,7 +127,7 @@ const LIST: &[Native] = &[
         status: true,
         names: DnsLabel,
         fields: &["status.phase"],
-        answers_deleted: true,
+        returns_deleted: true,
         hooks: || Arc::new(Namespaces),
         ..native("", "Namespace", "namespaces")
     },
@@ -173,7 +173,7 @@ const LIST: &[Native] = &[
             "status.podIP",
             "status.nominatedNodeName",
         ],
-        answers_deleted: true,
+        returns_deleted: true,
         ..native("", "Pod", "pods")
     },
     Native {
@@ -182,13 +182,13 @@ const LIST: &[Native] = &[
         all: true,
         names: DnsLabel,
         fields: &["spec.clusterIP", "spec.type"],
-        answers_deleted: true,
+        returns_deleted: true,
         ..native("", "Service", "services")
     },
     Native {
         short: &["quota"],
         status: true,
-        answers_deleted: true,
+        returns_deleted: true,
         hooks: || Arc::new(ResourceQuotas),
         ..native("", "ResourceQuota", "resourcequotas")
     },
@@ -302,7 +302,7 @@ impl Native {
             has_status: self.status,
             scale: self.scale.then(Scale::of_workload),
             has_generation: self.generation,
-            may_overwrite: !self.careful,
+            allows_unconditional_update: !self.careful,
             name_rule: self.names,
             columns: columns(self.group, self.kind),
             selectable: self.fields.iter().map(selectable).collect(),
@@ -313,10 +313,10 @@ impl Native {
             forms: if self.kind == "Event" { events() } else { Arc::default() },
             deprecation: None,
             definition: None,
-            goes: false,
+            is_terminating: false,
             review: self.review,
             defines_kinds: false,
-            answers_deleted: self.answers_deleted,
+            returns_deleted: self.returns_deleted,
             place: Place::of(if is_new_event { "" } else { self.group }, self.plural),
             hooks: (self.hooks)(),
             api_version,

@@ -88,7 +88,7 @@ fn prepare(
         plural: &kind.names.plural,
         namespace: context.namespace,
         name: meta_text(old, "name"),
-        unconditional: kind.may_overwrite,
+        unconditional: kind.allows_unconditional_update,
     };
     let errors = for_update(metadata_mut(new), metadata(old), &how)?;
     kind.hooks.updating(new, old, part);

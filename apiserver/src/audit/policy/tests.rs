@@ -97,7 +97,7 @@ fn the_first_rule_that_matches_decides() {
 }
 
 #[test]
-fn who_is_not_known_is_in_no_rule_for_users() {
+fn unauthenticated_requests_match_no_rule_with_users() {
     let of = |rules| {
         policy(rules)
             .decide(&AuditAttributes { user: None, verb: "get", on: RequestTarget::Path("/x") })
@@ -109,7 +109,7 @@ fn who_is_not_known_is_in_no_rule_for_users() {
 }
 
 #[test]
-fn no_rule_logs_what_is_secret() {
+fn no_rule_logs_secrets_beyond_metadata() {
     let policy = policy("- {level: RequestResponse}");
     let level = |group, path| {
         policy
@@ -268,7 +268,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn it_decides_as_the_naive_reading_does(
+    fn decisions_equal_those_of_a_naive_policy(
         rules in prop::collection::vec(rule(), 0..5),
         (omit_stages, omit_managed_fields) in (stages_of(), any::<bool>()),
         user in prop::option::of((prop::sample::select(&["ann", "bob"][..]), some(&["dev", "ops"]))),

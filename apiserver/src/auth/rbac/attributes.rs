@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_is_that_of_kubernetes() {
+    fn refusals_have_the_text_of_kubernetes() {
         let widgets = ResourceAttributes {
             group: "example.com",
             resource: "widgets",
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_selected_name_counts_as_a_name_only_where_nothing_else_is_seen() {
+    fn only_lists_and_watches_are_authorized_by_a_selected_name() {
         let name_of = |verb, name, selector: &str| {
             let fields = selector.parse().expect("a selector");
             let of =

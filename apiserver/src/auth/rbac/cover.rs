@@ -16,14 +16,14 @@ const MISSING: usize = 1_000;
 /// Each single permission must be in one held rule. Beyond the limit it counts as missing.
 pub(super) fn missing(held: &[&PolicyRule], wanted: &[PolicyRule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
-    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), ended: false };
+    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), limited: false };
     for rule in wanted {
         for part in parts(rule) {
-            search.look(part);
+            search.search(part);
         }
     }
     let mut shown: BTreeSet<_> = compacted(search.found).iter().map(PolicyRule::shown).collect();
-    if search.ended {
+    if search.limited {
         shown.insert("{and more than can be compared one by one}".into());
     }
     shown
@@ -36,16 +36,16 @@ struct Search<'a> {
     left: usize,
     found: Vec<PolicyRule>,
     /// Whether a limit was reached.
-    ended: bool,
+    limited: bool,
 }
 
 impl Search<'_> {
     /// Searches for a held rule that covers `wanted`; otherwise splits it and searches for the
     /// parts.
-    fn look(&mut self, mut wanted: PolicyRule) {
+    fn search(&mut self, mut wanted: PolicyRule) {
         let cost = size(&wanted).saturating_mul(self.size.max(1));
-        self.ended |= self.found.len() >= MISSING || self.left < cost;
-        if self.ended {
+        self.limited |= self.found.len() >= MISSING || self.left < cost;
+        if self.limited {
             return;
         }
         self.left -= cost;
@@ -59,8 +59,8 @@ impl Search<'_> {
         for one in std::mem::take(list(&mut wanted, at)) {
             let mut part = wanted.clone();
             list(&mut part, at).push(one);
-            self.look(part);
-            if self.ended {
+            self.search(part);
+            if self.limited {
                 return;
             }
         }

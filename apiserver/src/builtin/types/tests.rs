@@ -15,7 +15,7 @@ fn field(kind: (&str, &str, &str), path: &[&str]) -> &'static MessageField {
 
 /// Every reference leads somewhere, and no two fields of a type share a name or a number.
 #[test]
-fn the_table_is_whole() {
+fn the_type_table_is_consistent() {
     let table = TypeTable::parse(RECORDED).unwrap();
     assert!(table.types.len() > 150, "{}", table.types.len());
     for of in table.types() {
@@ -48,7 +48,7 @@ fn a_broken_table_is_refused() {
 }
 
 #[test]
-fn a_kind_is_found_in_its_group_alone_and_options_in_every_one() {
+fn a_kind_is_found_in_its_group_and_options_in_every_group() {
     let table = table();
     assert_eq!(table.kind("", "v1", "Pod").unwrap().go_name(), "v1.Pod");
     assert_eq!(table.kind_of("apps/v1", "Deployment").unwrap().short_name(), "Deployment");
@@ -62,7 +62,7 @@ fn a_kind_is_found_in_its_group_alone_and_options_in_every_one() {
 }
 
 #[test]
-fn fields_say_what_the_tags_say() {
+fn fields_have_the_properties_of_their_go_tags() {
     let pod = ("", "v1", "Pod");
     let containers = field(pod, &["spec", "containers"]);
     assert_eq!((containers.number, containers.shape, containers.omit), (2, Cardinality::List, Omit::Never));

@@ -30,7 +30,7 @@ fn shown(pending: Option<PendingEdits>) -> String {
 }
 
 #[test]
-fn edits_that_wait_are_one() {
+fn pending_edits_are_merged() {
     let mut edits = open("a b");
     assert_eq!(shown(edits.take()), "0: - +a b");
     assert_eq!(shown(edits.take()), "nothing");
@@ -45,14 +45,14 @@ fn edits_that_wait_are_one() {
 }
 
 #[test]
-fn what_is_resumed_is_not_told_again() {
+fn resumed_keys_are_not_sent_again() {
     let mut edits = Edits::open(&change("", "a b"), true, [0; 32], BOUNDS).unwrap();
     edit(&mut edits, 1, "a", "c").unwrap();
     assert_eq!(shown(edits.take()), "1: -a +c");
 }
 
 #[test]
-fn numbers_are_in_order_and_the_last_edit_may_be_repeated() {
+fn edits_are_numbered_and_the_last_may_be_retried() {
     let mut edits = open("a");
     let order = |expected| Err(InvalidEdit::Order { expected });
     assert_eq!(edit(&mut edits, 2, "", "b"), order(1), "a gap");
@@ -65,7 +65,7 @@ fn numbers_are_in_order_and_the_last_edit_may_be_repeated() {
 }
 
 #[test]
-fn limits_are_held_before_anything_is_changed() {
+fn limits_are_checked_before_any_change() {
     let too_many = |count| Err(InvalidEdit::TooMany { count, limit: 4 });
     let mut edits = open("a b c");
     let before = (edits.keys.clone(), edits.cost());
@@ -91,7 +91,7 @@ proptest! {
     /// Whenever the stream comes to them, and whichever are refused: it has the keys that were edited one by one, and is
     /// told to add those that it must tell.
     #[test]
-    fn edits_are_those_of_a_naive_set(
+    fn edits_equal_those_of_a_naive_set(
         first in keys(),
         steps in prop::collection::vec((keys(), keys(), any::<bool>()), 0..20),
     ) {

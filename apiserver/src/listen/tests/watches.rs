@@ -41,7 +41,7 @@ async fn read(body: &mut Incoming, bytes: usize) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_on() {
+async fn a_stalled_watch_is_reset_and_others_of_its_connection_continue() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -64,7 +64,7 @@ async fn a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_taken_slowly_lives() {
+async fn a_slowly_read_watch_continues() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -82,7 +82,7 @@ async fn a_watch_that_is_taken_slowly_lives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_http1_its_connection_ends() {
+async fn a_stalled_watch_over_http1_closes_the_connection() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let (mut stalled, mut idle) = (connect(&server, &tasks, true), connect(&server, &tasks, true));
@@ -107,7 +107,7 @@ async fn over_http1_its_connection_ends() {
 
 /// A socket has buffers of its own, of megabytes if one lets it: what is in them is not seen.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_socket_that_is_blocked_ends_its_watches_and_one_that_moves_does_not() {
+async fn a_blocked_socket_ends_its_watches_and_a_slow_one_does_not() {
     let limits = Limits { watch_stall: Duration::from_secs(1), ..Limits::default() };
     let server = server_of(limits).await;
     for number in 0..6 {

@@ -15,7 +15,7 @@ fn check_path(objects: &[Value], identity: &Identity, path: &str, expected: bool
 }
 
 #[test]
-fn what_a_rule_names_is_allowed_and_nothing_else() {
+fn only_permissions_of_a_rule_are_allowed() {
     let bound =
         |rules: &[&str]| [cluster_role("r", rules), cluster_binding("b", "ClusterRole/r", &["User/ann"])];
     let ann = user("ann");
@@ -44,7 +44,7 @@ fn what_a_rule_names_is_allowed_and_nothing_else() {
 }
 
 #[test]
-fn paths_are_allowed_by_name_or_beginning() {
+fn paths_are_allowed_by_name_or_prefix() {
     let rules = &["get /healthz,/api/*,/x**"];
     let objects =
         [cluster_role("r", rules), cluster_binding("b", "ClusterRole/r", &["Group/system:authenticated"])];
@@ -151,7 +151,7 @@ fn reasons_are_those_of_kubernetes() {
 }
 
 #[test]
-fn what_cannot_be_read_allows_nothing() {
+fn malformed_rules_allow_nothing() {
     let ann = user("ann");
     for (field, value) in [
         ("verbs", json!("*")),
@@ -182,7 +182,7 @@ fn what_cannot_be_read_allows_nothing() {
 }
 
 #[test]
-fn the_rules_of_somebody_are_a_review() {
+fn a_rules_review_lists_the_rules_of_a_user() {
     let both = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "nonResourceURLs": ["/x"]});
     let mut c = cluster_role("c", &[]);
     c["rules"] = json!([both]);
@@ -208,7 +208,7 @@ fn the_rules_of_somebody_are_a_review() {
 }
 
 #[test]
-fn the_default_roles_are_one_in_another() {
+fn default_roles_are_aggregated_into_each_other() {
     let mut objects = defaults();
     for name in ["admin", "edit", "view"] {
         objects.push(binding("a", name, &format!("ClusterRole/{name}"), &[&format!("User/{name}")]));

@@ -27,7 +27,7 @@ fn refused(of: &str, missing: &str) -> String {
 }
 
 #[test]
-fn a_role_may_hold_what_its_author_has() {
+fn a_role_may_grant_permissions_of_its_author() {
     let new = |rules: &[&str]| cluster_role("new", rules);
     let clusterrole = "clusterroles.rbac.authorization.k8s.io \"new\"";
     let pods = &["get,list - pods"][..];
@@ -65,7 +65,7 @@ fn a_role_may_hold_what_its_author_has() {
 }
 
 #[test]
-fn who_may_escalate_may_write_any_role() {
+fn the_verb_escalate_allows_any_role() {
     let all = role("a", "new", &["* * *"]);
     let escalate = |names: &str| format!("escalate rbac.authorization.k8s.io roles{names}");
     check(&[&escalate("")], &[], &all, None, Ok(()));
@@ -79,7 +79,7 @@ fn who_may_escalate_may_write_any_role() {
 }
 
 #[test]
-fn a_role_may_be_bound_by_who_has_it_or_may_bind_it() {
+fn binding_requires_the_permissions_or_the_verb_bind() {
     let of_cluster = |to| cluster_binding("new", to, &["User/eve"]);
     let of_a = |to| binding("a", "new", to, &["User/eve"]);
     check(&["* - pods"], &[], &of_cluster("ClusterRole/pods"), None, Ok(()));
@@ -121,7 +121,7 @@ fn a_role_may_be_bound_by_who_has_it_or_may_bind_it() {
 }
 
 #[test]
-fn an_aggregated_role_is_for_who_has_everything() {
+fn an_aggregated_role_requires_all_permissions() {
     let mut gathering = cluster_role("new", &[]);
     gathering["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]});
     let plain = cluster_role("new", &[]);
@@ -135,7 +135,7 @@ fn an_aggregated_role_is_for_who_has_everything() {
 }
 
 #[test]
-fn upkeep_needs_no_rights() {
+fn changes_of_owners_and_finalizers_need_no_permissions() {
     let old = cluster_role("new", &["* * *"]);
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!([]);
@@ -149,7 +149,7 @@ fn upkeep_needs_no_rights() {
 
 /// A role is a product of four lists: 3 MB can say 10^18 permissions. Without a limit this test does not end.
 #[test]
-fn a_bomb_of_a_role_is_refused() {
+fn a_role_with_too_many_combinations_is_refused() {
     let many = |prefix: &str| (0..50_000).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
     let mut bomb = role("a", "new", &[]);
     bomb["rules"] = json!([{"verbs": many("v"), "apiGroups": many("g"), "resources": many("r"), "resourceNames": many("n")}]);

@@ -158,7 +158,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
-    fn the_rules_agree_with_the_naive_reading(policy in policy(), questions in vec(question(), 10)) {
+    fn decisions_equal_those_of_naive_rules(policy in policy(), questions in vec(question(), 10)) {
         let rules = RbacPolicy::compile(&policy);
         for question in &questions {
             prop_assert_eq!(decided(&rules, question), allowed(&policy, question), "{:?}", question);
@@ -168,7 +168,7 @@ proptest! {
 
 /// A test of what is always refused is no test.
 #[test]
-fn about_as_much_is_allowed_as_is_not() {
+fn random_requests_are_both_allowed_and_denied() {
     let mut runner = TestRunner::deterministic();
     let mut draw = || (policy(), question()).new_tree(&mut runner).expect("a policy").current();
     let allowed = (0..2_000).map(|_| draw()).filter(|(policy, question)| allowed(policy, question)).count();
@@ -180,7 +180,7 @@ proptest! {
 
     /// Whoever has a role and nothing else may do nothing that the one who may give it may not.
     #[test]
-    fn nobody_gives_what_he_has_not(policy in policy(), given in given(), (user, groups) in asker()) {
+    fn granted_roles_never_escalate_privileges(policy in policy(), given in given(), (user, groups) in asker()) {
         let rules = RbacPolicy::compile(&policy);
         if rules.may_grant(&identity(&user, &groups), &given, None).is_err() || may_escalate(&rules, &user, &groups, &given) {
             return Ok(());

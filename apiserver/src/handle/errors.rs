@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_with_a_secret_is_not_said() {
+    fn errors_about_secrets_omit_the_value() {
         let why = "invalid type: string \"planted\", expected u64";
         assert!(!unreadable::<u64>("core/secrets/default/a", &why).message.contains("planted"));
         assert!(unreadable::<u64>("core/configmaps/default/a", &why).message.contains("planted"));

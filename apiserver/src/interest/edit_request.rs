@@ -26,7 +26,7 @@ pub(crate) struct EditRequest {
 }
 
 /// Maximum number of errors to report.
-const TOLD: usize = 10;
+const MAX_ERRORS: usize = 10;
 
 impl EditRequest {
     /// Parses a body. 400: invalid JSON; 413: too many values; 422: an invalid edit.
@@ -42,23 +42,25 @@ impl EditRequest {
                 .iter()
                 .map(|path| FieldError::new(path, Problem::Duplicate(path.as_str().into()), "say it once")),
         );
-        let ask = match read.value {
+        let request = match read.value {
             Value::Object(body) => reader.edit(body),
             other => {
                 reader.mistyped::<()>("", other, "an object");
                 None
             }
         };
-        match ask {
-            Some(ask) if reader.wrong.is_empty() => match ask.after {
+        match request {
+            Some(request) if reader.wrong.is_empty() => match request.after {
                 Some(after) => {
                     let after = Some(parse_revision(&after)?).filter(|after| *after != 0).map(Revision);
-                    Ok(Self { number: ask.number, change: ask.change, by: ask.by, after })
+                    Ok(Self { number: request.number, change: request.change, by: request.by, after })
                 }
-                None => Ok(Self { number: ask.number, change: ask.change, by: ask.by, after: None }),
+                None => {
+                    Ok(Self { number: request.number, change: request.change, by: request.by, after: None })
+                }
             },
             _ => {
-                reader.wrong.truncate(TOLD);
+                reader.wrong.truncate(MAX_ERRORS);
                 Err(wrong(id, &reader.wrong))
             }
         }
@@ -147,7 +149,7 @@ impl EditReader {
         };
         let change =
             InterestEdit { remove: self.keys("remove", remove), add: self.keys("add", body.remove("add")) };
-        for (field, _) in body.into_iter().take(TOLD) {
+        for (field, _) in body.into_iter().take(MAX_ERRORS) {
             let shown: String = field.chars().take(64).collect();
             self.wrong.push(FieldError::new(shown, Problem::Forbidden, "an edit says no such thing"));
         }
@@ -182,7 +184,7 @@ impl EditReader {
                         Value::String(key) => {
                             set.insert(Arc::from(key));
                         }
-                        other if self.wrong.len() < TOLD => {
+                        other if self.wrong.len() < MAX_ERRORS => {
                             self.mistyped::<()>(&format!("{field}[{at}]"), other, "a text");
                         }
                         _ => {}

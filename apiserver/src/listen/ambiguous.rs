@@ -9,7 +9,7 @@ use crate::refusal::Refusal;
 ///
 /// # Errors
 /// 400 for an ambiguous request.
-pub(super) fn exact<B>(request: &Request<B>) -> Result<(), Refusal> {
+pub(super) fn reject_ambiguous<B>(request: &Request<B>) -> Result<(), Refusal> {
     let headers = request.headers();
     if request.version() == Version::HTTP_11 && count(headers, &HOST) != 1 {
         return Err(Refusal::bad_request("the request must have one header Host"));

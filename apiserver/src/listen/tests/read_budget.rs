@@ -1,7 +1,7 @@
 //! A burst of requests is taken in turns, and all of it arrives.
 
 use super::*;
-use crate::listen::turns::{BudgetedStream, ReadBudget};
+use crate::listen::read_budget::{BudgetedStream, ReadBudget};
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::pin::Pin;
@@ -19,9 +19,9 @@ impl Wake for WakeFlag {
 }
 
 /// All that a stream of so many bytes gives, turn by turn. In some turns there was a request.
-fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
-    let turns = ReadBudget::new();
-    let mut stream = BudgetedStream::new(bytes, turns.clone());
+fn reads_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
+    let budget = ReadBudget::new();
+    let mut stream = BudgetedStream::new(bytes, budget.clone());
     let (mut all, mut taken) = (Vec::new(), Vec::new());
     let mut work = std::pin::pin!(poll_fn(|cx| {
         let before = all.len();
@@ -32,7 +32,7 @@ fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
             all.extend_from_slice(buffer.filled());
             if polled.is_pending() || buffer.filled().is_empty() {
                 if has_request(taken.len()) {
-                    turns.request();
+                    budget.request();
                 }
                 taken.push(all.len() - before);
                 return polled.map(drop);
@@ -41,23 +41,23 @@ fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
     }));
     let woken = Arc::new(WakeFlag::default());
     let waker = Waker::from(woken.clone());
-    let mut each = Box::pin(turns.each(work.as_mut()));
-    while each.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+    let mut poll_within = Box::pin(budget.poll_within(work.as_mut()));
+    while poll_within.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
         assert!(woken.0.swap(false, Ordering::Relaxed), "it would never be read on");
     }
-    drop(each);
+    drop(poll_within);
     assert_eq!(all, bytes);
     taken
 }
 
 #[test]
-fn turns_without_a_request_grow_and_others_are_short() {
+fn the_read_budget_grows_until_a_request_is_complete() {
     let bytes: Vec<u8> = (0..200_000_u32).map(|number| (number % 251) as u8).collect();
-    assert_eq!(turns_of(&bytes[..4_000], |_| true), [1_024, 1_024, 1_024, 928]);
-    let kib: Vec<usize> = turns_of(&bytes, |_| false).iter().map(|bytes| bytes >> 10).collect();
+    assert_eq!(reads_of(&bytes[..4_000], |_| true), [1_024, 1_024, 1_024, 928]);
+    let kib: Vec<usize> = reads_of(&bytes, |_| false).iter().map(|bytes| bytes >> 10).collect();
     assert_eq!(kib, [1, 2, 4, 8, 16, 32, 64, 64, 4]);
     let kib: Vec<usize> =
-        turns_of(&bytes[..16_000], |turn| turn == 2).iter().map(|bytes| bytes >> 10).collect();
+        reads_of(&bytes[..16_000], |turn| turn == 2).iter().map(|bytes| bytes >> 10).collect();
     assert_eq!(kib, [1, 2, 4, 1, 2, 4, 1]);
 }
 
@@ -103,7 +103,7 @@ impl AsyncWrite for ReadCounter {
 }
 
 #[tokio::test(start_paused = true)]
-async fn of_a_burst_the_first_are_answered_before_the_last_are_read() {
+async fn the_first_requests_of_a_burst_are_answered_before_the_last_are_read() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let (client, stream) = duplex(64 << 10);
@@ -112,7 +112,13 @@ async fn of_a_burst_the_first_are_answered_before_the_last_are_read() {
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), Some(Arc::new(Identity::admin())));
     let version = Some(Version::HTTP_2);
-    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, pace.clone(), service, version));
+    tasks.spawn(requests(
+        StreamExecutor { shared, tasks: tasks.clone() },
+        stream,
+        pace.clone(),
+        service,
+        version,
+    ));
     let mut sender = http2(client, &mut clients).await;
     let answers = (0..100).map(|number| {
         let path = format!("/api/v1/namespaces/default/configmaps?watch=1&labelSelector=a%3D{number:040}");

@@ -17,7 +17,7 @@ use crate::verbs::output::read;
 
 /// Returns the index for an interest's keys. 400 if the kind has no such selectable field; 422 if
 /// it would require a full scan.
-pub(crate) fn by(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<By, Refusal> {
+pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<By, Refusal> {
     match by {
         InterestBy::Label(label) => match Requirement::exists(label) {
             Ok(_) => Ok(By::Label(label.clone())),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_selected_is_of_no_interest() {
+    fn unselected_objects_are_irrelevant() {
         let check =
             |selected: &str, expected| check_of(selected, InterestBy::Label("app".into()), "web", expected);
         check("app=web/reason=Full,type=", true);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_object_is_under_is_read_of_its_bytes() {
+    fn the_key_of_an_object_is_read_from_its_bytes() {
         check(InterestBy::Label("app".into()), "web", true);
         check(InterestBy::Label("app".into()), "other", false);
         check(InterestBy::Label("tier".into()), "b\"c", true);

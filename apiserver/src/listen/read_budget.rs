@@ -33,7 +33,7 @@ impl ReadBudget {
     }
 
     /// Polls the work of a connection, with a new budget each time.
-    pub(super) async fn each<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
+    pub(super) async fn poll_within<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
         poll_fn(|cx| {
             self.next();
             work.as_mut().poll(cx)
@@ -58,12 +58,12 @@ impl ReadBudget {
 /// A stream that reads within the budget.
 pub(super) struct BudgetedStream<S> {
     stream: Take<S>,
-    turns: Arc<ReadBudget>,
+    budget: Arc<ReadBudget>,
 }
 
 impl<S: AsyncRead> BudgetedStream<S> {
-    pub(super) fn new(stream: S, turns: Arc<ReadBudget>) -> Self {
-        Self { stream: stream.take(0), turns }
+    pub(super) fn new(stream: S, budget: Arc<ReadBudget>) -> Self {
+        Self { stream: stream.take(0), budget }
     }
 }
 
@@ -73,8 +73,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        let Self { stream, turns } = self.get_mut();
-        let mut state = turns.0.lock();
+        let Self { stream, budget } = self.get_mut();
+        let mut state = budget.0.lock();
         if state.left == 0 {
             cx.waker().wake_by_ref();
             return Poll::Pending;

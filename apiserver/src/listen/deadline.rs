@@ -10,7 +10,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 ///
 /// `due` returns the next deadline and its event; it is called after each poll. Only a poll may
 /// bring the deadline forward. Cancellation drops the future.
-pub(super) async fn until<F: Future, L>(
+pub(super) async fn run_until_due<F: Future, L>(
     mut work: Pin<&mut F>,
     due: impl Fn() -> Option<(Instant, L)>,
 ) -> Result<F::Output, L> {

@@ -14,8 +14,8 @@ use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
+use super::deadline::Alarm;
 use super::pace::Open;
-use super::until::Alarm;
 use crate::http::Body;
 use crate::metrics::Event;
 use crate::server::{Limits, Shared};
@@ -46,7 +46,7 @@ impl SendProgress {
         (state.parts > 0).then(|| (state.since + stall, late))
     }
 
-    fn begins(&self) {
+    fn chunk_added(&self) {
         let mut state = self.0.lock();
         if state.parts == 0 {
             state.since = Instant::now();
@@ -54,11 +54,11 @@ impl SendProgress {
         state.parts += 1;
     }
 
-    fn moves(&self) {
+    fn chunk_advanced(&self) {
         self.0.lock().since = Instant::now();
     }
 
-    fn ends(&self) {
+    fn chunk_dropped(&self) {
         self.0.lock().parts -= 1;
     }
 }
@@ -73,7 +73,12 @@ pub(super) struct StreamExecutor {
 impl<F: Future<Output: Send> + Send + 'static> Executor<F> for StreamExecutor {
     fn execute(&self, work: F) {
         let shared = self.shared.clone();
-        self.tasks.spawn(Http2Stream { work, shared, taken: SendProgress::new(), alarm: Alarm::default() });
+        self.tasks.spawn(Http2Stream {
+            work,
+            shared,
+            progress: SendProgress::new(),
+            alarm: Alarm::default(),
+        });
     }
 }
 
@@ -84,7 +89,7 @@ pin_project! {
         #[pin]
         work: F,
         shared: Arc<Shared>,
-        taken: Arc<SendProgress>,
+        progress: Arc<SendProgress>,
         alarm: Alarm,
     }
 }
@@ -94,11 +99,11 @@ impl<F: Future> Future for Http2Stream<F> {
 
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let this = self.project();
-        let (shared, taken) = (this.shared, this.taken);
-        if STREAM.sync_scope(taken.clone(), || this.work.poll(cx)).is_ready() {
+        let (shared, progress) = (this.shared, this.progress);
+        if STREAM.sync_scope(progress.clone(), || this.work.poll(cx)).is_ready() {
             return Poll::Ready(());
         }
-        let late = ready!(this.alarm.poll(|| taken.due(&shared.limits), cx));
+        let late = ready!(this.alarm.poll(|| progress.due(&shared.limits), cx));
         // Dropping the stream resets it; other streams of the connection continue.
         shared.metrics.counted.add(late);
         Poll::Ready(())
@@ -109,19 +114,19 @@ impl<F: Future> Future for Http2Stream<F> {
 pub(super) struct SocketBody {
     body: Body,
     /// `None` for HTTP/1.1.
-    taken: Option<Arc<SendProgress>>,
+    progress: Option<Arc<SendProgress>>,
     _open: Open,
 }
 
 impl SocketBody {
     /// Must be called in the task of the stream.
     pub(super) fn new(body: Body, mut open: Open) -> Self {
-        let taken = STREAM.try_with(Arc::clone).ok();
+        let progress = STREAM.try_with(Arc::clone).ok();
         if body.is_watch() {
             open.is_watch();
-            taken.iter().for_each(|taken| taken.0.lock().is_watch = true);
+            progress.iter().for_each(|progress| progress.0.lock().is_watch = true);
         }
-        Self { body, taken, _open: open }
+        Self { body, progress, _open: open }
     }
 }
 
@@ -134,7 +139,7 @@ impl http_body::Body for SocketBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<SendChunk>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        polled.map_ok(|frame| frame.map_data(|bytes| SendChunk::new(bytes, self.taken.clone())))
+        polled.map_ok(|frame| frame.map_data(|bytes| SendChunk::new(bytes, self.progress.clone())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -149,13 +154,13 @@ impl http_body::Body for SocketBody {
 /// A chunk of a response on its way to the socket.
 pub(super) struct SendChunk {
     bytes: Bytes,
-    taken: Option<Arc<SendProgress>>,
+    progress: Option<Arc<SendProgress>>,
 }
 
 impl SendChunk {
-    fn new(bytes: Bytes, taken: Option<Arc<SendProgress>>) -> Self {
-        taken.iter().for_each(|taken| taken.begins());
-        Self { bytes, taken }
+    fn new(bytes: Bytes, progress: Option<Arc<SendProgress>>) -> Self {
+        progress.iter().for_each(|progress| progress.chunk_added());
+        Self { bytes, progress }
     }
 }
 
@@ -170,12 +175,12 @@ impl Buf for SendChunk {
 
     fn advance(&mut self, count: usize) {
         self.bytes.advance(count);
-        self.taken.iter().for_each(|taken| taken.moves());
+        self.progress.iter().for_each(|progress| progress.chunk_advanced());
     }
 }
 
 impl Drop for SendChunk {
     fn drop(&mut self) {
-        self.taken.iter().for_each(|taken| taken.ends());
+        self.progress.iter().for_each(|progress| progress.chunk_dropped());
     }
 }
