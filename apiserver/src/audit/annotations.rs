@@ -18,8 +18,8 @@ pub(crate) struct Annotations {
 /// The annotations collected so far.
 #[derive(Default)]
 pub(super) struct CollectedAnnotations {
-    pub(super) said: BTreeMap<String, String>,
-    pub(super) noted: BTreeMap<String, ServerAnnotation>,
+    pub(super) from_webhooks: BTreeMap<String, String>,
+    pub(super) from_server: BTreeMap<String, ServerAnnotation>,
     bytes: usize,
     /// Webhooks with omitted annotations, and the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
@@ -42,7 +42,7 @@ impl Annotations {
             collected.left_out.insert(webhook.to_owned(), "they are too long");
         } else {
             collected.bytes = bytes;
-            collected.noted.insert(key, ServerAnnotation { value, has_content });
+            collected.from_server.insert(key, ServerAnnotation { value, has_content });
         }
     }
 
@@ -56,7 +56,7 @@ impl Annotations {
                 collected.left_out.insert(webhook.to_owned(), "a key is no name");
                 continue;
             }
-            if collected.said.contains_key(&key) {
+            if collected.from_webhooks.contains_key(&key) {
                 continue;
             }
             let bytes = collected.bytes + key.len() + value.len();
@@ -64,7 +64,7 @@ impl Annotations {
                 collected.left_out.insert(webhook.to_owned(), "they are too long");
             } else {
                 collected.bytes = bytes;
-                collected.said.insert(key, value);
+                collected.from_webhooks.insert(key, value);
             }
         }
     }
@@ -84,7 +84,7 @@ mod tests {
         for (webhook, key, value) in said {
             annotations.add(webhook, BTreeMap::from([((*key).to_owned(), (*value).to_owned())]));
         }
-        let CollectedAnnotations { said: all, left_out: without, .. } = annotations.take();
+        let CollectedAnnotations { from_webhooks: all, left_out: without, .. } = annotations.take();
         assert_eq!(all.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), kept);
         assert_eq!(without.iter().map(|(name, why)| (&**name, *why)).collect::<Vec<_>>(), left_out);
     }

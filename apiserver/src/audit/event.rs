@@ -62,13 +62,13 @@ impl AuditEvent {
     /// Adds the annotations of admission. Webhooks saw the whole object, so where content is hidden
     /// only their keys are logged.
     pub(super) fn add_annotations(&mut self, annotations: &Annotations, level: AuditLevel) {
-        let CollectedAnnotations { said, noted, left_out, .. } = annotations.take();
-        for (key, ServerAnnotation { value, has_content }) in noted {
+        let CollectedAnnotations { from_webhooks, from_server, left_out, .. } = annotations.take();
+        for (key, ServerAnnotation { value, has_content }) in from_server {
             if !has_content || (level >= AuditLevel::Request && !self.hides) {
                 self.annotate(&key, value);
             }
         }
-        for (key, value) in said {
+        for (key, value) in from_webhooks {
             self.annotate(&key, if self.hides { "REDACTED".into() } else { value });
         }
         for (webhook, why) in left_out {
@@ -86,18 +86,18 @@ impl AuditEvent {
             ("apiVersion", Some(resource.version.as_str())),
             ("subresource", resource.subresource.as_deref()),
         ];
-        let said =
+        let text =
             of.into_iter().filter_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
-        self.set("objectRef", said.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
+        self.set("objectRef", text.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
     }
 
     /// Fills in the fields of `objectRef` that the path lacks, from the object.
     pub(super) fn complete_object_ref(&mut self, object: &Value) {
         let Some(about) = self.fields.get_mut("objectRef") else { return };
         for field in ["name", "namespace", "uid", "resourceVersion"] {
-            let said = object["metadata"][field].as_str().filter(|text| !text.is_empty());
-            if let Some(said) = said.filter(|_| about[field].is_null()) {
-                about[field] = said.into();
+            let text = object["metadata"][field].as_str().filter(|text| !text.is_empty());
+            if let Some(text) = text.filter(|_| about[field].is_null()) {
+                about[field] = text.into();
             }
         }
     }

@@ -66,10 +66,10 @@ impl Trail {
     ) -> Result<Self, Refusal> {
         let now = shared.world.now();
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let said = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
-        let id = said.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
-        let asked = uri.path_and_query().map_or("/", |asked| asked.as_str());
-        let mut event = AuditEvent::new(&id, asked, text(&USER_AGENT), now);
+        let client_id = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
+        let id = client_id.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        let mut event = AuditEvent::new(&id, target, text(&USER_AGENT), now);
         if let Some(peer) = peer {
             event.set("sourceIPs", json!([peer.to_string()]));
         }
@@ -97,12 +97,12 @@ impl Trail {
     pub(crate) async fn received(
         &mut self,
         user: Option<&Identity>,
-        asked: AuditTarget<'_>,
+        target: AuditTarget<'_>,
         path: &str,
     ) -> Result<(), Refusal> {
         let AuditRecord { event, log, .. } = &mut *self.record;
         let small: String;
-        let (verb, on) = match &asked {
+        let (verb, on) = match &target {
             AuditTarget::Objects(verb, resource, fields) => (
                 verb.name(),
                 RequestAttributes::of(verb.name(), resource_attributes(resource)).selecting(fields).on,
@@ -117,7 +117,7 @@ impl Trail {
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
-        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(target)) = (asked, &on) {
+        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(target)) = (target, &on) {
             event.hides |= holds_secrets(target);
             event.object(resource, target.name);
             (self.record.verb, self.record.resource) = (Some(verb), Some(resource.clone()));

@@ -87,9 +87,9 @@ impl Impersonated {
             groups = Identity::service_account(namespace, name).groups;
         }
         let everybody = if user == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
-        let is_said = groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
+        let is_explicit = groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
         let identity = Identity { user, uid, groups: Vec::new(), extra };
-        let all = groups.into_iter().chain((!is_said).then(|| everybody.to_owned()));
+        let all = groups.into_iter().chain((!is_explicit).then(|| everybody.to_owned()));
         all.fold(identity, Identity::in_group)
     }
 }

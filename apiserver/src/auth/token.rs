@@ -12,8 +12,8 @@ type Digest = [u8; 32];
 
 /// Identities by token.
 ///
-/// The first bytes of a digest find the candidates, whose digests are compared in constant time.
-/// The lookup can leak bytes of a digest only, for which nobody can construct a token.
+/// The first bytes of a digest find the candidates; their digests are compared in constant time.
+/// The lookup can leak bytes of a digest only, and no token can be constructed from those.
 #[derive(Clone, Default)]
 pub(crate) struct TokenTable(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
 

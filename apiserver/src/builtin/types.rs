@@ -42,8 +42,7 @@ pub(crate) struct Type {
 /// A field of a message type.
 #[derive(Debug)]
 pub(crate) struct MessageField {
-    /// The JSON name. Empty for an inlined message, whose fields appear in the enclosing JSON
-    /// object.
+    /// The JSON name. Empty for an inlined message: its fields appear in the enclosing JSON object.
     pub(crate) name: String,
     /// The protobuf number; 0 for `kind` and `apiVersion`, which are in the envelope.
     pub(crate) number: u32,

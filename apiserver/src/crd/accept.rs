@@ -35,7 +35,7 @@ impl NameReservations {
         &mut self,
         owner: usize,
         group: &str,
-        wanted: &KindNames,
+        requested: &KindNames,
         had: &KindNames,
     ) -> Accepted {
         let taken = |set: Set, name: &str| {
@@ -43,21 +43,22 @@ impl NameReservations {
             by.is_some_and(|by| *by != owner).then(|| format!("{name:?} is already in use"))
         };
         let mut conflict = None;
-        let mut one = |set: Set, wanted: &str, had: &str, reason: &'static str| match taken(set, wanted) {
-            None => wanted.to_owned(),
+        let mut one = |set: Set, requested: &str, had: &str, reason: &'static str| match taken(set, requested)
+        {
+            None => requested.to_owned(),
             Some(why) => {
                 conflict = Some((reason, why));
                 had.to_owned()
             }
         };
-        let plural = one(Set::Resources, &wanted.plural, &had.plural, "PluralConflict");
-        let singular = one(Set::Resources, &wanted.singular, &had.singular, "SingularConflict");
-        let kind = one(Set::Kinds, &wanted.kind, &had.kind, "KindConflict");
-        let list_kind = one(Set::Kinds, &wanted.list_kind, &had.list_kind, "ListKindConflict");
+        let plural = one(Set::Resources, &requested.plural, &had.plural, "PluralConflict");
+        let singular = one(Set::Resources, &requested.singular, &had.singular, "SingularConflict");
+        let kind = one(Set::Kinds, &requested.kind, &had.kind, "KindConflict");
+        let list_kind = one(Set::Kinds, &requested.list_kind, &had.list_kind, "ListKindConflict");
         let clashes: Vec<String> =
-            wanted.short_names.iter().filter_map(|name| taken(Set::Resources, name)).collect();
+            requested.short_names.iter().filter_map(|name| taken(Set::Resources, name)).collect();
         let short_names = match clashes.as_slice() {
-            [] => wanted.short_names.clone(),
+            [] => requested.short_names.clone(),
             _ => had.short_names.clone(),
         };
         if !clashes.is_empty() {
@@ -69,7 +70,7 @@ impl NameReservations {
             conflict =
                 conflict.filter(|(reason, _)| reason.contains("Kind")).or(Some(("ShortNamesConflict", why)));
         }
-        let categories = wanted.categories.clone();
+        let categories = requested.categories.clone();
         let names = KindNames { kind, list_kind, plural, singular, short_names, categories };
         self.0.retain(|_, by| *by != owner);
         self.note(owner, group, &names);
@@ -109,13 +110,13 @@ mod tests {
     #[track_caller]
     fn check(
         taken: &mut NameReservations,
-        wanted: &KindNames,
+        requested: &KindNames,
         had: &KindNames,
         plural: &str,
         kind: &str,
         reason: Option<&str>,
     ) {
-        let found = taken.accept(1, "g", wanted, had);
+        let found = taken.accept(1, "g", requested, had);
         assert_eq!((&*found.names.plural, &*found.names.kind), (plural, kind));
         assert_eq!(found.conflict.map(|(reason, _)| reason), reason);
     }

@@ -139,9 +139,9 @@ fn kind(crd: &Value, names: &KindNames, at: usize, version: &Value, wrong: &mut 
 const PRINT: u64 = 0x6d61_6368_696e_6572;
 
 fn deprecation(version: &Value, api_version: &str, kind: &str) -> Option<String> {
-    let said = version["deprecationWarning"].as_str().map(str::to_owned);
+    let given = version["deprecationWarning"].as_str().map(str::to_owned);
     (version["deprecated"] == true)
-        .then(|| said.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
+        .then(|| given.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
 }
 
 /// Ignores malformed columns, which are rejected when a definition is written.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::types::{DECODED_SEPARATELY, RULE};
 
-/// The fields of a schema whose values are not schemas.
+/// The fields of a schema that do not contain schemas.
 const PLAIN: [&str; 32] = [
     "id",
     "$schema",

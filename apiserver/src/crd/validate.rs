@@ -135,12 +135,12 @@ fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     if !is_theirs("k8s.io") && !is_theirs("kubernetes.io") {
         return None;
     }
-    let said = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
-    let text = said(crd).unwrap_or_default();
+    let given = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
+    let text = given(crd).unwrap_or_default();
     let is_url = text.parse::<http::Uri>().is_ok_and(|url| url.scheme().is_some() && url.host().is_some());
     if text.starts_with("unapproved")
         || is_url
-        || old.is_some_and(|old| said(old).unwrap_or_default() == text)
+        || old.is_some_and(|old| given(old).unwrap_or_default() == text)
     {
         return None;
     }

@@ -10,7 +10,7 @@ pub(crate) const CUSTOM_VERBS: &[&str] =
 /// The verbs of built-in kinds.
 pub(crate) const BUILT_IN_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// The verbs of custom resources whose definition is being deleted.
+/// The verbs of custom resources during the deletion of their definition.
 pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 /// The verbs of `status` and `scale`.
 pub(crate) const STATUS_VERBS: &[&str] = &["get", "patch", "update"];

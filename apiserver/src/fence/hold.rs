@@ -92,7 +92,7 @@ impl Fence {
     ) -> Result<Vec<Condition>, Refusal> {
         let count = self.all().count();
         if count > MOST {
-            return Err(self.senseless(&too_many(count)));
+            return Err(self.invalid(&too_many(count)));
         }
         let mut conditions = Vec::with_capacity(count);
         for fence in self.all() {
@@ -109,19 +109,19 @@ impl Fence {
         let found = registry.find(&self.group, &self.version, &self.plural);
         let of = found
             .filter(|of| of.review.is_none())
-            .ok_or_else(|| self.senseless("this server has no such kind"))?;
+            .ok_or_else(|| self.invalid("this server has no such kind"))?;
         match (of.namespaced, &self.namespace) {
-            (true, None) => return Err(self.senseless("objects of this kind are in a namespace")),
-            (false, Some(_)) => return Err(self.senseless("objects of this kind are in no namespace")),
+            (true, None) => return Err(self.invalid("objects of this kind are in a namespace")),
+            (false, Some(_)) => return Err(self.invalid("objects of this kind are in no namespace")),
             _ => {}
         }
         if self.epoch.is_some() && !is_lease(of) {
-            return Err(self.senseless("only Leases have epochs: of other objects a new holder is a new uid"));
+            return Err(self.invalid("only Leases have epochs: of other objects a new holder is a new uid"));
         }
         let key = of.place.key(self.namespace.as_deref(), &self.name);
         let there = shared.objects.get(&key, Moment::Newest).await?;
         let object = there.as_ref().map(|there| read(of, there, there.modified)).transpose()?;
-        match (there, self.standing(object.as_ref())) {
+        match (there, self.check_stored(object.as_ref())) {
             (Some(there), Ok(())) => Ok(Condition::At(key, there.modified)),
             (_, Err(now)) => Err(self.stale(of, kind, name, now)),
             (None, Ok(())) => Err(self.stale(of, kind, name, GONE.into())),
@@ -129,7 +129,7 @@ impl Fence {
     }
 
     /// Checks the fence against the stored object; the error describes the difference.
-    fn standing(&self, there: Option<&Value>) -> Result<(), String> {
+    fn check_stored(&self, there: Option<&Value>) -> Result<(), String> {
         let there = there.ok_or(GONE)?;
         match meta_text(there, "uid") {
             uid if uid != self.uid => return Err(format!("another one has its name, of uid {uid}")),
@@ -137,7 +137,7 @@ impl Fence {
             _ => {}
         }
         match (self.epoch, epoch(there)) {
-            (Some(asked), there) if there != Some(asked) => Err(format!(
+            (Some(required), there) if there != Some(required) => Err(format!(
                 "its epoch is {}",
                 there.map_or_else(|| "none".into(), |there| there.to_string())
             )),
@@ -155,7 +155,7 @@ impl Fence {
         refusal
     }
 
-    fn senseless(&self, why: &str) -> Refusal {
+    fn invalid(&self, why: &str) -> Refusal {
         Refusal::bad_request(format!("the fence {self} cannot be held: {why}"))
     }
 }
@@ -192,7 +192,7 @@ mod tests {
             let [group, version, plural, name, uid] = ["g", "v1", "ps", "n", "u"].map(String::from);
             let besides = None;
             let fence = Fence { group, version, plural, namespace: None, name, uid, epoch, besides };
-            assert_eq!(fence.standing(there), expected.map_err(String::from), "{there:?}");
+            assert_eq!(fence.check_stored(there), expected.map_err(String::from), "{there:?}");
         };
         check(None, Some(&bare), Ok(()));
         check(Some(0), Some(&bare), Ok(()));

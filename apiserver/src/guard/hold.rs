@@ -82,7 +82,7 @@ pub(crate) async fn hold(
         }
     }
     let capacity = shared.limits.guard_keys.saturating_mul(PER_KEY);
-    let mut held = GuardConditions::default();
+    let mut added = GuardConditions::default();
     let left = before.iter().filter(|key| after.binary_search(key).is_err());
     for key in after.iter().chain(left) {
         let record = record(kind, key);
@@ -91,18 +91,18 @@ pub(crate) async fn hold(
         // object itself replaces it.
         let there = other.filter(|_| !before.contains(key));
         let is_left = other.is_some() || after.binary_search(key).is_ok();
-        let so_far = held.conditions.len() + held.operations.len();
+        let so_far = added.conditions.len() + added.operations.len();
         if so_far + 2 + usize::from(there.is_some()) > capacity {
             break;
         }
-        held.conditions.push(Condition::Unchanged(record.clone(), view.at));
-        held.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
-        held.operations.push(match is_left {
+        added.conditions.push(Condition::Unchanged(record.clone(), view.at));
+        added.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
+        added.operations.push(match is_left {
             true => Operation::Put(record, Bytes::from(&b""[..])),
             false => Operation::Delete(record),
         });
     }
-    Ok(held)
+    Ok(added)
 }
 
 /// The other objects under a guard key.

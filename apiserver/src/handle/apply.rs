@@ -34,14 +34,14 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let (object, _) = read(matter, body, FieldValidation::Strict).map_err(source_error)?;
         let application = Application { object, manager: &manager, force };
         let has_conditions = only_if.uid.is_some() || only_if.version.is_some();
-        let mut held = PreconditionCheck::of(kind, only_if);
+        let mut preconditions = PreconditionCheck::of(kind, only_if);
         let check = |old: Option<&Value>| match old {
-            Some(old) => held.check(old, None),
+            Some(old) => preconditions.check(old, None),
             None if has_conditions => Err(not_found(kind, matter.name())),
             None => Ok(()),
         };
         let done = carry_out(matter, &application, false, check).await;
-        match done.map_err(|refusal| held.not_written(refusal))? {
+        match done.map_err(|refusal| preconditions.not_written(refusal))? {
             Applied::Changed(changed) => self.changed(kind, matter, changed).await,
             Applied::Made(made) => {
                 self.settle(kind).await?;

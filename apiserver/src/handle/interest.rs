@@ -46,8 +46,8 @@ where
         let channel = Arc::new(channel);
         let plan = Plan { bookmarks: true, until: Instant::now() + LASTS };
         let wanted = Wanted { selection, namespace: filter.namespace };
-        let asked = StreamRequest { by, wanted, resumes: after.map(|after| (keys, after)) };
-        let feed = match InterestFeed::open(&self.shared, channel.clone(), asked, plan).await {
+        let request = StreamRequest { by, wanted, resumes: after.map(|after| (keys, after)) };
+        let feed = match InterestFeed::open(&self.shared, channel.clone(), request, plan).await {
             Ok(feed) => feed,
             Err(StreamError::Refused(refusal)) => return Err(self.watch_error(*refusal).await),
             Err(StreamError::Watch(error)) => return Err(lost(error)),

@@ -41,9 +41,9 @@ where
         let kind = self.served("create")?;
         let mut object = self.value(&kind, object)?;
         let namespace = namespace(&kind, &object)?;
-        let held = fence.map(Fence::of);
+        let held_fence = fence.map(Fence::of);
         let matter = Matter {
-            fence: held.as_ref(),
+            fence: held_fence.as_ref(),
             ..self.matter(&kind, Subresource::Main, namespace.as_deref(), "")
         };
         self.allow("create", &matter, &FieldSelector::default())?;
@@ -89,13 +89,13 @@ where
             Propagation::Foreground => request::Propagation::Foreground,
             Propagation::Orphan => request::Propagation::Orphan,
         };
-        let mut held = PreconditionCheck::of(&kind, &deletion.only_if);
+        let mut preconditions = PreconditionCheck::of(&kind, &deletion.only_if);
         let how = |old: &Value| {
-            held.check(old, None)?;
+            preconditions.check(old, None)?;
             Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
         };
         let erased = delete::one(&matter, &at, there, false, how).await;
-        let erased = erased.map_err(|refusal| held.not_written(refusal))?;
+        let erased = erased.map_err(|refusal| preconditions.not_written(refusal))?;
         self.settle(&kind).await?;
         let revision = erased.revision.unwrap_or_default();
         if erased.is_gone {
@@ -133,14 +133,14 @@ where
             _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
         };
         let (changes, problems) = patch::Patch::read(format, &patch.body).map_err(source_error)?;
-        let mut held = PreconditionCheck::of(&kind, only_if);
+        let mut preconditions = PreconditionCheck::of(&kind, only_if);
         let next = |old: &Value| {
-            held.check(old, None)?;
+            preconditions.check(old, None)?;
             let patched = changes.apply(old, kind.patched_by())?;
             Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
         let changed = update::change(&matter, Some(&self.manager), false, false, next).await;
-        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
+        let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
         self.changed(&kind, &matter, changed).await
     }
 }
@@ -163,9 +163,9 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let matter = Matter { fence: fence.as_ref(), ..self.matter(kind, part, namespace.as_deref(), &name) };
         self.allow("update", &matter, &FieldSelector::default())?;
         let object = shaped(&matter, object)?;
-        let mut held = PreconditionCheck::of(kind, only_if);
+        let mut preconditions = PreconditionCheck::of(kind, only_if);
         let next = |old: &Value| {
-            held.check(old, Some(&object))?;
+            preconditions.check(old, Some(&object))?;
             let mut new = object.clone();
             // Without a version in the preconditions, the update is unconditional.
             let version = meta_text(old, "resourceVersion").to_owned();
@@ -173,7 +173,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             Ok(new)
         };
         let changed = update::change(&matter, Some(&self.manager), false, true, next).await;
-        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
+        let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
         self.changed(kind, &matter, changed).await
     }
 
@@ -271,12 +271,12 @@ impl<'a> PreconditionCheck<'a> {
     pub(super) fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
         let (uid, version) = (meta_text(old, "uid"), meta_text(old, "resourceVersion"));
         let own = |field| new.map(|new| meta_text(new, field)).filter(|text| !text.is_empty());
-        let asked = self.only_if.uid.as_ref().map(Uid::as_str);
-        let differs = |asked: Option<&str>, there| asked.is_some_and(|asked| asked != there);
-        let asked_version = self.only_if.version.as_ref().map(ToString::to_string);
-        self.broken = if differs(asked, uid) || differs(own("uid"), uid) {
+        let required = self.only_if.uid.as_ref().map(Uid::as_str);
+        let differs = |required: Option<&str>, there| required.is_some_and(|required| required != there);
+        let required_version = self.only_if.version.as_ref().map(ToString::to_string);
+        self.broken = if differs(required, uid) || differs(own("uid"), uid) {
             Some(Conflict::Uid { found: Uid::new(uid) })
-        } else if differs(asked_version.as_deref(), version) || differs(own("resourceVersion"), version) {
+        } else if differs(required_version.as_deref(), version) || differs(own("resourceVersion"), version) {
             Some(Conflict::Version { found: ResourceVersion::new(version) })
         } else {
             None

@@ -43,7 +43,7 @@ impl Body {
         Self::of(BodyKind::Parts(Box::pin(parts)))
     }
 
-    /// A watch stream, whose frames are sent immediately.
+    /// A watch stream; its frames are sent immediately.
     pub(crate) fn frames(frames: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::of(BodyKind::Frames(Box::pin(frames)))
     }

@@ -36,7 +36,7 @@ pub(super) struct PendingEdits {
     /// Number of the last edit.
     pub(super) number: u64,
     pub(super) remove: KeySet,
-    /// May contain removed keys, whose objects are then sent again.
+    /// May contain removed keys; the objects under these are sent again.
     pub(super) add: KeySet,
 }
 

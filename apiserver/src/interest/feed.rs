@@ -85,10 +85,10 @@ impl InterestFeed {
     pub(crate) async fn open(
         shared: &Shared,
         channel: Arc<EditChannel>,
-        asked: StreamRequest,
+        request: StreamRequest,
         plan: Plan,
     ) -> Result<Self, StreamError> {
-        let StreamRequest { by: of, wanted, resumes } = asked;
+        let StreamRequest { by: of, wanted, resumes } = request;
         let by = index_for(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
         let mut relevance = RelevanceCheck { by: of, wanted: wanted.clone(), keys: KeySet::default() };
         let watch = match resumes {
@@ -160,7 +160,7 @@ impl InterestFeed {
     /// Counts an event, and whether it is relevant.
     fn count(&self, changed: &Changed) {
         self.counts.told.inc();
-        if !self.relevance.sees(changed.entry()) {
+        if !self.relevance.matches(changed.entry()) {
             self.counts.irrelevant.inc();
         }
     }

@@ -1,4 +1,5 @@
-//! Interest watches: watches whose keys are edited while they run. Protocol:
+//! Interest watches: the keys of a watch are edited while it runs. Protocol:
+//! `docs/designs/009-interest.md`.
 //! `docs/designs/009-interest.md`.
 //!
 //! * [`keys`]: a set of keys that tracks its memory

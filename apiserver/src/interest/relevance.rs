@@ -47,13 +47,13 @@ pub(super) struct RelevanceCheck {
 }
 
 impl RelevanceCheck {
-    pub(super) fn sees(&self, entry: &Entry) -> bool {
+    pub(super) fn matches(&self, entry: &Entry) -> bool {
         let selection = &self.wanted.selection;
         let (namespace, _) = selection.kind.place.names(&entry.key);
         if self.wanted.namespace.as_deref().is_some_and(|only| namespace != Some(only)) {
             return false;
         }
-        let Some(object) = told(&selection.kind, entry) else { return false };
+        let Some(object) = decode_selected(&selection.kind, entry) else { return false };
         self.key(&object).is_some_and(|key| self.keys.contains(&key)) && selection.matches(&object)
     }
 
@@ -74,7 +74,7 @@ impl RelevanceCheck {
 
 /// Decodes the fields that selectors and interests read. For most objects these are read from the
 /// stored bytes without decoding the rest.
-fn told(kind: &Kind, entry: &Entry) -> Option<Value> {
+fn decode_selected(kind: &Kind, entry: &Entry) -> Option<Value> {
     let stored = Stored::of(&entry.value).ok()?;
     if kind.stored.is_some() || stored.print != kind.print {
         return read(kind, entry, entry.modified).ok();
@@ -125,7 +125,7 @@ mod tests {
             let wanted = Wanted { selection, namespace: Some("n".into()) };
             let keys = [&Arc::from(key)].into_iter().collect();
             let witness = RelevanceCheck { by: by.clone(), wanted, keys };
-            assert_eq!(witness.sees(&entry), expected, "{selected} {by:?} {key:?}, {print}");
+            assert_eq!(witness.matches(&entry), expected, "{selected} {by:?} {key:?}, {print}");
         }
     }
 

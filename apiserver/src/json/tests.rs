@@ -98,7 +98,7 @@ fn depth_is_limited() {
 
 #[test]
 fn the_number_of_values_is_limited() {
-    // A list is a value, and each of its items is one.
+    // A list counts as a value, as does each of its items.
     let list = |items: usize| format!("[{}1]", "1,".repeat(items - 1));
     assert!(read(list(MAX_VALUES - 1).as_bytes()).is_ok());
     refused(list(MAX_VALUES), "the document has more than 100000 values");
@@ -148,7 +148,7 @@ proptest! {
                              at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let at = at.index(text.len());
         text[at] = byte;
-        // The other one refuses what is not UTF-8, and has no numbers that are too big.
+        // serde_json rejects invalid UTF-8, and numbers beyond the range of a double.
         if let (Ok(ours), Ok(theirs)) = (read(&text), serde_json::from_slice::<Value>(&text)) {
             prop_assert!(ours.value == theirs || theirs.to_string().contains(['.', 'e', '0']));
         } else if std::str::from_utf8(&text).is_ok() {

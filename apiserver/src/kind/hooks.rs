@@ -33,7 +33,7 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
 
     /// Sets server-managed fields of an updated object. Fields outside of `subresource` have been
     /// reset.
-    fn updating(&self, _new: &mut Value, _old: &Value, _part: Subresource) {}
+    fn updating(&self, _new: &mut Value, _old: &Value, _subresource: Subresource) {}
 
     /// Records the write in an object that is otherwise final.
     fn stamp(&self, _new: &mut Value, _old: Option<&Value>, _now: Timestamp) {}
@@ -43,7 +43,7 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Validates an otherwise valid object, whose fields have the expected types.
+    /// Validates an otherwise valid object; its fields have the expected types.
     fn check(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
         Vec::new()
     }

@@ -1,5 +1,5 @@
-//! Kinds as data: names, schema, columns and hooks. The subresources of a kind are those of
-//! [`Subresource`].
+//! Kinds as data: names, schema, columns and hooks. [`Subresource`] lists the subresources of a
+//! kind.
 
 mod hooks;
 mod merge_metadata;

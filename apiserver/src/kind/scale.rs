@@ -10,8 +10,8 @@ use crate::strategy::metadata;
 /// The paths of an object's replica fields, without a leading dot: `spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
-    pub(crate) wanted: String,
-    pub(crate) there: String,
+    pub(crate) desired: String,
+    pub(crate) current: String,
     /// The selector of the counted objects, structured or as text.
     pub(crate) selector: Option<String>,
 }
@@ -25,8 +25,8 @@ impl Scale {
             Some(path.trim_start_matches('.').to_owned()).filter(|path| !path.is_empty())
         };
         Some(Self {
-            wanted: path("specReplicasPath")?,
-            there: path("statusReplicasPath")?,
+            desired: path("specReplicasPath")?,
+            current: path("statusReplicasPath")?,
             selector: path("labelSelectorPath"),
         })
     }
@@ -35,8 +35,8 @@ impl Scale {
     pub(crate) fn of_workload() -> Self {
         let path = str::to_owned;
         Self {
-            wanted: path("spec.replicas"),
-            there: path("status.replicas"),
+            desired: path("spec.replicas"),
+            current: path("status.replicas"),
             selector: Some(path("spec.selector")),
         }
     }
@@ -47,10 +47,10 @@ impl Scale {
         meta.retain(|field, _| KEPT.contains(&field.as_str()));
         let mut scale = json!({
             "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": {},
-            "status": {"replicas": at(object, &self.there).and_then(Value::as_i64).unwrap_or(0)},
+            "status": {"replicas": at(object, &self.current).and_then(Value::as_i64).unwrap_or(0)},
         });
-        if let Some(wanted) = self.wanted(object).filter(|wanted| *wanted != 0) {
-            scale["spec"]["replicas"] = wanted.into();
+        if let Some(desired) = self.desired(object).filter(|desired| *desired != 0) {
+            scale["spec"]["replicas"] = desired.into();
         }
         let selector = self.selector.as_ref().and_then(|path| at(object, path)).map(text_of);
         if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
@@ -60,26 +60,26 @@ impl Scale {
     }
 
     /// Returns the desired number of replicas, if set.
-    pub(crate) fn wanted(&self, object: &Value) -> Option<i64> {
-        at(object, &self.wanted)?.as_i64()
+    pub(crate) fn desired(&self, object: &Value) -> Option<i64> {
+        at(object, &self.desired)?.as_i64()
     }
 
     /// Sets the desired number of replicas.
-    pub(crate) fn set(&self, object: &mut Value, wanted: i64) {
+    pub(crate) fn set(&self, object: &mut Value, desired: i64) {
         let mut place = object;
-        for name in self.wanted.split('.') {
+        for name in self.desired.split('.') {
             if !place.is_object() {
                 *place = Value::Object(Map::new());
             }
             place = &mut place[name];
         }
-        *place = wanted.into();
+        *place = desired.into();
     }
 
     /// Validates the replica fields.
     pub(crate) fn errors(&self, object: &Value, part: Subresource) -> Vec<FieldError> {
-        let wanted = (part != Subresource::Status).then_some(&self.wanted);
-        wanted.into_iter().chain([&self.there]).filter_map(|path| wrong(path, at(object, path)?)).collect()
+        let desired = (part != Subresource::Status).then_some(&self.desired);
+        desired.into_iter().chain([&self.current]).filter_map(|path| wrong(path, at(object, path)?)).collect()
     }
 }
 
@@ -152,8 +152,9 @@ mod tests {
 
     #[test]
     fn replicas_must_be_non_negative_int32() {
-        let check = |wanted: i64, there: i64, part: Subresource, expected: &[&str]| {
-            let errors = scale().errors(&json!({"spec": {"size": wanted}, "status": {"size": there}}), part);
+        let check = |desired: i64, current: i64, part: Subresource, expected: &[&str]| {
+            let errors =
+                scale().errors(&json!({"spec": {"size": desired}, "status": {"size": current}}), part);
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
         };
         check(0, i64::from(i32::MAX), Subresource::Main, &[]);

@@ -16,7 +16,7 @@ use crate::server::Limits;
 pub(super) struct Pace(Mutex<State>);
 
 struct State {
-    /// Requests whose responses are not completely sent.
+    /// Requests without a completely sent response.
     open: usize,
     /// The number of watches among them.
     watches: usize,

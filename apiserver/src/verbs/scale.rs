@@ -70,11 +70,11 @@ async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Respo
         let input = as_scale.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
         let wanted = input.object["spec"]["replicas"].as_i64();
-        match wanted.or(scale.wanted(old).map(|_| 0)) {
+        match wanted.or(scale.desired(old).map(|_| 0)) {
             Some(wanted) => Ok(scaled(scale, old, &input.object, wanted)),
             None => Err(Refusal::bad_request(format!(
                 "the spec replicas field {:?} cannot be empty",
-                format!(".{}", scale.wanted)
+                format!(".{}", scale.desired)
             ))),
         }
     };
@@ -98,15 +98,15 @@ async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
         };
         let entries = old["metadata"].get("managedFields");
         let mut live = scale.read(old);
-        let of_scale = managed::entries_of_scale(entries, &scale.wanted).map_err(malformed)?;
+        let of_scale = managed::entries_of_scale(entries, &scale.desired).map_err(malformed)?;
         metadata_mut(&mut live).insert("managedFields".into(), of_scale);
         let made = managed::applied(Some(&live), &sent, options.force, &["status"], &write)
             .map_err(|why| apply::refused(&why))?;
         let of_scale = made["metadata"].get("managedFields");
         let version = &job.kind.api_version;
         let entries =
-            managed::entries_of_object(entries, of_scale, &scale.wanted, version).map_err(malformed)?;
-        let mut new = match made["spec"]["replicas"].as_i64().or(scale.wanted(old)) {
+            managed::entries_of_object(entries, of_scale, &scale.desired, version).map_err(malformed)?;
+        let mut new = match made["spec"]["replicas"].as_i64().or(scale.desired(old)) {
             Some(wanted) => scaled(scale, old, &made, wanted),
             None => old.clone(),
         };

@@ -70,7 +70,7 @@ impl Asking<'_> {
             None => shown,
             Some(scale) => {
                 let wanted = shown["spec"]["replicas"].as_i64().unwrap_or(0);
-                if scale.wanted(&object).unwrap_or(0) != wanted {
+                if scale.desired(&object).unwrap_or(0) != wanted {
                     scale.set(&mut object, wanted);
                 }
                 object

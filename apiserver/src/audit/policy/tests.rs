@@ -16,7 +16,8 @@ fn on<'a>(group: &'a str, path: &'a str) -> ResourceAttributes<'a> {
     ResourceAttributes { group, namespace: part(), resource: part(), name: part(), subresource: part() }
 }
 
-/// Whether the rule matches what ann asks for: `VERB GROUP NAMESPACE/RESOURCE/NAME/SUBRESOURCE` or `VERB PATH`.
+/// Checks whether a rule matches a request of ann: `VERB GROUP NAMESPACE/RESOURCE/NAME/SUBRESOURCE`
+/// or `VERB PATH`.
 #[track_caller]
 fn check(rule: &str, asked: &str, expected: bool) {
     let parts: Vec<&str> = asked.split(' ').collect();
@@ -128,7 +129,7 @@ fn no_rule_logs_secrets_beyond_metadata() {
     assert_eq!(level("example.com", "n/secrets/a"), AuditLevel::RequestResponse);
 }
 
-/// As the documentation of Kubernetes words it, field by field, and slowly.
+/// A naive policy, which follows the documentation of Kubernetes field by field.
 mod oracle {
     use super::*;
 

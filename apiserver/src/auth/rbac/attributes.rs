@@ -57,7 +57,7 @@ impl<'a> RequestAttributes<'a> {
         self
     }
 
-    /// The namespace whose role bindings apply; empty for the whole cluster.
+    /// The namespace of the role bindings that apply; empty for the whole cluster.
     pub(super) const fn namespace(&self) -> &'a str {
         match self.on {
             RequestTarget::Resource(resource) => resource.namespace,

@@ -11,13 +11,13 @@ const COMPARISONS: usize = 100_000_000;
 /// Maximum number of missing permissions in a message.
 const MISSING: usize = 1_000;
 
-/// Returns the permissions of `wanted` that `held` lacks, formatted, sorted and distinct.
+/// Returns the permissions of `required` that `held` lacks, formatted, sorted and distinct.
 ///
 /// Each single permission must be in one held rule. Beyond the limit it counts as missing.
-pub(super) fn missing(held: &[&PolicyRule], wanted: &[PolicyRule]) -> BTreeSet<String> {
+pub(super) fn missing(held: &[&PolicyRule], required: &[PolicyRule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
     let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), limited: false };
-    for rule in wanted {
+    for rule in required {
         for part in parts(rule) {
             search.search(part);
         }
@@ -40,24 +40,24 @@ struct Search<'a> {
 }
 
 impl Search<'_> {
-    /// Searches for a held rule that covers `wanted`; otherwise splits it and searches for the
+    /// Searches for a held rule that covers `required`; otherwise splits it and searches for the
     /// parts.
-    fn search(&mut self, mut wanted: PolicyRule) {
-        let cost = size(&wanted).saturating_mul(self.size.max(1));
+    fn search(&mut self, mut required: PolicyRule) {
+        let cost = size(&required).saturating_mul(self.size.max(1));
         self.limited |= self.found.len() >= MISSING || self.left < cost;
         if self.limited {
             return;
         }
         self.left -= cost;
-        if self.held.iter().any(|rule| holds(rule, &wanted)) {
+        if self.held.iter().any(|rule| holds(rule, &required)) {
             return;
         }
-        let Some(at) = (0..LISTS).find(|at| list(&mut wanted, *at).len() > 1) else {
-            self.found.push(wanted);
+        let Some(at) = (0..LISTS).find(|at| list(&mut required, *at).len() > 1) else {
+            self.found.push(required);
             return;
         };
-        for one in std::mem::take(list(&mut wanted, at)) {
-            let mut part = wanted.clone();
+        for one in std::mem::take(list(&mut required, at)) {
+            let mut part = required.clone();
             list(&mut part, at).push(one);
             self.search(part);
             if self.limited {
@@ -69,7 +69,7 @@ impl Search<'_> {
 
 const LISTS: usize = 5;
 
-/// The lists whose product a rule is. Verbs are split last, which keeps them in order.
+/// The lists that a rule is the product of. Verbs are split last, which keeps them in order.
 fn list(rule: &mut PolicyRule, at: usize) -> &mut Vec<String> {
     match at {
         0 => &mut rule.groups,
@@ -108,23 +108,23 @@ fn parts(rule: &PolicyRule) -> impl Iterator<Item = PolicyRule> {
 }
 
 /// Whether one rule covers another, which is for resources or for paths.
-fn holds(held: &PolicyRule, wanted: &PolicyRule) -> bool {
-    let all = |held: &[String], wanted: &[String]| wanted.iter().all(|text| has(held, text));
-    all(&held.verbs, &wanted.verbs)
-        && all(&held.groups, &wanted.groups)
-        && wanted.resources.iter().all(|resource| holds_resource(&held.resources, resource))
-        && wanted.paths.iter().all(|path| held.paths.iter().any(|pattern| path_matches(pattern, path)))
-        && (!wanted.paths.is_empty() || holds_names(&held.names, &wanted.names))
+fn holds(held: &PolicyRule, required: &PolicyRule) -> bool {
+    let all = |held: &[String], required: &[String]| required.iter().all(|text| has(held, text));
+    all(&held.verbs, &required.verbs)
+        && all(&held.groups, &required.groups)
+        && required.resources.iter().all(|resource| holds_resource(&held.resources, resource))
+        && required.paths.iter().all(|path| held.paths.iter().any(|pattern| path_matches(pattern, path)))
+        && (!required.paths.is_empty() || holds_names(&held.names, &required.names))
 }
 
-fn holds_resource(held: &[String], wanted: &str) -> bool {
-    let everywhere = wanted.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
-    has(held, wanted) || everywhere.is_some_and(|everywhere| held.contains(&everywhere))
+fn holds_resource(held: &[String], required: &str) -> bool {
+    let everywhere = required.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+    has(held, required) || everywhere.is_some_and(|everywhere| held.contains(&everywhere))
 }
 
 /// An empty list covers all names. Names are never patterns.
-fn holds_names(held: &[String], wanted: &[String]) -> bool {
-    held.is_empty() || !wanted.is_empty() && wanted.iter().all(|name| held.contains(name))
+fn holds_names(held: &[String], required: &[String]) -> bool {
+    held.is_empty() || !required.is_empty() && required.iter().all(|name| held.contains(name))
 }
 
 /// Merges the verbs of permissions that are otherwise equal.

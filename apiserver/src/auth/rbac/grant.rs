@@ -94,13 +94,13 @@ impl Granter<'_> {
         self.rules.allows(self.identity, &RequestAttributes::of(verb, of)).allowed
     }
 
-    fn has_all(&self, resource: &str, wanted: &[PolicyRule]) -> Result<(), Refusal> {
+    fn has_all(&self, resource: &str, required: &[PolicyRule]) -> Result<(), Refusal> {
         let (mut held, mut broken) = (Vec::new(), Vec::new());
         self.rules.each(self.identity, self.namespace, |rules| match rules {
             Ok(rules) => held.extend(rules),
             Err(error) => broken.push(error),
         });
-        let missing: Vec<_> = missing(&held, wanted).into_iter().collect();
+        let missing: Vec<_> = missing(&held, required).into_iter().collect();
         if missing.is_empty() {
             return Ok(());
         }

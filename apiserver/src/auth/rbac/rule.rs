@@ -101,8 +101,8 @@ impl PolicyRule {
         format!("{{{}}}", parts.join(", "))
     }
 
-    fn is_for(&self, asked: &ResourceAttributes<'_>) -> bool {
-        let (resource, subresource) = (asked.resource, asked.subresource);
+    fn is_for(&self, requested: &ResourceAttributes<'_>) -> bool {
+        let (resource, subresource) = (requested.resource, requested.subresource);
         let whole = |of: &str| match subresource.is_empty() {
             true => of == resource,
             false => of.strip_prefix(resource).and_then(|rest| rest.strip_prefix('/')) == Some(subresource),

@@ -4,7 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
-/// The user, UID and groups that a token leads to; `system:authenticated` is left out of the groups.
+/// Checks the user, UID and groups of a token, except the group `system:authenticated`.
 fn check(text: &str, token: &str, expected: Option<(&str, &str, &[&str])>) {
     let tokens = parse(text).expect("a good file");
     let found = tokens.identify(token);
@@ -87,7 +87,7 @@ proptest! {
     #[test]
     fn written_records_are_parsed(fields in proptest::collection::vec("[ab,\"\r\n ]{0,5}", 3..5)) {
         let fields: Vec<_> = fields.iter().map(String::as_str).collect();
-        // A line of its own, so that an empty first value is not an empty line.
+        // The record begins a new line, so that an empty first field is not an empty line.
         let text = csv::line(&["x"]) + &csv::line(&fields);
         let records = csv::records(&text).expect("our own line");
         prop_assert_eq!(&records[1].fields, &fields);

@@ -13,7 +13,7 @@ fn field(kind: (&str, &str, &str), path: &[&str]) -> &'static MessageField {
     table.field(of, last).unwrap()
 }
 
-/// Every reference leads somewhere, and no two fields of a type share a name or a number.
+/// Every type reference resolves, and field names and numbers are unique within a type.
 #[test]
 fn the_type_table_is_consistent() {
     let table = TypeTable::parse(RECORDED).unwrap();

@@ -1,6 +1,6 @@
 use super::*;
 
-/// 32 bytes, and nowhere in what is said.
+/// A key of 32 bytes, which must not appear in any error.
 const SECRET: &str = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0ICEhISE=";
 
 fn configuration(resources: &str) -> String {

@@ -88,8 +88,8 @@ fn keys() -> impl Strategy<Value = BTreeSet<Arc<str>>> {
 }
 
 proptest! {
-    /// Whenever the stream comes to them, and whichever are refused: it has the keys that were edited one by one, and is
-    /// told to add those that it must tell.
+    /// At any speed of the stream and with rejected edits, it ends with the keys of a naive set,
+    /// and adds every key that must be sent.
     #[test]
     fn edits_equal_those_of_a_naive_set(
         first in keys(),

@@ -1,4 +1,4 @@
-//! A burst of requests is taken in turns, and all of it arrives.
+//! The read budget limits bursts, and no data is lost.
 
 use super::*;
 use crate::listen::read_budget::{BudgetedStream, ReadBudget};
@@ -18,7 +18,8 @@ impl Wake for WakeFlag {
     }
 }
 
-/// All that a stream of so many bytes gives, turn by turn. In some turns there was a request.
+/// The sizes of reads from a stream of `bytes`, one per budget; `has_request` marks those that
+/// complete a request.
 fn reads_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
     let budget = ReadBudget::new();
     let mut stream = BudgetedStream::new(bytes, budget.clone());
@@ -61,7 +62,7 @@ fn the_read_budget_grows_until_a_request_is_complete() {
     assert_eq!(kib, [1, 2, 4, 1, 2, 4, 1]);
 }
 
-/// Counts what is read of it between one request and the next.
+/// Records the bytes read between two requests.
 struct ReadCounter {
     stream: DuplexStream,
     pace: Arc<Pace>,

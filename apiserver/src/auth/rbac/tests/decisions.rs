@@ -170,7 +170,7 @@ fn malformed_rules_allow_nothing() {
         json!(null),
         cluster_role("all", &["* * *"]),
         json!({"kind": "Role", "metadata": {"name": "r"}, "rules": [super::rule("* * *")]}),
-        // In no namespace is not in all of them.
+        // Without a namespace the role would apply to all of them.
         binding("", "b1", "ClusterRole/all", &["User/ann"]),
         binding("", "b2", "Role/r", &["User/ann"]),
         cluster_binding("b3", "Role/all", &["User/ann"]),
@@ -189,7 +189,7 @@ fn a_rules_review_lists_the_rules_of_a_user() {
     let objects = [
         c,
         role("a", "r", &["list - pods x"]),
-        // She is meant twice, and has it once.
+        // Two subjects of a binding match her; its rules appear once.
         cluster_binding("b1", "ClusterRole/c", &["User/ann", "Group/system:authenticated"]),
         cluster_binding("b2", "ClusterRole/gone", &["User/ann"]),
         binding("a", "b3", "Role/r", &["User/ann"]),

@@ -4,7 +4,8 @@ use super::super::RbacPolicy;
 use super::{binding, cluster_binding, cluster_role, role, user};
 use crate::auth::identity::Identity;
 
-/// Whether ann may write `object`, with what she has: cluster-wide by `rules`, in namespace `a` by `local`.
+/// Checks whether ann may write `object` with the permissions `rules` in the cluster and `local` in
+/// namespace `a`.
 fn check(rules: &[&str], local: &[&str], object: &Value, old: Option<&Value>, expected: Result<(), &str>) {
     let mut objects = vec![
         cluster_role("held", rules),
@@ -52,13 +53,13 @@ fn a_role_may_grant_permissions_of_its_author() {
         None,
         Err(&refused(clusterrole, missing)),
     );
-    // What she has in one namespace is not hers to give in all of them.
+    // Permissions in one namespace cannot be granted in all of them.
     let missing = "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}";
     check(&[], &["get - pods"], &new(&["get - pods"]), None, Err(&refused(clusterrole, missing)));
     check(&[], &["get - pods"], &role("a", "new", &["get - pods"]), None, Ok(()));
     let of_b = refused("roles.rbac.authorization.k8s.io \"new\"", missing);
     check(&[], &["get - pods"], &role("b", "new", &["get - pods"]), None, Err(&of_b));
-    // A ClusterRole that says it has a namespace is one for the cluster all the same.
+    // The namespace of a ClusterRole's metadata is ignored.
     let mut sly = new(&["get - pods"]);
     sly["metadata"]["namespace"] = "a".into();
     check(&[], &["get - pods"], &sly, None, Err(&refused(clusterrole, missing)));
@@ -147,7 +148,8 @@ fn changes_of_owners_and_finalizers_need_no_permissions() {
     check(&[], &[], &new, Some(&old), Err(&refusal));
 }
 
-/// A role is a product of four lists: 3 MB can say 10^18 permissions. Without a limit this test does not end.
+/// A role is a product of four lists, so 3 MB can express 10^18 permissions. Without a limit this
+/// test would not end.
 #[test]
 fn a_role_with_too_many_combinations_is_refused() {
     let many = |prefix: &str| (0..50_000).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
@@ -163,7 +165,7 @@ fn a_role_with_too_many_combinations_is_refused() {
         refusal.message.len()
     );
     assert!(refusal.message.len() < 1 << 20);
-    // What fits no limit may still be held as a whole.
+    // A role beyond the limits may still be covered by one rule as a whole.
     let mut wide = role("a", "new", &[]);
     wide["rules"] =
         json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": many("n")}]);

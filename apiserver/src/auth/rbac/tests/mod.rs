@@ -1,4 +1,5 @@
-//! The rules held against a naive reading of them, and against the texts of Kubernetes.
+//! Compares RBAC decisions with those of a naive implementation, and texts with those of
+//! Kubernetes.
 
 mod decisions;
 mod forms;
@@ -11,7 +12,8 @@ use serde_json::{Value, json};
 use super::{RequestAttributes, ResourceAttributes};
 use crate::auth::identity::Identity;
 
-/// A rule, as JSON in short: `verbs groups resources [names]`, lists with commas; `-` is the group without a name.
+/// A rule as JSON, from `verbs groups resources [names]` with comma-separated lists; `-` is the
+/// core group.
 fn rule(text: &str) -> Value {
     let words: Vec<Vec<_>> = text.split(' ').map(|word| word.split(',').map(unless_none).collect()).collect();
     match words.as_slice() {
@@ -39,7 +41,8 @@ fn role(namespace: &str, name: &str, rules: &[&str]) -> Value {
     role
 }
 
-/// `to` is `KIND/NAME` of a role, `subjects` are `User/NAME`, `Group/NAME`, `ServiceAccount/NAMESPACE/NAME`.
+/// `to` is the `KIND/NAME` of a role; `subjects` are `User/NAME`, `Group/NAME` or
+/// `ServiceAccount/NAMESPACE/NAME`.
 fn cluster_binding(name: &str, to: &str, subjects: &[&str]) -> Value {
     let (kind, role) = to.split_once('/').expect("KIND/NAME");
     let subject = |text: &&str| match text.split('/').collect::<Vec<_>>().as_slice() {

@@ -1,8 +1,8 @@
-//! The rules read naively: every binding, every subject, every rule, word for word, with nothing of the code that ships.
+//! A naive implementation of RBAC, independent of the production code.
 
 use serde_json::Value;
 
-/// A request, as plain texts.
+/// A request, as strings.
 #[derive(Clone, Debug)]
 pub(super) struct OracleRequest {
     pub(super) user: String,
@@ -53,7 +53,7 @@ fn role_allows(objects: &[Value], binding: &Value, question: &OracleRequest) -> 
     })
 }
 
-/// Of an aggregated role, the rules of those with one of its labels, and of those with theirs.
+/// The rules of an aggregated role, and of the roles that it selects transitively.
 fn rules<'a>(objects: &'a [Value], role: &'a Value, path: &mut Vec<&'a Value>) -> Vec<&'a Value> {
     let aggregation = &role["aggregationRule"];
     if aggregation.is_null() {

@@ -1,4 +1,4 @@
-//! Random policies and requests: the rules and the naive reading of them must agree.
+//! Random policies and requests, decided by RBAC and by the naive implementation.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ const NAMES: &[&str] = &["x", "y", "*"];
 const PATHS: &[&str] = &["/api", "/api/", "/api/*", "/a*", "/*", "*", "/healthz", "/**"];
 const LABELS: &[&str] = &["k", "l"];
 
-/// What requests ask for: all that the lists above may or may not allow.
+/// The attributes of random requests, which the rules above may or may not allow.
 const ASKED: [&[&str]; 6] = [
     &["get", "list", "patch"],
     &["", "apps", "batch"],
@@ -96,7 +96,7 @@ fn binding() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Objects of which no two have one name.
+/// Objects with unique names.
 fn policy() -> impl Strategy<Value = Vec<Value>> {
     (vec(role(), 3..7), vec(binding(), 4..12)).prop_map(|(roles, bindings)| {
         let name = |it: &Value| {
@@ -149,7 +149,8 @@ fn identity(user: &str, groups: &[String]) -> Identity {
     identity
 }
 
-/// `RBAC_CASES` in the environment asks for more. A case is a policy and ten requests: a hundred thousand pairs.
+/// Number of cases; the environment variable `RBAC_CASES` overrides it. A case is a policy with ten
+/// requests.
 fn cases() -> u32 {
     std::env::var("RBAC_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
@@ -166,7 +167,7 @@ proptest! {
     }
 }
 
-/// A test of what is always refused is no test.
+/// Checks that the random requests cover both results.
 #[test]
 fn random_requests_are_both_allowed_and_denied() {
     let mut runner = TestRunner::deterministic();
@@ -178,7 +179,7 @@ fn random_requests_are_both_allowed_and_denied() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases() / 2))]
 
-    /// Whoever has a role and nothing else may do nothing that the one who may give it may not.
+    /// A user with only the granted role is denied every request that the granter is denied.
     #[test]
     fn granted_roles_never_escalate_privileges(policy in policy(), given in given(), (user, groups) in asker()) {
         let rules = RbacPolicy::compile(&policy);
@@ -203,7 +204,7 @@ proptest! {
     }
 }
 
-/// A role of one rule, mostly a narrow one: others are hardly ever had as a whole.
+/// A role of one rule, mostly a narrow one, since broad ones are hardly ever held.
 fn given() -> impl Strategy<Value = Value> {
     (role(), 0..=2_usize, any::<[prop::sample::Index; 3]>()).prop_map(|(mut role, keep, picks)| {
         role["metadata"]["name"] = "given".into();
@@ -222,8 +223,8 @@ fn given() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All requests that a path can make. A resource with a slash can only be in a review: there `*/status` is not the
-/// `pods/status` that it holds.
+/// All requests with a path. Only a review can contain a resource with a slash, where `*/status`
+/// does not cover `pods/status`.
 fn all_questions() -> impl Iterator<Item = OracleRequest> {
     let mut questions: Vec<Vec<&str>> = vec![Vec::new()];
     for of in ASKED {
