@@ -141,7 +141,7 @@ fn read_group(place: &str, group: Value) -> Result<GroupResources, AuditPolicyEr
         return Err(wrong(&format!("{place}.group"), &why));
     }
     if resources.is_empty() && !names.is_empty() {
-        let why = "names of what? write resources, too";
+        let why = "names require resources: write resources, too";
         return Err(wrong(&format!("{place}.resourceNames"), why));
     }
     for (at, resource) in resources.iter().enumerate() {

@@ -121,7 +121,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, LineError> {
             return wrong("it has less than three columns");
         };
         if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
-            return wrong("the token is empty, or holds what no header can hold");
+            return wrong("the token is empty, or holds characters that a header cannot hold");
         }
         if user.is_empty() {
             return wrong("the user has no name");

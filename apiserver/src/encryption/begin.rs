@@ -28,7 +28,7 @@ pub(crate) async fn begin(
         let now = sealed.revision().await.map_err(|error| StartError::Store(error.to_string()))?;
         sealed.compact(now).await.map_err(|error| StartError::Store(error.to_string()))?;
     }
-    tracing::info!(entries, rewritten, "what is stored is sealed by the first key");
+    tracing::info!(entries, rewritten, "stored values are sealed by the first key");
     Ok((Arc::new(sealed), done))
 }
 

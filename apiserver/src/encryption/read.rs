@@ -85,9 +85,9 @@ fn read_provider(place: &str, provider: Value) -> Result<Vec<Provider>, Encrypti
     let why = match &*name {
         "aesgcm" => return read_keys(&place, value),
         "identity" => return object(&place, Some(value), &[]).map(|_| vec![Provider::Identity]),
-        "aescbc" => "it does not notice what was changed: write aesgcm, with a new key",
-        "secretbox" => "it is not spoken here: write aesgcm, with a key of 32 bytes",
-        _ => "keys are not fetched from elsewhere: write aesgcm, and keep this file where the store is not",
+        "aescbc" => "it does not authenticate values: write aesgcm, with a new key",
+        "secretbox" => "it is not supported: write aesgcm, with a key of 32 bytes",
+        _ => "external key services are not supported: write aesgcm, and keep this file apart from the store",
     };
     Err(wrong(&place, why))
 }
@@ -138,9 +138,7 @@ fn object(place: &str, value: Option<Value>, known: &[&str]) -> Result<Map<Strin
 fn list(place: &str, value: Option<Value>) -> Result<Vec<Value>, EncryptionError> {
     match value {
         Some(Value::Array(items)) if !items.is_empty() => Ok(items),
-        Some(Value::Array(_)) => {
-            Err(wrong(place, "the list is empty: write something into it, or leave out what it is of"))
-        }
+        Some(Value::Array(_)) => Err(wrong(place, "the list is empty: add an item, or omit the field")),
         other => Err(wrong(place, &format!("it is {}: write a list", what(other.as_ref())))),
     }
 }

@@ -16,10 +16,10 @@ impl Resources {
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         if text == "*" {
-            return wrong("is not said: write \"*.\" for the core group, or \"*.*\" for all");
+            return wrong("is not allowed: write \"*.\" for the core group, or \"*.*\" for all");
         }
         if text.contains('/') {
-            return wrong("has a slash: subresources are kept with their object; write RESOURCE.GROUP");
+            return wrong("has a slash: subresources are stored with their object; write RESOURCE.GROUP");
         }
         if text.chars().any(char::is_uppercase) {
             return wrong("has capitals: write the plural in small letters, as in `secrets`");
@@ -38,10 +38,10 @@ impl Resources {
             return wrong("ends with a dot: write RESOURCE for one of the core group");
         }
         if group == Some("events.k8s.io") {
-            return wrong("are kept as `events`: write that");
+            return wrong("are stored as `events`: write that");
         }
         if group == Some("extensions") {
-            return wrong("is of a group that is no more: write apps or networking.k8s.io");
+            return wrong("is of a removed group: write apps or networking.k8s.io");
         }
         let plural = (plural != "*").then(|| plural.to_owned());
         Ok(Self { group: group.map(str::to_owned), plural })

@@ -28,7 +28,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
         if manager.is_empty() {
-            return Err(at("fieldManager", "who applies has a name").into());
+            return Err(at("fieldManager", "the field manager is empty: name it").into());
         }
         let manager = manager_name(Some(manager), None, "PatchOptions").map_err(source_error)?;
         let (object, _) = read(matter, body, FieldValidation::Strict).map_err(source_error)?;

@@ -94,7 +94,7 @@ impl<K> Handle<K> {
         if let Some(namespace) = &filter.namespace {
             let wrong = match NameRule::PathSegment.check(namespace) {
                 Ok(()) if kind.namespaced => None,
-                Ok(()) => Some(format!("{} are in no namespace: ask for all", self.kind)),
+                Ok(()) => Some(format!("{} are not namespaced: list all", self.kind)),
                 Err(error) => Some(format!("there can be no namespace {namespace:?}: {error}")),
             };
             if let Some(reason) = wrong {

@@ -504,7 +504,7 @@ async fn it_applies_what_a_manager_wants() {
     let refused = apply("two", true, false, json!({"colour": "blue"}), &none).await.unwrap_err().to_string();
     assert!(refused.contains(".spec.colour: field not declared in schema"), "{refused}");
     let refused = apply("", true, false, json!({"color": "blue"}), &none).await.unwrap_err().to_string();
-    assert!(refused.contains("who applies has a name"), "{refused}");
+    assert!(refused.contains("the field manager is empty"), "{refused}");
     apply("two", true, false, json!({"color": "blue"}), &none).await.unwrap();
     apply("two", false, true, json!({"phase": "p"}), &none).await.unwrap();
     apply("one", false, false, json!({}), &none).await.unwrap();

@@ -37,8 +37,8 @@ fn the_format_of_kubernetes_is_read() {
 #[test]
 fn errors_have_the_line_and_no_secret() {
     check_refused("t1,ann,1\nt2,bob", "line 2: it has less than three columns");
-    check_refused(",ann,1", "line 1: the token is empty, or holds what no header can hold");
-    check_refused("a b,ann,1", "line 1: the token is empty, or holds what no header can hold");
+    check_refused(",ann,1", "line 1: the token is empty, or holds characters that a header cannot hold");
+    check_refused("a b,ann,1", "line 1: the token is empty, or holds characters that a header cannot hold");
     check_refused("t1,,1", "line 1: the user has no name");
     check_refused("t1,ann,1\n\nt1,bob,2", "line 3: this token is in the file already");
     check_refused("t1,\"a\nb,1\nt2,b,2", "line 1: a quote is not closed");

@@ -72,7 +72,9 @@ fn invalid_providers_are_rejected_with_advice() {
         &format!("{place}[0]"),
         "\"aesgsm\" is no field of it: there are aesgcm, identity",
     );
-    for (name, advice) in [("aescbc", "does not notice"), ("secretbox", "32 bytes"), ("kms", "not fetched")] {
+    for (name, advice) in
+        [("aescbc", "does not authenticate"), ("secretbox", "32 bytes"), ("kms", "not supported")]
+    {
         let other = format!("[{{{name}: {{keys: [{{name: k, secret: {SECRET}}}]}}}}]");
         refused(&providers(&other), &format!("{place}[0].{name}"), advice);
     }
