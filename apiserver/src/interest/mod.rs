@@ -1,6 +1,5 @@
 //! Interest watches: the keys of a watch are edited while it runs. Protocol:
 //! `docs/designs/009-interest.md`.
-//! `docs/designs/009-interest.md`.
 //!
 //! * [`keys`]: a set of keys that tracks its memory
 //! * [`edits`]: validation, order and merging of edits: no clock, no lock
