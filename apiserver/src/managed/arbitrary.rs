@@ -1,4 +1,4 @@
-//! Random schemas, values of them, and who says what of an object.
+//! Random schemas, values of them, and sequences of applies and updates.
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use super::{ListMeta, ListType};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Somebody says what is to be.
+/// One write of a random sequence.
 #[derive(Clone, Debug)]
 pub(super) enum Step {
     Apply { by: &'static str, spec: Value, force: bool },
@@ -83,7 +83,7 @@ pub(super) fn value(schema: &Schema) -> BoxedStrategy<Value> {
     plain.boxed()
 }
 
-/// The second key is left out where it is what it is without.
+/// An item with two keys; the second is omitted where it has its default.
 fn keyed(a: u8, b: &str, rest: [Option<(&str, Value)>; 2]) -> Value {
     let mut item = Map::from_iter([("a".to_owned(), json!(a))]);
     item.extend((b != "x").then(|| ("b".to_owned(), json!(b))));
@@ -108,7 +108,7 @@ pub(super) fn history() -> impl Strategy<Value = (Schema, Vec<Step>)> {
     })
 }
 
-/// Some of the fields of a value, as the coins fall; what says which item it is stays.
+/// A random part of the fields of a value; the keys of items stay.
 pub(super) fn part(
     value: &Value,
     schema: &dyn ListMeta,

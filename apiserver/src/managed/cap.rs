@@ -1,4 +1,4 @@
-//! A limit to the entries of those who update: the oldest of them become one.
+//! The limit of update entries in `managedFields`: the oldest are merged into one.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Whether the items of what is applied can be told apart.
+//! Checks that the items of applied lists have unique keys.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,5 @@
-//! From `kubectl apply` to `kubectl apply --server-side`: the annotation in which kubectl keeps what it applied.
+//! Migration from `kubectl apply` to `kubectl apply --server-side`: the annotation in which kubectl
+//! keeps the last applied configuration.
 
 use serde_json::Value;
 
@@ -13,11 +14,12 @@ const MANAGER: &str = "kubectl";
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// What of the object is as kubectl applied it: no conflict, if it is kubectl who applies now.
+/// The fields that still have the values from the last-applied annotation: no conflicts, if the
+/// writer is kubectl.
 pub(super) fn applied_before(live: &Value, write: &Write<'_>) -> FieldSet {
     let fields = || {
         let text = annotation(live).filter(|_| write.manager == MANAGER)?;
-        // As a body is read: a number is equal to the live one in whichever form it was written.
+        // Read like a request body: a number equals the live one in any notation.
         let applied = read(text.as_bytes()).ok()?.value;
         if applied["apiVersion"] != write.api_version {
             return None;
@@ -29,7 +31,7 @@ pub(super) fn applied_before(live: &Value, write: &Write<'_>) -> FieldSet {
     fields().unwrap_or_default()
 }
 
-/// Keeps the annotation of an object that has one up to date with what kubectl applies.
+/// Updates the last-applied annotation of an object that has one, after an apply by kubectl.
 pub(super) fn note(object: &mut Value, applied: &Value, write: &Write<'_>) {
     if write.manager != MANAGER || annotation(object).is_none() {
         return;
@@ -60,7 +62,7 @@ mod tests {
     use crate::managed::PathElement;
     use crate::managed::tests::{Only, Schema, fields};
 
-    /// What `note` makes of an annotation, and whether it is what the manager applied.
+    /// The annotation after `note`, and whether it is the applied configuration.
     fn noted(floats: &Value, annotation: &str) -> String {
         let spec = fields([("floats", Schema::default())]);
         let versions = Only("t.io/v1", fields([("spec", spec)]));

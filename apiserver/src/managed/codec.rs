@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{FieldSet, PathElement};
 
-/// What was read is no set of fields.
+/// The JSON is not a set of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
@@ -38,7 +38,7 @@ impl FieldSet {
     }
 }
 
-/// What is below a step, and whether the step is in the set itself.
+/// Returns the set below a path element, and whether the element itself is in the set.
 fn read(fields: &Value) -> Result<(FieldSet, bool), Malformed> {
     let mut set = FieldSet::default();
     let mut member = false;

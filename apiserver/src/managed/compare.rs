@@ -1,4 +1,4 @@
-//! What differs between two objects, field by field.
+//! Compares two objects field by field.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::of::{Unkeyed, element_of};
 use super::topology::{field_of, items_of};
 use super::{FieldSet, ListMeta, ListType, PathElement};
 
-/// What differs. A path may be in two of the sets if a list had or has items that are the same.
+/// The added, changed and removed fields. A path may be in two of the sets if a list had or has
+/// duplicate items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Paths that there were not.
@@ -20,19 +21,20 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Takes from what somebody owns what somebody else has changed, and what is no more.
+    /// Removes from a manager's set the fields that another manager changed, and fields that no
+    /// longer exist.
     pub(super) fn take_from(&self, set: &mut FieldSet) {
         *set =
             std::mem::take(set).difference(&self.modified).difference(&self.added).difference(&self.removed);
     }
 }
 
-/// Compares two objects. Fails if a list that is owned by items has one that cannot be told from others.
+/// Compares two objects. Fails if an associative list has an item whose key is not unique.
 pub(crate) fn compare(old: &Value, new: &Value, meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
     visit(Some(old), Some(new), meta).map(|found| found.below)
 }
 
-/// What differs in a value: the value itself, and what is below it.
+/// The differences of a value: the value itself, and the fields below it.
 #[derive(Default)]
 struct Found {
     added: bool,
@@ -61,7 +63,7 @@ impl Comparison {
     }
 }
 
-/// What two values are, seen together. Null goes with anything.
+/// The common type of two values. Null matches any type.
 #[derive(Clone, Copy)]
 enum Shape {
     Leaf,

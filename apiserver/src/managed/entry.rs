@@ -8,10 +8,11 @@ use serde_json::{Map, Value};
 use super::{FieldSet, Malformed};
 use crate::meta::time::shown;
 
-/// Who owns what.
+/// The managers of an object and the fields that each owns.
 pub(super) type Managed = BTreeMap<Manager, Owned>;
 
-/// What tells one entry from the others. Who applies has one entry whatever the versions.
+/// The key of an entry of `managedFields`: manager, operation and, for updates, version. A manager
+/// that applies has one entry for all versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Manager {
     pub(super) applied: bool,
@@ -22,7 +23,7 @@ pub(super) struct Manager {
     pub(super) subresource: String,
 }
 
-/// What a manager owns.
+/// The fields of one manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
@@ -40,7 +41,7 @@ pub(super) fn decode(entries: Option<&Value>) -> Result<Managed, Malformed> {
     }
 }
 
-/// Writes entries in Kubernetes' order: who applied first, then by time.
+/// Encodes entries in Kubernetes' order: applies first, then by time.
 pub(super) fn encode(managed: &Managed) -> Value {
     let mut entries: Vec<_> = managed.iter().collect();
     entries.sort_by_key(|(manager, owned)| {

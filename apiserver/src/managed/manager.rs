@@ -9,8 +9,9 @@ use crate::refusal::Refusal;
 const LONGEST: usize = 128;
 const LONGEST_SUBRESOURCE: usize = 256;
 
-/// The name under which a write is recorded: what the request gives, or the User-Agent up to its version. `options` is
-/// the kind of the request's options, which a refusal names: `PatchOptions`.
+/// Returns the field manager of a write: `fieldManager` of the request, or else the User-Agent up
+/// to its version. `options` is the kind of the request's options, named in a refusal:
+/// `PatchOptions`.
 pub(crate) fn manager_name(
     given: Option<&str>,
     user_agent: Option<&str>,
@@ -34,7 +35,7 @@ pub(crate) fn manager_name(
     Ok(if name.is_empty() { "unknown".into() } else { name })
 }
 
-/// What is wrong with a manager's name in a field.
+/// Returns the errors of a manager's name in a field.
 pub(crate) fn manager_problems(name: &str, field: &str) -> Vec<FieldError> {
     if name.len() > LONGEST {
         return vec![too_long(field, LONGEST)];
@@ -47,7 +48,7 @@ pub(crate) fn manager_problems(name: &str, field: &str) -> Vec<FieldError> {
     problems
 }
 
-/// What is wrong with entries of managedFields that could be read.
+/// Returns the errors of decodable entries of managedFields.
 pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for (at, entry) in entries.as_array().into_iter().flatten().enumerate() {

@@ -1,4 +1,4 @@
-//! Who owns which fields: `metadata.managedFields`, and what server-side apply makes of an object.
+//! Field managers and field ownership: `metadata.managedFields`, and server-side apply.
 
 mod apply;
 #[cfg(test)]

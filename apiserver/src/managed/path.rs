@@ -38,7 +38,8 @@ impl PathElement {
         }
     }
 
-    /// Reads what `to_text` writes. None is a kind of step of a time to come, which is ignored.
+    /// Parses the output of `to_text`. `None` is an unknown kind of path element, of a later
+    /// version, which is ignored.
     pub(super) fn parse(text: &str) -> Result<Option<Self>, Malformed> {
         let (kind, rest) = text.split_at_checked(2).ok_or(Malformed)?;
         match kind {
@@ -56,7 +57,7 @@ impl PathElement {
     }
 }
 
-/// Reads numbers as Go does, so that a float is the same element in whichever form it was written.
+/// Reads numbers as Go does: a float is the same element in any notation.
 fn value(text: &str) -> Result<Value, Malformed> {
     read(text.as_bytes()).map(|read| read.value).map_err(|_| Malformed)
 }
@@ -109,7 +110,7 @@ impl Ord for Literal {
             (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
             (Value::String(left), Value::String(right)) => left.cmp(right),
             (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
-            // Containers in paths come from nobody but a client that writes managedFields itself.
+            // Containers in paths are only possible where a client writes managedFields itself.
             (left, right) => {
                 self.rank().cmp(&other.rank()).then_with(|| left.to_string().cmp(&right.to_string()))
             }

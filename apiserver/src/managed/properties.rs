@@ -1,4 +1,5 @@
-//! What holds of server-side apply, whatever the schema, the objects and who came before: the invariants of its design.
+//! Properties of server-side apply for any schema, objects and earlier writers: the invariants of
+//! its design.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -21,7 +22,7 @@ fn write<'a>(manager: &'a str, versions: &'a dyn Versions, now: &'a str) -> Writ
     Write { manager, subresource: None, api_version: "v1", now, versions }
 }
 
-/// What who applies owns, and what all others do.
+/// Returns the fields that an applier owns, and those that all other managers own.
 fn owned(object: Option<&Value>, by: &str) -> (FieldSet, FieldSet) {
     let entries = object.and_then(|object| object["metadata"].get("managedFields"));
     let mut managed = decode(entries).expect("what was written can be read");
@@ -102,7 +103,8 @@ fn held(
         compare(&untracked(live.as_ref()), &is, &lists).expect("items have keys");
     let taken = others.intersection(&modified.clone().union(added));
     let touched = others.intersection(&modified.union(removed));
-    // An entry of a map or an item of a list that only who applies owned goes with all that is in it.
+    // An entry of a map or an item of a list that only the applier owned is removed with its
+    // contents.
     for path in paths(&touched) {
         let meant = has_it_or_what_it_is_in(&said, &path) || has_it_or_what_it_is_in(&gone, &path);
         prop_assert!(meant, "4, 5: {:?} is others', in {}", path, is);

@@ -1,4 +1,5 @@
-//! What kube-apiserver 1.37 made of writes, one after the other, and what we make of them.
+//! Compares `managedFields` after a sequence of writes with those recorded from kube-apiserver
+//! 1.37.
 
 use serde_json::{Value, json};
 
@@ -25,7 +26,8 @@ fn schema() -> Schema {
     fields([("spec", spec), ("status", Schema::default())])
 }
 
-/// Each step has who wrote, what object came of it, and the entries that were sent, unless those that were there.
+/// Each step has its writer, the resulting object, and the entries that were sent, unless they are
+/// those of the live object.
 #[test]
 fn writes_are_recorded_as_kube_apiserver_does() {
     let objects: Vec<Vec<Value>> = serde_json::from_str(include_str!("recorded.json")).unwrap();

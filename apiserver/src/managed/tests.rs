@@ -70,7 +70,8 @@ pub(super) fn fields<const N: usize>(fields: [(&'static str, Schema); N]) -> Sch
     Schema { fields: BTreeMap::from(fields), ..Schema::default() }
 }
 
-/// What the tests write: a set of tags, ports by port and protocol, which has a default, a selector that is one.
+/// The schema of the tests: a set of tags, ports keyed by port and protocol, which has a default,
+/// and an atomic selector.
 fn schema() -> Schema {
     let protocol = Schema { default: Some(json!("TCP")), ..Schema::default() };
     let port = fields([("port", Schema::default()), ("protocol", protocol), ("name", Schema::default())]);
@@ -98,7 +99,7 @@ fn written(old: Option<&Value>, mut new: Value, manager: &str) -> Value {
     new
 }
 
-/// Who owns what, as `manager` or `manager/subresource`.
+/// Returns the owners of each field, as `manager` or `manager/subresource`.
 fn owners(object: &Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array();
     let owner = |entry: &Value| {
@@ -412,7 +413,8 @@ fn ten_updaters_are_remembered() {
     assert_eq!(entries[9]["manager"], "m14");
 }
 
-/// A client may send as many entries as fit, and what it writes may have as many fields.
+/// The product of many `managedFields` entries, up to the body limit, and many written fields stays
+/// cheap.
 #[test]
 fn many_entries_and_many_fields_are_not_many_times_many() {
     let entry = |at: usize| {
@@ -506,7 +508,8 @@ proptest! {
         prop_assert_eq!(compare(&value, &value, &Deduced).unwrap(), super::compare::Comparison::default());
     }
 
-    /// Whoever writes in whatever order: each field has one owner, and nothing else has one.
+    /// After writes in any order, each field has one owner, and only fields of the object have
+    /// owners.
     #[test]
     fn every_field_has_one_owner(writes in prop::collection::vec(("[a-d]", object()), 1..6)) {
         let mut object: Option<Value> = None;

@@ -1,4 +1,5 @@
-//! What Kubernetes' own field manager made of writes to built-in kinds (`record/managed`), and what we make of them.
+//! Compares `managedFields` of built-in kinds with those recorded from Kubernetes' own field
+//! manager (`record/managed`).
 
 use serde_json::{Value, json};
 
@@ -57,7 +58,7 @@ impl Versions for Of {
     }
 }
 
-/// Without times, and without what a struct of Go writes even if it is zero.
+/// Removes times, and zero fields that Go writes because they are structs.
 fn plain(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object["metadata"]["managedFields"].take();

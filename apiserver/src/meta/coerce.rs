@@ -1,4 +1,4 @@
-//! Metadata as it comes, made to what metadata is: fields of known types, and no others.
+//! Decodes metadata: fields of known types, and no others.
 
 use serde_json::{Map, Value};
 
@@ -8,15 +8,15 @@ use crate::json::type_name;
 /// Metadata of known fields only.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coerced {
-    /// Without what says nothing: nulls, empty texts, empty lists.
+    /// The metadata without empty values: nulls, empty strings, empty lists.
     pub(crate) meta: Map<String, Value>,
-    /// The paths of what was dropped: `metadata.labelz`.
+    /// The paths of the unknown fields that were dropped: `metadata.labelz`.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Checks the types of metadata, and drops what it does not know, as Go does when it reads it.
+/// Checks the types of metadata, and drops unknown fields, as Go's decoder does.
 ///
-/// What it says of a wrong type is in the words of Go; around it the caller says which kind it is
+/// An error has Go's wording of the wrong type; the caller adds the kind around it
 /// ([`crate::request::cannot_be_handled`]).
 pub(crate) fn coerce(metadata: &Value) -> Result<Coerced, String> {
     let mut unknown = Vec::new();
@@ -34,7 +34,7 @@ pub(crate) fn coerce(metadata: &Value) -> Result<Coerced, String> {
     Ok(Coerced { meta, unknown })
 }
 
-/// How many unknown fields are told.
+/// Maximum number of unknown fields in a warning or refusal.
 const MAX_UNKNOWN: usize = 100;
 
 /// A type of Go, as its errors name it, and its fields.
@@ -117,7 +117,7 @@ fn record(
             made.insert((*key).to_owned(), "".into());
         }
     }
-    // In the order of the keys: of more than one wrong type the first is told.
+    // In the order of the keys: of several wrong types the first is reported.
     for (key, value) in map {
         let Some((_, kind)) = record.fields.iter().find(|(known, _)| known == key) else {
             if unknown.len() < MAX_UNKNOWN {
@@ -142,7 +142,7 @@ struct Place {
 impl Place {
     fn wrong(&self, value: &Value, expected: &str) -> String {
         let (found, Self { record, path }) = (type_name(value), self);
-        // The place in a list is not told.
+        // Indexes of lists are not part of the path.
         let path: String =
             path.split('[').map(|part| part.split_once(']').map_or(part, |(_, after)| after)).collect();
         format!("json: cannot unmarshal {found} into Go struct field {record}.{path} of type {expected}")

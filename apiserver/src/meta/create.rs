@@ -10,7 +10,7 @@ use super::{place, time};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
 
-/// Where, as what and when an object is created.
+/// The namespace, kind, time and randomness of a create.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Creation<'a> {
     /// Of the path; nothing if the kind is in none.
@@ -21,14 +21,14 @@ pub(crate) struct Creation<'a> {
     pub(crate) generations: bool,
     pub(crate) now: Timestamp,
     pub(crate) uid: &'a str,
-    /// What a generated name ends with; another one for another try.
+    /// Randomness for the suffix of a generated name; another value for another try.
     pub(crate) chance: u64,
 }
 
-/// Makes coerced metadata that of a new object: what only the server says is said, whatever was sent.
+/// Makes decoded metadata that of a new object: fields that only the server sets are overwritten.
 ///
-/// What is wrong with the rest comes back; nothing does if all is well. 400 if the object is meant for another
-/// namespace, or for a revision.
+/// Returns the errors of the other fields; empty if there are none. Fails with 400 if the object
+/// names another namespace, or a resourceVersion.
 pub(crate) fn for_create(
     meta: &mut Map<String, Value>,
     how: &Creation<'_>,

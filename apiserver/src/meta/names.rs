@@ -1,8 +1,8 @@
-//! What is wrong with a name, in the words of Kubernetes. A name with nothing wrong gets no words.
+//! Errors of names, in the words of Kubernetes. A valid name has none.
 
 use machinery_objects::{NameError, NameRule};
 
-/// Without vowels and what looks like them, so that it makes no words.
+/// Without vowels and their look-alikes, so that no words are generated.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// How much of the beginning of a generated name is kept, so that it can be a label of DNS.
@@ -58,7 +58,7 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What stands before what is wrong with a kind, which is held against the rule of a label in lower case.
+/// The prefix of errors of a kind, whose lower-case form is validated as a label.
 pub(crate) const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
 
 /// The older rule for labels: they begin with a letter.
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The beginnings of what is wrong.
+    /// Expects errors with these prefixes.
     fn check(wrong: Vec<String>, expected: &[&str]) {
         assert_eq!(wrong.len(), expected.len(), "{wrong:?}");
         for (wrong, expected) in wrong.iter().zip(expected) {

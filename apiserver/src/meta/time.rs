@@ -21,7 +21,8 @@ pub(super) fn read(text: &str) -> Result<Option<String>, String> {
     Ok((time != "0001-01-01T00:00:00Z").then_some(time))
 }
 
-/// Where a text leaves the layout: what is there, and which element should be. Jiff knows more forms than Go.
+/// Returns the first position at which a text leaves the layout: the remaining text, and the
+/// element expected there. Jiff accepts more forms than Go.
 fn differs(text: &str) -> Option<(&str, &'static str)> {
     let mut rest = text;
     for element in ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"] {
@@ -40,7 +41,7 @@ fn differs(text: &str) -> Option<(&str, &'static str)> {
     (zone != "Z" && offset != Some("")).then_some((zone, "Z07:00"))
 }
 
-/// What comes after an element: that many digits, or itself.
+/// Returns the text after an element: after that many digits, or after the literal.
 fn after<'a>(text: &'a str, element: &str) -> Option<&'a str> {
     if element.starts_with(|char: char| char.is_ascii_digit()) {
         let (digits, after) = text.split_at_checked(element.len())?;

@@ -24,12 +24,13 @@ pub(crate) struct Update<'a> {
     pub(crate) unconditional: bool,
 }
 
-/// Makes coerced metadata that of the next state of an object: what clients cannot change is as it was.
+/// Makes decoded metadata that of the next state of an object: fields that clients cannot change
+/// are restored.
 ///
-/// `old` has its `resourceVersion`. Whether that is the one that `new` asks for is not looked at here, nor is the UID
-/// as a precondition: another one is an error here, and a conflict to who writes a whole object. `generation` is that of
-/// `old`. What is wrong with the rest comes back; 400 if the object is not the one that the
-/// path names, 422 if it must say which version it replaces.
+/// `old` has its `resourceVersion`. This function does not compare it with that of `new`, nor does
+/// it treat the UID as a precondition: another UID is an error here, and a conflict for a full
+/// update. `generation` is that of `old`. Returns the errors of the other fields. Fails with 400 if
+/// the object is not the one that the path names, 422 if it must have a resourceVersion.
 pub(crate) fn for_update(
     new: &mut Map<String, Value>,
     old: &Map<String, Value>,
@@ -71,7 +72,7 @@ pub(crate) fn for_update(
     Ok(wrong)
 }
 
-/// What is as it is for as long as the object lives.
+/// Returns errors for changes of immutable fields.
 fn changed(new: &Map<String, Value>, old: &Map<String, Value>) -> impl Iterator<Item = FieldError> {
     let kept =
         ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
@@ -88,7 +89,7 @@ fn restore(new: &mut Map<String, Value>, old: &Map<String, Value>, key: &str) {
     };
 }
 
-/// What is being deleted waits for those it has, and for no others.
+/// An object that is being deleted can lose finalizers, but not gain any.
 fn new_finalizers(new: &Map<String, Value>, old: &Map<String, Value>) -> Option<FieldError> {
     old.get("deletionTimestamp")?;
     let known: BTreeSet<&str> = texts(old, "finalizers").collect();

@@ -1,4 +1,4 @@
-//! What a request is counted under. All of it is ours to choose: nobody makes a series by asking.
+//! Labels of request metrics. Their number is bounded: clients cannot create series.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use prometheus_client::encoding::EncodeLabelSet;
 use crate::kind::{Kind, Registry};
 use crate::request::{Resource, Verb};
 
-/// So many kinds are told apart, over the whole life of the server: definitions come and go, and series stay.
+/// Maximum number of kinds with labels of their own, over the lifetime of the server: definitions
+/// are created and deleted, and series stay.
 const MOST_KINDS: usize = 1000;
 
-/// The kinds that were asked for until now.
+/// The kinds requested until now.
 #[derive(Default)]
 pub(super) struct Known(Mutex<BTreeSet<[Arc<str>; 3]>>);
 
-/// What was asked for. What there is no kind of, and no document, is counted together.
+/// The requested kind. Requests for unknown kinds and documents share a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 pub(crate) struct About {
     verb: &'static str,

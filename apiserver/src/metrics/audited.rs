@@ -1,4 +1,4 @@
-//! What became of the audit log's events.
+//! Counters of the audit log's events.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;

@@ -1,11 +1,11 @@
-//! What was refused or cut off by a limit, or went wrong: for those who look after a server.
+//! Counters of limits, timeouts and failures, for operators of a server.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// What is counted.
+/// A counted event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The work on a request panicked.
@@ -15,27 +15,27 @@ pub(crate) enum Event {
     TooManyWatches,
     /// A request was worked on for too long.
     LateAnswer,
-    /// As many guards of a kind as may be were being asked.
+    /// The limit of concurrent guard checks of a kind was reached.
     TooManyGuards,
     /// A guard took too long.
     LateGuard,
-    /// A webhook could not be asked, or gave no answer that says anything.
+    /// A webhook call failed, or had no valid response.
     FailedWebhook,
     /// The body of a request did not come in time.
     LateBody,
     /// A handshake, or a request's head, did not come in time.
     #[cfg(feature = "server")]
     LateHead,
-    /// Nothing was asked on a connection for too long.
+    /// A connection without requests was closed by its idle timeout.
     #[cfg(feature = "server")]
     Idle,
-    /// A client took nothing of what it was sent.
+    /// A client did not read its response before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowReader,
-    /// Somebody who watches took nothing of what there was to tell.
+    /// A watcher did not read its events before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowWatch,
-    /// A connection of HTTP/2 whose client did not show who it is.
+    /// An HTTP/2 connection whose client did not authenticate.
     #[cfg(feature = "server")]
     UnknownClient,
 }

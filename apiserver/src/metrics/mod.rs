@@ -1,9 +1,9 @@
-//! What the server counts, as Prometheus reads it. Where kube-apiserver counts the same, it has the same name.
+//! Metrics of the server, as Prometheus reads them. A metric of kube-apiserver keeps its name.
 //!
-//! * [`about`]: what a request is counted under: there are only so many
-//! * [`audited`]: what became of the audit log's events
-//! * [`counted`]: what limits refused or cut off
-//! * [`interested`]: what streams of interests tell
+//! * [`about`]: the labels of a request, whose number is bounded
+//! * [`audited`]: counters of the audit log's events
+//! * [`counted`]: counters of limits and failures
+//! * [`interested`]: counters of interest streams
 //! * [`page`]: all of it as text
 
 mod about;
@@ -32,7 +32,7 @@ use crate::kind;
 use crate::request::{Resource, Verb};
 use crate::server::Limits;
 
-/// What is counted. Counting is done beside the work: nothing waits for it.
+/// The metrics of a server. Counters are atomic: no request waits for them.
 pub(crate) struct Metrics {
     registry: Registry,
     known: Known,
@@ -71,7 +71,8 @@ struct Code {
     code: u16,
 }
 
-/// Whether an event concerns a watch: how often one was asked, and how many are asked every time.
+/// Counters of watch selection: the number of evaluated watches, and the number that every change
+/// evaluates.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Asked {
     pub(crate) asked: Counter,
@@ -126,7 +127,7 @@ impl Metrics {
         metrics
     }
 
-    /// What a request for objects is counted under.
+    /// Returns the labels of a request for objects.
     pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> About {
         About::objects(&self.known, kinds, verb, resource)
     }
@@ -143,7 +144,7 @@ impl Metrics {
         (going_on, self.events.get_or_create(about).clone())
     }
 
-    /// What the watches of a kind are asked.
+    /// Returns the watch selection counters of a kind.
     pub(crate) fn asked(&self, kind: &kind::Kind) -> Asked {
         let of = OfKind::new(&self.known, kind);
         let asked = self.asked.get_or_create(&of).clone();
@@ -156,7 +157,7 @@ impl Metrics {
         GoingOn::new(&self.connections)
     }
 
-    /// Whoever came did not agree with us on TLS.
+    /// Counts a failed TLS handshake.
     #[cfg(feature = "server")]
     pub(crate) fn handshake_failed(&self) {
         self.handshakes.inc();

@@ -19,7 +19,7 @@ struct Of {
 }
 
 impl Metrics {
-    /// As of now; `revision` and `kinds` are what the server has just then.
+    /// Renders the current values; `revision` and `kinds` are those of the server at this moment.
     pub(crate) fn page(&self, revision: Option<u64>, kinds: usize) -> String {
         if let Some(revision) = revision {
             self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));

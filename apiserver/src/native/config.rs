@@ -1,4 +1,4 @@
-//! Config maps and secrets: what is different about them.
+//! ConfigMaps and Secrets: immutability, and their other differences from most kinds.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -92,7 +92,7 @@ fn keys(data: &Map<String, Value>, field: &str) -> Vec<FieldError> {
     wrong.map(error).collect()
 }
 
-/// What is immutable stays so, and as it is.
+/// Rejects changes of immutable objects, and of the field `immutable` itself.
 fn unchanged(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     if old["immutable"] != true {
         return Vec::new();

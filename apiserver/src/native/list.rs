@@ -1,4 +1,4 @@
-//! Which kinds there are, and what is known of each.
+//! The list of built-in kinds, with their properties.
 
 use std::sync::{Arc, LazyLock};
 
@@ -40,7 +40,7 @@ pub(crate) fn quota() -> Arc<Kind> {
     of("ResourceQuota")
 }
 
-/// The kind in which is told how many. There are no objects of it.
+/// Returns the kind `Scale`, which has no objects.
 pub(crate) fn scale() -> Arc<Kind> {
     static SCALE: LazyLock<Arc<Kind>> =
         LazyLock::new(|| Arc::new(native("autoscaling", "Scale", "scales").kind()));
@@ -56,7 +56,7 @@ static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
     listed.chain([Arc::new(super::definition::kind())]).collect()
 });
 
-/// What is different about one of them; the rest is as most have it.
+/// The differences of one built-in kind from the defaults.
 struct Native {
     group: &'static str,
     version: &'static str,
@@ -324,7 +324,7 @@ impl Native {
     }
 }
 
-/// What events are in both groups.
+/// Returns the kind Event, which two groups serve.
 fn events() -> Arc<KindVersions> {
     let events = LIST.iter().filter(|native| native.kind == "Event");
     let form = |native: &Native| {
@@ -340,7 +340,8 @@ fn core_event() -> Arc<Kind> {
     Arc::new(core.expect("it is in the list").kind())
 }
 
-/// What is written in this form is handed out as it is while the form stays: whoever changes it changes the number.
+/// Returns the fingerprint of a stored form, which is served unchanged while the fingerprint stays:
+/// a change of the form must change the number.
 fn print(api_version: &str, kind: &str) -> u64 {
     use std::hash::BuildHasher as _;
     const FORM: u64 = 1;

@@ -1,4 +1,4 @@
-//! Namespaces: what is different about them.
+//! Namespaces: their phase, finalizers and other differences from most kinds.
 
 use serde_json::{Value, json};
 

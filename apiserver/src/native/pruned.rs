@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::builtin::{Base, Cardinality, KubeTime, Precision, Type, decode_base64, quantity, table};
 
-/// Drops what a type does not know, and writes what it knows as it is kept.
+/// Drops fields that the type does not have, and normalizes the others to their stored form.
 pub(crate) fn prune(of: &Type, value: &mut Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|name, value| {
@@ -45,7 +45,7 @@ fn single(base: Base, value: &mut Value) {
         Base::Bytes => decode_base64(text).ok().map(|bytes| STANDARD.encode(bytes).into()),
         _ => None,
     };
-    // What cannot be read was not let in; should it be there all the same, it stays as it is.
+    // Validation rejects unreadable values; one that exists nonetheless is kept.
     if let Some(kept) = kept {
         *value = kept;
     }

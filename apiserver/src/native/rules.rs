@@ -1,4 +1,4 @@
-//! Roles and bindings: what is different about them.
+//! Roles and bindings: their differences from most kinds.
 
 use serde_json::Value;
 

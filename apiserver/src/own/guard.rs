@@ -10,7 +10,7 @@ use super::wrong::Wrong;
 use crate::guard::Guard;
 use crate::invalid::FieldError;
 
-/// What must be so of objects of a type beside each other.
+/// A cross-object invariant over objects of a type.
 pub(super) struct Beside<K, N, C> {
     pub(super) name: String,
     pub(super) keys: N,

@@ -1,4 +1,4 @@
-//! What a type asks of its objects, where the server asks it of JSON.
+//! The typed hooks of a kind as the server's untyped hooks over JSON.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::{KindHooks, Subresource};
 
-/// What a type asks.
+/// The hooks of a type.
 pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,
@@ -27,7 +27,7 @@ type Validating<K> = dyn Fn(&K, Option<&K>) -> Vec<Wrong> + Send + Sync;
 type Status<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
 type Stamping<K> = dyn Fn(&mut K, Option<&K>, Timestamp) + Send + Sync;
 
-/// Whose they are: the client's, or the server's own.
+/// Fields that stamping cannot set: they belong to the client or to the server.
 const NOT_STAMPED: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
 const STATUS: &str = "status";
@@ -40,8 +40,8 @@ impl<K> Typed<K> {
 }
 
 impl<K: Serialize + DeserializeOwned> Typed<K> {
-    /// Makes a change to the type one to the object: what the type does not know, and what is not changed, stays as it is.
-    /// An object that cannot be read is refused later, with all else that is wrong.
+    /// Applies a change of the typed object to the JSON: unknown and unchanged fields stay as they
+    /// are. An object that cannot be decoded is rejected later, with its other errors.
     fn change(object: &mut Value, change: impl FnOnce(&mut K), counts: impl Fn(&str) -> bool) {
         let Ok(mut typed) = K::deserialize(&*object) else { return };
         let Ok(before) = serde_json::to_value(&typed) else { return };

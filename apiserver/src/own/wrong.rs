@@ -1,4 +1,4 @@
-//! What a type says is wrong with one of its objects.
+//! Validation errors of a type's objects.
 
 use std::fmt;
 
@@ -7,13 +7,15 @@ use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
 
-/// What is wrong with a field: for whom [`KindOf`](crate::KindOf) asks. An [`InvalidField`] is one, where no more is to be said.
+/// One error of a field, from the hooks of a [`KindOf`](crate::KindOf). Converts from
+/// [`InvalidField`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// It has a value that it must not have. One that is not there is told as required.
+    /// The field has an invalid value. A missing one is reported as required.
     Invalid(InvalidField),
-    /// It must not be what this request makes it, whatever that is: it never changes, or others are in its way.
+    /// The field must not change by this request, whatever its value: it is immutable, or another
+    /// object prevents it.
     Forbidden(InvalidField),
 }
 

@@ -27,9 +27,9 @@ pub(super) fn apply(
 }
 
 impl Patch {
-    /// Reads a patch from a request's body, and what strict validation of fields finds in the patch itself, in the
-    /// words of Kubernetes: keys that are there twice, and members of operations that mean nothing. What is not JSON is
-    /// refused with 400.
+    /// Reads a patch from a request's body. Also returns the findings of strict field validation in
+    /// the patch itself, in the words of Kubernetes: duplicate keys, and unknown members of
+    /// operations. A body that is not JSON is refused with 400.
     pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<(Self, Vec<String>), Refusal> {
         let ParsedJson { value, duplicates } = json::read(body).map_err(|MalformedJson(why)| {
             let why = if why.ends_with("exceeded max depth") { ": nested too deeply" } else { "" };
@@ -60,8 +60,8 @@ impl Patch {
         }
     }
 
-    /// What the patch makes of a document, which is an object and stays one. `types` are those of the document,
-    /// which a strategic merge needs.
+    /// Returns the patched document, which is an object and stays one. `types` are those of the
+    /// document, which a strategic merge needs.
     pub(crate) fn apply(&self, document: &Value, types: Option<&dyn PatchMeta>) -> Result<Value, Refusal> {
         match (self, types) {
             (Self::Json(operations), _) => operations::apply(document.clone(), operations),

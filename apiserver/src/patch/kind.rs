@@ -1,8 +1,8 @@
-//! Which patch a content type names.
+//! The kind of a patch, by its content type.
 
 use crate::refusal::Refusal;
 
-/// How a patch says what to change.
+/// The format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     /// A list of operations, RFC 6902.

@@ -26,8 +26,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// A list of the patch replaces what is there, but as in Kubernetes, and not in the RFC, a null in an object in it
-/// is no field of that object.
+/// A list of the patch replaces the old list; but as in Kubernetes, and unlike the RFC, nulls in
+/// its objects are removed.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),

@@ -22,7 +22,8 @@ impl Decoder {
         Self { values_left: MOST_VALUES }
     }
 
-    /// Adds a message's fields to an object, as a repeated occurrence of it does, and then what JSON has for those that are zero.
+    /// Merges a message's fields into an object, as a repeated occurrence does, and then adds the
+    /// JSON zero values.
     pub(super) fn message(
         &mut self,
         of: &Type,
@@ -101,7 +102,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// An entry of a map. Go's decoder reads on past the end of one whose lengths are wrong; here that is refused.
+    /// Decodes an entry of a map. Go's decoder reads past the end of an entry whose lengths are
+    /// wrong; here that is refused.
     fn entry(
         &mut self,
         field: &MessageField,
@@ -127,7 +129,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// One value of a field, whatever the field's shape.
+    /// Decodes one value of a field of any shape.
     fn single(
         &mut self,
         field: &MessageField,
@@ -135,7 +137,7 @@ impl Decoder {
         depth: usize,
     ) -> Result<Value, Malformed> {
         let name = &field.name;
-        // Integers are what fits of what came, as in Go.
+        // Integers are truncated to their width, as in Go.
         Ok(match field.base {
             Base::Bool => (payload.varint(name)? != 0).into(),
             Base::Int32 => (payload.varint(name)? as i32).into(),
@@ -150,7 +152,7 @@ impl Decoder {
         })
     }
 
-    /// Leaves out and adds what Go's encoder would.
+    /// Removes and adds fields as Go's encoder would.
     fn finish(&mut self, of: &Type, into: &mut Map<String, Value>) -> Result<(), Malformed> {
         for field in of.by_number() {
             if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {
@@ -182,7 +184,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What JSON has for a value of this type that was not set.
+    /// Returns the JSON form of an unset value of this type.
     fn zero(&mut self, base: Base) -> Result<Value, Malformed> {
         Ok(match base {
             Base::Bool => false.into(),
@@ -224,7 +226,8 @@ fn is_left_out(field: &MessageField, value: &Value) -> bool {
     }
 }
 
-/// Whether Go's encoder leaves out a field that was not on the wire. What is a struct in Go is only left out if it is a pointer.
+/// Whether Go's encoder omits a field that was not on the wire. A Go struct is only omitted if it
+/// is a pointer.
 fn is_left_out_when_absent(field: &MessageField) -> bool {
     match field.omit {
         Omit::Never => false,

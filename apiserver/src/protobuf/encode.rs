@@ -20,7 +20,7 @@ pub(super) struct WrongType {
     pub(super) field: String,
 }
 
-/// Writes the fields of an object that its type has. What the type does not have is not written.
+/// Encodes the fields of an object that its type has, and skips the others.
 pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>) -> Result<(), WrongType> {
     for field in of.by_number() {
         if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {

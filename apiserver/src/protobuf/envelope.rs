@@ -9,10 +9,10 @@ use crate::builtin::table;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
-/// What every body begins with.
+/// The magic prefix of every body.
 pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
 
-/// What a body is taken for where it does not say, which is what the path names.
+/// The group, version and kind that the path implies, for a body without them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'a> {
     /// `v1`, `apps/v1`.
@@ -32,7 +32,7 @@ pub(super) fn open(body: &[u8], depth: usize) -> Result<Value, Malformed> {
     Sealed::parse(body)?.open(depth)
 }
 
-/// A body whose envelope was read, and no more.
+/// A body with its envelope decoded, and its object still encoded.
 struct Sealed<'a> {
     api_version: String,
     kind: String,
@@ -55,7 +55,7 @@ impl<'a> Sealed<'a> {
         }
         let mut sealed = Self { api_version: String::new(), kind: String::new(), raw: &[] };
         let mut reader = Reader::new("Unknown", message);
-        // What its content type and encoding say is not heeded by Kubernetes either.
+        // Kubernetes also ignores the content type and encoding.
         while let Some((number, payload)) = reader.next()? {
             match number {
                 1 => sealed.type_meta(payload.bytes("typeMeta")?)?,
@@ -81,7 +81,7 @@ impl<'a> Sealed<'a> {
         Ok(())
     }
 
-    /// What is missing is what is expected.
+    /// Fills in missing fields from the expectation.
     fn or(mut self, expected: Expected<'_>) -> Self {
         if self.kind.is_empty() {
             expected.kind.clone_into(&mut self.kind);

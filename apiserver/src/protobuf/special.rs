@@ -1,4 +1,4 @@
-//! Types whose JSON is not that of their fields.
+//! Decoders of types whose JSON form differs from their fields.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -13,7 +13,7 @@ use super::{Expected, ListWriter, decode, encode, watch_frame};
 
 const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
 
-/// What `record/bodies` wrote with Go's own serializers.
+/// The output of `record/bodies`, from Go's own serializers.
 fn recorded(extension: &str) -> BTreeMap<String, Vec<u8>> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/bodies");
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -28,7 +28,7 @@ fn bodies() -> &'static BTreeMap<String, Vec<u8>> {
     BODIES.get_or_init(|| recorded("pb"))
 }
 
-/// A body of a kind whose message is these bytes.
+/// Returns an envelope of a kind around these message bytes.
 fn body(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     let mut body = b"k8s\0".to_vec();
     let Ok(()) = write_message::<std::convert::Infallible>(&mut body, 1, |out| {
@@ -283,7 +283,7 @@ fn mutate(body: &mut Vec<u8>, mutation: &Mutation) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever comes: an object that JSON can say, or a refusal.
+    /// Any bytes give an object that JSON can express, or a refusal.
     #[test]
     fn mutated_bodies_never_panic(which in any::<prop::sample::Index>(), mutations in prop::collection::vec(mutation(), 1..6)) {
         let (_, whole) = bodies().iter().nth(which.index(bodies().len())).unwrap();

@@ -25,7 +25,7 @@ impl From<String> for Malformed {
     }
 }
 
-/// What is behind a tag.
+/// The payload of a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'a> {
     Varint(u64),
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         if wire == END_OF_GROUP {
             return Err(format!("proto: {}: wiretype end group for non-group", self.name).into());
         }
-        // As Go has it: the number is what fits, and the rest is forgotten.
+        // As in Go: the number is truncated.
         let number = (tag >> 3) as i32;
         let Ok(known @ 1..) = u32::try_from(number) else {
             return Err(format!("proto: {}: illegal tag {number} (wire type {tag})", self.name).into());

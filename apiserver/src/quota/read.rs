@@ -1,7 +1,8 @@
 //! The quotas of a namespace, and the record that says whether they are as they were.
 //!
-//! The record is there exactly as long as the namespace has a quota. Each write that makes a quota, changes what it wants or ends it also
-//! puts the record, or deletes it with the last quota. So whoever rests on the record being as it was, or absent, rests on these quotas.
+//! The record exists exactly while the namespace has a quota. Each write that creates, changes or
+//! deletes a quota also puts the record, or deletes it with the last quota. So a condition on the
+//! record, or on its absence, is a condition on these quotas.
 
 use std::sync::Arc;
 

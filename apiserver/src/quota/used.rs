@@ -1,11 +1,11 @@
-//! How much of what a quota allows is used: what one more comes to, and what the quota says of it.
+//! Usage of a quota: the number after one more creation, and the status that shows it.
 
 use serde_json::{Map, Value, json};
 
 use super::Limit;
 use crate::builtin::quantity;
 
-/// What is allowed, and how many there are.
+/// A limit and its usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use<'q> {
     pub(crate) limit: Limit<'q>,
@@ -32,7 +32,7 @@ pub(super) fn raise(quota: &mut Value, uses: &[Use<'_>]) {
     }
 }
 
-/// Makes the status of a quota what this is. False: it is so already.
+/// Sets the status of a quota. Returns false if it is unchanged.
 pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
     let of = |value: &dyn Fn(&Use<'_>) -> String| {
         uses.iter().map(|of| (of.limit.key.to_owned(), value(of).into())).collect::<Map<String, Value>>()
@@ -49,7 +49,7 @@ pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
     true
 }
 
-/// How many a quota said last that there are.
+/// Returns the usage that the status of a quota shows.
 pub(super) fn said(quota: &Value, key: &str) -> u64 {
     match quantity::whole(&quantity::text(&quota["status"]["used"][key])) {
         quantity::IntegerQuantity::Number(said) => said,

@@ -1,4 +1,4 @@
-//! What is wrong with a ResourceQuota, in the words of Kubernetes.
+//! Validation of ResourceQuotas, in the words of Kubernetes.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::json::go_json;
 use crate::kind::KindHooks;
 use crate::meta::names::label_key;
 
-/// The kind of quotas: what is different about it.
+/// The validation of the kind ResourceQuota.
 pub(crate) struct ResourceQuotas;
 
 impl KindHooks for ResourceQuotas {
@@ -39,7 +39,7 @@ fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
         let unnamed = label_key(key);
         unnamed.iter().for_each(|why| wrong(invalid(), why));
         if !key.contains('/') && !is_standard(key) {
-            // Of amounts that are asked for, and not counted in quotas.
+            // Compute resources and storage requests are not object counts.
             if unnamed.is_empty() && key != "storage" {
                 wrong(invalid(), "must be a standard resource type or fully qualified");
             }

@@ -1,14 +1,14 @@
-//! What a quota says that is not held here: whoever writes it is told.
+//! Warnings about parts of a quota that are not enforced here.
 
 use serde_json::Value;
 
 use super::{counted, is_scoped};
 use crate::kind::Registry;
 
-/// So many keys are told of: warnings are headers.
+/// Maximum number of keys in warnings, which are headers.
 const MAX_TOLD: usize = 20;
 
-/// Warnings about what of a quota is not enforced, and why.
+/// Returns warnings about the parts of a quota that are not enforced, with the reason.
 pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
     if is_scoped(quota) {
         return vec![

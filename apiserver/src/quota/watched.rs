@@ -1,12 +1,12 @@
-//! Whose counts may have changed.
+//! Namespaces and kinds whose counts a quota uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The namespaces with quotas that count something, and what the keys begin with of the objects that they count.
+/// The namespaces with countable quotas, and the key prefixes of the objects that they count.
 #[derive(Default)]
 pub(crate) struct Watched {
-    /// What the keys of quotas begin with.
+    /// The key prefix of quotas.
     quotas: Arc<str>,
     by_namespace: BTreeMap<String, BTreeSet<Arc<str>>>,
 }
@@ -22,7 +22,7 @@ impl Watched {
         self.by_namespace.is_empty()
     }
 
-    /// What is counted in a namespace from now on.
+    /// Sets the counted key prefixes of a namespace.
     pub(crate) fn set(&mut self, namespace: &str, counted: BTreeSet<Arc<str>>) {
         if counted.is_empty() {
             self.by_namespace.remove(namespace);

@@ -1,5 +1,6 @@
-//! What a patch may cost. A few bytes of a patch can ask for a document that doubles with every operation, is
-//! nested so deep that no stack holds it, or has its longest list moved ten thousand times.
+//! Cost limits of patches. A few bytes of a patch can request a document that doubles with every
+//! operation, is nested too deeply for the stack, or has its longest list shifted ten thousand
+//! times.
 
 use std::io;
 
@@ -14,13 +15,13 @@ pub(super) const OPERATIONS: usize = 10_000;
 const COPIED: usize = 3 * 1024 * 1024;
 /// How many values all `copy` of a patch may add. Small ones take much more memory than they have bytes.
 const COPIES: usize = 100_000;
-/// How many values all operations of a patch may walk over or shift, beyond what the patch itself says: ten thousand
-/// operations at the front of a list of a thousand.
+/// Maximum number of values that all operations of a patch may copy or shift, beyond the patch
+/// itself: ten thousand operations at the front of a list of a thousand.
 const MOVED: usize = 10_000_000;
-/// How many containers may be in each other: what the parser will read again.
+/// Maximum nesting: as much as the parser accepts.
 pub(super) const DEEPEST: usize = 127;
 
-/// What is left of the limits.
+/// The unused rest of the limits.
 pub(super) struct Limits {
     copied: usize,
     copies: usize,
@@ -55,7 +56,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks that a value is not too deep for a place with so many containers around it, and accounts for looking.
+    /// Checks that a value is not too deep for a position with that many enclosing containers, and
+    /// accounts for the walk.
     pub(super) fn fits(&mut self, value: &Value, around: usize) -> Result<(), Refusal> {
         let mut seen = 0;
         let depth = depth(value, &mut seen);
@@ -76,7 +78,7 @@ fn depth(value: &Value, seen: &mut usize) -> usize {
     }
 }
 
-/// A writer that forgets, and fails at so many bytes.
+/// A writer that discards, and fails after a number of bytes.
 struct Left(usize);
 
 impl io::Write for Left {

@@ -17,7 +17,7 @@ pub(crate) struct Operation {
     pub(in crate::patch) unknown: Vec<String>,
 }
 
-/// What to do. A value that is left out is null, as in Kubernetes.
+/// The action. An omitted value is null, as in Kubernetes.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Add(Value),

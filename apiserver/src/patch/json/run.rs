@@ -9,8 +9,8 @@ use super::pointer::{Pointer, find, index};
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// The document after all operations. They are made on a document that is nobody else's: a refusal leaves nothing
-/// half done.
+/// Returns the document after all operations. It owns its document: a refusal leaves nothing half
+/// done.
 pub(in crate::patch) fn apply(mut document: Value, operations: &[Operation]) -> Result<Value, Refusal> {
     let mut limits = Limits::new();
     for operation in operations {

@@ -11,7 +11,7 @@ use crate::patch::PatchMeta;
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// Merges items of a patch into a list. What is in the patch is in the patch's order.
+/// Merges items of a patch into a list. Items of the patch keep the patch's order.
 pub(super) fn merge_list(
     original: &mut Vec<Value>,
     patch: &[Value],
@@ -23,8 +23,9 @@ pub(super) fn merge_list(
     reorder(original, merge_key, &wanted, &before)
 }
 
-/// The same with the order given for more than what is in the patch. As in Kubernetes, what is new then comes after what
-/// the order does not name, as far as there is room that deleted items leave: there it counts as having been there.
+/// Merges with an order given for more items than those of the patch. As in Kubernetes, new items
+/// then follow the items that the order does not name, but fill the positions of deleted items
+/// first and count as old there.
 pub(super) fn merge_ordered(
     original: &mut Vec<Value>,
     patch: &[Value],

@@ -1,4 +1,5 @@
-//! The order of a merged list: what the patch says of its items, and where the others were among them.
+//! The order of a merged list: by the patch's `$setElementOrder`, and the old positions of items
+//! that it does not name.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// What tells an item from the others: its merge key's value, or itself.
+/// The identity of an item: its merge key's value, or the item itself.
 pub(super) type Identity = String;
 
 /// Where each item is; of items that are alike, the first.

@@ -1,4 +1,4 @@
-//! What the strategic merge of apimachinery 1.37 made of documents and patches, and what ours makes of them.
+//! Compares strategic merges with those recorded from apimachinery 1.37.
 
 use crate::patch::apply::apply;
 use serde_json::{Map, Value};

@@ -282,7 +282,7 @@ fn names() -> impl proptest::strategy::Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    /// What kubectl does: it sends what is new and what goes, and the order of the whole.
+    /// As kubectl does: the patch has new and deleted items, and the order of all.
     #[test]
     fn a_list_becomes_what_was_wanted(from in names(), to in names()) {
         let listed = |names: &[String]| json!({"finalizers": names});

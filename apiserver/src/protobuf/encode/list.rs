@@ -20,7 +20,7 @@ pub(crate) struct ListWriter {
 }
 
 impl ListWriter {
-    /// What every list ends with.
+    /// The end of every list.
     pub(crate) const END: &'static [u8] = END;
 
     /// For lists of a kind: `v1`, `PodList`.
@@ -37,7 +37,7 @@ impl ListWriter {
         Ok(Self { api_version: api_version.to_owned(), kind: kind.to_owned(), list, item, number })
     }
 
-    /// All before the items, which are so many bytes together.
+    /// Returns the bytes before the items, whose total length is `items`.
     pub(crate) fn head(&self, metadata: &Value, items: usize) -> Result<Vec<u8>, Refusal> {
         let mut list = Vec::new();
         let fields = Map::from_iter([("metadata".to_owned(), metadata.clone())]);

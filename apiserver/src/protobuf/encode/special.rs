@@ -1,4 +1,4 @@
-//! Types whose JSON is not that of their fields, written.
+//! Encoders of types whose JSON form differs from their fields.
 
 use serde_json::Value;
 

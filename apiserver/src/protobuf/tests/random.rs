@@ -1,4 +1,5 @@
-//! Random objects of every built-in kind: what is written is read again, and is written again as the same bytes.
+//! Random objects of every built-in kind survive encoding and decoding, and encode to the same
+//! bytes again.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
@@ -71,7 +72,7 @@ fn text(rng: &mut TestRng) -> String {
     (0..=rng.random_range(0..12)).map(|_| of[rng.random_range(0..of.len())]).collect()
 }
 
-/// What was said is said, in order; a message that was empty may be more than that.
+/// Whether all encoded values were decoded, in order; an empty message may have gained zero values.
 fn is_in(said: &Value, found: &Value) -> bool {
     match (said, found) {
         (Value::Object(said), Value::Object(found)) => {
