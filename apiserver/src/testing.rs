@@ -1,4 +1,5 @@
-//! What this crate's mutation tests and fuzz targets share: each takes any bytes, and panics if what it holds is not so.
+//! Properties shared by this crate's mutation tests and fuzz targets: each accepts any bytes, and
+//! panics if its property does not hold.
 
 mod apply;
 
@@ -93,8 +94,8 @@ pub fn continue_tokens(bytes: &[u8]) {
     }
 }
 
-/// Patches: the first line says which kind, or is a document; the rest is the patch. What one makes can be read again,
-/// is no larger than it may be, and a merge patch that is applied twice is as if applied once.
+/// Patches: the first line is the kind of patch, or a document; the rest is the patch. A patched
+/// document can be parsed again, respects the size limit, and a merge patch is idempotent.
 ///
 /// # Panics
 /// It is not so.
@@ -131,8 +132,8 @@ pub fn patches(bytes: &[u8]) {
     }
 }
 
-/// Schemas: the first line is an object, the rest a schema. One that is taken is taken again as it is shown, and what
-/// was pruned and defaulted stays as it is.
+/// Schemas: the first line is an object, the rest a schema. The published form of an accepted
+/// schema is accepted, and pruning and defaulting are idempotent.
 ///
 /// # Panics
 /// It is not so.
@@ -165,8 +166,8 @@ pub fn schemas(bytes: &[u8]) {
     );
 }
 
-/// Bodies in JSON, YAML and protobuf: what is read is written in a form that is read as the same, and is no more than
-/// so many times what came.
+/// Bodies in JSON, YAML and protobuf: a decoded body is encoded to a form that decodes to the same,
+/// and memory is bounded by a multiple of the input.
 ///
 /// # Panics
 /// It is not so.
@@ -200,8 +201,8 @@ pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
     protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
 }
 
-/// What this server reads and Kubernetes does not, edits of interests and fences: one that is taken is written in a form that
-/// is taken as the same.
+/// Formats that Kubernetes does not have, edits of interests and fences: an accepted one is encoded
+/// to a form that decodes to the same.
 ///
 /// # Panics
 /// It is not so.

@@ -21,7 +21,7 @@ const MAX_NODES: usize = MAX_VALUES;
 /// How much aliases may repeat: less than makes a small text a large object.
 const MAX_REPEATED: usize = 50_000;
 
-/// How many duplicate keys are told.
+/// Maximum number of duplicate keys in warnings.
 const MAX_DUPLICATES: usize = 100;
 
 /// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`, `on` and their like are true.
@@ -29,7 +29,7 @@ const MAX_DUPLICATES: usize = 100;
 /// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a tag of an
 /// application means nothing.
 pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
-    // What clients call YAML is JSON most of the time.
+    // Most bodies with the content type of YAML are JSON.
     if bytes.trim_ascii_start().starts_with(b"{") {
         match json::read(bytes) {
             Ok(read) => return Ok(read),
@@ -95,7 +95,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// What was found from `below` on is below this step.
+    /// Prefixes the findings from index `below` on with this step.
     fn below(&mut self, below: usize, step: &str) {
         for path in &mut self.duplicates[below..] {
             let dot = if path.starts_with('[') { "" } else { "." };

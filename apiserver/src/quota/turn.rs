@@ -10,10 +10,10 @@ use std::hash::BuildHasher as _;
 use foldhash::fast::FixedState;
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
-/// Number of wait queues; namespaces beyond it share one.
+/// Number of wait queues; a namespace is mapped to one by its hash.
 const LINES: usize = 64;
 
-/// The lines of a server, and word that other kinds are served.
+/// The wait queues of a server, and the signal that its kinds changed.
 pub(crate) struct Turns {
     lines: [Mutex<()>; LINES],
     kinds: Notify,

@@ -1,4 +1,4 @@
-//! Where a list goes on, as a client hands it back.
+//! Continue tokens of paginated lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,17 +7,17 @@ use serde_json::{Value, json};
 use crate::json::type_name;
 use crate::refusal::Refusal;
 
-/// The only version of what is inside.
+/// The only version of the token's contents.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// How long one may be, as it comes: room for the longest key that a store takes if it is not told otherwise, 1024 bytes each of which
-/// is six in JSON, several times over.
+/// Maximum length of an encoded token: several times the longest key of a store with default
+/// limits, 1024 bytes, each of which is six in JSON.
 const MAX_TOKEN: usize = 32 << 10;
 
 /// Where a list goes on, and from which moment it is.
 ///
-/// Whoever has a token may have written it. What it names is therefore below the prefix of the list that it came with,
-/// whatever it says: the start is one or two names of a key, none of them empty or of dots.
+/// Clients can forge tokens. Therefore the start is always below the prefix of the list: one or two
+/// names of a key, none of them empty or of dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
     pub(crate) at: ContinueAt,
@@ -29,11 +29,11 @@ pub(crate) struct ContinueToken {
 pub(crate) enum ContinueAt {
     /// That of its first page.
     Revision(u64),
-    /// The newest: what a client gets that can live with pages of different moments.
+    /// The newest revision: for clients that accept inconsistent pages.
     Newest,
 }
 
-/// What is inside, as JSON.
+/// The contents of a token, as JSON.
 #[derive(Default)]
 struct Inside {
     v: String,
@@ -53,8 +53,8 @@ impl ContinueToken {
         (revision && well_formed(&start)).then_some(Self { at, start })
     }
 
-    /// Where the list goes on, below its prefix: `NAMESPACE/NAME` in one of all namespaces, else `NAME`, and what
-    /// makes it the first text after that.
+    /// The first key of the next page, below the prefix of the list: `NAMESPACE/NAME` in a list of
+    /// all namespaces, else `NAME`, with a suffix that makes it the first text after that.
     pub(crate) fn start(&self) -> &str {
         &self.start
     }

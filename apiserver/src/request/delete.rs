@@ -1,4 +1,4 @@
-//! How something is deleted.
+//! Options of deletions.
 
 use serde_json::{Map, Value, json};
 
@@ -9,13 +9,13 @@ use crate::invalid::{FieldError, Problem, invalid};
 use crate::json::type_name;
 use crate::refusal::Refusal;
 
-/// How something is deleted. Nothing asked for leaves it to the kind.
+/// Options of a deletion. Omitted ones have the defaults of the kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace_period_seconds: Option<i64>,
-    /// Of what depends on it.
+    /// The propagation policy.
     pub(crate) propagation: Option<Propagation>,
-    /// What came of [`Self::propagation`] before there was one. Never both.
+    /// The deprecated predecessor of [`Self::propagation`]. Never both.
     pub(crate) orphan_dependents: Option<bool>,
     /// It must have this UID.
     pub(crate) uid: Option<String>,
@@ -24,7 +24,7 @@ pub(crate) struct DeleteOptions {
     pub(crate) dry_run: bool,
 }
 
-/// What happens to what depends on something that is deleted.
+/// The propagation policy: the fate of the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -55,7 +55,7 @@ impl DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// The object of this kind, as who is asked about a deletion sees it.
+    /// The options as an object of this kind, for admission webhooks.
     pub(crate) fn value(&self) -> Value {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = self.grace_period_seconds {

@@ -1,4 +1,4 @@
-//! From which moment a list is, by what was asked.
+//! The revision of a list, from resourceVersion and resourceVersionMatch.
 
 use super::ContinueToken;
 
@@ -16,7 +16,7 @@ pub(crate) enum Match {
 pub(crate) enum ListAt {
     /// The newest there is now.
     Newest,
-    /// Any: what costs least.
+    /// Any revision: the cheapest one.
     Any,
     /// This revision, or any that came later.
     NotOlderThan(u64),

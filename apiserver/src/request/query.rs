@@ -6,12 +6,13 @@ use crate::refusal::Refusal;
 /// How long a query may be, in bytes, as it comes.
 const MAX_QUERY: usize = 64 << 10;
 
-/// Parameters, in their order. Of one that is repeated the first holds, and those that nobody asks for mean nothing.
+/// The query parameters, in order. Of a repeated one the first counts, and unknown ones are
+/// ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what comes after the `?`.
+    /// Parses the text after the `?`.
     ///
     /// Where Kubernetes drops a pair that is malformed, and so might list everything, it is refused.
     pub(crate) fn parse(query: Option<&str>) -> Result<Self, Refusal> {
@@ -58,7 +59,7 @@ impl Query {
         self.first(name).map(number).transpose()
     }
 
-    /// Whether the answer is to be laid out for people: as asked for, or as the client looks.
+    /// Whether the response is indented: by parameter, or else by the User-Agent.
     pub(crate) fn pretty(&self, user_agent: Option<&str>) -> bool {
         match self.text("pretty") {
             Some(value) => matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True"),

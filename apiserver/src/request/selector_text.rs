@@ -1,4 +1,4 @@
-//! What is wrong with a selector, in the words of Kubernetes: it reads as Kubernetes does, and keeps nothing.
+//! Errors of selectors, in the words of Kubernetes: parses as Kubernetes does, and keeps no result.
 
 use std::collections::BTreeSet;
 

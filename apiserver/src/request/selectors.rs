@@ -23,7 +23,7 @@ pub(crate) fn label_selector(text: &str) -> Result<LabelSelector, Refusal> {
     })
 }
 
-/// A selector of fields, whichever they are, or 400.
+/// Parses a field selector of any fields, or fails with 400.
 pub(crate) fn field_selector(text: &str) -> Result<FieldSelector, Refusal> {
     text.parse().map_err(|error: SelectorError| {
         Refusal::bad_request(

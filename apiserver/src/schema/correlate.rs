@@ -1,4 +1,5 @@
-//! What a value was before: by name in objects, by keys in lists that are maps, and nowhere else.
+//! Correlation of values with their old states: by name in objects, by keys in lists of type map,
+//! and nowhere else.
 
 use std::collections::BTreeMap;
 
@@ -50,7 +51,7 @@ impl<'a> OldItems<'a> {
         Self { keys, items }
     }
 
-    /// What an item was.
+    /// Returns the old state of an item.
     pub(super) fn like(&self, item: &Value) -> Option<&'a Value> {
         if self.items.is_empty() {
             return None;

@@ -1,5 +1,5 @@
-//! What else must hold of a declared schema, structural or not: list and map types, and where defaults may
-//! stand.
+//! Further rules of a declared schema, structural or not: list and map types, and the allowed
+//! positions of defaults.
 
 use serde_json::{Value, json};
 
@@ -13,7 +13,7 @@ pub(super) fn check(schema: &Schema, at: &str) -> Vec<FieldError> {
     checker.errors
 }
 
-/// What surrounds a node.
+/// The context of a node.
 #[derive(Clone, Default)]
 struct Around {
     root: bool,
@@ -71,8 +71,7 @@ impl Checker {
         }
     }
 
-    /// Properties are of structs, and additionalProperties of maps: what is both would contradict that
-    /// unknown fields go.
+    /// Structs have properties, and maps additionalProperties: both would contradict pruning.
     fn additional(&mut self, schema: &Schema, at: &str, below: &Around) {
         let at = format!("{at}.additionalProperties");
         if !schema.properties.is_empty()

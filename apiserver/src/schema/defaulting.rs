@@ -1,4 +1,4 @@
-//! What was left out is put in.
+//! Defaulting: fills in omitted fields.
 
 use serde_json::Value;
 
@@ -59,7 +59,7 @@ impl Schema {
         }
     }
 
-    /// Fills what is there, where a null may be in the place of a default.
+    /// Fills in an existing value, where null may stand for a default.
     fn fill_place(&self, value: &mut Value) {
         if let (Value::Null, false, Some(default)) = (&*value, self.nullable, &self.default) {
             *value = default.clone();

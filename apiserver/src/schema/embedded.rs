@@ -32,8 +32,8 @@ impl Schema {
     }
 }
 
-/// What is wrong with the embedded resources of a value that stands at a field. What their metadata holds is
-/// looked at by who knows metadata; here it is an object whose name can be part of a path.
+/// Returns the errors of the embedded resources of a value at a field. Their metadata is validated
+/// by the caller, with [`crate::meta`]; here it must be an object whose name can be part of a path.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, &Path::start(at), &mut |value, path| {

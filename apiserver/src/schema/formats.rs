@@ -12,7 +12,7 @@ use machinery_cel::{declared_duration, is_request_uri};
 
 use super::node::Kind;
 
-/// What a text, or the range of a number, must be.
+/// The format of a string, or the range of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Int32,
@@ -22,7 +22,7 @@ pub(crate) enum Format {
     Text(TextFormat),
 }
 
-/// What a text must be.
+/// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextFormat {
     BsonObjectId,

@@ -8,7 +8,7 @@ use super::node::{Additional, ListType, Schema};
 use super::path::Path;
 use crate::invalid::{FieldError, Problem};
 
-/// What is twice in the lists of a value that stands at a field.
+/// Returns the duplicates in the lists of a value at a field.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     walk(schema, value, &Path::start(at), &mut errors);

@@ -39,7 +39,7 @@ pub(crate) struct Schema {
     pub(crate) notes: Notes,
 }
 
-/// What JSON a value is.
+/// The JSON type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Array,
@@ -50,7 +50,7 @@ pub(crate) enum Kind {
     String,
 }
 
-/// What fields beside the named ones may be.
+/// The schema of fields that have no property.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
     /// `true`: their names are kept, and scalars.
@@ -75,12 +75,12 @@ pub(crate) enum MapType {
     Granular,
 }
 
-/// What a value must be beside its type.
+/// The restrictions of a value beside its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rules {
     /// As it was written, whether it is known or not.
     pub(crate) format: Option<String>,
-    /// What of it is checked.
+    /// The part of the format that is checked.
     pub(crate) checked: Option<Format>,
     pub(crate) pattern: Option<Pattern>,
     pub(crate) minimum: Option<f64>,
@@ -102,7 +102,7 @@ pub(crate) struct Rules {
     pub(crate) not: Option<Box<Schema>>,
 }
 
-/// What is said for people.
+/// Documentation for users.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) title: Option<String>,

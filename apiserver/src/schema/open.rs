@@ -1,4 +1,5 @@
-//! Where a schema leaves open what fields there are. Who applies may name such fields, though they are taken away afterwards.
+//! Open parts of a schema, where field names are not declared. Server-side apply accepts unknown
+//! fields there, though they are pruned afterwards.
 
 use serde_json::Value;
 
@@ -6,21 +7,22 @@ use super::node::{Additional, META_FIELDS, Schema};
 use super::path::Path;
 
 impl Schema {
-    /// The first field of an object of Kubernetes that nobody can apply. Its apiVersion, kind and metadata are not looked at.
+    /// Returns the first undeclared field of a Kubernetes object, which cannot be applied. Its
+    /// apiVersion, kind and metadata are skipped.
     ///
-    /// Less than what [`Schema::unknown`] names: an object of which neither properties nor additionalProperties are said is
-    /// open, and so is all below one that keeps what is unknown.
+    /// Fewer than [`Schema::unknown`] returns: an object with neither properties nor
+    /// additionalProperties is open, and so are all values below one that preserves unknown fields.
     pub(crate) fn undeclared(&self, object: &Value) -> Option<String> {
         first(self, Around { resource: true, preserve: false }, object, &Path::start(""))
     }
 }
 
-/// What surrounds a value.
+/// The context of a value.
 #[derive(Clone, Copy)]
 struct Around {
     /// Whether the value is an object of Kubernetes.
     resource: bool,
-    /// Whether something around it keeps what is unknown.
+    /// Whether an enclosing value preserves unknown fields.
     preserve: bool,
 }
 

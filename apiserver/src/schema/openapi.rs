@@ -19,7 +19,7 @@ impl Schema {
         Value::Object(published)
     }
 
-    /// What was parsed, as JSON: only what is set.
+    /// Returns the parsed schema as JSON, with set keywords only.
     pub(super) fn written(&self) -> Map<String, Value> {
         self.write(&Self::written)
     }

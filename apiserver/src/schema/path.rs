@@ -1,4 +1,4 @@
-//! Where in an object: a chain on the stack, so that what is right costs no text.
+//! The position in an object: a linked list on the stack, so that valid values cost no text.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ enum Step<'a> {
 }
 
 impl<'a> Path<'a> {
-    /// The whole, or what is at this place of something larger.
+    /// The root, or a position within a larger object.
     pub(super) const fn start(at: &'a str) -> Self {
         Self { parent: None, step: Step::Start(at) }
     }
@@ -29,7 +29,7 @@ impl<'a> Path<'a> {
         Self { parent: Some(self), step: Step::Field(name) }
     }
 
-    /// `a.b`, and `.b` at the start: so a validator names what no property describes.
+    /// `a.b`, and `.b` at the start: the validator's form of fields without a property.
     pub(super) const fn entry(&'a self, name: &'a str) -> Self {
         Self { parent: Some(self), step: Step::Entry(name) }
     }

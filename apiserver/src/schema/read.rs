@@ -13,7 +13,8 @@ use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
 
 impl Schema {
-    /// Reads what a `CustomResourceDefinition` has at `at`, and refuses what is not a structural schema.
+    /// Parses the schema of a `CustomResourceDefinition` at the path `at`, and refuses one that is
+    /// not structural.
     pub(crate) fn parse(json: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         Self::parse_again(json, at, &Known::default())
     }
@@ -26,8 +27,8 @@ impl Schema {
         }
     }
 
-    /// Reads one that is stored, and says what is wrong with it. What it says that cannot be understood, or held, has writes
-    /// refused.
+    /// Parses a stored schema, and returns its errors. Writes are refused if it has keywords that
+    /// cannot be parsed or enforced.
     pub(crate) fn of_stored(json: &Value, at: &str) -> (Self, Vec<FieldError>) {
         Self::judged(json, at, &Known::all())
     }
@@ -63,8 +64,8 @@ impl Schema {
         (schema, errors)
     }
 
-    /// What must not stand at the root of a schema whose kind has a status of its own: it would be lost,
-    /// because the status is then validated by itself.
+    /// Returns errors for keywords that the root of a schema must not have if its kind has a status
+    /// subresource: the status is validated by itself, without them.
     pub(crate) fn check_root_with_status(json: &Value, at: &str) -> Vec<FieldError> {
         const LOST: [&str; 14] = [
             "default",
@@ -111,9 +112,9 @@ pub(super) fn not_supported(at: &str, value: Value, supported: &[&str]) -> Field
 
 struct Reader<'a> {
     root: &'a str,
-    /// What cannot be told what it means: nothing else can be checked then.
+    /// Keywords that cannot be parsed: nothing else can be checked then.
     unreadable: Vec<FieldError>,
-    /// What is understood, and not offered.
+    /// Keywords that are valid and not supported.
     unsupported: Vec<FieldError>,
     /// Whether nothing unsupported would itself be structure.
     is_structural: bool,

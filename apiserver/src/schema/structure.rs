@@ -1,4 +1,4 @@
-//! What makes a schema structural: it says of each value what it is, once, and outside of `allOf`, `anyOf`,
+//! Rules of structural schemas: each value has one type, declared outside of `allOf`, `anyOf`,
 //! `oneOf` and `not`.
 
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ fn int_or_string(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What holds of an object of Kubernetes: the root, and embedded ones.
+/// Checks the schema of a Kubernetes object: the root, or an embedded resource.
 fn resource(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
     if schema.embedded && schema.additional.is_some() {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
@@ -127,7 +127,7 @@ fn restricts_names_only(metadata: &Schema) -> bool {
         && metadata.written().keys().all(|key| ["type", "default", "properties"].contains(&key.as_str()))
 }
 
-/// What may stand below `anyOf` though it is structure: the two types of an int-or-string.
+/// Whether `anyOf` has the structure that is allowed in it: the two types of an int-or-string.
 fn is_int_or_string(any_of: &[Schema]) -> bool {
     let written =
         |schema: &Schema, kind: Kind| Value::Object(schema.written()) == json!({ "type": kind.name() });
@@ -156,7 +156,7 @@ fn rules(schema: &Schema, skip_any_of: bool, skip_first: bool, at: &str, errors:
     }
 }
 
-/// Below a junctor: values may be restricted, and nothing else said.
+/// Checks a schema below a junctor, which may only restrict values.
 fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldError>) {
     rules(schema, skip_any_of, false, at, errors);
     if let Some(items) = &schema.items {
@@ -194,8 +194,8 @@ fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldEr
     }
 }
 
-/// What a junctor at the root restricts must be there: `schema` is what it says, `structure` what is at the
-/// same place.
+/// Checks that the fields that a junctor at the root restricts are declared: `schema` is the
+/// junctor's, `structure` the one at the same position.
 fn junctors(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut Vec<FieldError>) {
     let rules = &schema.rules;
     if let Some(branch) = &rules.not {

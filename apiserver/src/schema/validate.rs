@@ -13,12 +13,12 @@ use super::{correlate, embedded, lists};
 use crate::invalid::{FieldError, Problem};
 use outcome::Outcome;
 
-/// How many things that are wrong are said of one object: who has more of them is not helped by more.
+/// Maximum number of errors of one object.
 const MOST_ERRORS: usize = 1000;
 
 impl Schema {
-    /// What is wrong with an object. With `old`, what it was: what is as it was there is let be, so that an
-    /// object outlives a schema that has become stricter.
+    /// Returns the errors of an object. With `old`, unchanged values are tolerated (ratcheting), so
+    /// that an object outlives a schema that has become stricter.
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = check(self, object, old, None);
         errors.extend(embedded::check(self, object, ""));
@@ -34,7 +34,7 @@ impl Schema {
         errors.find(|error| matches!(error.problem, Problem::TypeInvalid(_))).map(|error| error.to_string())
     }
 
-    /// What is wrong with the status of an object, when only that is written.
+    /// Returns the errors of the status of an object, when only the status is written.
     pub(crate) fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let (Some(schema), Some(status)) = (self.properties.get("status"), object.get("status")) {
@@ -52,7 +52,7 @@ impl Schema {
     }
 }
 
-/// What is wrong with a value that stands at a field, or is the whole object.
+/// Returns the errors of a value at a field, or of the whole object.
 pub(super) fn check(
     schema: &Schema,
     value: &Value,
@@ -66,12 +66,12 @@ pub(super) fn check(
 /// One validation.
 #[derive(Clone, Copy)]
 struct Run<'a> {
-    /// What stands before each field, and is not part of the messages.
+    /// A prefix of each field, omitted in the messages.
     at: Option<&'a str>,
 }
 
 impl Run<'_> {
-    /// A value, where what is as it was is let be.
+    /// Validates a value, and tolerates an unchanged one.
     fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
         let mut outcome = self.anew(schema, value, old, path);
         if !outcome.errors.is_empty() && old.is_some_and(|old| correlate::same(schema, value, old)) {
@@ -80,7 +80,7 @@ impl Run<'_> {
         outcome
     }
 
-    /// A value, where what is in it may be as it was.
+    /// Validates a changed value, in which parts may be unchanged.
     fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
@@ -111,8 +111,8 @@ impl Run<'_> {
         outcome
     }
 
-    /// At least one of `anyOf`, one of `oneOf`, all of `allOf`, and not `not`. Within them nothing is let be:
-    /// they say what they say of the value as it is.
+    /// Validates `anyOf` (one or more), `oneOf` (exactly one), `allOf` and `not`. No ratcheting
+    /// within them: they restrict the value as a whole.
     fn junctors(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
         let rules = &schema.rules;
         let branch = |schema: &Schema| self.anew(schema, value, None, path);

@@ -52,7 +52,7 @@ pub(crate) struct Listed {
     pub(crate) remaining: Option<u64>,
 }
 
-/// What became of a transaction.
+/// The result of a transaction.
 pub(crate) enum Committed {
     Done(Revision),
     /// Nothing: this is not as it was seen.
@@ -108,13 +108,14 @@ impl Objects {
         }
     }
 
-    /// What becomes of objects after a revision.
+    /// Watches changes after a revision.
     pub(crate) async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
         self.backend.watch(span, after).await
     }
 
-    /// Whether the store takes writes, as far as the last one shows. Where it did not, one that changes nothing shows whether it does
-    /// now: nobody else may come to write, as long as this says that it does not.
+    /// Whether the store accepts writes, judged by the last one. If it failed, this commits a
+    /// transaction without changes as a probe: there may be no other writer while this reports
+    /// failure.
     pub(crate) async fn takes_writes(&self) -> Result<(), Refusal> {
         if !self.refused.load(Relaxed) {
             return Ok(());

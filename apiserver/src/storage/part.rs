@@ -1,4 +1,5 @@
-//! Some parts of a stored object, without the rest: what is beside the paths to them is passed over, and never made.
+//! Partial decoding of a stored object: values beside the given paths are skipped without
+//! allocation.
 
 use std::fmt::{Formatter, Result as Written};
 
@@ -13,7 +14,8 @@ use super::text::Text;
 pub(crate) type Path<'p> = &'p [&'p str];
 
 impl Stored<'_> {
-    /// What is at the end of these paths is what [`Stored::read`] would have there, and there is nothing else. The revision is not among it.
+    /// Returns only the values at these paths, as [`Stored::read`] would have them. The revision is
+    /// not among them.
     pub(crate) fn parts(&self, paths: &[Path<'_>]) -> Result<Value, NotStored> {
         let not = |error: serde_json::Error| NotStored::because(error.to_string());
         let mut json = serde_json::Deserializer::from_slice(self.json());
@@ -23,7 +25,7 @@ impl Stored<'_> {
     }
 }
 
-/// What is at the end of these. Only objects have names: of anything else there is nothing.
+/// Decodes the values at these paths. Only objects have fields: other values have nothing below.
 struct Parts<'a, 'p>(&'a [Path<'p>]);
 
 impl<'de> DeserializeSeed<'de> for Parts<'_, '_> {

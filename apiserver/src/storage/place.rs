@@ -1,10 +1,10 @@
-//! Where an object is: the key that orders objects as Kubernetes lists them.
+//! Keys of stored objects, in the order in which Kubernetes lists objects.
 
 use std::sync::Arc;
 
 use machinery_store::Span;
 
-/// Where the objects of one kind are, whatever its version.
+/// The key prefix of the objects of one kind, in any version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so, as it has no dot and is
@@ -25,7 +25,7 @@ impl Place {
         Some((if group == "core" { "" } else { group }, plural))
     }
 
-    /// Whatever its key is.
+    /// The prefix of all keys.
     #[cfg(test)]
     pub(crate) fn everywhere() -> Self {
         Self { prefix: "".into() }
@@ -44,7 +44,7 @@ impl Place {
         Span::Prefix(self.start(namespace))
     }
 
-    /// What all of these keys begin with.
+    /// Returns the common prefix of these keys.
     pub(crate) fn start(&self, namespace: Option<&str>) -> Arc<str> {
         namespace
             .map_or_else(|| self.prefix.clone(), |namespace| format!("{}{namespace}/", self.prefix).into())

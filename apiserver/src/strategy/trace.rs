@@ -8,19 +8,21 @@ use crate::meta::MAX_ANNOTATIONS;
 
 const KEY: &str = Traceparent::ANNOTATION;
 
-/// What becomes of the annotation where the object is written.
+/// The treatment of the trace annotation in a write.
 #[derive(Clone, Copy)]
 pub(super) enum Mark {
-    /// It stays what it is by now.
+    /// Keeps the annotation.
     Stays,
     /// It says this trace.
     Says(Traceparent),
-    /// Who changes the object says no trace, and is not to be taken for who changed it before.
+    /// Removes the annotation: the write has no trace context, and must not be attributed to that
+    /// of the last write.
     Goes,
 }
 
-/// Makes the annotation what it was, so that no trace is a change, and says what it is to be if there is another one. What a client that
-/// says no trace wrote into it is a change like any other, and stays.
+/// Restores the old annotation, so that a trace context alone is no change, and returns the
+/// treatment if the object does change. An annotation written by a client without a trace context
+/// is an ordinary change, and stays.
 pub(super) fn set_aside(new: &mut Value, old: Option<&Value>, trace: Option<Traceparent>) -> Mark {
     let had = old.and_then(said);
     let is_theirs = old.is_some_and(is_managed);
@@ -54,7 +56,7 @@ impl Mark {
     }
 }
 
-/// Takes away what is said of a trace: for who looks whether anything else differs.
+/// Removes the annotation and its managedFields, to compare everything else.
 pub(crate) fn forget_trace(object: &mut Value) {
     put(object, "");
 }
@@ -66,14 +68,14 @@ fn said(object: &Value) -> Option<&str> {
 /// Where it is in the fields of a manager.
 const PATH: [&str; 4] = ["fieldsV1", "f:metadata", "f:annotations", "f:machinery.dev/traceparent"];
 
-/// Whether somebody manages it: then it was written as a field, and not put there by the server.
+/// Whether a field manager owns the annotation: then a client wrote it, and not the server.
 fn is_managed(object: &Value) -> bool {
     let manages = |entry: &Value| PATH.iter().try_fold(entry, |value, field| value.get(field)).is_some();
     let entries = metadata(object).get("managedFields").and_then(Value::as_array);
     entries.is_some_and(|entries| entries.iter().any(manages))
 }
 
-/// It is the server's from now on: nobody manages it.
+/// Removes the annotation from managedFields: the server owns it.
 fn unmanage(object: &mut Value) {
     if !is_managed(object) {
         return;
@@ -83,7 +85,7 @@ fn unmanage(object: &mut Value) {
     }
 }
 
-/// Removes the field at a path, and what has no field left by that. Whether it was there.
+/// Removes the field at a path, and parents that become empty. Returns whether it existed.
 fn remove(from: &mut Value, path: &[&str]) -> bool {
     let (Some(from), Some((field, rest))) = (from.as_object_mut(), path.split_first()) else { return false };
     if rest.is_empty() {
@@ -91,7 +93,7 @@ fn remove(from: &mut Value, path: &[&str]) -> bool {
     }
     let Some(inner) = from.get_mut(*field) else { return false };
     let removed = remove(inner, rest);
-    // A map that is managed as such is said by a dot.
+    // A map that is owned itself has a dot as an entry.
     let is_empty = inner.as_object().is_some_and(|fields| fields.keys().all(|field| field == "."));
     if removed && is_empty {
         from.remove(*field);
@@ -99,7 +101,8 @@ fn remove(from: &mut Value, path: &[&str]) -> bool {
     removed
 }
 
-/// Whether the annotations may be so much longer: what is near the limit can still be written.
+/// Whether the annotations have capacity for the trace: an object near the limit can still be
+/// written.
 fn has_room(object: &Value) -> bool {
     let annotations = metadata(object).get("annotations").and_then(Value::as_object).into_iter().flatten();
     let others = annotations.filter(|(key, _)| *key != KEY);
@@ -143,7 +146,7 @@ mod tests {
         }
     }
 
-    /// What is compared with what was there, and what is written if that differs.
+    /// Expects these annotations: the one for comparison, and the one written if anything differs.
     fn check(new: Option<&str>, old: Option<&str>, trace: Option<&str>, expected: [Option<&str>; 2]) {
         let (mut made, trace) = (object(new), trace.map(|trace| trace.parse().unwrap()));
         let mark = set_aside(&mut made, Some(&object(old)), trace);

@@ -13,8 +13,8 @@ use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
-/// What becomes of an object that one part of is replaced. `new` has the shape of its kind.
-/// With it comes what its writer should know. One that was sent whole is held against the UID that it names; in a patch that is a field like others.
+/// Returns the next step of a full or subresource update, with warnings. `new` has the shape of its
+/// kind. The UID of a full update is a precondition; in a patch it is a field like others.
 pub(crate) fn update(
     mut new: Value,
     old: &Value,
@@ -59,7 +59,8 @@ pub(crate) fn update(
     Ok((Step::Put(new), warnings))
 }
 
-/// The entries of who writes this and of all others, before anybody else has changed it. It may be refused yet.
+/// Returns the managedFields after this write, before mutating admission. Errors are reported
+/// later.
 pub(crate) fn entries(
     mut new: Value,
     old: &Value,
@@ -74,7 +75,7 @@ pub(crate) fn entries(
     Ok(metadata_mut(&mut new).remove("managedFields"))
 }
 
-/// Makes it what would be stored, and says what is wrong with its metadata.
+/// Prepares the object for storage, and returns the errors of its metadata.
 fn prepare(
     new: &mut Value,
     old: &Value,
@@ -100,7 +101,7 @@ fn prepare(
 fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
     let (kind, name) = (context.kind, meta_text(old, "name"));
     match meta_text(new, "resourceVersion") {
-        // That one must be given is said with all else that is wrong.
+        // A missing resourceVersion is reported with all other errors.
         "" | "0" => {}
         version if version == meta_text(old, "resourceVersion") => {}
         version => {
@@ -118,7 +119,7 @@ fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> 
     }
 }
 
-/// Takes all but one part from what was there.
+/// Restores all parts but one from the old object.
 fn only(new: &mut Value, old: &Value, part: Subresource, status_is_apart: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };

@@ -1,4 +1,4 @@
-//! How long ago something was, as people read it: `5s`, `3m20s`, `2d`.
+//! Ages of objects for tables: `5s`, `3m20s`, `2d`.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,7 +14,8 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     if shaped { text.parse().ok() } else { None }
 }
 
-/// The age of a text: `<unknown>` for none or for the zero time of Go, `<invalid>` for what is no time.
+/// Formats the age of a timestamp: `<unknown>` for none or for Go's zero time, `<invalid>` for an
+/// unparseable one.
 pub(super) fn age(value: Option<&str>, now: Timestamp) -> String {
     let Some(text) = value.filter(|text| !text.is_empty() && *text != ZERO) else {
         return "<unknown>".into();

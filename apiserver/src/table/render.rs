@@ -9,7 +9,7 @@ use crate::accept::MetaVersion;
 use crate::invalid::{FieldError, Problem};
 use crate::refusal::Refusal;
 
-/// What of its object a row carries: the query parameter `includeObject`.
+/// The part of its object that a row carries: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -24,7 +24,7 @@ pub(crate) struct Tables<'a> {
     pub(crate) columns: &'a Columns,
     pub(crate) version: MetaVersion,
     pub(crate) include: Include,
-    /// Ages are told as of now.
+    /// The time from which ages are computed.
     pub(crate) now: Timestamp,
 }
 
@@ -32,7 +32,7 @@ impl Include {
     /// Reads the query parameter.
     ///
     /// # Errors
-    /// 400 for what it cannot be.
+    /// 400 for an unknown value.
     pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
         Ok(match text {
             "" | "Metadata" => Self::Metadata,
@@ -50,7 +50,7 @@ impl Include {
 }
 
 impl Tables<'_> {
-    /// A list or an object as a table. A `Status` stays what it is.
+    /// Converts a list or an object to a table. A `Status` stays as it is.
     pub(crate) fn table(&self, mut answer: Value) -> Value {
         if is_status(&answer) {
             return answer;

@@ -13,7 +13,7 @@ use super::pem;
 use crate::auth::identity::{Identity, MASTERS};
 use crate::auth::private::{self, FileError};
 
-/// What is good for less than thirty days is made anew.
+/// Certificates with less than thirty days of validity are renewed.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 
 /// Under these a server is always reached.
@@ -26,16 +26,17 @@ pub(crate) struct Own {
     hosts: Vec<String>,
 }
 
-/// What is in it.
+/// The contents of the directory.
 #[derive(Debug)]
 #[cfg_attr(not(test), expect(dead_code, reason = "a server reads the files; tests compare what was made"))]
 pub(crate) struct Certificates {
-    /// What verifies the server, and its clients; PEM.
+    /// The authority of the server and its clients; PEM.
     pub(crate) ca: String,
     pub(crate) server: Pair,
-    /// A client's who may do everything.
+    /// The certificate of the administrator, in `system:masters`.
     pub(crate) admin: Pair,
-    /// What was made now and why, or must be replaced by hand: a line each, for people.
+    /// Certificates that were generated now, with the reason, or must be replaced by hand: a line
+    /// each, for users.
     pub(crate) notes: Vec<String>,
 }
 
@@ -51,8 +52,9 @@ impl Own {
         Self { directory: directory.into(), hosts: all }
     }
 
-    /// Reads what is there. Makes what is not; and again what ends within thirty days, what another authority has made,
-    /// and the server's, if it is not for all its hosts. The key of the authority stays, so what it has made does too.
+    /// Reads the certificates. Generates missing ones; and again those that expire within thirty
+    /// days or that another authority issued, and the server's, if a host is missing from it. The
+    /// authority's key stays, so certificates that it issued stay valid.
     ///
     /// A file that is there and cannot be read is an error, and nothing is written over it.
     pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {
@@ -67,7 +69,7 @@ impl Own {
         Ok(Certificates { ca, server, admin, notes })
     }
 
-    /// Whether what is there can be read. Makes and changes nothing.
+    /// Checks that the existing files can be read. Writes nothing.
     pub(super) fn check(&self) -> Result<(), FileError> {
         ["ca", "server", "admin"].iter().try_for_each(|name| self.read(name).map(|_| ()))
     }
@@ -107,7 +109,8 @@ impl Own {
                 }
                 (format!("the last one ends on {day}"), key)
             }
-            // The process has ended between the two. With the same key, what was made by it is still good.
+            // The process stopped between the two writes. With the same key, certificates issued by
+            // it are still valid.
             There::Key(key) => ("there was none".to_owned(), key),
             There::Nothing => {
                 let key = KeyPair::generate().map_err(|error| wrong(&error))?;
@@ -183,7 +186,7 @@ enum There {
     Pair(Pair, CertificateDer<'static>, KeyPair),
 }
 
-/// What a certificate must be to be kept.
+/// The requirements for keeping a certificate.
 #[derive(Clone, Copy)]
 struct Fits<'a> {
     ca: &'a CertificateDer<'static>,

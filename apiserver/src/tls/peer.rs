@@ -1,4 +1,4 @@
-//! Who a client's certificate says it is.
+//! The identity in a client's certificate.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

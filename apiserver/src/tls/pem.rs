@@ -1,4 +1,4 @@
-//! Files of certificates and keys, and what is in them.
+//! PEM files of certificates and keys.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -36,7 +36,7 @@ pub(super) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
     })
 }
 
-/// What we look at in a certificate.
+/// Parses a certificate for inspection.
 pub(super) fn parsed<'a>(der: &'a CertificateDer<'static>) -> Result<X509Certificate<'a>, &'static str> {
     match X509Certificate::from_der(der) {
         Ok(([], certificate)) => Ok(certificate),

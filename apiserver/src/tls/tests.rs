@@ -1,4 +1,4 @@
-//! Certificates on a disk, and handshakes with what is made of them.
+//! Certificates on a disk, and TLS handshakes with them.
 
 use std::fs;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn opened(directory: &Path) -> Certificates {
     own(directory).open(later(0)).expect("opened")
 }
 
-/// What was made, without the directory.
+/// Returns the notes, without the directory.
 fn notes(certificates: &Certificates, directory: &Path) -> Vec<String> {
     certificates.notes.iter().map(|note| note.replace(&format!("{}/", directory.display()), "")).collect()
 }
@@ -63,7 +63,8 @@ fn what_ends_soon_is_made_anew_and_what_the_authority_made_stays_good() {
     let ends = |note: &String| note.split(" ends on ").next().expect("a part").to_owned();
     let said: Vec<_> = notes(&at(340), path).iter().map(ends).collect();
     assert_eq!(said, ["made server.crt: the last one", "made admin.crt: the last one"]);
-    // Ten years on, the authority is renewed too, with its key: who has the first certificate of it still knows it.
+    // Ten years on, the authority is renewed too, with its key: clients with its first certificate
+    // still verify it.
     let last = at(3640);
     assert_eq!(notes(&last, path).len(), 3, "{:?}", last.notes);
     assert_ne!(last.ca, first.ca);
@@ -188,7 +189,7 @@ fn client(ca: &str, pair: Option<&Pair>, version: &'static SupportedProtocolVers
     Arc::new(config)
 }
 
-/// Who the server thinks has connected, or which side refused and why.
+/// Returns the client's identity as the server sees it, or the side that refused, with the reason.
 fn connect(serving: &Serving, client: &Arc<ClientConfig>, host: &str) -> Result<Option<Identity>, String> {
     let name = ServerName::try_from(host.to_owned()).expect("a host");
     let mut client = ClientConnection::new(Arc::clone(client), name).expect("a client");

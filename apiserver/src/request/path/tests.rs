@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Resource, Target};
 
-/// `group version namespace plural name subresource rest…`, with `-` for what is not there.
+/// `group version namespace plural name subresource rest…`, with `-` for missing ones.
 fn check(path: &str, expected: &str) {
     let Target::Resource(found) = Target::parse(path).unwrap() else { panic!("{path} is no resource") };
     assert!(!found.watched);
@@ -215,13 +215,14 @@ proptest! {
     #[test]
     fn what_is_written_is_read(resource in resources_of()) {
         let mut resource = resource;
-        // What is below a Namespace and is no part of it, is in it; and no kind is called as such a part.
+        // Segments below a Namespace that are no subresource are in it; and no kind has the name of
+        // such a subresource.
         match &resource.namespace {
             None if resource.plural == "namespaces" => {
                 resource.subresource = resource.subresource.map(|_| "finalize".into());
             }
             Some(_) if resource.plural == "status" => resource.plural = "statuses".into(),
-            // What is called as the oldest way to watch can only be read as that.
+            // A collection called `watch` can only be read as the legacy watch prefix.
             None if resource.plural == "watch" => resource.watched = true,
             _ => {}
         }

@@ -11,8 +11,8 @@ use super::rule::{self, Around};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, Kind, ListType, Schema};
 
-/// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong. Of those that are
-/// known it is put there, too, why they cannot be held.
+/// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
+/// or returns the errors. A rule in `known` that does not compile is attached with its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
     let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unheld: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
@@ -32,13 +32,13 @@ struct Compiler<'a> {
     unheld: bool,
 }
 
-/// What is known of a schema from those above it.
+/// The context from enclosing schemas.
 #[derive(Clone, Copy)]
 struct Above<'a> {
     is_root: bool,
     /// How many values of it there can be, if that has a bound.
     cardinality: Option<u64>,
-    /// The first place of which old values cannot be told.
+    /// The first enclosing path without correlated old values.
     uncorrelated: Option<&'a str>,
 }
 
@@ -112,7 +112,7 @@ impl Compiler<'_> {
     }
 }
 
-/// How many values there can be of what is in a value of this schema.
+/// Returns the maximum number of values below a value of this schema.
 fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     let bound = |bound: Option<i64>| bound.map(|bound| u64::try_from(bound).unwrap_or(0));
     let each = match schema.kind {
@@ -123,7 +123,8 @@ fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     Some(times(cardinality?, each))
 }
 
-/// What is put in must be what the rules want. Kubernetes takes what is below `additionalProperties` as it is.
+/// Defaults must satisfy the rules. Kubernetes accepts defaults below `additionalProperties`
+/// unseen.
 fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
         errors.extend(schema.break_rules_at(default, &format!("{at}.default")));

@@ -28,7 +28,7 @@ pub(super) fn normal(path: &str, schema: &Schema) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// `.name` or `['name']`, and what follows.
+/// Parses `.name` or `['name']`, and returns the rest.
 fn step(text: &str) -> Option<(String, &str)> {
     if let Some(rest) = text.strip_prefix('.') {
         let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());

@@ -10,15 +10,16 @@ use crate::schema::correlate::{OldItems, same};
 use crate::schema::node::{Additional, Kind, Schema};
 use crate::schema::path::Path;
 
-/// How long what a rule makes up to say may be.
+/// Maximum length of a message from a `messageExpression`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 impl Schema {
-    /// Which rules an object breaks; and apart which it breaks that are let be, as they are about what is as it was in `old`. Where something else
-    /// is wrong that has a rule rest on nothing, that is said instead.
+    /// Returns the violated rules of an object; and separately those that are tolerated by
+    /// ratcheting, as their values are those of `old`. If another error prevents the evaluation of
+    /// a rule, that is reported instead.
     pub(crate) fn broken_rules(
         &self,
         object: &Value,
@@ -55,11 +56,11 @@ fn blocks(error: &FieldError) -> bool {
     matches!(error.problem, NotSupported(_) | Required | TooLong | TooMany(_) | TypeInvalid(_))
 }
 
-/// What a value was, to let be what is as it was.
+/// The old state of a value, for ratcheting.
 #[derive(Clone, Copy, Default)]
 struct Was<'a> {
     here: Option<(&'a Schema, &'a Value, &'a Value)>,
-    /// Where it cannot be told what the value itself was: what it is in.
+    /// The enclosing value, where the value itself has no correlated old one.
     around: Option<(&'a Schema, &'a Value, &'a Value)>,
 }
 
@@ -83,7 +84,7 @@ impl<'a> Was<'a> {
 struct Run {
     budget: Budget,
     errors: Vec<FieldError>,
-    /// What is let be, as it was so before.
+    /// Errors tolerated by ratcheting.
     tolerated: Vec<FieldError>,
     /// No further rule is held against anything.
     is_over: bool,
@@ -205,7 +206,7 @@ impl Run {
         self.is_over = true;
     }
 
-    /// What is said of a rule that is broken.
+    /// Returns the error of a violated rule.
     fn broken(
         &mut self,
         rule: &Rule,
@@ -240,7 +241,8 @@ impl Run {
         }
     }
 
-    /// What a rule makes up to say; nothing if that cannot be said. An error ends all.
+    /// Evaluates a `messageExpression`; returns nothing if it yields no usable text. An error ends
+    /// the evaluation of all rules.
     fn made_message(&mut self, rule: &Rule, bindings: &Bindings<'_>) -> Result<Option<String>, String> {
         let Some((source, program)) = &rule.message_expression else { return Ok(None) };
         match program.run(bindings, &mut self.budget) {
@@ -262,7 +264,7 @@ impl Run {
     }
 }
 
-/// Whether a whole object is as it was, apart from what can always be changed of it.
+/// Whether a whole object is unchanged, apart from its always mutable metadata.
 fn same_but_for_metadata(object: &Value, old: Option<&Value>) -> bool {
     let fields = |object: &Value| object.as_object().cloned().unwrap_or_default();
     old.is_some_and(|old| same_but(&["metadata"], &fields(object), &fields(old)))

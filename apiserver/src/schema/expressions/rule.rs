@@ -19,7 +19,7 @@ pub(crate) struct Rule {
     pub(super) uses_old: bool,
     /// Whether it is held, too, where there was nothing before.
     pub(super) optional_old: bool,
-    /// What it says to people, or else its text.
+    /// The message to users, or else the rule's text.
     pub(super) said: String,
     pub(super) message: Option<String>,
     pub(super) message_expression: Option<(String, Arc<Program>)>,
@@ -28,22 +28,22 @@ pub(crate) struct Rule {
     pub(super) field_path: Option<String>,
 }
 
-/// What was asked of a rule beside what it says.
+/// The context of a rule.
 pub(super) struct Around<'a> {
     pub(super) schema: &'a Schema,
     pub(super) env: &'a Env,
-    /// With what `oldSelf` is there where it is optional.
+    /// The environment in which `oldSelf` is optional.
     pub(super) optional: &'a Env,
     /// How many values there can be at most that it is held against.
     pub(super) cardinality: u64,
-    /// The first place above of which the old value cannot be told.
+    /// The first enclosing path without a correlated old value.
     pub(super) uncorrelated: Option<&'a str>,
 }
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with a rule apart from its expressions.
+/// Returns the errors of a rule apart from its expressions.
 pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let given = |name: &str| text(rule, name);
@@ -82,7 +82,8 @@ pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldErro
     errors
 }
 
-/// Compiles a rule that has no other problems, and says what is wrong with it. Without a rule it cannot be held at all.
+/// Compiles a rule without other errors, and returns the errors of its expressions. `None` if the
+/// rule itself does not compile.
 pub(super) fn compiled(
     rule: &Value,
     around: &Around<'_>,

@@ -1,4 +1,5 @@
-//! Rules that are held. What is refused, and in which words, the recorded cases say: `tests/differential/cases/expressions.yaml`.
+//! Evaluation of rules. Refusals and their wording are tested by recorded cases:
+//! `tests/differential/cases/expressions.yaml`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -81,7 +82,7 @@ fn all_rules_together_have_a_budget() {
 }
 
 proptest! {
-    /// Every rule by the schema's own walk finds what a plain look at the object finds.
+    /// The schema's own walk finds the same violations as a naive walk over the object.
     #[test]
     fn every_value_is_held_against_its_rule(
         numbers in prop::collection::vec(0_i64..10, 0..6),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// What of a spec is unknown, and what is left of it.
+/// Expects these unknown fields of a spec, and this spec after pruning.
 fn check_pruned(schema: &Schema, spec: Value, unknown: &[&str], left: Value) {
     let mut object = object(spec);
     assert_eq!(schema.unknown(&object), unknown);

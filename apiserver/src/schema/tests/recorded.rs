@@ -1,5 +1,5 @@
-//! What the real server, Kubernetes 1.37.2, answered to the same definitions and objects. Where we differ on
-//! purpose the record says what we answer, and why.
+//! Compares answers to definitions and objects with those recorded from a real server, Kubernetes
+//! 1.37.2. Where we differ on purpose the record has our answer, and the reason.
 
 use super::*;
 

@@ -1,7 +1,7 @@
 use super::*;
 use crate::invalid::Problem;
 
-/// What is wrong with a spec of these properties.
+/// Expects these errors from a spec of these properties.
 fn check(properties: Value, spec: Value, expected: &[&str]) {
     let errors = of(properties).validate(&object(spec), None);
     assert_eq!(texts(&errors), expected);

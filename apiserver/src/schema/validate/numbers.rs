@@ -1,4 +1,4 @@
-//! Numbers: bounds, multiples, and what fits into a format.
+//! Validation of numbers: bounds, multiples, and ranges of formats.
 
 use serde_json::Number;
 
@@ -17,7 +17,7 @@ pub(super) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Whether a float is an integer, but for what a float cannot say.
+/// Whether a float is an integer, up to the precision of floats.
 pub(super) fn is_whole(number: &Number) -> bool {
     let x = as_float(number);
     if !x.is_finite() || x.abs() > LARGEST_EXACT {
@@ -77,7 +77,7 @@ impl Run<'_> {
         (!met).then(|| self.invalid(path, number.clone(), &said()))
     }
 
-    /// What does not fit into the type and its format.
+    /// Returns an error for a number out of the range of the type and its format.
     fn range(self, schema: &Schema, number: &Number, path: &Path<'_>) -> Option<FieldError> {
         let format = if schema.int_or_string { None } else { schema.rules.checked };
         let fits = match (schema.kind, format) {

@@ -1,4 +1,4 @@
-//! What a part of a validation found.
+//! The result of validating a part.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +8,8 @@ use super::{MOST_ERRORS, Run};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::path::Path;
 
-/// What is wrong, and how much was looked at: of the branches of an `anyOf` that all fail, the one that came
-/// furthest is told.
+/// The errors, and the depth of validation: of the branches of an `anyOf` that all fail, the
+/// deepest one is reported.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) errors: Vec<FieldError>,
@@ -33,7 +33,7 @@ impl Outcome {
         Self { errors: errors.into_iter().collect(), matches: 0 }
     }
 
-    /// Whether more of the same kind would not be told.
+    /// Whether more errors of the same kind would be dropped.
     pub(super) const fn is_full(&self) -> bool {
         self.errors.len() >= MOST_ERRORS
     }
@@ -50,7 +50,7 @@ impl Run<'_> {
         FieldError::new(self.name(path), problem, detail)
     }
 
-    /// The common case: what is wrong is said with the field again, in the validator's own words.
+    /// The common case: an error whose message repeats the field, as Kubernetes' validator does.
     pub(super) fn invalid(self, path: &Path<'_>, value: impl Into<Value>, said: &str) -> FieldError {
         self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
     }

@@ -88,7 +88,7 @@ impl Run<'_> {
     }
 }
 
-/// The kind of a value; null has none. What does not fit into 64 bits with a sign is no integer.
+/// Returns the type of a value; null has none. Integers must fit into 64 bits with a sign.
 fn kind_of(value: &Value) -> Option<Kind> {
     Some(match value {
         Value::Null => return None,
@@ -115,7 +115,7 @@ const fn format_of(kind: Kind) -> &'static str {
     }
 }
 
-/// Equal, where numbers are equal if they are the same number. A null is never among what is allowed.
+/// Whether an allowed value equals a value, with numbers compared by value. Null is never allowed.
 fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,

@@ -95,7 +95,7 @@ fn created(object: &Value) -> Value {
     object["metadata"]["creationTimestamp"].as_str().unwrap_or(super::age::ZERO).into()
 }
 
-/// The text, or what stands for none.
+/// Returns the text, or a placeholder.
 fn or(value: &Value, none: &str) -> Value {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(none).into()
 }

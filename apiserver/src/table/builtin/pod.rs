@@ -1,4 +1,4 @@
-//! Columns of Pods. The status is what its containers say, in one word.
+//! Columns of Pods. The status summarizes the states of the containers in one word.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a path selects.
+//! Selection of values by a path.
 
 use std::cmp::Ordering;
 
@@ -9,7 +9,8 @@ use super::{Filter, Operator, Path, Slice, Step, Test, To};
 /// How many values a step may select: `..` after `..` multiplies them.
 const MOST: usize = 100_000;
 
-/// The path makes no sense of this object: an index out of bounds, a filter over what is no list, too much found…
+/// The path does not fit this object: an index out of bounds, a filter over a value that is no
+/// list, too many values…
 #[derive(Debug, PartialEq, Eq)]
 struct Mismatch;
 
@@ -17,7 +18,7 @@ struct Mismatch;
 struct Found<'a>(Vec<&'a Value>);
 
 impl Path {
-    /// The first value that is there. What the path does not fit has none.
+    /// Returns the first selected value. A path that does not fit selects none.
     pub(crate) fn first<'a>(&'a self, object: &'a Value) -> Option<&'a Value> {
         walk(Found(vec![object]), &self.0).ok()?.0.into_iter().next()
     }

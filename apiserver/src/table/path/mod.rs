@@ -1,7 +1,7 @@
 //! Paths of printer columns: the part of Kubernetes' JSONPath that selects values.
 //!
-//! Not there: text around `{…}`, and `range` with `end`, which make templates and no columns. Kubernetes shows what they
-//! select as nothing.
+//! Not supported: text around `{…}`, and `range` with `end`, which make templates and no columns.
+//! Kubernetes shows them as empty columns.
 
 mod find;
 mod parse;
@@ -28,7 +28,7 @@ enum Step {
     Union(Vec<Vec<Step>>),
     /// A constant, which stands for every input. Filters compare with them.
     Literal(serde_json::Value),
-    /// What Kubernetes reads without complaint and then can do nothing with: a bare word, an unknown operator.
+    /// Constructs that Kubernetes parses but cannot evaluate: a bare word, an unknown operator.
     Never,
 }
 

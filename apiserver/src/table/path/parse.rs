@@ -2,14 +2,14 @@
 
 use super::{Filter, Operator, Path, Slice, Step, Test, To};
 
-/// What opens a nested path costs stack.
+/// Maximum nesting of paths, which recursion parses.
 const DEPTH: usize = 16;
 
 impl Path {
     /// Reads `.spec.x`, `{.spec.x}`, `$.spec.x`…
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// The message for users.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
         steps(inner, DEPTH).map(Self)
