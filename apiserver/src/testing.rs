@@ -22,7 +22,8 @@ use crate::yaml;
 
 pub use apply::applies;
 
-/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads elsewhere.
+/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads
+/// elsewhere.
 ///
 /// # Panics
 /// It is not so.
@@ -50,7 +51,8 @@ pub fn paths(bytes: &[u8]) {
     }
 }
 
-/// Selectors: one that is taken is written in a form that is taken as the same; one that is not is refused with 400.
+/// Selectors: one that is taken is written in a form that is taken as the same; one that is not is
+/// refused with 400.
 ///
 /// # Panics
 /// It is not so.
@@ -70,8 +72,8 @@ pub fn selectors(bytes: &[u8]) {
     }
 }
 
-/// Tokens of pages, as they come and as they are inside: one that is taken names nothing outside its list, and is
-/// written as it is read.
+/// Tokens of pages, as they come and as they are inside: one that is taken names nothing outside
+/// its list, and is written as it is read.
 ///
 /// # Panics
 /// It is not so.
@@ -195,7 +197,8 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
-/// The object in a body of protobuf, which is taken for this kind where it does not say. None: it is no such body.
+/// The object in a body of protobuf, which is taken for this kind where it does not say. None: it
+/// is no such body.
 #[must_use]
 pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
     protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()

@@ -12,7 +12,8 @@ use serde_saphyr::{Budget, Options, budget, options};
 
 use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
-/// The stack of the reader, which is recursive and takes much of it for each level when it is not optimized.
+/// The stack of the reader, which is recursive and takes much of it for each level when it is not
+/// optimized.
 const STACK: usize = 8 << 20;
 
 /// How many values there may be, those that aliases repeat included.
@@ -24,10 +25,11 @@ const MAX_REPEATED: usize = 50_000;
 /// Maximum number of duplicate keys in warnings.
 const MAX_DUPLICATES: usize = 100;
 
-/// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`, `on` and their like are true.
+/// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`,
+/// `on` and their like are true.
 ///
-/// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a tag of an
-/// application means nothing.
+/// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a
+/// tag of an application means nothing.
 pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     // Most bodies with the content type of YAML are JSON.
     if bytes.trim_ascii_start().starts_with(b"{") {

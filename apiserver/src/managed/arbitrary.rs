@@ -46,7 +46,8 @@ pub(super) fn schema() -> impl Strategy<Value = Schema> {
         .prop_map(|named| fields([("spec", Schema { fields: named, ..Schema::default() })]))
 }
 
-/// A value as the schema has it. No map or list in it is empty: Kubernetes makes null of one of which its applier had parts.
+/// A value as the schema has it. No map or list in it is empty: Kubernetes makes null of one of
+/// which its applier had parts.
 pub(super) fn value(schema: &Schema) -> BoxedStrategy<Value> {
     let plain = (0..3_u8).prop_map(Value::from);
     if schema.set {

@@ -1,5 +1,5 @@
-//! Sets of fields as `FieldsV1` has them: a tree of steps, where `.` says that a step with more below is in the set
-//! itself.
+//! Sets of fields as `FieldsV1` has them: a tree of steps, where `.` says that a step with more
+//! below is in the set itself.
 
 use serde_json::{Map, Value, json};
 

@@ -77,7 +77,8 @@ impl Display for PathElement {
     }
 }
 
-/// A value in a path, which has an order. Numbers are the same if they are as numbers, however they were written.
+/// A value in a path, which has an order. Numbers are the same if they are as numbers, however they
+/// were written.
 #[derive(Clone, Debug)]
 pub(crate) struct Literal(Value);
 

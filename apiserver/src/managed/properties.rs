@@ -62,7 +62,8 @@ fn has_it_or_what_is_in_it(set: &FieldSet, path: &[PathElement]) -> bool {
     }
 }
 
-/// Holds an application against all that is promised of it, and gives the object that there is then.
+/// Holds an application against all that is promised of it, and gives the object that there is
+/// then.
 fn held(
     schema: &Schema,
     live: Option<Value>,

@@ -55,7 +55,8 @@ fn parts(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     with_named(&of(value, meta), meta)
 }
 
-/// The set, and the fields that the schema names and of which parts are in it. Fields that it does not name are in a set themselves.
+/// The set, and the fields that the schema names and of which parts are in it. Fields that it does
+/// not name are in a set themselves.
 fn with_named(set: &FieldSet, meta: &dyn ListMeta) -> FieldSet {
     let mut out = FieldSet { members: set.members.clone(), ..FieldSet::default() };
     for (element, below) in &set.children {

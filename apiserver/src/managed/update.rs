@@ -33,9 +33,10 @@ pub(crate) struct Write<'a> {
 /// changed fields, other managers lose them, and removed fields have no owner. `old` is the live
 /// object, and none for a create.
 ///
-/// The object's own managedFields are taken if they can be read and are of versions that are served, so a client may
-/// edit them; an empty list resets them, which for an object that exists ends all tracking. Anything else is as if it
-/// were not there. A write to a subresource cannot touch them.
+/// The object's own managedFields are taken if they can be read and are of versions that are
+/// served, so a client may edit them; an empty list resets them, which for an object that exists
+/// ends all tracking. Anything else is as if it were not there. A write to a subresource cannot
+/// touch them.
 ///
 /// Must be called with the object as it will be stored: after defaulting, and after the parts are
 /// restored that the write cannot change.
@@ -57,7 +58,8 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     }
 }
 
-/// Restores the entries of `old` in an object that differs from it in nothing but their times: such a write is none.
+/// Restores the entries of `old` in an object that differs from it in nothing but their times: such
+/// a write is none.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
     if is == was || !same_but_for_times(is, was) {

@@ -5,7 +5,8 @@ use serde_json::{Map, Value};
 use super::validate::text;
 use crate::refusal::Refusal;
 
-/// Puts an object into the namespace of the path. Of a kind that is in none, the object's is dropped.
+/// Puts an object into the namespace of the path. Of a kind that is in none, the object's is
+/// dropped.
 pub(super) fn put(meta: &mut Map<String, Value>, namespace: Option<&str>) -> Result<(), Refusal> {
     match (text(meta, "namespace"), namespace) {
         (_, None) => {

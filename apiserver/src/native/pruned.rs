@@ -1,5 +1,6 @@
-//! Objects of built-in kinds as Go would write them: without the fields that they have not, without nulls, and with one text for
-//! each time, quantity and piece of bytes, however the client wrote it.
+//! Objects of built-in kinds as Go would write them: without the fields that they have not, without
+//! nulls, and with one text for each time, quantity and piece of bytes, however the client wrote
+//! it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -34,7 +34,8 @@ enum Form {
     Additional,
     Properties,
     Schema,
-    /// The answers by code. A response is the first of two things that it may be, and its schema too.
+    /// The answers by code. A response is the first of two things that it may be, and its schema
+    /// too.
     Responses,
     ResponseSchema,
     Parameters,

@@ -22,7 +22,8 @@ use crate::server::Builder;
 /// all writers, on the wire or through a [`Handle`](crate::Handle). An object that cannot be
 /// decoded as the type is rejected.
 ///
-/// The functions are pure: they are called while a write is worked out, perhaps several times, and must not wait.
+/// The functions are pure: they are called while a write is worked out, perhaps several times, and
+/// must not wait.
 ///
 /// ```
 /// # #[cfg(feature = "k8s")]
@@ -159,8 +160,9 @@ impl<K> KindOf<K> {
     ///   the object a new key.
     /// - The keys of an object must be deterministic, and must not depend on its resourceVersion: a
     ///   new object has none. An object that cannot be decoded as `K` has no keys.
-    /// - The check may be made several times, beside other checks, and must not change anything. It has a thread to
-    ///   itself, for [`Limits::guard_time`]; if it panics or takes longer, nothing is written.
+    /// - The check may be made several times, beside other checks, and must not change anything. It
+    ///   has a thread to itself, for [`Limits::guard_time`]; if it panics or takes longer, nothing
+    ///   is written.
     /// - [`Limits`] bounds the number of keys and of other objects. Writers under one key do not
     ///   wait for each other, they retry: keys that few objects share are better.
     ///
@@ -205,8 +207,8 @@ impl<K: kube_core::CustomResourceExt> Default for KindOf<K> {
 }
 
 impl Builder {
-    /// A kind that the program brings. A CustomResourceDefinition of the same name is refused, and one that the store has
-    /// already keeps the server from starting.
+    /// A kind that the program brings. A CustomResourceDefinition of the same name is refused, and
+    /// one that the store has already keeps the server from starting.
     pub fn kind<K>(self, kind: KindOf<K>) -> Self
     where
         K: Serialize + DeserializeOwned + Send + Sync + 'static,

@@ -1,6 +1,7 @@
 //! Type metadata that strategic merge needs: merge keys and patch strategies.
 
-/// The fields of one type. Where nothing is known of a field, maps are merged and lists are replaced.
+/// The fields of one type. Where nothing is known of a field, maps are merged and lists are
+/// replaced.
 pub(crate) trait PatchMeta {
     /// How the field of this name is patched.
     fn field(&self, name: &str) -> Option<FieldPatch<'_>>;

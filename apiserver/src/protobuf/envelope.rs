@@ -1,4 +1,5 @@
-//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the object.
+//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the
+//! object.
 
 use serde_json::{Map, Value};
 
@@ -20,7 +21,8 @@ pub(crate) struct Expected<'a> {
     pub(crate) kind: &'a str,
 }
 
-/// The object in a body, as the JSON that Go would make of it, with apiVersion and kind. It may be of another kind than expected.
+/// The object in a body, as the JSON that Go would make of it, with apiVersion and kind. It may be
+/// of another kind than expected.
 pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, Refusal> {
     let sealed = Sealed::parse(body).map_err(|why| unrecognized(expected, &why, body))?;
     let sealed = sealed.or(expected);

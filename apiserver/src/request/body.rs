@@ -38,7 +38,8 @@ impl Format {
     /// The formats of built-in kinds.
     pub(crate) const BUILT_IN: &'static [Self] = &[Self::Json, Self::Yaml, Self::Protobuf];
 
-    /// By the header `Content-Type`; without one it is JSON. 415 if it is not among those supported.
+    /// By the header `Content-Type`; without one it is JSON. 415 if it is not among those
+    /// supported.
     pub(crate) fn of(content_type: Option<&str>, supported: &[Self]) -> Result<Self, Refusal> {
         let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if essence.is_empty() && content_type.is_none_or(str::is_empty) {
@@ -48,7 +49,8 @@ impl Format {
         found.copied().ok_or_else(Self::refused)
     }
 
-    /// 415: only these are supported. Protobuf is in Kubernetes' list for every kind, also for those that never come in it.
+    /// 415: only these are supported. Protobuf is in Kubernetes' list for every kind, also for
+    /// those that never come in it.
     pub(super) fn refused() -> Refusal {
         let accepted: Vec<_> = Self::BUILT_IN.iter().map(|format| format.media_type()).collect();
         let why = "the body of the request was in an unknown format - accepted media types include";

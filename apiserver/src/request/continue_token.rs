@@ -42,8 +42,8 @@ struct Inside {
 }
 
 impl ContinueToken {
-    /// A list that goes on with this key, or the first one after it, below the prefix of the list. `None` if that could
-    /// not be read back.
+    /// A list that goes on with this key, or the first one after it, below the prefix of the list.
+    /// `None` if that could not be read back.
     pub(crate) fn new(at: ContinueAt, start: impl Into<String>) -> Option<Self> {
         let start = start.into();
         let revision = match at {
@@ -203,7 +203,8 @@ mod tests {
             prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
         }
 
-        /// A control character ended a list as if it was all, and a long name made a token that was refused.
+        /// A control character ended a list as if it was all, and a long name made a token that was
+        /// refused.
         #[test]
         fn every_name_in_a_path_is_a_place_to_go_on(
             namespace in prop::option::of("[a-z]{1,63}"),

@@ -72,7 +72,8 @@ impl ListOptions {
         Ok(Self { labels, fields, limit, at, revision, bookmarks, initial_events, seconds })
     }
 
-    /// How long a watch shall last, at most a year; at once over if that is negative. Zero leaves it to the server, as nothing does.
+    /// How long a watch shall last, at most a year; at once over if that is negative. Zero leaves
+    /// it to the server, as nothing does.
     pub(crate) fn time_limit(&self) -> Option<Duration> {
         self.seconds
             .filter(|&seconds| seconds != 0)

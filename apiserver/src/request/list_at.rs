@@ -27,7 +27,8 @@ pub(crate) enum ListAt {
 }
 
 impl ListAt {
-    /// Kubernetes' table. A revision without a match is the least one, but for a page it is the exact one.
+    /// Kubernetes' table. A revision without a match is the least one, but for a page it is the
+    /// exact one.
     pub(super) const fn of(revision: Option<u64>, meant: Option<Match>, paged: bool) -> Self {
         match (revision, meant) {
             (None, _) => Self::Newest,

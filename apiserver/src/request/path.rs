@@ -103,7 +103,8 @@ fn segment(raw: &str) -> Result<String, Refusal> {
     Ok(decoded)
 }
 
-/// A path with such a segment would be the same as one without it to some, and another one to others.
+/// A path with such a segment would be the same as one without it to some, and another one to
+/// others.
 fn is_odd(segment: &str) -> bool {
     matches!(segment, "" | "." | "..")
 }
@@ -183,7 +184,8 @@ fn is_of_namespaces(plural: &str, interests: &str, id: &str) -> bool {
     plural == "namespaces" && interests == INTERESTS && is_interest(id)
 }
 
-/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of Kubernetes is called so.
+/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of
+/// Kubernetes is called so.
 pub(crate) fn is_interest(id: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (16..=64).contains(&id.len()) && id.bytes().all(fine) && id.bytes().any(|byte| byte.is_ascii_digit())

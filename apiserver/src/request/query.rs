@@ -14,7 +14,8 @@ pub(crate) struct Query(Vec<(String, String)>);
 impl Query {
     /// Parses the text after the `?`.
     ///
-    /// Where Kubernetes drops a pair that is malformed, and so might list everything, it is refused.
+    /// Where Kubernetes drops a pair that is malformed, and so might list everything, it is
+    /// refused.
     pub(crate) fn parse(query: Option<&str>) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         if query.len() > MAX_QUERY {
@@ -44,7 +45,8 @@ impl Query {
         self.first(name).filter(|value| !value.is_empty())
     }
 
-    /// A parameter that is yes or no: anything but `0` and `false` is yes, nothing included, if it is there.
+    /// A parameter that is yes or no: anything but `0` and `false` is yes, nothing included, if it
+    /// is there.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.choice(name).unwrap_or(false)
     }

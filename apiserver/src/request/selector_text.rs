@@ -31,7 +31,8 @@ pub(super) fn labels(text: &str) -> Option<String> {
     }
 }
 
-/// Why Kubernetes refuses this selector of fields, if it does; which fields there are is another question.
+/// Why Kubernetes refuses this selector of fields, if it does; which fields there are is another
+/// question.
 pub(super) fn fields(text: &str) -> Option<String> {
     let mut terms = Vec::new();
     let (mut begin, mut escaped) = (0, false);

@@ -5,8 +5,8 @@ use serde_json::Value;
 use super::node::{Additional, Schema};
 
 impl Schema {
-    /// Puts in the defaults, those within defaults too. A null where none may be is as if left out: without a
-    /// default the field goes, but an item stays, for the others' sake.
+    /// Puts in the defaults, those within defaults too. A null where none may be is as if left out:
+    /// without a default the field goes, but an item stays, for the others' sake.
     pub(crate) fn default(&self, object: &mut Value) {
         self.drop_nulls(object);
         self.fill(object);

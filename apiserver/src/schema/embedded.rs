@@ -9,8 +9,8 @@ use crate::invalid::FieldError;
 use crate::meta::names::{MIXED_CASE, dns_1035_label};
 
 impl Schema {
-    /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's own is not
-    /// among them.
+    /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's
+    /// own is not among them.
     pub(crate) fn embedded_metadata<'v>(&self, object: &'v Value) -> Vec<(String, &'v Value)> {
         let mut found = Vec::new();
         walk(self, object, &Path::start(""), &mut |value, path| {
@@ -21,8 +21,8 @@ impl Schema {
         found
     }
 
-    /// Hands out the metadata of embedded resources to be changed: unknown fields are taken from it as from
-    /// the root's.
+    /// Hands out the metadata of embedded resources to be changed: unknown fields are taken from it
+    /// as from the root's.
     pub(crate) fn change_embedded_metadata(
         &self,
         object: &mut Value,

@@ -11,8 +11,8 @@ use super::formats::Format;
 /// A schema, which describes one value and, with its children, all that is in it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schema {
-    /// Absent where the value is an int-or-string or anything at all, and below `allOf`, `anyOf`, `oneOf` and
-    /// `not`.
+    /// Absent where the value is an int-or-string or anything at all, and below `allOf`, `anyOf`,
+    /// `oneOf` and `not`.
     pub(crate) kind: Option<Kind>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,

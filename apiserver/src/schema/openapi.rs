@@ -8,8 +8,8 @@ use super::node::{Additional, Kind, ListType, MapType, Rules, Schema};
 const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Schema {
-    /// The schema of a kind for `/openapi/v3`, with the fields that every object has. Its group, version and
-    /// kind are for the caller to add.
+    /// The schema of a kind for `/openapi/v3`, with the fields that every object has. Its group,
+    /// version and kind are for the caller to add.
     pub(crate) fn openapi(&self) -> Value {
         let mut published = self.published();
         let Value::Object(properties) = published.entry("properties").or_insert_with(|| json!({})) else {

@@ -19,7 +19,8 @@ impl Schema {
         Self::parse_again(json, at, &Known::default())
     }
 
-    /// The same of one that has become another: expressions that it had are accepted, also where they cannot be held any more.
+    /// The same of one that has become another: expressions that it had are accepted, also where
+    /// they cannot be held any more.
     pub(crate) fn parse_again(json: &Value, at: &str, known: &Known) -> Result<Self, Vec<FieldError>> {
         match Self::judged(json, at, known) {
             (schema, errors) if errors.is_empty() => Ok(schema),

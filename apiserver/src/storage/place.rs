@@ -7,8 +7,8 @@ use machinery_store::Span;
 /// The key prefix of the objects of one kind, in any version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
-    /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so, as it has no dot and is
-    /// not one of Kubernetes'.
+    /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so,
+    /// as it has no dot and is not one of Kubernetes'.
     prefix: Arc<str>,
 }
 
@@ -18,7 +18,8 @@ impl Place {
         Self { prefix: format!("{group}/{plural}/").into() }
     }
 
-    /// The group and the plural of the object that a key of the store is of. None, if it is of none: a record of a guard.
+    /// The group and the plural of the object that a key of the store is of. None, if it is of
+    /// none: a record of a guard.
     pub(crate) fn resource(key: &str) -> Option<(&str, &str)> {
         let (group, names) = key.split_once('/').filter(|(group, _)| !group.is_empty())?;
         let (plural, _) = names.split_once('/')?;

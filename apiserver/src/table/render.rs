@@ -64,7 +64,8 @@ impl Tables<'_> {
         }
     }
 
-    /// The object of a watch event as a table. Its columns are defined in the first one only. A `Status` stays.
+    /// The object of a watch event as a table. Its columns are defined in the first one only. A
+    /// `Status` stays.
     pub(crate) fn event(&self, object: Value, first: bool) -> Value {
         if is_status(&object) {
             return object;

@@ -46,7 +46,8 @@ impl Authority {
         Ok(params.self_signed(key)?.pem())
     }
 
-    /// One by which clients know a server that is reached under these names and addresses. It is none for a client.
+    /// One by which clients know a server that is reached under these names and addresses. It is
+    /// none for a client.
     pub(super) fn server(&self, hosts: &[String], now: Timestamp) -> Result<Pair, rcgen::Error> {
         let mut params = params(hosts, "machinery-apiserver", None, now, LEAF_DAYS)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -13,7 +13,8 @@ use crate::auth::identity::Identity;
 /// Where Kubernetes puts a user's UID.
 const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
 
-/// The identity in a chain that was verified: the common name is the user, each organization a group.
+/// The identity in a chain that was verified: the common name is the user, each organization a
+/// group.
 ///
 /// None where there is no certificate, or none that names one user: such a one is as good as none.
 pub(crate) fn identity(chain: &[CertificateDer<'static>]) -> Option<Identity> {

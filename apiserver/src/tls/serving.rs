@@ -32,7 +32,8 @@ pub(crate) enum Source {
     },
 }
 
-/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is shown must be good.
+/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is
+/// shown must be good.
 #[derive(Debug)]
 pub(crate) struct Serving {
     source: Source,
@@ -68,8 +69,8 @@ impl Serving {
 
     /// Returns the authority of the server, in PEM. `None`: one that the clients' systems trust.
     ///
-    /// Of certificates that are not ours, that is the last of the chain if it stands for itself: others are replaced sooner
-    /// than a kubeconfig is.
+    /// Of certificates that are not ours, that is the last of the chain if it stands for itself:
+    /// others are replaced sooner than a kubeconfig is.
     pub(crate) fn ca(&self) -> Result<Option<String>, FileError> {
         match &self.source {
             Source::Own(own) => {

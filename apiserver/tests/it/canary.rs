@@ -1,4 +1,5 @@
-//! Values that nobody may read who does not ask for them, planted everywhere, and looked for in all that is said of them.
+//! Values that nobody may read who does not ask for them, planted everywhere, and looked for in all
+//! that is said of them.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;

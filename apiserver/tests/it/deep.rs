@@ -34,8 +34,9 @@ fn nested(depth: usize) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a", "finalizers": ["example.com/x"]}, "spec": inner})
 }
 
-/// What is stored had one level more room than what reads it, and managed fields are deeper than what they are of. A box of 123 levels
-/// was created, and could not be changed, deleted or listed in a table by anybody from then on.
+/// What is stored had one level more room than what reads it, and managed fields are deeper than
+/// what they are of. A box of 123 levels was created, and could not be changed, deleted or listed
+/// in a table by anybody from then on.
 #[tokio::test]
 async fn what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is() {
     let (_server, client) = boxes().await;

@@ -1,4 +1,5 @@
-//! What the genuine Kubernetes API machinery answered, ours must answer too, but for what a case says that differs on purpose.
+//! What the genuine Kubernetes API machinery answered, ours must answer too, but for what a case
+//! says that differs on purpose.
 
 #[path = "../differential/runner/mod.rs"]
 mod runner;
@@ -79,7 +80,8 @@ fn answers(encryption: Option<Encryption>) {
     assert!(requests >= 300, "{requests}");
 }
 
-/// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the genuine machinery.
+/// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the
+/// genuine machinery.
 #[test]
 fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     let (record, asked) = match std::env::var("APPLIES_RECORDED") {

@@ -1,4 +1,5 @@
-//! Writes that rest on a Lease or a lock: whoever has lost it writes nothing, whichever way they go.
+//! Writes that rest on a Lease or a lock: whoever has lost it writes nothing, whichever way they
+//! go.
 
 use std::sync::Arc;
 
@@ -366,7 +367,8 @@ async fn who_may_not_read_the_object_may_not_name_it() {
     write(&admin, &way, &header(&lease, 6), false).await.fine();
 }
 
-/// A server behind whose back something happens between its look and its commit, and another one on the same store.
+/// A server behind whose back something happens between its look and its commit, and another one on
+/// the same store.
 async fn behind() -> (Plane, Interposed, Arc<Client>, Value) {
     let store = Interposed::over(Memory::new(Options::default()));
     let other = ApiServer::builder(store.inner.clone()).crds([definition(), crews()]).start().await.unwrap();

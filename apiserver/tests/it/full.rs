@@ -1,4 +1,5 @@
-//! A server whose disk or store is full: it refuses what it cannot keep, shows all that it has, and goes on when there is room.
+//! A server whose disk or store is full: it refuses what it cannot keep, shows all that it has, and
+//! goes on when there is room.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -75,7 +76,8 @@ async fn a_server_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
     server.stop().await;
 }
 
-/// What is marked before it goes was refused as everything was that is put: nobody got out of a full store but by its files.
+/// What is marked before it goes was refused as everything was that is put: nobody got out of a
+/// full store but by its files.
 #[tokio::test]
 async fn a_store_at_its_quota_is_emptied_through_the_api() {
     let limits = Limits { quota_bytes: 400_000, ..Limits::default() };

@@ -1,4 +1,5 @@
-//! What is owned, and what becomes of it: in whatever order owners go, however they are deleted, and over restarts.
+//! What is owned, and what becomes of it: in whatever order owners go, however they are deleted,
+//! and over restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Duration;
 
 use crate::client::{Client, definition, widgets};
-use crate::upkeep::{collected, gone};
+use crate::controllers::{collected, gone};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -220,7 +221,8 @@ impl At {
     }
 }
 
-/// Objects, by where they are and whom they name as their owners: by number, and whether these are to wait for them.
+/// Objects, by where they are and whom they name as their owners: by number, and whether these are
+/// to wait for them.
 #[derive(Clone, Debug)]
 struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
 

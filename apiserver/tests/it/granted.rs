@@ -1,4 +1,5 @@
-//! Requests as they come, by people with roles made by chance: each may what a naive reading of its role and of the request says, and nothing else.
+//! Requests as they come, by people with roles made by chance: each may what a naive reading of its
+//! role and of the request says, and nothing else.
 
 use http::Method;
 use machinery_apiserver::Identity;

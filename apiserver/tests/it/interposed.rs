@@ -1,4 +1,5 @@
-//! A store in which something happens right before the next write that rests on a key: after all that its writer looked at.
+//! A store in which something happens right before the next write that rests on a key: after all
+//! that its writer looked at.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,5 +1,5 @@
-//! An unmodified kube-rs: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`, on the service without a socket, and
-//! over one with the kubeconfig that the server writes.
+//! An unmodified kube-rs: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`, on the
+//! service without a socket, and over one with the kubeconfig that the server writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,7 +149,8 @@ async fn watcher_and_reflector(client: Client) {
 #[error("{0}")]
 struct Failed(String);
 
-/// Copies each config map that is labelled so into one that it owns; a finalizer counts the ones that go.
+/// Copies each config map that is labelled so into one that it owns; a finalizer counts the ones
+/// that go.
 async fn controller(client: Client) {
     let configs: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let reconcile = |config: Arc<ConfigMap>, client: Arc<Client>| async move {

@@ -1,4 +1,5 @@
-//! A controller of kube-rs that does all by server-side apply: its definition, what it owns, and its status.
+//! A controller of kube-rs that does all by server-side apply: its definition, what it owns, and
+//! its status.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -123,7 +123,8 @@ async fn what_people_type_works() {
     server.stop().await;
 }
 
-/// Those before 1.29 read `/openapi/v2`, and in protobuf alone, before they create, apply or compare anything.
+/// Those before 1.29 read `/openapi/v2`, and in protobuf alone, before they create, apply or
+/// compare anything.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_kubectl_reads_the_old_document() {
     for name in ["kubectl.1.27", "kubectl.1.28"] {

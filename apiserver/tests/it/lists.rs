@@ -36,7 +36,8 @@ async fn filled(client: &Client, number: usize) {
     }
 }
 
-/// Lists that were not plain JSON were held as a whole: twenty of them at the same time were gigabytes.
+/// Lists that were not plain JSON were held as a whole: twenty of them at the same time were
+/// gigabytes.
 #[tokio::test]
 async fn a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same() {
     let (_server, client) = widgets().await;
@@ -113,7 +114,8 @@ fn lines(text: &str) -> Vec<&str> {
     lines
 }
 
-/// Whoever took the answer of a list slowly had its place given back before: what is in such lists had no limit.
+/// Whoever took the answer of a list slowly had its place given back before: what is in such lists
+/// had no limit.
 #[tokio::test]
 async fn a_long_list_has_a_place_until_it_is_sent() {
     let limits = Limits { long_lists: 2, ..Limits::default() };

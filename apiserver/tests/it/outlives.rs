@@ -11,7 +11,8 @@ use crate::client::{Client, definition};
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
 
-/// Nothing that was good is: another color, a size of another type, something required, and tags are no more.
+/// Nothing that was good is: another color, a size of another type, something required, and tags
+/// are no more.
 fn narrow() -> Value {
     json!({
         "color": {"type": "string", "enum": ["white"]},
@@ -28,7 +29,8 @@ fn widget(name: &str) -> Value {
     })
 }
 
-/// The objects of these names are there as they were, but for what the schema no longer knows and what it adds.
+/// The objects of these names are there as they were, but for what the schema no longer knows and
+/// what it adds.
 async fn there(client: &Client, names: &[&str]) {
     let spec = json!({"color": "red", "size": 7, "edges": 4});
     for name in names {

@@ -1,4 +1,5 @@
-//! Every way to write a path that two readers could read as two different ones: none leads out of where somebody may read.
+//! Every way to write a path that two readers could read as two different ones: none leads out of
+//! where somebody may read.
 
 use http::Request;
 use http_body_util::{BodyExt, Full};

@@ -1,4 +1,5 @@
-//! Answers in protobuf, and events of watches. That their bytes are those of Go is what the tests of `protobuf` hold.
+//! Answers in protobuf, and events of watches. That their bytes are those of Go is what the tests
+//! of `protobuf` hold.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -199,7 +200,8 @@ impl Events {
         self.body.frame().await.map(|frame| frame.unwrap().into_data().unwrap())
     }
 
-    /// The next event: four bytes of length, and a message without an envelope whose object is in one.
+    /// The next event: four bytes of length, and a message without an envelope whose object is in
+    /// one.
     async fn next(&mut self) -> (String, Value) {
         loop {
             if let Some((length, rest)) = self.read.split_first_chunk::<4>() {
@@ -321,7 +323,8 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
     assert_eq!(send(&client, ANSWERED, get("/openapi/v3")).await.status(), 406);
 }
 
-/// A `Scale` is a built-in kind whatever it is of. That of a custom resource could be sent in protobuf, and was not answered in it.
+/// A `Scale` is a built-in kind whatever it is of. That of a custom resource could be sent in
+/// protobuf, and was not answered in it.
 #[tokio::test]
 async fn how_many_is_answered_in_protobuf_whatever_it_is_of() {
     let mut definition = crate::client::definition();

@@ -54,7 +54,8 @@ fn put(home: &Path) -> String {
     made.cert.pem()
 }
 
-/// Each has a token of its own, which stays over a restart, and may do what roles say: here, nothing but what everybody may.
+/// Each has a token of its own, which stays over a restart, and may do what roles say: here,
+/// nothing but what everybody may.
 #[tokio::test]
 async fn others_come_with_kubeconfigs_of_their_own() {
     let home = tempfile::tempdir().unwrap();

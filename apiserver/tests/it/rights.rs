@@ -1,4 +1,5 @@
-//! Who may do one thing, and tries another by a way around: subresources, collections, names, forms, bodies.
+//! Who may do one thing, and tries another by a way around: subresources, collections, names,
+//! forms, bodies.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Identity};
@@ -6,7 +7,7 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
-use crate::upkeep::{collected, gone};
+use crate::controllers::{collected, gone};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
@@ -192,7 +193,8 @@ async fn nobody_gives_what_he_has_not() {
     ann.post(ROLES, &role("less", less)).await.fine();
 }
 
-/// A role that is made of others was shown without rules, so that whoever read it took it for one that grants nothing.
+/// A role that is made of others was shown without rules, so that whoever read it took it for one
+/// that grants nothing.
 #[tokio::test]
 async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
     const OURS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
@@ -256,8 +258,8 @@ async fn a_body_leads_to_no_other_place_and_no_other_time() {
     forbidden(&ann.delete(ONE).await);
 }
 
-/// Who writes that an object has an owner gives away that object, and nothing of the owner's. As in Kubernetes, where more is
-/// asked only by an admission that is not on by default.
+/// Who writes that an object has an owner gives away that object, and nothing of the owner's. As in
+/// Kubernetes, where more is asked only by an admission that is not on by default.
 #[tokio::test]
 async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
     let (server, admin) = server().await;

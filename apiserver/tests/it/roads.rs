@@ -1,5 +1,6 @@
-//! The two roads into the server lead to the same place: random writes made on the wire of one server and through a handle of
-//! another have the same outcomes and leave the same objects, and both roads show the same of one server.
+//! The two roads into the server lead to the same place: random writes made on the wire of one
+//! server and through a handle of another have the same outcomes and leave the same objects, and
+//! both roads show the same of one server.
 
 use std::sync::Arc;
 
@@ -20,7 +21,8 @@ const PATH: &str = "/apis/example.com/v1/namespaces/default/widgets";
 #[derive(Clone, Debug)]
 enum Step {
     Create(Value),
-    /// Which one, its color, whether the version is that which is there, whether finalizers are taken away.
+    /// Which one, its color, whether the version is that which is there, whether finalizers are
+    /// taken away.
     Update(String, String, bool, bool),
     Status(String, u64),
     Patch(String, PatchFormat, Value),

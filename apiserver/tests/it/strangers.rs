@@ -1,4 +1,5 @@
-//! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them to anything.
+//! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them
+//! to anything.
 
 use std::time::Duration;
 
@@ -54,7 +55,8 @@ impl Place {
         lines.map(|line| line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)).collect()
     }
 
-    /// The code of the answer to one request of HTTP/2, on a connection of its own, and whether the server closes that.
+    /// The code of the answer to one request of HTTP/2, on a connection of its own, and whether the
+    /// server closes that.
     async fn code(&self, request: Request<Empty<Bytes>>) -> (u16, bool) {
         let stream = self.connect("h2", None).await.unwrap();
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));

@@ -13,8 +13,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// A certificate and its key.
 pub(crate) type Shown = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
-/// A connection to `localhost` of a client that trusts what is in `ca` alone, shows this certificate, and speaks
-/// this protocol (as ALPN names it).
+/// A connection to `localhost` of a client that trusts what is in `ca` alone, shows this
+/// certificate, and speaks this protocol (as ALPN names it).
 pub(crate) async fn connect(
     address: SocketAddr,
     ca: &str,

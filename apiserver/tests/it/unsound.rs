@@ -1,4 +1,5 @@
-//! A definition that is stored, and would be refused if it came now: its kind is served, and it can be mended.
+//! A definition that is stored, and would be refused if it came now: its kind is served, and it can
+//! be mended.
 
 use std::time::Duration;
 
@@ -69,7 +70,8 @@ fn told(definition: &Value) -> Option<&str> {
     conditions.iter().find(|one| one["type"] == "NonStructuralSchema")?["message"].as_str()
 }
 
-/// Its kind was served no more, and it could neither be changed nor deleted: all that was stored of it was out of reach.
+/// Its kind was served no more, and it could neither be changed nor deleted: all that was stored of
+/// it was out of reach.
 #[tokio::test]
 async fn a_kind_with_a_rule_that_cannot_be_held_is_served_and_takes_no_writes_that_it_is_about() {
     let (_server, client) = found(&RULE).await;

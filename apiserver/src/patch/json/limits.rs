@@ -13,7 +13,8 @@ use crate::refusal::Refusal;
 pub(super) const OPERATIONS: usize = 10_000;
 /// How many bytes of JSON all `copy` of a patch may add.
 const COPIED: usize = 3 * 1024 * 1024;
-/// How many values all `copy` of a patch may add. Small ones take much more memory than they have bytes.
+/// How many values all `copy` of a patch may add. Small ones take much more memory than they have
+/// bytes.
 const COPIES: usize = 100_000;
 /// Maximum number of values that all operations of a patch may copy or shift, beyond the patch
 /// itself: ten thousand operations at the front of a list of a thousand.

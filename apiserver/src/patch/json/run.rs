@@ -112,7 +112,8 @@ fn remove(document: &mut Value, path: &Pointer, limits: &mut Limits) -> Result<V
     removed.ok_or_else(|| missing("remove", path))
 }
 
-/// A key that is not there is null, as in Kubernetes: that is how a client says that it must not be there.
+/// A key that is not there is null, as in Kubernetes: that is how a client says that it must not be
+/// there.
 fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), Refusal> {
     let found = match path.get(document) {
         Some(found) => found,

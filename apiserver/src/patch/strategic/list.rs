@@ -89,7 +89,8 @@ fn merge_items(
     Ok(wanted)
 }
 
-/// Carries out the items that are directives, and says which are left, and whether they are all that is left.
+/// Carries out the items that are directives, and says which are left, and whether they are all
+/// that is left.
 fn directives<'a>(
     original: &mut Vec<Value>,
     patch: &'a [Value],

@@ -36,9 +36,10 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Patches as kubectl makes them from two and from three documents, and random ones. Each case has a result or an
-/// error. Left out is where we differ: kubernetes leaves directives and nulls in items that are new, drops a map with
-/// `$patch: replace` where there is none yet, and fails on empty lists in an order.
+/// Patches as kubectl makes them from two and from three documents, and random ones. Each case has
+/// a result or an error. Left out is where we differ: kubernetes leaves directives and nulls in
+/// items that are new, drops a map with `$patch: replace` where there is none yet, and fails on
+/// empty lists in an order.
 #[test]
 fn patches_do_what_they_do_in_kubernetes() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("recorded.json")).unwrap();

@@ -11,7 +11,8 @@ use crate::builtin::{Type, table};
 use crate::protobuf::envelope::MAGIC;
 use crate::refusal::Refusal;
 
-/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type does not have are not in it.
+/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type
+/// does not have are not in it.
 pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
     let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (said("apiVersion"), said("kind"));

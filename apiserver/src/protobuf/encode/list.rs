@@ -1,4 +1,5 @@
-//! A list, written piece by piece: its items come one after the other, and only how long they are is known before.
+//! A list, written piece by piece: its items come one after the other, and only how long they are
+//! is known before.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +9,8 @@ use super::wire::{write_length, write_message};
 use crate::builtin::{Base, Type, table};
 use crate::refusal::Refusal;
 
-/// Writes the parts of a list of one kind, which together are the bytes that Go writes for the whole.
+/// Writes the parts of a list of one kind, which together are the bytes that Go writes for the
+/// whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ListWriter {
     api_version: String,
@@ -48,7 +50,8 @@ impl ListWriter {
         Ok(head)
     }
 
-    /// Appends an item. Of an object it takes the fields that items have: of a list of metadata, that alone.
+    /// Appends an item. Of an object it takes the fields that items have: of a list of metadata,
+    /// that alone.
     pub(crate) fn item(&self, out: &mut Vec<u8>, object: &Value) -> Result<(), Refusal> {
         let empty = Map::new();
         let object = object.as_object().unwrap_or(&empty);

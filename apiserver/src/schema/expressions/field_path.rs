@@ -1,4 +1,5 @@
-//! The field that a rule says is wrong: `.spec.parts['a.b']`, below the value that it is held against.
+//! The field that a rule says is wrong: `.spec.parts['a.b']`, below the value that it is held
+//! against.
 
 use crate::schema::node::{Additional, Schema};
 

@@ -1,4 +1,5 @@
-//! Rules in CEL, `x-kubernetes-validations`: compiled with the schema that has them, and held against objects.
+//! Rules in CEL, `x-kubernetes-validations`: compiled with the schema that has them, and held
+//! against objects.
 
 mod compile;
 mod cost;

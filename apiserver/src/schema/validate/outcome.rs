@@ -55,7 +55,8 @@ impl Run<'_> {
         self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
     }
 
-    /// An error that names its field in its text only, as Kubernetes has those of junctors and of ranges.
+    /// An error that names its field in its text only, as Kubernetes has those of junctors and of
+    /// ranges.
     pub(super) fn unplaced(self, detail: String) -> FieldError {
         let at = self.at.unwrap_or("<nil>");
         FieldError::new(at, Problem::Invalid(Value::String(String::new())), detail)

@@ -20,7 +20,8 @@ pub(crate) struct BuiltIn {
     pub(super) conditions: fn(&Value) -> Option<Value>,
 }
 
-/// The columns of a built-in kind. A kind without columns of its own has a name and the time when it was created.
+/// The columns of a built-in kind. A kind without columns of its own has a name and the time when
+/// it was created.
 pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
     Columns::BuiltIn(match (group, kind) {
         ("", "ConfigMap") => &core::CONFIG_MAP,

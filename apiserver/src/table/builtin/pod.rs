@@ -110,7 +110,8 @@ impl Summary {
         summary
     }
 
-    /// Whether it still initializes, which is at the first container that is not done; and the sidecars' restarts.
+    /// Whether it still initializes, which is at the first container that is not done; and the
+    /// sidecars' restarts.
     fn initialize(&mut self, pod: &Value) -> (bool, Restarts) {
         let mut of_sidecars = Restarts::default();
         let declared = &pod["spec"]["initContainers"];

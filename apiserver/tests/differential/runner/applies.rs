@@ -1,4 +1,5 @@
-//! Sequences of applies, updates and patches by three managers, by lot: the same for the same number.
+//! Sequences of applies, updates and patches by three managers, by lot: the same for the same
+//! number.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,8 @@ pub(crate) const NAME: &str = "random-applies";
 /// How many sequences are kept.
 pub(crate) const KEPT: u64 = 60;
 
-/// The sequences of these numbers, each a case: every other in two versions, in which lists and maps are owned in different ways.
+/// The sequences of these numbers, each a case: every other in two versions, in which lists and
+/// maps are owned in different ways.
 pub(crate) fn theme(numbers: std::ops::Range<u64>) -> Result<Theme> {
     let cases = numbers.map(case).collect::<Result<_>>()?;
     let path = |version: &str| format!("/apis/test.example.com/{version}/namespaces/${{ns}}/quilts");
@@ -278,8 +280,9 @@ struct Lot {
 }
 
 impl Lot {
-    /// Whether objects are written in several versions. Then nobody has anything of a status: with a write that cannot change it,
-    /// the genuine one takes from who wrote in another version what they have of it.
+    /// Whether objects are written in several versions. Then nobody has anything of a status: with
+    /// a write that cannot change it, the genuine one takes from who wrote in another version what
+    /// they have of it.
     fn is_mixed(&self) -> bool {
         self.versions.len() > 1
     }

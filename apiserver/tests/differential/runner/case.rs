@@ -14,7 +14,8 @@ use super::Result;
 pub(crate) struct Theme {
     /// The file's name.
     pub(crate) name: String,
-    /// The kinds that must be served before the first case: names of files in `kinds/`, and what they say.
+    /// The kinds that must be served before the first case: names of files in `kinds/`, and what
+    /// they say.
     pub(crate) kinds: Vec<Value>,
     /// Texts that `${name}` stands for.
     pub(crate) names: BTreeMap<String, String>,
@@ -25,7 +26,8 @@ pub(crate) struct Theme {
     pub(crate) cases: Vec<Case>,
 }
 
-/// Requests in order, in a namespace of their own: `${ns}`, which is the theme's name, a dash and the case's.
+/// Requests in order, in a namespace of their own: `${ns}`, which is the theme's name, a dash and
+/// the case's.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,

@@ -10,7 +10,8 @@ pub(crate) struct Request {
     pub(crate) method: String,
     /// With the query, and fit for a request line.
     pub(crate) path: String,
-    /// Without a credential, unless the case is about one: a client adds its own where `authorization` is absent.
+    /// Without a credential, unless the case is about one: a client adds its own where
+    /// `authorization` is absent.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
 }

@@ -44,7 +44,8 @@ pub(crate) enum Whose {
     Ours,
 }
 
-/// Where the answers to a case part from the recorded ones. Answers that are missing are differences too.
+/// Where the answers to a case part from the recorded ones. Answers that are missing are
+/// differences too.
 pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: &[Value]) -> Vec<Difference> {
     let compared =
         case.steps.iter().enumerate().filter(|(_, step)| step.request.is_some() || step.events.is_some());
@@ -87,7 +88,8 @@ fn line(step: &Step) -> String {
     step.request.clone().or_else(events).unwrap_or_default()
 }
 
-/// What is in one of them only is one difference, however much it is. `partly`: what is not expected may be there.
+/// What is in one of them only is one difference, however much it is. `partly`: what is not
+/// expected may be there.
 fn walk(
     place: &str,
     expected: Option<&Value>,
@@ -113,7 +115,8 @@ fn walk(
     }
 }
 
-/// Whether two numbers that are no whole ones of 64 bits are the same: there is more than one way to write them.
+/// Whether two numbers that are no whole ones of 64 bits are the same: there is more than one way
+/// to write them.
 fn same(one: &Number, other: &Number) -> bool {
     !one.is_i64() && !other.is_i64() && one.as_f64() == other.as_f64()
 }

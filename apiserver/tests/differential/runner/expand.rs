@@ -1,4 +1,5 @@
-//! `${name}` in a case stands for a text: one the theme names, one that an answer held, or many times the same.
+//! `${name}` in a case stands for a text: one the theme names, one that an answer held, or many
+//! times the same.
 
 use std::collections::BTreeMap;
 

@@ -15,7 +15,8 @@ use super::expand::Names;
 pub(crate) struct Hooks {
     mutating: Vec<Hook>,
     validating: Vec<Hook>,
-    /// What they answer, by name: a response of a review, fields of the review, or bytes; late, elsewhere or not at all.
+    /// What they answer, by name: a response of a review, fields of the review, or bytes; late,
+    /// elsewhere or not at all.
     pub(crate) replies: BTreeMap<String, Value>,
 }
 
@@ -63,7 +64,8 @@ impl Hooks {
 }
 
 impl Hook {
-    /// Everything is said that is filled in where it is not: the genuine plugins get it from nobody who fills in.
+    /// Everything is said that is filled in where it is not: the genuine plugins get it from nobody
+    /// who fills in.
     fn webhook(&self, mutates: bool) -> Value {
         let reply = self.reply.as_ref().unwrap_or(&self.name);
         let mut webhook = json!({

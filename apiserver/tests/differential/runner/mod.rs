@@ -1,8 +1,10 @@
-//! Runs cases against a server and compares what it answers with what the genuine Kubernetes API machinery answered.
+//! Runs cases against a server and compares what it answers with what the genuine Kubernetes API
+//! machinery answered.
 //!
-//! The same code records (`cargo xtask record differential`) and judges (the tests of the server), so both know it by path.
-//! [`case`] is what a case file says, [`run`] carries it out over a [`client`], [`normal`] takes out what is new each time,
-//! and [`compare`] reports. Nothing in here knows whose answers it handles.
+//! The same code records (`cargo xtask record differential`) and judges (the tests of the server),
+//! so both know it by path. [`case`] is what a case file says, [`run`] carries it out over a
+//! [`client`], [`normal`] takes out what is new each time, and [`compare`] reports. Nothing in here
+//! knows whose answers it handles.
 #![allow(dead_code, reason = "each of the programs that have this in them uses its part of it")]
 
 mod answer;

@@ -1,5 +1,5 @@
-//! Takes out of an answer what is new each time, and keeps which of it is the same: the second UID that a case meets is
-//! `<uid:2>` wherever it is met.
+//! Takes out of an answer what is new each time, and keeps which of it is the same: the second UID
+//! that a case meets is `<uid:2>` wherever it is met.
 
 use std::collections::BTreeMap;
 

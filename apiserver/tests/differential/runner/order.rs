@@ -1,5 +1,6 @@
-//! What is wrong with several fields is said by Kubernetes in the order of a hash map, so it is compared in an order of
-//! ours; so are the entries of managers, whose order is that of their times.
+//! What is wrong with several fields is said by Kubernetes in the order of a hash map, so it is
+//! compared in an order of ours; so are the entries of managers, whose order is that of their
+//! times.
 
 use serde_json::Value;
 
@@ -18,7 +19,8 @@ pub(crate) fn put(body: &mut Value) {
     }
 }
 
-/// Puts the entries of who manages what in an order that does not hang on the second in which each came.
+/// Puts the entries of who manages what in an order that does not hang on the second in which each
+/// came.
 pub(crate) fn put_entries(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,4 +1,5 @@
-//! Places in a body: JSON pointers, where `name=x` is the element of an array that has this field, and `*` is every one.
+//! Places in a body: JSON pointers, where `name=x` is the element of an array that has this field,
+//! and `*` is every one.
 
 use serde_json::Value;
 

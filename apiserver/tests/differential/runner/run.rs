@@ -1,4 +1,5 @@
-//! Carries out the cases of a theme, one after the other, and keeps the answers in the form in which they are compared.
+//! Carries out the cases of a theme, one after the other, and keeps the answers in the form in
+//! which they are compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! Finds what is new each time inside of texts: UIDs, times, revisions.
 
-/// Replaces whatever `found` finds. It gets the text from some character on, and says how many bytes of it are one.
+/// Replaces whatever `found` finds. It gets the text from some character on, and says how many
+/// bytes of it are one.
 pub(crate) fn replace(
     text: &str,
     found: impl Fn(&str) -> Option<usize>,

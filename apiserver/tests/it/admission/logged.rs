@@ -56,7 +56,8 @@ async fn what_webhooks_say_of_a_request_is_in_the_log() {
     assert_eq!(of_webhooks(&event), expected, "{event}");
 }
 
-/// An event was the same whether a webhook had changed the object, was down and passed over, or was never asked.
+/// An event was the same whether a webhook had changed the object, was down and passed over, or was
+/// never asked.
 #[tokio::test]
 async fn what_webhooks_did_with_a_request_is_in_the_log() {
     for (policy, has_patch) in

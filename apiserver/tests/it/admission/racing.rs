@@ -13,7 +13,8 @@ use super::hook::{Hook, Reply, configure, mutating, patched, validating, webhook
 use super::{WIDGETS, widget};
 use crate::client::{Client, definition, widgets};
 
-/// The tags are counted by the webhook, in the size: so what is committed has always as many as it says.
+/// The tags are counted by the webhook, in the size: so what is committed has always as many as it
+/// says.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_patch_is_always_applied_to_what_is_committed() {
     const WRITERS: usize = 6;

@@ -310,7 +310,8 @@ async fn a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server() {
     }
 }
 
-/// What openssl and kopf make for a server calls itself an authority, and was refused by what verifies certificates here.
+/// What openssl and kopf make for a server calls itself an authority, and was refused by what
+/// verifies certificates here.
 #[tokio::test]
 async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
     for (name, year, expected) in [
@@ -334,7 +335,8 @@ async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
     }
 }
 
-/// Whoever created an object that is in no namespace could say in it that it is in one that a webhook passes over, and was not asked about.
+/// Whoever created an object that is in no namespace could say in it that it is in one that a
+/// webhook passes over, and was not asked about.
 #[tokio::test]
 async fn what_an_object_says_of_its_namespace_decides_nothing() {
     let hook = Hook::allowing().await;

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::subnet::{Asked, Subnet, is_in_the_way, key, records, subnet, subnets, subnets_of, unguarded};
 use crate::client::Client;
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 const LONG: u64 = 1;
 const PANICS: u64 = 2;

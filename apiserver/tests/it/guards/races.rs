@@ -43,7 +43,8 @@ async fn together(
     (first.await.unwrap(), second.await.unwrap())
 }
 
-/// Races in a network of its own, one after another. Each of the two would do alone. Returns how many writers were refused.
+/// Races in a network of its own, one after another. Each of the two would do alone. Returns how
+/// many writers were refused.
 async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
     let mut refused = 0;
     let at = |name: &str, from: u64| subnet(&format!("{name}-{vni}"), &[vni], from, from + 10);

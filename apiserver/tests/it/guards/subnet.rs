@@ -219,7 +219,8 @@ impl Auditor {
         }
     }
 
-    /// Nobody is in the way of this one, and there is a record of each network that somebody is in, and of no other.
+    /// Nobody is in the way of this one, and there is a record of each network that somebody is in,
+    /// and of no other.
     fn look(&self, key: &str, at: Revision) {
         let wanted: Vec<String> = self
             .by_vni

@@ -1,4 +1,5 @@
-//! All ways by which objects come, change and go: each goes by the guard, and takes the records along.
+//! All ways by which objects come, change and go: each goes by the guard, and takes the records
+//! along.
 
 use std::sync::Arc;
 
@@ -15,8 +16,8 @@ use super::subnet::{
     subnets_of, two, unguarded,
 };
 use crate::client::Client;
+use crate::controllers::gone;
 use crate::interposed::Interposed;
-use crate::upkeep::gone;
 
 const RECORD: &str = "/guards/example.com/subnets/disjoint/=vni/1";
 

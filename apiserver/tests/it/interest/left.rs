@@ -125,7 +125,8 @@ async fn a_stream_that_is_long_to_last_lasts() {
     server.stop().await;
 }
 
-/// Who is slow to read what an edit added could go on reading when its time was over, or the server stopped.
+/// Who is slow to read what an edit added could go on reading when its time was over, or the server
+/// stopped.
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_in_the_midst_of_an_edit() {
     let server =

@@ -1,5 +1,5 @@
-//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: what a client comes to have is
-//! what the server has.
+//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: what a
+//! client comes to have is what the server has.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -326,7 +326,8 @@ impl<'a> Follower<'a> {
         self.newest = 0;
     }
 
-    /// Comes back after the stream was lost. What it was told under keys that are not complete it drops.
+    /// Comes back after the stream was lost. What it was told under keys that are not complete it
+    /// drops.
     async fn resume(&mut self, plane: &Plane, oracle: &Oracle, edits: bool) {
         let (keys, ask) = (&self.keys, &self.ask);
         self.objects.retain(|_, object| is_in(ask, keys, object));
@@ -342,7 +343,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Edits, on the wire sometimes twice, as if the answer was lost, and sometimes with a wrong number before.
+    /// Edits, on the wire sometimes twice, as if the answer was lost, and sometimes with a wrong
+    /// number before.
     async fn edit(&mut self, plane: &Plane, oracle: &Oracle, edit: InterestEdit) {
         let turn = self.pending.len() + edit.add.len();
         loop {

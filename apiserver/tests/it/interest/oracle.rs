@@ -1,4 +1,5 @@
-//! What the server has, kept by hand: a plain list after each write, and filters that look at every object.
+//! What the server has, kept by hand: a plain list after each write, and filters that look at every
+//! object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

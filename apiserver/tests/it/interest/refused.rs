@@ -34,7 +34,8 @@ fn stream(id: &str) -> String {
     format!("{ALL}?watch=true&interest={id}")
 }
 
-/// A text, shortened, that is no edit of an interest: the code, the reason, and a part of the message.
+/// A text, shortened, that is no edit of an interest: the code, the reason, and a part of the
+/// message.
 type Row = (Value, u16, &'static str, &'static str);
 
 #[tokio::test]

@@ -1,4 +1,5 @@
-//! Bodies that are no objects: cut, too deep, too long, of another kind, or in a form that nobody reads.
+//! Bodies that are no objects: cut, too deep, too long, of another kind, or in a form that nobody
+//! reads.
 
 use http::Method;
 use serde_json::json;

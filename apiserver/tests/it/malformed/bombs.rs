@@ -1,6 +1,7 @@
 //! Bodies that would cost far more than they are long: each is refused soon, and in little memory.
 //!
-//! The server is a process of its own, so that what it takes is not mixed up with what its client does.
+//! The server is a process of its own, so that what it takes is not mixed up with what its client
+//! does.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -138,7 +139,8 @@ impl Process {
         server
     }
 
-    /// The code of the answer. `None`: the connection was closed before all was sent, and what was said to that is lost.
+    /// The code of the answer. `None`: the connection was closed before all was sent, and what was
+    /// said to that is lost.
     async fn send(&self, row: &Row) -> Option<u16> {
         let stream = TcpStream::connect(&self.address).await.unwrap();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();

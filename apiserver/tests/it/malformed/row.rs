@@ -16,7 +16,8 @@ pub(super) const CONFIG: &str = "/api/v1/namespaces/default/configmaps/a";
 pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) const JSON: &str = "application/json";
 
-/// Code and reason. A reason that is empty: the answer is plain text, as of a path that nobody knows.
+/// Code and reason. A reason that is empty: the answer is plain text, as of a path that nobody
+/// knows.
 pub(super) type Expected = (u16, &'static str);
 /// Whatever the code and the reason: it is the client's fault, and a `Status` says which.
 pub(super) const REFUSED: Expected = (0, "*");

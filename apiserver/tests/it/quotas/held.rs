@@ -10,7 +10,7 @@ use super::tools::{
     widget,
 };
 use crate::client::{Answer, Client};
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 /// Applies a config map.
 async fn applied(client: &Client, name: &str, value: &str) -> Answer {

@@ -1,4 +1,5 @@
-//! Random creates, deletes and quotas against a naive reading of them, one after the other and at the same time.
+//! Random creates, deletes and quotas against a naive reading of them, one after the other and at
+//! the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +22,8 @@ impl Numbers {
     }
 }
 
-/// Where objects of a kind are, as paths and as keys of the store have it, and by which keys of quotas they are counted.
+/// Where objects of a kind are, as paths and as keys of the store have it, and by which keys of
+/// quotas they are counted.
 struct Of {
     path: &'static str,
     place: &'static str,

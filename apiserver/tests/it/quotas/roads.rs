@@ -33,7 +33,8 @@ async fn a_quota_holds_for_a_handle_as_on_the_wire() {
     assert_eq!(*used, json!({"count/widgets.example.com": "2"}));
 }
 
-/// As in Kubernetes: who works in a namespace sees how much there may be in it, and somebody else says it.
+/// As in Kubernetes: who works in a namespace sees how much there may be in it, and somebody else
+/// says it.
 #[tokio::test]
 async fn quotas_are_seen_by_all_roles_and_written_by_none() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();

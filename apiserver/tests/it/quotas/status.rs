@@ -9,7 +9,7 @@ use super::tools::{
     MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, quota, says, server, widget,
 };
 use crate::client::{Client, definition};
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 

@@ -6,7 +6,8 @@ use crate::client::widgets;
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// client-go compares its watch-lists with lists when it is told to, and ends where the one says more than the other.
+/// client-go compares its watch-lists with lists when it is told to, and ends where the one says
+/// more than the other.
 #[tokio::test]
 async fn items_of_built_in_lists_leave_out_what_the_list_says() {
     let (_server, client) = widgets().await;

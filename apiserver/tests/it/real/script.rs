@@ -8,8 +8,8 @@ use tokio::process::Command;
 
 use super::Plane;
 
-/// Runs a program against a server until it says that all holds. A line `restart` has the server started again. `more` is in
-/// its environment.
+/// Runs a program against a server until it says that all holds. A line `restart` has the server
+/// started again. `more` is in its environment.
 pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path], more: &[(&str, &Path)]) {
     // Over its time, it is ended with all that it started.
     let mut child = Command::new("sh")

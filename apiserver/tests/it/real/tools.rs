@@ -5,7 +5,8 @@ use std::process::{Command, Output};
 
 use machinery_sync::Mutex;
 
-/// The python of a virtual environment of this test's own, with these packages from PyPI: installed once a target directory.
+/// The python of a virtual environment of this test's own, with these packages from PyPI: installed
+/// once a target directory.
 ///
 /// None where there is no python that makes them: that was said then.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
@@ -36,7 +37,8 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     Some(home.join("bin/python"))
 }
 
-/// What is published of a package of PyPI besides what is installed, such as its examples: once a target directory.
+/// What is published of a package of PyPI besides what is installed, such as its examples: once a
+/// target directory.
 pub(super) fn source(python: &Path, package: &str, version: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
     let source = home.join(format!("{package}-{version}"));

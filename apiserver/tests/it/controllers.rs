@@ -1,4 +1,5 @@
-//! What the server does by itself: kinds, namespaces and owned objects that come and go in awkward ways.
+//! What the server does by itself: kinds, namespaces and owned objects that come and go in awkward
+//! ways.
 
 use std::time::Duration;
 
@@ -41,8 +42,8 @@ pub(crate) fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output 
     }
 }
 
-/// Waits until the collector has dealt with all that was written before: it takes things in the order in which they were
-/// written, and where it begins in that of their keys.
+/// Waits until the collector has dealt with all that was written before: it takes things in the
+/// order in which they were written, and where it begins in that of their keys.
 pub(crate) async fn collected(client: &Client) {
     let ghost = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "none-such"});
     let last = json!({"metadata": {"name": "last", "ownerReferences": [ghost]}});
