@@ -130,6 +130,7 @@ mod auth;
 mod builtin;
 mod cache;
 mod change;
+mod controllers;
 mod crd;
 mod discovery;
 mod documents;
@@ -168,7 +169,6 @@ mod table;
 pub mod testing;
 #[cfg(feature = "server")]
 mod tls;
-mod upkeep;
 mod verbs;
 mod watch;
 mod yaml;

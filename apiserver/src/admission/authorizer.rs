@@ -10,13 +10,13 @@ use crate::auth::identity::AUTHENTICATED;
 use crate::auth::rbac::{RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
 
 /// Decides checks about the user of a request, by the policy of one moment.
-pub(super) struct ByRules {
+pub(super) struct RbacAuthorizer {
     /// None: everything is allowed.
     pub(super) rules: Option<Arc<RbacPolicy>>,
     pub(super) identity: Identity,
 }
 
-impl Authorizer for ByRules {
+impl Authorizer for RbacAuthorizer {
     fn decide(&self, check: &Check) -> Decision {
         let Some(rules) = &self.rules else { return Decision { allowed: true, ..Decision::default() } };
         let account = check.account.as_ref().map(|account| {

@@ -16,7 +16,7 @@ const REQUEST_RESOURCE: &str = "authorizer.requestResource";
 pub(super) struct Conditions(Vec<(String, Arc<Program>)>);
 
 /// The authorizer of conditions and its default resource.
-pub(super) struct Asked {
+pub(super) struct ConditionAuthorizer {
     pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) resource: Resource,
 }
@@ -37,13 +37,13 @@ impl Conditions {
     }
 
     /// Whether a condition uses an authorizer.
-    pub(super) fn ask(&self) -> bool {
+    pub(super) fn use_authorizer(&self) -> bool {
         self.0.iter().any(|(_, program)| program.uses(AUTHORIZER) || program.uses(REQUEST_RESOURCE))
     }
 
     /// Whether all conditions hold for a request. A false condition decides even if another one
     /// fails, but not if the cost budget is exceeded.
-    pub(super) fn hold(&self, request: &Value, asked: Option<&Asked>) -> Result<bool, String> {
+    pub(super) fn hold(&self, request: &Value, asked: Option<&ConditionAuthorizer>) -> Result<bool, String> {
         const NOTHING: &Value = &Value::Null;
         let mut alone = request.clone();
         for field in ["object", "oldObject"] {
@@ -54,7 +54,7 @@ impl Conditions {
             .with("object", part("object"))
             .with("oldObject", part("oldObject"))
             .with("request", &alone);
-        if let Some(Asked { authorizer, resource }) = asked {
+        if let Some(ConditionAuthorizer { authorizer, resource }) = asked {
             bindings = bindings.with_authorizer(AUTHORIZER, authorizer).with_resource(
                 REQUEST_RESOURCE,
                 authorizer,
@@ -131,9 +131,9 @@ mod tests {
             "operation": "CREATE", "name": "a", "dryRun": false, "kind": {"group": "", "version": "v1", "kind": "Pod"},
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
-        let asked = conditions.ask().then(|| {
+        let asked = conditions.use_authorizer().then(|| {
             let resource = Resource { resource: "pods".into(), namespace: "n".into(), ..Resource::default() };
-            Asked { authorizer: Arc::new(Gets), resource }
+            ConditionAuthorizer { authorizer: Arc::new(Gets), resource }
         });
         let found = conditions.hold(&request, asked.as_ref());
         assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");

@@ -11,29 +11,29 @@
 //! Around them: [`chain`] runs the admission chain of a write, [`registry`] holds the plugins and
 //! webhooks, and [`call`] their connections.
 
-mod ask;
 mod attributes;
 mod authorizer;
 mod call;
+mod chain;
 mod conditions;
 mod config;
-mod desk;
+mod in_process;
 mod matching;
 mod notes;
-mod own;
 mod reason;
+mod registry;
+mod reinvocation;
 mod review;
-mod rounds;
 mod webhook;
 
 pub use attributes::{Attributes, Operation};
-pub use own::{Admission, Denied};
+pub use in_process::{Admission, Denied};
 
-pub(crate) use ask::Asking;
-pub(crate) use call::Roads;
+pub(crate) use call::WebhookTransport;
+pub(crate) use chain::AdmissionChain;
 pub(crate) use config::{Configurations, GROUP};
-pub(crate) use desk::Desk;
-pub(crate) use notes::Notes;
+pub(crate) use notes::AdmissionNotes;
+pub(crate) use registry::AdmissionRegistry;
 
 /// Attempts of a write under contention, each with a new admission chain.
-pub(crate) const ROUNDS: usize = 10;
+pub(crate) const MAX_ATTEMPTS: usize = 10;

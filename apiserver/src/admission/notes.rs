@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use machinery_sync::Mutex;
 use serde_json::Value;
 
-use crate::server::Asked;
+use crate::server::WireRequest;
 
 /// Length to which warnings are cut if all together are too long.
 const MOST_OF_ONE: usize = 256;
@@ -15,17 +15,17 @@ const MOST: usize = 4096;
 
 /// Warnings and audit annotations of one request.
 #[derive(Default)]
-pub(crate) struct Notes<'a> {
+pub(crate) struct AdmissionNotes<'a> {
     /// The request, if it came over the wire.
-    pub(super) asked: Option<&'a Asked>,
+    pub(super) wire: Option<&'a WireRequest>,
     /// The parsed options of a deletion.
     pub(crate) options: OnceLock<Value>,
     warnings: Mutex<Vec<String>>,
 }
 
-impl<'a> Notes<'a> {
-    pub(crate) fn of(asked: &'a Asked) -> Self {
-        Self { asked: Some(asked), ..Self::default() }
+impl<'a> AdmissionNotes<'a> {
+    pub(crate) fn of(wire: &'a WireRequest) -> Self {
+        Self { wire: Some(wire), ..Self::default() }
     }
 
     /// Adds warnings and audit annotations of a webhook.
@@ -36,14 +36,14 @@ impl<'a> Notes<'a> {
                 all.push(warning);
             }
         }
-        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+        if let Some(log) = self.wire.and_then(|wire| wire.annotations.as_deref()) {
             log.add(name, annotations);
         }
     }
 
     /// Adds an audit annotation about a webhook.
     pub(super) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
-        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+        if let Some(log) = self.wire.and_then(|wire| wire.annotations.as_deref()) {
             log.note(webhook, key, value, has_content);
         }
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn what_several_say_is_told_once() {
-        let notes = Notes::default();
+        let notes = AdmissionNotes::default();
         notes.add("a.example.com", vec!["once".into(), "once".into()], BTreeMap::new());
         notes.add("b.example.com", vec!["once".into()], BTreeMap::new());
         assert_eq!(notes.warnings(), ["once"]);

@@ -15,7 +15,7 @@ const VERSION: &str = "admission.k8s.io/v1";
 
 /// A webhook's response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ReviewResponse {
     pub(super) allowed: bool,
     /// None if it changes nothing.
     pub(super) patch: Option<Patch>,
@@ -29,7 +29,7 @@ pub(super) struct Answer {
 
 /// Builds an AdmissionReview. `version` is an equivalent version that the objects were converted
 /// to.
-pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>, options: &Value) -> Value {
+pub(super) fn request(uid: &str, asked: &Attributes<'_>, version: Option<&Kind>, options: &Value) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let of =
@@ -41,7 +41,7 @@ pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>
         false => kind(asked.group, asked.version, asked.kind),
     };
     let request_resource = of(asked.group, asked.version, asked.resource);
-    let (kind, resource) = match shown_as {
+    let (kind, resource) = match version {
         None => (request_kind.clone(), request_resource.clone()),
         Some(other) => {
             let resource = of(&other.group, &other.version, &other.names.plural);
@@ -79,7 +79,7 @@ pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>
 ///
 /// # Errors
 /// The response is invalid.
-pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, String> {
+pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<ReviewResponse, String> {
     let review: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
     let (version, kind) = (&review["apiVersion"], &review["kind"]);
     if version != VERSION || kind != "AdmissionReview" {
@@ -117,7 +117,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
         (false, Some(_), _) => return Err("validating webhook may not return response.patch".into()),
         (false, None, Some(_)) => return Err("validating webhook may not return response.patchType".into()),
     };
-    Ok(Answer {
+    Ok(ReviewResponse {
         allowed,
         patch,
         patch_bytes,
@@ -159,7 +159,7 @@ fn bytes(value: &Value) -> Result<Vec<u8>, String> {
     }
 }
 
-impl Answer {
+impl ReviewResponse {
     /// Returns the error response of a denial.
     pub(super) fn refusal(&self, webhook: &str) -> Refusal {
         let text = |field: &str| self.status[field].as_str().unwrap_or_default();

@@ -6,9 +6,9 @@ use std::time::Duration;
 use machinery_objects::LabelSelector;
 use serde_json::Value;
 
-use super::call::{Caller, Callers};
+use super::call::{WebhookClient, WebhookClients};
 use super::conditions::Conditions;
-use super::matching::Rule;
+use super::matching::WebhookRule;
 use crate::auth::rbac::selector;
 use crate::strategy::meta_text;
 
@@ -25,21 +25,21 @@ pub(super) struct Webhook {
     /// The name of its configuration.
     pub(super) configuration: String,
     pub(super) name: String,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<WebhookRule>,
     pub(super) namespaces: LabelSelector,
     pub(super) objects: LabelSelector,
     pub(super) conditions: Conditions,
     /// `matchPolicy: Exact`.
     pub(super) is_exact: bool,
     /// `failurePolicy: Ignore`.
-    pub(super) is_ignored: bool,
+    pub(super) fails_open: bool,
     /// `reinvocationPolicy: IfNeeded`.
     pub(super) if_needed: bool,
     /// Whether it may be called for a dry run.
-    pub(super) is_harmless: bool,
-    pub(super) time: Duration,
+    pub(super) supports_dry_run: bool,
+    pub(super) timeout: Duration,
     /// Its client, or the reason that it cannot be called.
-    pub(super) caller: Result<Arc<Caller>, String>,
+    pub(super) caller: Result<Arc<WebhookClient>, String>,
 }
 
 impl Webhooks {
@@ -48,7 +48,7 @@ impl Webhooks {
     }
 
     /// Compiles configurations. Clients with an unchanged `clientConfig` keep their connections.
-    pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &Callers) -> Self {
+    pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &WebhookClients) -> Self {
         let all = |mut configurations: Vec<Value>| {
             configurations.sort_by(|a, b| meta_text(a, "name").cmp(meta_text(b, "name")));
             let of = |configuration: &Value| {
@@ -63,7 +63,7 @@ impl Webhooks {
 }
 
 impl Webhook {
-    fn of(configuration: &str, webhook: &Value, callers: &Callers) -> Self {
+    fn of(configuration: &str, webhook: &Value, callers: &WebhookClients) -> Self {
         let (namespaces, objects) =
             (of_field(webhook, "namespaceSelector"), of_field(webhook, "objectSelector"));
         let conditions = Conditions::of(webhook);
@@ -78,15 +78,15 @@ impl Webhook {
         Self {
             configuration: configuration.to_owned(),
             name: webhook["name"].as_str().unwrap_or_default().to_owned(),
-            rules: rules.map(Rule::of).collect(),
+            rules: rules.map(WebhookRule::of).collect(),
             namespaces: namespaces.unwrap_or_default(),
             objects: objects.unwrap_or_default(),
             conditions: conditions.unwrap_or_default(),
             is_exact: webhook["matchPolicy"] == "Exact",
-            is_ignored: webhook["failurePolicy"] == "Ignore",
+            fails_open: webhook["failurePolicy"] == "Ignore",
             if_needed: webhook["reinvocationPolicy"] == "IfNeeded",
-            is_harmless: matches!(webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
-            time: Duration::from_secs(seconds),
+            supports_dry_run: matches!(webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
+            timeout: Duration::from_secs(seconds),
             caller: unread.map_or_else(|| Ok(callers.of(&webhook["clientConfig"])), Err),
         }
     }

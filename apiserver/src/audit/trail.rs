@@ -64,10 +64,10 @@ impl Trail {
         log: &Arc<Log>,
         (uri, headers, peer): (&Uri, &HeaderMap, Option<IpAddr>),
     ) -> Result<Self, Refusal> {
-        let now = shared.world.now();
+        let now = shared.environment.now();
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
         let client_id = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
-        let id = client_id.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
+        let id = client_id.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.environment.uid());
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let mut event = AuditEvent::new(&id, target, text(&USER_AGENT), now);
         if let Some(peer) = peer {
@@ -127,7 +127,7 @@ impl Trail {
         if user.is_none() || !self.record.logs(AuditStage::RequestReceived) {
             return Ok(());
         }
-        let line = self.record.event.line(AuditStage::RequestReceived, self.record.shared.world.now());
+        let line = self.record.event.line(AuditStage::RequestReceived, self.record.shared.environment.now());
         if self.record.log.write(line, None).await || !self.record.log.strict {
             return Ok(());
         }
@@ -195,14 +195,14 @@ impl Trail {
             let stage = if record.panicked { AuditStage::Panic } else { AuditStage::ResponseComplete };
             let slot = record.slot.take();
             if record.logs(stage) {
-                let line = record.event.line(stage, record.shared.world.now());
+                let line = record.event.line(stage, record.shared.environment.now());
                 record.log.write(line, slot).await;
             }
             return answer;
         }
         let is_watch = answer.body().is_watch();
         if is_watch && record.logs(AuditStage::ResponseStarted) {
-            let line = record.event.line(AuditStage::ResponseStarted, record.shared.world.now());
+            let line = record.event.line(AuditStage::ResponseStarted, record.shared.environment.now());
             record.log.write(line, None).await;
         }
         let keeps = !is_watch && record.decision.level == AuditLevel::RequestResponse;
@@ -258,7 +258,7 @@ impl AuditRecord {
         };
         self.request();
         self.event.add_annotations(&self.annotations, self.decision.level);
-        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.world.now()), slot);
+        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.environment.now()), slot);
     }
 
     /// Adds the request body to the event.

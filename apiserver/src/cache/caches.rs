@@ -11,8 +11,8 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ring::Most;
-use super::{By, Cache, Follow, Keys, View, Wanted};
+use super::ring::RingLimits;
+use super::{CacheWatcher, KeyField, ObjectFilter, View, WatchCache, WatchKeys};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -20,30 +20,30 @@ use crate::server::Limits;
 use crate::storage;
 
 /// All watch caches. Each served version of a kind has its own.
-pub(crate) struct Caches {
+pub(crate) struct WatchCaches {
     store: storage::Objects,
-    made: Arc<Mutex<HashMap<Of, Cell, FixedState>>>,
+    made: Arc<Mutex<HashMap<KindId, CacheEntry, FixedState>>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    most: Most,
+    limits: RingLimits,
     seed: u64,
 }
 
 /// A kind by its address. The slot holds a reference, so the address is not reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Of(usize);
+struct KindId(usize);
 
 /// A cache, loaded or failed. Its task removes the slot when the cache stops or fails to load.
 #[derive(Clone)]
-struct Cell {
+struct CacheEntry {
     _kind: Arc<Kind>,
-    loaded: Arc<SetOnce<Result<Arc<Cache>, Refusal>>>,
+    loaded: Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>>,
 }
 
 /// Attempts to get another cache if the store's watch was lost.
 const TRIES: usize = 3;
 
-impl Caches {
+impl WatchCaches {
     pub(crate) fn new(
         store: storage::Objects,
         limits: &Limits,
@@ -51,22 +51,22 @@ impl Caches {
         stopping: CancellationToken,
         seed: u64,
     ) -> Self {
-        let most = Most { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
+        let limits = RingLimits { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
         let made = Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed)));
-        Self { store, made: Arc::new(made), tasks, stopping, most, seed }
+        Self { store, made: Arc::new(made), tasks, stopping, limits, seed }
     }
 
     /// Returns the cache of a kind. The first caller starts loading it, concurrent callers wait for
     /// the same load, and the load continues if all callers are cancelled.
-    pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
-        let of = Of(Arc::as_ptr(kind).addr());
+    pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<WatchCache>, Refusal> {
+        let of = KindId(Arc::as_ptr(kind).addr());
         let loaded = {
             let mut made = self.made.lock();
-            let is_over = |cell: &Cell| cell.loaded.get().is_some_and(is_over);
-            if made.get(&of).is_some_and(is_over) {
+            let has_stopped = |cell: &CacheEntry| cell.loaded.get().is_some_and(has_stopped);
+            if made.get(&of).is_some_and(has_stopped) {
                 made.remove(&of);
             }
-            let begin = || Cell { _kind: kind.clone(), loaded: self.begin(of, kind.clone(), metrics) };
+            let begin = || CacheEntry { _kind: kind.clone(), loaded: self.begin(of, kind.clone(), metrics) };
             made.entry(of).or_insert_with(begin).loaded.clone()
         };
         loaded.wait().await.clone()
@@ -77,14 +77,20 @@ impl Caches {
         self.made.lock().is_empty()
     }
 
-    fn begin(&self, of: Of, kind: Arc<Kind>, metrics: &Metrics) -> Arc<SetOnce<Result<Arc<Cache>, Refusal>>> {
+    fn begin(
+        &self,
+        of: KindId,
+        kind: Arc<Kind>,
+        metrics: &Metrics,
+    ) -> Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>> {
         let loaded = Arc::new(SetOnce::new());
-        let (store, most, seed, counted) = (self.store.clone(), self.most, self.seed, metrics.asked(&kind));
+        let (store, limits, seed, counted) =
+            (self.store.clone(), self.limits, self.seed, metrics.asked(&kind));
         let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
         self.tasks.spawn(async move {
-            let load = Cache::load(kind, store, most, seed, counted);
+            let load = WatchCache::load(kind, store, limits, seed, counted);
             let load = stopping.run_until_cancelled(load).await;
-            match load.unwrap_or_else(|| Err(super::cell::stopped())) {
+            match load.unwrap_or_else(|| Err(super::watch_cache::stopped())) {
                 Ok((cache, watch)) => {
                     let _ = own.set(Ok(cache.clone()));
                     cache.run(watch, &stopping).await;
@@ -123,16 +129,16 @@ impl Caches {
     /// is empty.
     pub(crate) async fn view_and_follow(
         &self,
-        wanted: &Wanted,
-        by: Option<&By>,
+        filter: &ObjectFilter,
+        by: Option<&KeyField>,
         metrics: &Metrics,
         least: Option<Revision>,
-    ) -> Result<(View, Follow), Refusal> {
+    ) -> Result<(View, CacheWatcher), Refusal> {
         let mut tries = 1..TRIES;
         loop {
-            let cache = self.of(&wanted.selection.kind, metrics).await?;
-            let keys = by.map(|by| Keys { by: by.clone(), set: BTreeSet::new() });
-            match cache.view_and_follow(wanted.clone(), keys, least).await {
+            let cache = self.of(&filter.selection.kind, metrics).await?;
+            let keys = by.map(|by| WatchKeys { by: by.clone(), set: BTreeSet::new() });
+            match cache.view_and_follow(filter.clone(), keys, least).await {
                 Err(_) if cache.is_lost() && tries.next().is_some() => {}
                 begun => return begun,
             }
@@ -140,6 +146,6 @@ impl Caches {
     }
 }
 
-fn is_over(loaded: &Result<Arc<Cache>, Refusal>) -> bool {
+fn has_stopped(loaded: &Result<Arc<WatchCache>, Refusal>) -> bool {
     loaded.as_ref().map_or(true, |cache| cache.is_ended())
 }

@@ -6,29 +6,29 @@ use std::task::Waker;
 use machinery_objects::Revision;
 use machinery_store::{Change as Changed, Event, Key, WatchError};
 
-use super::objects::Objects;
-use super::pending::Pending;
-use super::ring::{Change, Most, Revised, Ring};
-use super::watches::Watches;
-use super::{State, View};
+use super::objects::IndexedObjects;
+use super::pending::PendingRevisions;
+use super::ring::{RevisionChanges, Ring, RingLimits, WatchChange};
+use super::watchers::Watchers;
+use super::{ObjectState, View};
 use crate::kind::Kind;
 
 /// The state of a cache. Objects, ring and watchers are always at the same revision.
 pub(super) struct Hub {
     kind: Arc<Kind>,
-    objects: Objects,
+    objects: IndexedObjects,
     ring: Ring,
-    pub(super) watches: Watches,
+    pub(super) watches: Watchers,
     /// The revision that the cache has reached.
     pub(super) reached: Revision,
     /// The last revision before the kind was replaced.
     last: Option<Revision>,
-    ended: Option<Ended>,
+    ended: Option<StopReason>,
 }
 
 /// The reason that a cache stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum StopReason {
     /// The server stops.
     Stopped,
     /// The kind was replaced or deleted.
@@ -38,13 +38,13 @@ pub(crate) enum Ended {
 }
 
 /// A change of one object, already parsed.
-pub(super) struct Step {
+pub(super) struct ObjectChange {
     key: Key,
-    after: Option<Arc<State>>,
+    after: Option<Arc<ObjectState>>,
 }
 
-impl Step {
-    pub(super) fn of(event: Event, state: impl Fn(Arc<machinery_store::Entry>) -> State) -> Self {
+impl ObjectChange {
+    pub(super) fn of(event: Event, state: impl Fn(Arc<machinery_store::Entry>) -> ObjectState) -> Self {
         match event.change {
             Changed::Put(entry) => Self { key: entry.key.clone(), after: Some(Arc::new(state(entry))) },
             Changed::Deleted(key) => Self { key, after: None },
@@ -54,21 +54,28 @@ impl Step {
 
 impl Hub {
     /// Creates the state with all objects at a revision.
-    pub(super) fn new(kind: Arc<Kind>, objects: Objects, at: Revision, most: Most, seed: u64) -> Self {
-        let (ring, watches) = (Ring::new(at, most), Watches::new(seed));
+    pub(super) fn new(
+        kind: Arc<Kind>,
+        objects: IndexedObjects,
+        at: Revision,
+        limits: RingLimits,
+        seed: u64,
+    ) -> Self {
+        let (ring, watches) = (Ring::new(at, limits), Watchers::new(seed));
         Self { kind, objects, ring, watches, reached: at, last: None, ended: None }
     }
 
     /// Applies the changes of one revision. Adds wakers to `wake`.
-    pub(super) fn take(&mut self, revision: Revision, steps: Vec<Step>, wake: &mut Vec<Waker>) {
+    pub(super) fn apply(&mut self, revision: Revision, steps: Vec<ObjectChange>, wake: &mut Vec<Waker>) {
         if self.is_past(revision) {
-            return self.reach(revision, wake);
+            return self.advance(revision, wake);
         }
         let before = self.objects.change(steps.iter().map(|step| (&step.key, step.after.clone())));
-        let changes = before.into_iter().zip(steps).map(|(before, step)| Change::new(before, step.after));
-        let changes: Box<[Change]> =
+        let changes =
+            before.into_iter().zip(steps).map(|(before, step)| WatchChange::new(before, step.after));
+        let changes: Box<[WatchChange]> =
             changes.filter(|change| change.before.is_some() || change.after.is_some()).collect();
-        let revised = Arc::new(Revised { revision, changes });
+        let revised = Arc::new(RevisionChanges { revision, changes });
         let number = self.ring.end();
         self.watches.note(&self.kind, &revised, number, wake);
         self.ring.push(revised);
@@ -76,11 +83,11 @@ impl Hub {
     }
 
     /// Advances to a revision without changes.
-    pub(super) fn reach(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
+    pub(super) fn advance(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
         self.reached = self.reached.max(self.last.map_or(revision, |last| last.min(revision)));
-        self.watches.tell(wake);
+        self.watches.report_progress(wake);
         if self.is_past(revision.next()) {
-            self.end(Ended::Replaced, wake);
+            self.end(StopReason::Replaced, wake);
         }
     }
 
@@ -88,17 +95,17 @@ impl Hub {
     pub(super) fn replaced(&mut self, last: Revision, wake: &mut Vec<Waker>) {
         self.last = Some(last);
         if self.reached >= last {
-            self.end(Ended::Replaced, wake);
+            self.end(StopReason::Replaced, wake);
         }
     }
 
     /// Stops the cache; watchers still receive their pending events.
-    pub(super) fn end(&mut self, why: Ended, wake: &mut Vec<Waker>) {
+    pub(super) fn end(&mut self, why: StopReason, wake: &mut Vec<Waker>) {
         self.ended.get_or_insert(why);
         wake.extend(self.watches.take_wakers());
     }
 
-    pub(super) const fn ended(&self) -> Option<&Ended> {
+    pub(super) const fn ended(&self) -> Option<&StopReason> {
         self.ended.as_ref()
     }
 
@@ -111,7 +118,8 @@ impl Hub {
     /// revisions, and the watcher starts at the current one.
     pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
-        let all = place.and_then(|number| Some(Pending::all(number, self.ring.get(number)?.revision)));
+        let all =
+            place.and_then(|number| Some(PendingRevisions::all(number, self.ring.get(number)?.revision)));
         self.watches.slot(number).pending = all;
         place.is_some()
     }
@@ -123,17 +131,17 @@ impl Hub {
     }
 
     /// Returns the next pending revision of a watcher.
-    pub(super) fn look(&mut self, number: u32) -> Look {
+    pub(super) fn read_next(&mut self, number: u32) -> RingRead {
         let slot = self.watches.slot(number);
-        let Some(pending) = slot.pending.take() else { return Look::Nothing };
+        let Some(pending) = slot.pending.take() else { return RingRead::Nothing };
         let Some(revised) = self.ring.get(pending.number).cloned() else {
             let first = pending.revision;
             slot.pending = Some(pending);
-            return Look::TooFarBehind(first);
+            return RingRead::TooFarBehind(first);
         };
         let revision = |number| Some(self.ring.get(number)?.revision);
         self.watches.slot(number).pending = pending.rest(revision);
-        Look::At(revised)
+        RingRead::At(revised)
     }
 
     fn is_past(&self, revision: Revision) -> bool {
@@ -142,8 +150,8 @@ impl Hub {
 }
 
 /// The next pending revision of a watcher.
-pub(super) enum Look {
-    At(Arc<Revised>),
+pub(super) enum RingRead {
+    At(Arc<RevisionChanges>),
     /// The ring no longer has the pending revisions, of which this is the first.
     TooFarBehind(Revision),
     Nothing,

@@ -6,12 +6,12 @@ use hashbrown::{HashMap, HashSet};
 /// Watcher IDs by the hash of a term.
 #[derive(Debug)]
 pub(super) struct Index {
-    terms: HashMap<u64, Numbers, FixedState>,
+    terms: HashMap<u64, WatcherIds, FixedState>,
 }
 
 /// Sized by count: most terms have few watchers, and large sets still have fast lookup.
 #[derive(Debug)]
-enum Numbers {
+enum WatcherIds {
     One(u32),
     Few(Vec<u32>),
     /// Boxed, since most entries are small.
@@ -30,7 +30,7 @@ impl Index {
         match self.terms.get_mut(&term) {
             Some(numbers) => numbers.add(number),
             None => {
-                self.terms.insert(term, Numbers::One(number));
+                self.terms.insert(term, WatcherIds::One(number));
             }
         }
     }
@@ -45,9 +45,9 @@ impl Index {
     pub(super) fn each(&self, term: u64, each: impl FnMut(u32)) {
         match self.terms.get(&term) {
             None => {}
-            Some(Numbers::One(number)) => [*number].into_iter().for_each(each),
-            Some(Numbers::Few(numbers)) => numbers.iter().copied().for_each(each),
-            Some(Numbers::Many(numbers)) => numbers.iter().copied().for_each(each),
+            Some(WatcherIds::One(number)) => [*number].into_iter().for_each(each),
+            Some(WatcherIds::Few(numbers)) => numbers.iter().copied().for_each(each),
+            Some(WatcherIds::Many(numbers)) => numbers.iter().copied().for_each(each),
         }
     }
 
@@ -62,7 +62,7 @@ impl Index {
     }
 }
 
-impl Numbers {
+impl WatcherIds {
     fn add(&mut self, number: u32) {
         match self {
             Self::One(other) => *self = Self::Few(vec![*other, number]),

@@ -12,27 +12,27 @@
 //! * [`watcher`]: one watcher
 
 mod caches;
-mod cell;
-mod follow;
+mod filter;
 mod hub;
 mod index;
+mod object_state;
 mod objects;
 mod pending;
 mod ring;
-mod state;
 mod term;
-mod wanted;
-mod watches;
+mod watch_cache;
+mod watcher;
+mod watchers;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use caches::Caches;
-pub(crate) use cell::Cache;
-pub(crate) use follow::{Follow, Keys, Missing, Next, What};
-pub(crate) use hub::Ended;
-pub(crate) use objects::{Found, View};
-pub(crate) use ring::{Change, Form, Revised};
-pub(crate) use state::{Labelled, State};
+pub(crate) use caches::WatchCaches;
+pub(crate) use filter::{KeyField, ObjectFilter};
+pub(crate) use hub::StopReason;
+pub(crate) use object_state::{ObjectState, StoredLabels};
+pub(crate) use objects::{SelectedObjects, View};
+pub(crate) use ring::{EventEncoding, RevisionChanges, WatchChange};
 pub(crate) use term::Term;
-pub(crate) use wanted::{By, Wanted};
+pub(crate) use watch_cache::WatchCache;
+pub(crate) use watcher::{CacheWatcher, EventType, MissedRange, WatchKeys, WatcherItem};

@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash};
 
-use super::State;
+use super::ObjectState;
 use crate::kind::Kind;
 
 /// A term that an object has and a filter requires, in one namespace or in all.
@@ -24,7 +24,7 @@ impl Term<'_> {
 }
 
 /// Calls `each` with every term of an object.
-pub(super) fn each_term(kind: &Kind, state: &State, mut each: impl FnMut(Term<'_>)) {
+pub(super) fn each_term(kind: &Kind, state: &ObjectState, mut each: impl FnMut(Term<'_>)) {
     let (namespace, name) = kind.place.names(&state.entry.key);
     let own = namespace.is_some().then_some(namespace);
     for namespace in [Some(None), own].into_iter().flatten() {

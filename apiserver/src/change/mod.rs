@@ -2,11 +2,11 @@
 //! state, checked by guards and quotas, and committed as one transaction whose conditions fail if
 //! any input has changed. The write is then computed again.
 
-mod beside;
-mod place;
-mod rests;
+mod kind_view;
+mod parents;
+mod preconditions;
 mod run;
 
-pub(crate) use beside::{Beside, unserved};
-pub(crate) use rests::Rests;
-pub(crate) use run::{Change, Write, never};
+pub(crate) use kind_view::{KindView, unserved};
+pub(crate) use preconditions::WritePreconditions;
+pub(crate) use run::{ObjectWrite, WriteAction, contended};

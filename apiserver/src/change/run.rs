@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 
-use super::Rests;
+use super::WritePreconditions;
 use crate::guard::{self, GuardConditions};
 use crate::kind::Kind;
 use crate::quota;
@@ -17,37 +17,37 @@ use crate::storage::Committed;
 const TRIES: usize = 100;
 
 /// A write of one object.
-pub(crate) struct Change<'a> {
+pub(crate) struct ObjectWrite<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) kind: &'a Kind,
     pub(crate) key: &'a Key,
-    pub(crate) rests: Rests<'a>,
+    pub(crate) preconditions: WritePreconditions<'a>,
     /// Whether to do everything but the commit.
     pub(crate) dry_run: bool,
 }
 
 /// The action of a write.
 #[derive(Clone)]
-pub(crate) enum Write {
+pub(crate) enum WriteAction {
     /// No change.
     Keep,
     Put(Value),
     Delete,
 }
 
-impl Change<'_> {
+impl ObjectWrite<'_> {
     /// Computes the write by `step` from the current state and commits it. `current` is a recent
     /// state; after a conflict, `step` runs again on the newest one.
     ///
     /// Returns the revision of the object or of its deletion; the current one if nothing changed;
     /// none for a dry run.
-    pub(crate) async fn make(
+    pub(crate) async fn commit(
         &self,
         mut current: Option<Arc<Entry>>,
-        mut step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
+        mut step: impl FnMut(Option<&Entry>) -> Result<WriteAction, Refusal>,
     ) -> Result<Option<Revision>, Refusal> {
         for _ in 0..TRIES {
-            let mut conditions = self.rests.conditions(self).await?;
+            let mut conditions = self.preconditions.conditions(self).await?;
             let write = step(current.as_deref())?;
             let held = guard::hold(self, current.as_deref(), &write).await?;
             let counted = quota::hold(self, current.as_deref(), &write).await?;
@@ -56,9 +56,9 @@ impl Change<'_> {
             }
             let key = self.key.clone();
             let operation = match write {
-                Write::Keep => return Ok(Some(current.map_or(Revision::ZERO, |entry| entry.modified))),
-                Write::Put(bytes) => Operation::Put(key.clone(), bytes),
-                Write::Delete => Operation::Delete(key.clone()),
+                WriteAction::Keep => return Ok(Some(current.map_or(Revision::ZERO, |entry| entry.modified))),
+                WriteAction::Put(bytes) => Operation::Put(key.clone(), bytes),
+                WriteAction::Delete => Operation::Delete(key.clone()),
             };
             conditions.push(match &current {
                 Some(entry) => Condition::At(key, entry.modified),
@@ -75,15 +75,15 @@ impl Change<'_> {
                 Committed::Lost(_) => {} // what it rests on has changed: look again
             }
         }
-        Err(never())
+        Err(contended())
     }
 
     /// Commits the write if the object is still in the state that it was computed from, else
     /// returns none.
-    pub(crate) async fn make_if_still(
+    pub(crate) async fn commit_if_unchanged(
         &self,
         seen: Option<Arc<Entry>>,
-        write: &Write,
+        write: &WriteAction,
     ) -> Result<Option<Option<Revision>>, Refusal> {
         let of = |entry: &Entry| (entry.created, entry.modified);
         let (was, mut moved) = (seen.as_deref().map(of), false);
@@ -91,10 +91,10 @@ impl Change<'_> {
             true => Ok(write.clone()),
             false => {
                 moved = true;
-                Err(never())
+                Err(contended())
             }
         };
-        let made = self.make(seen, step).await;
+        let made = self.commit(seen, step).await;
         match made {
             Err(_) if moved => Ok(None),
             made => made.map(Some),
@@ -108,7 +108,7 @@ impl Change<'_> {
 }
 
 /// 429: too much contention.
-pub(crate) fn never() -> Refusal {
+pub(crate) fn contended() -> Refusal {
     let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

@@ -20,7 +20,7 @@ use crate::http::{Body, answer};
 use crate::metrics::CONTENT_TYPE;
 use crate::refusal::Refusal;
 use crate::request::Query;
-use crate::server::{Head, Shared};
+use crate::server::{DocumentRequest, Shared};
 
 /// Whether every authenticated user may read the document: health checks need no permissions.
 pub(crate) fn is_open(parts: &[String]) -> bool {
@@ -31,7 +31,7 @@ pub(crate) fn is_open(parts: &[String]) -> bool {
 /// Serves a document.
 pub(crate) async fn serve(
     shared: &Arc<Shared>,
-    call: &Head,
+    call: &DocumentRequest,
     parts: &[String],
     query: &Query,
 ) -> Result<Response<Body>, Refusal> {
@@ -68,7 +68,7 @@ async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     answer::bytes(200, CONTENT_TYPE, Body::whole(page))
 }
 
-fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
+fn roots(call: &DocumentRequest, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
     let form = negotiate(call.header(ACCEPT), EndpointKind::Roots, ProtobufSupport::None)?;
     let discovery = &documents.discovery;
     let aggregated = |version: DiscoveryVersion| match core {
@@ -86,13 +86,13 @@ fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body
     }
 }
 
-fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
+fn plain(call: &DocumentRequest, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
     let form = negotiate(call.header(ACCEPT), EndpointKind::Plain, ProtobufSupport::None)?;
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 
 /// The OpenAPI v2 document, as JSON or protobuf.
-fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal> {
+fn swagger(call: &DocumentRequest, documents: &Documents) -> Result<Response<Body>, Refusal> {
     let json = ResponseFormat::default().content_type();
     let answer = match openapi_v2(call.header(ACCEPT))? {
         true => known_as(call, OPENAPI_V2_TYPE, documents.openapi.binary()),
@@ -101,17 +101,17 @@ fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal
     Ok(answer::with(answer, VARY, "Accept"))
 }
 
-fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
+fn page(call: &DocumentRequest, page: &Page) -> Result<Response<Body>, Refusal> {
     accepts_json(call.header(ACCEPT))?;
     known(call, ResponseFormat::default(), page)
 }
 
 /// The document, or 304 if the client has it.
-fn known(call: &Head, form: ResponseFormat, page: &Page) -> Result<Response<Body>, Refusal> {
+fn known(call: &DocumentRequest, form: ResponseFormat, page: &Page) -> Result<Response<Body>, Refusal> {
     Ok(known_as(call, form.content_type(), page))
 }
 
-fn known_as(call: &Head, content_type: &'static str, page: &Page) -> Response<Body> {
+fn known_as(call: &DocumentRequest, content_type: &'static str, page: &Page) -> Response<Body> {
     let (code, body) = match page.is_known(call.header(IF_NONE_MATCH)) {
         true => (304, Body::whole("")),
         false => (200, Body::whole(page.json.clone())),

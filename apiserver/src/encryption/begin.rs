@@ -6,7 +6,7 @@ use machinery_store::Backend;
 use machinery_store::sealed::{ResealError, Resealed, Sealed};
 
 use super::config::Encryption;
-use crate::server::{StartError, chance};
+use crate::server::{StartError, random};
 
 /// Returns the store with encryption at rest, after resealing all values with their current first
 /// keys. Without a configuration, no stored value may be sealed.
@@ -18,10 +18,10 @@ pub(crate) async fn begin(
     encryption: Option<Encryption>,
 ) -> Result<(Arc<dyn Backend>, Resealed), StartError> {
     let Some(encryption) = encryption else {
-        let done = Sealed::new(store.clone(), |_| None, chance::fill).reseal().await.map_err(refused)?;
+        let done = Sealed::new(store.clone(), |_| None, random::fill).reseal().await.map_err(refused)?;
         return Ok((store, done));
     };
-    let sealed = Sealed::new(store, move |key| encryption.ring(key), chance::fill);
+    let sealed = Sealed::new(store, move |key| encryption.ring(key), random::fill);
     let done = sealed.reseal().await.map_err(refused)?;
     let Resealed { entries, rewritten, .. } = done;
     if rewritten > 0 {

@@ -76,7 +76,7 @@ impl Fence {
             namespace: self.namespace.as_ref().or(itself).map_or("", String::as_str),
             name: &self.name,
         };
-        shared.allow(by, &RequestAttributes::of("get", asks))
+        shared.authorize(by, &RequestAttributes::of("get", asks))
     }
 
     /// Returns the commit conditions under which the fences hold, for a write of an object of

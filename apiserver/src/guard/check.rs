@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Guard;
 use super::hold::{ROOT, panicked, wrong};
-use crate::change::{Change, unserved};
+use crate::change::{ObjectWrite, unserved};
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Kind;
 use crate::metrics::Event;
@@ -46,7 +46,7 @@ impl Checks {
 
 /// Runs a guard on an object and the others under its keys.
 pub(super) async fn run(
-    change: &Change<'_>,
+    change: &ObjectWrite<'_>,
     served: &Arc<Kind>,
     guard: &Arc<dyn Guard>,
     new: &Arc<Value>,
@@ -89,12 +89,12 @@ pub(super) async fn run(
     }
 }
 
-fn named(change: &Change<'_>, guard: &Arc<dyn Guard>) -> String {
+fn named(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> String {
     format!("the guard {:?} of {}", guard.name(), change.kind.resource())
 }
 
 /// 503 rather than 504, since nothing was written.
-fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+fn late(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let seconds = change.shared.limits.guard_time.as_secs_f64();
     let message =
         format!("{} did not answer within {seconds} seconds, and nothing was written", named(change, guard));
@@ -102,7 +102,7 @@ fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
 }
 
 /// 429.
-fn too_many(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+fn too_many(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let message = format!("{} is asked as often as it may be: ask again", named(change, guard));
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::check::run;
 use super::key::{is_of, keys, record};
 use crate::cache::View;
-use crate::change::{Beside, Change, Write};
+use crate::change::{KindView, ObjectWrite, WriteAction};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::refusal::{Cause, Refusal};
 use crate::storage::Stored;
@@ -36,19 +36,19 @@ pub(crate) struct GuardConditions {
 /// # Errors
 /// A guard refuses the change, panics or times out.
 pub(crate) async fn hold(
-    change: &Change<'_>,
+    change: &ObjectWrite<'_>,
     there: Option<&Entry>,
-    write: &Write,
+    write: &WriteAction,
 ) -> Result<GuardConditions, Refusal> {
     let (kind, shared) = (change.kind, change.shared);
     let guards = kind.hooks.guards();
-    if guards.is_empty() || matches!(write, Write::Keep) {
+    if guards.is_empty() || matches!(write, WriteAction::Keep) {
         return Ok(GuardConditions::default());
     }
     let old = there.map(|there| read(kind, there, there.modified)).transpose()?;
     let new = match write {
-        Write::Put(bytes) => Some(written(bytes)?),
-        Write::Keep | Write::Delete => None,
+        WriteAction::Put(bytes) => Some(written(bytes)?),
+        WriteAction::Keep | WriteAction::Delete => None,
     };
     let before: BTreeSet<String> = old.iter().flat_map(|old| kind.hooks.guard_keys(old)).collect();
     let changes_content =
@@ -66,7 +66,7 @@ pub(crate) async fn hold(
     if before.is_empty() && after.is_empty() {
         return Ok(GuardConditions::default());
     }
-    let Beside { kind: served, view } = change.beside(None).await?;
+    let KindView { kind: served, view } = change.kind_view(None).await?;
     let others = |key| others(&view, change, key);
     if let Some(new) = new {
         let new = Arc::new(new);
@@ -106,7 +106,11 @@ pub(crate) async fn hold(
 }
 
 /// The other objects under a guard key.
-fn others<'v>(view: &'v View, change: &'v Change<'_>, key: &'v str) -> impl Iterator<Item = &'v Arc<Entry>> {
+fn others<'v>(
+    view: &'v View,
+    change: &'v ObjectWrite<'_>,
+    key: &'v str,
+) -> impl Iterator<Item = &'v Arc<Entry>> {
     view.guarded(key).map(|state| &state.entry).filter(|other| other.key != *change.key)
 }
 
@@ -146,7 +150,7 @@ fn changes_content(old: &Value, new: &Value) -> bool {
 }
 
 /// Checks the number and length of the keys against the limits of a transaction.
-fn check_keys(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
+fn check_keys(change: &ObjectWrite<'_>, keys: &[String]) -> Result<(), Refusal> {
     let most = change.shared.limits.guard_keys;
     let problem = match keys.iter().find(|key| key.len() > KEY_BYTES) {
         _ if keys.len() > most => {
@@ -166,19 +170,19 @@ fn check_keys(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
 pub(super) const ROOT: &str = "<nil>";
 
 /// 422.
-pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
+pub(super) fn wrong(change: &ObjectWrite<'_>, errors: &[FieldError]) -> Refusal {
     invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
 }
 
 /// 422 with the cause `GuardRefused`: it depends on other objects, so a retry does not help.
-fn refused(change: &Change<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
+fn refused(change: &ObjectWrite<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
     let mut refusal = wrong(change, errors);
     refusal.causes.push(Cause { reason: REFUSED, message: guard.into(), field: String::new() });
     refusal
 }
 
 /// 500: a bug in the embedding program.
-pub(super) fn panicked(change: &Change<'_>, guard: &str) -> Refusal {
+pub(super) fn panicked(change: &ObjectWrite<'_>, guard: &str) -> Refusal {
     change.shared.metrics.counted.add(crate::metrics::Event::Panic);
     let message = format!(
         "the guard {guard:?} of {} panicked, and nothing was written: the server's log says where",

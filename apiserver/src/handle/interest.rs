@@ -15,7 +15,7 @@ use super::Handle;
 use super::errors::{lost, source_error, watch_error};
 use super::read::revision;
 use super::watch::{LASTS, until_error};
-use crate::cache::Wanted;
+use crate::cache::ObjectFilter;
 use crate::interest::{
     self, EditChannel, EditError, InterestEvent, InterestFeed, InvalidEdit, KeyLimits, StreamError,
     StreamRequest,
@@ -32,8 +32,8 @@ where
         let InterestRequest { by, keys, filter, after } = request;
         let kind = self.served("watch")?;
         let selection = self.selection(&kind, &filter)?;
-        let matter = self.matter(&kind, Subresource::Main, filter.namespace.as_deref(), "");
-        self.allow("watch", &matter, &filter.fields)?;
+        let object_request = self.object_request(&kind, Subresource::Main, filter.namespace.as_deref(), "");
+        self.allow("watch", &object_request, &filter.fields)?;
         interest::index_for(&by, &kind, filter.namespace.as_deref()).map_err(source_error)?;
         if self.shared.stopping.is_cancelled() {
             let reason = "the server is stopped".into();
@@ -45,8 +45,8 @@ where
         let channel = EditChannel::open(&keys, after.is_some(), [0; 32], bounds, None).map_err(edit_error)?;
         let channel = Arc::new(channel);
         let plan = Plan { bookmarks: true, until: Instant::now() + LASTS };
-        let wanted = Wanted { selection, namespace: filter.namespace };
-        let request = StreamRequest { by, wanted, resumes: after.map(|after| (keys, after)) };
+        let filter = ObjectFilter { selection, namespace: filter.namespace };
+        let request = StreamRequest { by, filter, resumes: after.map(|after| (keys, after)) };
         let feed = match InterestFeed::open(&self.shared, channel.clone(), request, plan).await {
             Ok(feed) => feed,
             Err(StreamError::Refused(refusal)) => return Err(self.watch_error(*refusal).await),

@@ -20,7 +20,7 @@ use crate::refusal::Refusal;
 use crate::request::{ContinueToken, FieldLabels, ListAt, check_fields};
 use crate::select::Selection;
 use crate::storage::Moment;
-use crate::verbs::list::find;
+use crate::verbs::list::list_page;
 
 /// Number of objects to process before yielding to other tasks.
 const TURN: usize = 128;
@@ -37,10 +37,11 @@ where
     async fn list(&self, request: ListRequest) -> Result<Page<Arc<K>>, ListError> {
         let kind = self.served("list")?;
         let selection = self.selection(&kind, &request.filter)?;
-        let matter = self.matter(&kind, Subresource::Main, request.filter.namespace.as_deref(), "");
-        self.allow("list", &matter, &request.filter.fields)?;
+        let object_request =
+            self.object_request(&kind, Subresource::Main, request.filter.namespace.as_deref(), "");
+        self.allow("list", &object_request, &request.filter.fields)?;
         let at = at(&request)?;
-        let found = find(&matter, &at, request.limit.map(NonZeroU64::from), &selection).await;
+        let found = list_page(&object_request, &at, request.limit.map(NonZeroU64::from), &selection).await;
         let found = match found {
             Ok(found) => found,
             Err(refusal) => return Err(self.list_error(refusal).await),
@@ -70,8 +71,8 @@ where
 
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<Arc<K>>, ListError> {
         let kind = self.served("get")?;
-        let matter = self.matter(&kind, Subresource::Main, key.namespace(), key.name());
-        self.allow("get", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, Subresource::Main, key.namespace(), key.name());
+        self.allow("get", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Ok(None);
         }
@@ -79,7 +80,7 @@ where
             Freshness::Newest | Freshness::Any => Moment::Newest,
             Freshness::AtLeast(version) => Moment::AtLeast(revision(version)?),
         };
-        let entry: Option<Arc<Entry>> = match self.shared.objects.get(&matter.key(), moment).await {
+        let entry: Option<Arc<Entry>> = match self.shared.objects.get(&object_request.key(), moment).await {
             Ok(entry) => entry,
             Err(refusal) => return Err(self.list_error(refusal).await),
         };

@@ -20,7 +20,7 @@ use crate::managed::manager_name;
 use crate::refusal::Refusal;
 use crate::server::{ApiServer, Shared};
 use crate::storage::Stored;
-use crate::verbs::Matter;
+use crate::verbs::ObjectRequest;
 use crate::verbs::output::{read, write};
 
 /// In-process access to the objects of one kind as `K`: a
@@ -71,7 +71,7 @@ impl ApiServer {
         K: DeserializeOwned + Send + Sync + 'static,
     {
         let shared = self.shared().clone();
-        let seed = u64::from_le_bytes(shared.world.bytes());
+        let seed = u64::from_le_bytes(shared.environment.bytes());
         let decoded = shared.decoded.of(&kind, seed);
         let manager = manager_name(None, Some(&identity.user), "").unwrap_or_default().into();
         Handle { shared, kind, identity: Arc::new(identity), manager, decoded }
@@ -104,15 +104,15 @@ impl<K> Handle<K> {
         Err(SourceError::NotServed { reason })
     }
 
-    pub(super) fn matter<'a>(
+    pub(super) fn object_request<'a>(
         &'a self,
         kind: &'a Arc<Kind>,
         part: Subresource,
         namespace: Option<&'a str>,
         name: &'a str,
-    ) -> Matter<'a> {
+    ) -> ObjectRequest<'a> {
         let trace = Traceparent::current();
-        Matter {
+        ObjectRequest {
             shared: &self.shared,
             kind,
             part,
@@ -129,22 +129,23 @@ impl<K> Handle<K> {
     pub(super) fn allow(
         &self,
         verb: &str,
-        matter: &Matter<'_>,
+        object_request: &ObjectRequest<'_>,
         fields: &FieldSelector,
     ) -> Result<(), SourceError> {
-        let kind = matter.kind;
-        let itself = (kind.names.plural == "namespaces").then_some(matter.name());
+        let kind = object_request.kind;
+        let itself = (kind.names.plural == "namespaces").then_some(object_request.name());
         let asks = ResourceAttributes {
             group: &kind.group,
             resource: &kind.names.plural,
-            subresource: matter.part.subresource().unwrap_or_default(),
-            namespace: matter.namespace().or(itself).unwrap_or_default(),
-            name: matter.name(),
+            subresource: object_request.part.subresource().unwrap_or_default(),
+            namespace: object_request.namespace().or(itself).unwrap_or_default(),
+            name: object_request.name(),
         };
         let attributes = RequestAttributes::of(verb, asks).selecting(fields);
-        let fence =
-            |()| matter.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity));
-        self.shared.allow(&self.identity, &attributes).and_then(fence).map_err(source_error)
+        let fence = |()| {
+            object_request.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity))
+        };
+        self.shared.authorize(&self.identity, &attributes).and_then(fence).map_err(source_error)
     }
 }
 

@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Handle;
 use super::errors::{source_error, unreadable, write_error};
 use super::typed::form;
+use crate::controllers;
 use crate::fence::Fence;
 use crate::json::{OBJECT_DEPTH, depth};
 use crate::kind::{Kind, Subresource};
@@ -23,9 +24,8 @@ use crate::refusal::Refusal;
 use crate::request::{self, FieldValidation};
 use crate::storage::Moment;
 use crate::strategy::{self, MODIFIED, meta_text, metadata_mut};
-use crate::upkeep;
 use crate::verbs::output::read;
-use crate::verbs::{Matter, create, delete, update};
+use crate::verbs::{ObjectRequest, create, delete, update};
 
 #[async_trait]
 impl<K> Writer<K> for Handle<K>
@@ -42,14 +42,14 @@ where
         let mut object = self.value(&kind, object)?;
         let namespace = namespace(&kind, &object)?;
         let held_fence = fence.map(Fence::of);
-        let matter = Matter {
+        let object_request = ObjectRequest {
             fence: held_fence.as_ref(),
-            ..self.matter(&kind, Subresource::Main, namespace.as_deref(), "")
+            ..self.object_request(&kind, Subresource::Main, namespace.as_deref(), "")
         };
-        self.allow("create", &matter, &FieldSelector::default())?;
-        object = shaped(&matter, object)?;
+        self.allow("create", &object_request, &FieldSelector::default())?;
+        object = shaped(&object_request, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
-        let made = match create::made(&matter, object, Some(&self.manager), false).await {
+        let made = match create::create_object(&object_request, object, Some(&self.manager), false).await {
             Ok(made) => made,
             // The namespace does not exist.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
@@ -76,13 +76,13 @@ where
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
         let kind = self.served("delete")?;
         let fence = deletion.only_if.fence.as_ref().map(Fence::of);
-        let matter = self.matter(&kind, Subresource::Main, key.namespace(), key.name());
-        let matter = Matter { fence: fence.as_ref(), ..matter };
-        self.allow("delete", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, Subresource::Main, key.namespace(), key.name());
+        let object_request = ObjectRequest { fence: fence.as_ref(), ..object_request };
+        self.allow("delete", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
-        let at = matter.key();
+        let at = object_request.key();
         let there = self.shared.objects.get(&at, Moment::Newest).await.map_err(source_error)?;
         let propagation = match deletion.propagation {
             Propagation::Background => request::Propagation::Background,
@@ -94,7 +94,7 @@ where
             preconditions.check(old, None)?;
             Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
         };
-        let erased = delete::one(&matter, &at, there, false, how).await;
+        let erased = delete::delete_object(&object_request, &at, there, false, how).await;
         let erased = erased.map_err(|refusal| preconditions.not_written(refusal))?;
         self.settle(&kind).await?;
         let revision = erased.revision.unwrap_or_default();
@@ -118,9 +118,9 @@ where
         }
         let part = if patch.status { Subresource::Status } else { Subresource::Main };
         let fence = only_if.fence.as_ref().map(Fence::of);
-        let matter = self.matter(&kind, part, key.namespace(), key.name());
-        let matter = Matter { fence: fence.as_ref(), ..matter };
-        self.allow("patch", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, part, key.namespace(), key.name());
+        let object_request = ObjectRequest { fence: fence.as_ref(), ..object_request };
+        self.allow("patch", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
@@ -128,7 +128,7 @@ where
             PatchFormat::Json => PatchKind::Json,
             PatchFormat::Merge => PatchKind::Merge,
             PatchFormat::Apply { manager, force } => {
-                return self.apply(&kind, &matter, &patch.body, (manager, *force), only_if).await;
+                return self.apply(&kind, &object_request, &patch.body, (manager, *force), only_if).await;
             }
             _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
         };
@@ -137,11 +137,11 @@ where
         let next = |old: &Value| {
             preconditions.check(old, None)?;
             let patched = changes.apply(old, kind.patched_by())?;
-            Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
+            Ok(object_request.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
-        let changed = update::change(&matter, Some(&self.manager), false, false, next).await;
+        let changed = update::update_object(&object_request, Some(&self.manager), false, false, next).await;
         let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
-        self.changed(&kind, &matter, changed).await
+        self.changed(&kind, &object_request, changed).await
     }
 }
 
@@ -160,9 +160,12 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             .check(&name)
             .map_err(|error| at("metadata.name", &format!("{name:?} can be no name: {error}")))?;
         let fence = only_if.fence.as_ref().map(Fence::of);
-        let matter = Matter { fence: fence.as_ref(), ..self.matter(kind, part, namespace.as_deref(), &name) };
-        self.allow("update", &matter, &FieldSelector::default())?;
-        let object = shaped(&matter, object)?;
+        let object_request = ObjectRequest {
+            fence: fence.as_ref(),
+            ..self.object_request(kind, part, namespace.as_deref(), &name)
+        };
+        self.allow("update", &object_request, &FieldSelector::default())?;
+        let object = shaped(&object_request, object)?;
         let mut preconditions = PreconditionCheck::of(kind, only_if);
         let next = |old: &Value| {
             preconditions.check(old, Some(&object))?;
@@ -172,20 +175,20 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
             Ok(new)
         };
-        let changed = update::change(&matter, Some(&self.manager), false, true, next).await;
+        let changed = update::update_object(&object_request, Some(&self.manager), false, true, next).await;
         let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
-        self.changed(kind, &matter, changed).await
+        self.changed(kind, &object_request, changed).await
     }
 
     pub(super) async fn changed(
         &self,
         kind: &Arc<Kind>,
-        matter: &Matter<'_>,
-        changed: update::Changed,
+        object_request: &ObjectRequest<'_>,
+        changed: update::UpdatedObject,
     ) -> Result<Written<K>, WriteError> {
         self.settle(kind).await?;
         let revision = changed.revision.unwrap_or_default();
-        self.written(kind, &matter.key(), changed.object, revision, changed.is_gone)
+        self.written(kind, &object_request.key(), changed.object, revision, changed.is_gone)
     }
 
     /// Converts an object to JSON, with `apiVersion` and `kind`.
@@ -229,7 +232,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
 
     /// Waits until a written definition or admission configuration takes effect.
     pub(super) async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
-        upkeep::settle(&self.shared, kind).await.map_err(source_error)
+        controllers::after_write(&self.shared, kind).await.map_err(source_error)
     }
 
     /// Converts a failed create; for an existing object, adds its UID.
@@ -289,9 +292,9 @@ impl<'a> PreconditionCheck<'a> {
 }
 
 /// Converts the object to its kind's schema. Unknown fields are an error of the program.
-fn shaped(matter: &Matter<'_>, mut object: Value) -> Result<Value, SourceError> {
-    matter.expected().check(&mut object, &[]).map_err(source_error)?;
-    let shaped = matter.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
+fn shaped(object_request: &ObjectRequest<'_>, mut object: Value) -> Result<Value, SourceError> {
+    object_request.expected().check(&mut object, &[]).map_err(source_error)?;
+    let shaped = object_request.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
     Ok(shaped.object)
 }
 

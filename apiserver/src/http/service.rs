@@ -14,7 +14,7 @@ use http::{Method, Request, Response};
 use super::compress::{accepts_gzip, compressed};
 use super::{Body, answer};
 use crate::auth::Identity;
-use crate::server::{Call, Incoming, Shared};
+use crate::server::{Call, RequestBody, Shared};
 
 /// The server as a `tower` service, for a fixed identity or with authentication by each request.
 ///
@@ -59,7 +59,7 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let (silent, compresses) = (head.method == Method::HEAD, accepts_gzip(&head.headers));
-            let body = Incoming::new(body);
+            let body = RequestBody::new(body);
             let call =
                 Call { method: head.method, uri: head.uri, headers: head.headers, body, identity, peer };
             let answer = shared.answer(call).await;

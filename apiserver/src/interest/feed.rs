@@ -18,7 +18,7 @@ use super::keys::KeySet;
 use super::lookup::KeyLookup;
 use super::relevance::{RelevanceCheck, index_for};
 use crate::cache;
-use crate::cache::{By, Wanted};
+use crate::cache::{KeyField, ObjectFilter};
 use crate::metrics::Interested;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -27,7 +27,7 @@ use crate::watch::{Changed, Item, Plan};
 /// The parameters of a stream.
 pub(crate) struct StreamRequest {
     pub(crate) by: InterestBy,
-    pub(crate) wanted: Wanted,
+    pub(crate) filter: ObjectFilter,
     /// The opening keys and the client's last revision, to resume a stream.
     pub(crate) resumes: Option<(InterestEdit, Revision)>,
 }
@@ -58,7 +58,7 @@ impl From<Refusal> for StreamError {
 pub(crate) struct InterestFeed {
     channel: Arc<EditChannel>,
     watch: crate::watch::Feed,
-    by: By,
+    by: KeyField,
     relevance: RelevanceCheck,
     edit: EditProgress,
     counts: Interested,
@@ -88,16 +88,16 @@ impl InterestFeed {
         request: StreamRequest,
         plan: Plan,
     ) -> Result<Self, StreamError> {
-        let StreamRequest { by: of, wanted, resumes } = request;
-        let by = index_for(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
-        let mut relevance = RelevanceCheck { by: of, wanted: wanted.clone(), keys: KeySet::default() };
+        let StreamRequest { by: of, filter, resumes } = request;
+        let by = index_for(&of, &filter.selection.kind, filter.namespace.as_deref())?;
+        let mut relevance = RelevanceCheck { by: of, filter: filter.clone(), keys: KeySet::default() };
         let watch = match resumes {
             Some((edit, after)) => {
                 shared.objects.reach(after).await?;
                 relevance.keys = edit.add.iter().collect();
-                let cache = shared.cache(&wanted.selection.kind).await?;
-                let keys = cache::Keys { by: by.clone(), set: edit.add };
-                let (follow, missing) = cache.follow(wanted, Some(keys), after);
+                let cache = shared.cache(&filter.selection.kind).await?;
+                let keys = cache::WatchKeys { by: by.clone(), set: edit.add };
+                let (follow, missing) = cache.follow(filter, Some(keys), after);
                 if let Some(missing) = missing {
                     // Reports an expired position immediately.
                     drop(follow.store_watch(missing.after).await.map_err(StreamError::Watch)?);
@@ -105,7 +105,7 @@ impl InterestFeed {
                 crate::watch::Feed::after((follow, missing), after, plan)
             }
             None => {
-                let (view, follow) = shared.view_and_follow(&wanted, Some(&by), None).await?;
+                let (view, follow) = shared.view_and_follow(&filter, Some(&by), None).await?;
                 crate::watch::Feed::after((follow, None), view.at, plan)
             }
         };
@@ -194,7 +194,7 @@ impl Stream for InterestFeed {
                 if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
                     return feed.end(None);
                 }
-                if !found.gather(&feed.relevance.wanted) {
+                if !found.gather(&feed.relevance.filter) {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }

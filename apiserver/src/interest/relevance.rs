@@ -6,7 +6,7 @@ use machinery_store::Entry;
 use serde_json::Value;
 
 use super::keys::KeySet;
-use crate::cache::{By, Wanted};
+use crate::cache::{KeyField, ObjectFilter};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -17,10 +17,10 @@ use crate::verbs::output::read;
 
 /// Returns the index for an interest's keys. 400 if the kind has no such selectable field; 422 if
 /// it would require a full scan.
-pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<By, Refusal> {
+pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<KeyField, Refusal> {
     match by {
         InterestBy::Label(label) => match Requirement::exists(label) {
-            Ok(_) => Ok(By::Label(label.clone())),
+            Ok(_) => Ok(KeyField::Label(label.clone())),
             Err(error) => Err(Refusal::bad_request(format!("{label:?} can be no label: {error}"))),
         },
         InterestBy::Field(field) => match &**field {
@@ -29,11 +29,11 @@ pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -
                 let error = FieldError::new("by", Problem::Invalid(NAME.into()), why);
                 Err(invalid("", "Interest", "", &[error]))
             }
-            NAME => Ok(By::Name),
-            NAMESPACE if kind.namespaced => Ok(By::Namespace),
+            NAME => Ok(KeyField::Name),
+            NAMESPACE if kind.namespaced => Ok(KeyField::Namespace),
             field => {
                 let at = kind.selectable.iter().position(|selectable| selectable.field == field);
-                at.map(By::Field).ok_or_else(|| Refusal::bad_request(unsupported(field)))
+                at.map(KeyField::Field).ok_or_else(|| Refusal::bad_request(unsupported(field)))
             }
         },
     }
@@ -42,15 +42,15 @@ pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -
 /// The current keys and selectors of an interest, as the client set them.
 pub(super) struct RelevanceCheck {
     pub(super) by: InterestBy,
-    pub(super) wanted: Wanted,
+    pub(super) filter: ObjectFilter,
     pub(super) keys: KeySet,
 }
 
 impl RelevanceCheck {
     pub(super) fn matches(&self, entry: &Entry) -> bool {
-        let selection = &self.wanted.selection;
+        let selection = &self.filter.selection;
         let (namespace, _) = selection.kind.place.names(&entry.key);
-        if self.wanted.namespace.as_deref().is_some_and(|only| namespace != Some(only)) {
+        if self.filter.namespace.as_deref().is_some_and(|only| namespace != Some(only)) {
             return false;
         }
         let Some(object) = decode_selected(&selection.kind, entry) else { return false };
@@ -66,7 +66,7 @@ impl RelevanceCheck {
             InterestBy::Field(field) => match &**field {
                 NAME => Some(meta_text(object, "name").to_owned()),
                 NAMESPACE => Some(meta_text(object, "namespace").to_owned()),
-                field => self.wanted.selection.kind.field(object, field),
+                field => self.filter.selection.kind.field(object, field),
             },
         }
     }
@@ -122,9 +122,9 @@ mod tests {
                 modified: Revision(1),
             };
             let selection = Selection { kind: kind.clone(), labels: labels.clone(), fields: fields.clone() };
-            let wanted = Wanted { selection, namespace: Some("n".into()) };
+            let filter = ObjectFilter { selection, namespace: Some("n".into()) };
             let keys = [&Arc::from(key)].into_iter().collect();
-            let witness = RelevanceCheck { by: by.clone(), wanted, keys };
+            let witness = RelevanceCheck { by: by.clone(), filter, keys };
             assert_eq!(witness.matches(&entry), expected, "{selected} {by:?} {key:?}, {print}");
         }
     }

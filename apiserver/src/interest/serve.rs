@@ -20,14 +20,14 @@ use super::registry::{
     AwaitedStream, InterestName, InterestOpening, OpenError, Selectors, StreamGuard, Unavailable,
 };
 use crate::accept::{ResponseFormat, accepts_json};
-use crate::cache::Wanted;
+use crate::cache::ObjectFilter;
 use crate::http::{Body, answer};
 use crate::invalid::{FieldError, Problem};
 use crate::refusal::{About, Refusal};
 use crate::request::{FieldLabels, Format, ListOptions, Resource, check_fields};
 use crate::select::Selection;
 use crate::server::{Limits, Shared};
-use crate::verbs::{Frames, Job, watch_refused};
+use crate::verbs::{Frames, VerbRequest, watch_refused};
 use crate::watch::Plan;
 
 /// Minimum duration of a stream without a timeout; the maximum is twice that.
@@ -41,21 +41,21 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 }
 
 /// Opens or edits an interest.
-pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
-    accepts_json(job.asked.header(ACCEPT))?;
-    Format::of(job.asked.header(CONTENT_TYPE), &[Format::Json])?;
-    let selectors = selectors(job, &ListOptions::parse(&job.asked.query, true)?)?;
-    let request = EditRequest::parse(id, &job.asked.body)?;
-    let (interests, limits) = (&job.shared.interests, &job.shared.limits);
-    let (name, edit) = (name(job, id), request.edit(&selectors));
-    let refuse = |why: EditError| edit_refused(job, id, limits, why);
+pub(crate) fn edit(call: &VerbRequest<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+    accepts_json(call.wire.header(ACCEPT))?;
+    Format::of(call.wire.header(CONTENT_TYPE), &[Format::Json])?;
+    let selectors = selectors(call, &ListOptions::parse(&call.wire.query, true)?)?;
+    let request = EditRequest::parse(id, &call.wire.body)?;
+    let (interests, limits) = (&call.shared.interests, &call.shared.limits);
+    let (name, edit) = (name(call, id), request.edit(&selectors));
+    let refuse = |why: EditError| edit_refused(call, id, limits, why);
     let Some(by) = request.by else {
-        let channel = interests.find(&name, &selectors).map_err(|why| absent(job, id, &why))?;
+        let channel = interests.find(&name, &selectors).map_err(|why| absent(call, id, &why))?;
         channel.edit(edit, &request.change, interests.memory()).map_err(refuse)?;
-        job.shared.metrics.interested.edits.inc();
+        call.shared.metrics.interested.edits.inc();
         return Ok(accepted(202, request.number));
     };
-    super::relevance::index_for(&by, job.kind, job.namespace())?;
+    super::relevance::index_for(&by, call.kind, call.namespace())?;
     let resumes = request.after.map(|after| (request.change.clone(), after));
     let bounds = KeyLimits::of(limits);
     let make = || {
@@ -76,30 +76,30 @@ pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
         OpenError::TooMany(most) => too_many(&format!("the server has {most} interests, as many as it may")),
         OpenError::Edit(why) => refuse(why),
     })?;
-    job.shared.metrics.interested.edits.inc();
+    call.shared.metrics.interested.edits.inc();
     Ok(accepted(201, request.number))
 }
 
 /// Serves the stream of an interest.
-pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
-    let options = ListOptions::parse(&job.asked.query, true)?;
-    let selectors = selectors(job, &options)?;
+pub(crate) async fn stream(call: &VerbRequest<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+    let options = ListOptions::parse(&call.wire.query, true)?;
+    let selectors = selectors(call, &options)?;
     let only = ["resourceVersion", "resourceVersionMatch", "sendInitialEvents", "continue", "limit"];
-    if let Some(parameter) = only.into_iter().find(|name| job.asked.query.first(name).is_some()) {
+    if let Some(parameter) = only.into_iter().find(|name| call.wire.query.first(name).is_some()) {
         let message =
             format!("the stream of an interest begins as the interest was opened: leave out {parameter}");
         return Err(Refusal::bad_request(message));
     }
-    let frames = Frames::of(job)?.telling_left();
-    let held = job.shared.interests.hold(name(job, id), &selectors);
-    let (held, InterestOpening { by, resumes }) = held.map_err(|why| absent(job, id, &why))?;
-    let selection = Selection { kind: job.kind.clone(), labels: selectors.labels, fields: selectors.fields };
-    let wanted = Wanted { selection, namespace: job.namespace().map(Arc::from) };
-    let chance = u64::from_le_bytes(job.shared.world.bytes()) % LASTS.as_secs();
+    let frames = Frames::of(call)?.reporting_left();
+    let held = call.shared.interests.hold(name(call, id), &selectors);
+    let (held, InterestOpening { by, resumes }) = held.map_err(|why| absent(call, id, &why))?;
+    let selection = Selection { kind: call.kind.clone(), labels: selectors.labels, fields: selectors.fields };
+    let filter = ObjectFilter { selection, namespace: call.namespace().map(Arc::from) };
+    let chance = u64::from_le_bytes(call.shared.environment.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };
-    let asked = StreamRequest { by, wanted, resumes };
-    let feed = InterestFeed::open(job.shared, held.channel.clone(), asked, plan).await.map_err(refused)?;
+    let asked = StreamRequest { by, filter, resumes };
+    let feed = InterestFeed::open(call.shared, held.channel.clone(), asked, plan).await.map_err(refused)?;
     let content_type = frames.content_type();
     let body = StreamBody(Some(ActiveStream { feed, frames, _held: held }));
     Ok(answer::bytes(200, content_type, Body::frames(body)))
@@ -150,22 +150,23 @@ pub(crate) fn misnamed(resource: &Resource) -> Option<Refusal> {
     Some(Refusal::new(404, "NotFound", message))
 }
 
-fn name(job: &Job<'_>, id: &str) -> InterestName {
-    let identity = job.identity;
+fn name(call: &VerbRequest<'_>, id: &str) -> InterestName {
+    let identity = call.identity;
     InterestName {
         user: identity.user.clone(),
         uid: identity.uid.clone(),
-        group: job.kind.group.to_string(),
-        version: job.kind.version.to_string(),
-        plural: job.kind.names.plural.clone(),
-        namespace: job.namespace().map(str::to_owned),
+        group: call.kind.group.to_string(),
+        version: call.kind.version.to_string(),
+        plural: call.kind.names.plural.clone(),
+        namespace: call.namespace().map(str::to_owned),
         id: id.to_owned(),
     }
 }
 
-fn selectors(job: &Job<'_>, options: &ListOptions) -> Result<Selectors, Refusal> {
-    let fields: Vec<String> = job.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
-    let labels = FieldLabels::These { namespaced: job.kind.namespaced, fields: &fields };
+fn selectors(call: &VerbRequest<'_>, options: &ListOptions) -> Result<Selectors, Refusal> {
+    let fields: Vec<String> =
+        call.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
+    let labels = FieldLabels::These { namespaced: call.kind.namespaced, fields: &fields };
     check_fields(&options.fields, labels)?;
     Ok(Selectors { labels: options.labels.clone(), fields: options.fields.clone() })
 }
@@ -174,8 +175,8 @@ fn accepted(code: u16, number: u64) -> Response<Body> {
     answer::value(code, ResponseFormat::default(), &json!({"edit": number}))
 }
 
-fn absent(job: &Job<'_>, id: &str, why: &Unavailable) -> Refusal {
-    let about = about(job, id);
+fn absent(call: &VerbRequest<'_>, id: &str, why: &Unavailable) -> Refusal {
+    let about = about(call, id);
     match why {
         Unavailable::Unknown => {
             let message = format!(
@@ -197,9 +198,9 @@ fn absent(job: &Job<'_>, id: &str, why: &Unavailable) -> Refusal {
     }
 }
 
-fn edit_refused(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Refusal {
+fn edit_refused(call: &VerbRequest<'_>, id: &str, limits: &Limits, why: EditError) -> Refusal {
     let why = match why {
-        EditError::Ended => return absent(job, id, &Unavailable::Unknown),
+        EditError::Ended => return absent(call, id, &Unavailable::Unknown),
         EditError::Full => {
             let limit = limits.interests_bytes;
             return too_many(&format!("the keys of all interests take {limit} bytes, as many as they may"));
@@ -211,7 +212,7 @@ fn edit_refused(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Ref
             let message = format!(
                 "interests {id:?} is at another edit: the next one is {expected}; the last one may be repeated as it was"
             );
-            Refusal { about: about(job, id), ..Refusal::new(409, "Conflict", message) }
+            Refusal { about: about(call, id), ..Refusal::new(409, "Conflict", message) }
         }
         InvalidEdit::TooMany { count, limit } => {
             let why = format!("must have at most {limit} items");
@@ -228,8 +229,8 @@ fn edit_refused(job: &Job<'_>, id: &str, limits: &Limits, why: EditError) -> Ref
     }
 }
 
-fn about(job: &Job<'_>, id: &str) -> About {
-    let (group, kind) = (job.kind.group.to_string(), job.kind.names.plural.clone());
+fn about(call: &VerbRequest<'_>, id: &str) -> About {
+    let (group, kind) = (call.kind.group.to_string(), call.kind.names.plural.clone());
     About { group, kind: format!("{kind}/interests"), name: id.to_owned(), ..About::default() }
 }
 

@@ -186,13 +186,13 @@ impl ApiServer {
         let (address, socket) =
             socket.map_err(|why| ListenError::Address { address: listen.address, why })?;
         private::make_directory(&listen.directory).map_err(file)?;
-        let now = self.shared().world.now();
+        let now = self.shared().environment.now();
         let path = listen.tokens();
-        let random = self.shared().world.bytes();
+        let random = self.shared().environment.bytes();
         let token = token_file::ensure(&path, &Identity::admin(), random).map_err(file)?;
         let mut others = Vec::new();
         for (identity, kubeconfig) in &listen.others {
-            let random = self.shared().world.bytes();
+            let random = self.shared().environment.bytes();
             others.push((kubeconfig, token_file::ensure(&path, identity, random).map_err(file)?));
         }
         let tokens = TokenFile::open(&path).map_err(file)?;
@@ -209,7 +209,7 @@ impl ApiServer {
             write_kubeconfig(path, &url, ca.as_deref(), &token).map_err(file)?;
         }
         let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
-        self.go_on(connection::accept(self.shared().clone(), socket, serving));
+        self.spawn_task(connection::accept(self.shared().clone(), socket, serving));
         Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })
     }
 }

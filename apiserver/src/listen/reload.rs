@@ -42,7 +42,7 @@ impl Reloads {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
         let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
-        let stamps = Mutex::new(FileStamps { files: files.collect(), at: shared.world.now() });
+        let stamps = Mutex::new(FileStamps { files: files.collect(), at: shared.environment.now() });
         let this = Self { shared, tokens, serving, stamps };
         this.activate_tokens();
         this
@@ -51,12 +51,12 @@ impl Reloads {
     pub(super) fn is_outdated(&self) -> bool {
         let stamps = self.stamps.lock();
         let day = SignedDuration::from_hours(24);
-        self.shared.world.now().duration_since(stamps.at) >= day
+        self.shared.environment.now().duration_since(stamps.at) >= day
             || stamps.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
     }
 
     pub(super) fn reload(&self) -> Reloaded {
-        let now = self.shared.world.now();
+        let now = self.shared.environment.now();
         // Stamps are recorded before reading, so that a concurrent change causes another reload.
         self.record_stamps(now);
         let mut reloaded = Reloaded::default();

@@ -15,10 +15,10 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::capacity::Capacity;
 use super::limits::Limits;
-use super::places::Places;
-use super::shared::{Shared, World};
-use crate::admission::{Admission, Desk, Roads};
+use super::shared::{Environment, Shared};
+use crate::admission::{Admission, AdmissionRegistry, WebhookTransport};
 use crate::audit::{Audit, Log};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
@@ -34,7 +34,7 @@ use crate::metrics::Metrics;
 use crate::own::{Own, made};
 use crate::quota::Turns;
 use crate::storage::Objects;
-use crate::{native, upkeep};
+use crate::{controllers, native};
 
 /// A running API server. Dropping it stops its server-side controllers; [`ApiServer::stop`] also
 /// waits for them.
@@ -53,11 +53,11 @@ pub struct Builder {
     own: Vec<Own>,
     authenticator: Authenticator,
     rbac: bool,
-    collects: bool,
+    garbage_collection: bool,
     admission: Vec<Arc<dyn Admission>>,
-    roads: Roads,
+    transport: WebhookTransport,
     limits: Limits,
-    world: World,
+    environment: Environment,
     audit: Option<Audit>,
 }
 
@@ -118,7 +118,7 @@ impl ApiServer {
 
     /// Runs a task that stops by itself when the server is stopped.
     #[cfg(feature = "server")]
-    pub(crate) fn go_on(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
@@ -143,7 +143,8 @@ impl Drop for ApiServer {
 
 impl Builder {
     fn new(backend: Arc<dyn Backend>) -> Self {
-        let world = World { clock: Box::new(Timestamp::now), random: Box::new(crate::server::chance::fill) };
+        let environment =
+            Environment { clock: Box::new(Timestamp::now), random: Box::new(crate::server::random::fill) };
         Self {
             backend,
             encryption: None,
@@ -151,11 +152,11 @@ impl Builder {
             own: Vec::new(),
             authenticator: Authenticator::default(),
             rbac: false,
-            collects: true,
+            garbage_collection: true,
             admission: Vec::new(),
-            roads: Roads::default(),
+            transport: WebhookTransport::default(),
             limits: Limits::default(),
-            world,
+            environment,
             audit: None,
         }
     }
@@ -190,7 +191,7 @@ impl Builder {
     /// Disables the garbage collector: dependents are kept, and so are owners in foreground or
     /// orphan deletion.
     pub fn without_garbage_collection(mut self) -> Self {
-        self.collects = false;
+        self.garbage_collection = false;
         self
     }
 
@@ -209,7 +210,7 @@ impl Builder {
         mut self,
         services: impl Fn(&str, &str, u16) -> Option<SocketAddr> + Send + Sync + 'static,
     ) -> Self {
-        self.roads.services = Some(Arc::new(services));
+        self.transport.services = Some(Arc::new(services));
         self
     }
 
@@ -217,7 +218,7 @@ impl Builder {
     /// calls to such webhooks fail: the authorities of the machine are not used.
     #[cfg(feature = "server")]
     pub fn webhook_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roads.roots = pem.into();
+        self.transport.roots = pem.into();
         self
     }
 
@@ -238,7 +239,7 @@ impl Builder {
 
     /// Replaces the system clock.
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        self.world.clock = Box::new(clock);
+        self.environment.clock = Box::new(clock);
         self
     }
 
@@ -249,14 +250,22 @@ impl Builder {
     pub async fn start(self) -> Result<ApiServer, StartError> {
         let (store, resealed) = encryption::begin(self.backend, self.encryption).await?;
         let (objects, tasks, stopping) = (Objects::new(store), TaskTracker::new(), CancellationToken::new());
-        let seed = u64::from_le_bytes(self.world.bytes());
-        let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
+        let seed = u64::from_le_bytes(self.environment.bytes());
+        let own =
+            self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
-        let roads = Roads { tasks: tasks.clone(), stopping: stopping.clone(), ..self.roads };
+        let transport =
+            WebhookTransport { tasks: tasks.clone(), stopping: stopping.clone(), ..self.transport };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
         let shared = Arc::new(Shared {
-            caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
+            caches: cache::WatchCaches::new(
+                objects.clone(),
+                &self.limits,
+                tasks.clone(),
+                stopping.clone(),
+                seed,
+            ),
             objects,
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
@@ -264,19 +273,19 @@ impl Builder {
             turns: Turns::new(),
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(RbacPolicy::default()))),
-            admission: Desk::new(self.admission, roads),
+            admission: AdmissionRegistry::new(self.admission, transport),
             limits: self.limits,
-            world: self.world,
+            environment: self.environment,
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             defining: tokio::sync::Mutex::default(),
             decoded: DecodedCaches::default(),
-            places: Places::new(&self.limits),
+            capacity: Capacity::new(&self.limits),
             interests: interests.into(),
             stopping,
         });
         let server = ApiServer { shared, tasks, resealed };
-        upkeep::begin(&server.shared, &server.tasks, self.crds, self.collects).await?;
+        controllers::start(&server.shared, &server.tasks, self.crds, self.garbage_collection).await?;
         Ok(server)
     }
 }

@@ -12,7 +12,7 @@ use machinery_objects::FieldSelector;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{Incoming, Shared, trace};
+use super::{RequestBody, Shared, trace};
 use crate::accept::for_refusals;
 use crate::audit::{self, Annotations, Trail};
 use crate::auth::Identity;
@@ -31,7 +31,7 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Incoming,
+    pub(crate) body: RequestBody,
     /// The user, if the connection is authenticated.
     pub(crate) identity: Option<Arc<Identity>>,
     /// The client's address, if there is a socket.
@@ -39,7 +39,7 @@ pub(crate) struct Call {
 }
 
 /// A request for objects, parsed and authorized: Kubernetes' `RequestInfo` with headers and body.
-pub(crate) struct Asked {
+pub(crate) struct WireRequest {
     pub(crate) verb: Verb,
     pub(crate) resource: Resource,
     pub(crate) query: Query,
@@ -53,18 +53,18 @@ pub(crate) struct Asked {
 }
 
 /// A request for a document such as discovery. Its body is ignored.
-pub(crate) struct Head {
+pub(crate) struct DocumentRequest {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
 }
 
-impl Head {
+impl DocumentRequest {
     pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-impl Asked {
+impl WireRequest {
     pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -76,7 +76,7 @@ impl Shared {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
         let mut about = About::default();
-        let span = trace::span(&call, &self.world);
+        let span = trace::span(&call, &self.environment);
         let mut trail = None;
         let answer = async {
             if let Some(log) = &self.audit {
@@ -122,54 +122,57 @@ impl Shared {
     ) -> Result<Response<Body>, Refusal> {
         let Call { method, uri, headers, body, identity, .. } = call;
         let identified = self.authenticator.load().identify(&headers, identity.as_ref());
-        let wanted = Wanted::read(&method, &uri, &headers);
+        let parsed = ParsedRequest::read(&method, &uri, &headers);
         if let Some(trail) = trail {
-            let asked =
-                wanted.as_ref().ok().and_then(Wanted::asked).unwrap_or(audit::AuditTarget::Path(&method));
-            trail.received(identified.as_deref().ok(), asked, uri.path()).await?;
+            let audited = parsed
+                .as_ref()
+                .ok()
+                .and_then(ParsedRequest::audited)
+                .unwrap_or(audit::AuditTarget::Path(&method));
+            trail.received(identified.as_deref().ok(), audited, uri.path()).await?;
         }
         let identity = identified?;
-        let admitted = self.stands_for(identity, &headers, trail).and_then(|identity| {
-            let (target, query) = self.admit(wanted?, (&method, &uri), &identity, about, trail)?;
+        let admitted = self.impersonate(identity, &headers, trail).and_then(|identity| {
+            let (target, query) = self.admit(parsed?, (&method, &uri), &identity, about, trail)?;
             Ok((identity, target, query))
         });
         let (identity, target, query) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                body.pass_over(&self).await;
+                body.discard(&self).await;
                 return Err(refusal);
             }
         };
         match target {
-            Admitted::Resource(verb, resource, fence) => {
+            Route::Resource(verb, resource, fence) => {
                 let received = body.read(&self, &headers).await?;
                 let body = received.bytes.clone();
                 if let Some(trail) = trail {
                     trail.body(&body, &headers);
                 }
                 let annotations = trail.as_ref().map(Trail::annotations);
-                let asked = Asked { verb, resource, query, identity, fence, headers, body, annotations };
+                let wire = WireRequest { verb, resource, query, identity, fence, headers, body, annotations };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
-                    let place = self.places.watch().inspect_err(full)?;
-                    return Ok(verbs::serve(&self, asked).await?.map(|body| body.holding(place)));
+                    let place = self.capacity.watch().inspect_err(full)?;
+                    return Ok(verbs::serve(&self, wire).await?.map(|body| body.holding(place)));
                 }
                 let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyRequests);
-                let _place = self.places.request().inspect_err(full)?;
+                let _place = self.capacity.request().inspect_err(full)?;
                 let _worked_on = self.metrics.worked_on(verb.reads());
-                let answer = verbs::serve(&self, asked).await?;
+                let answer = verbs::serve(&self, wire).await?;
                 if !answer.body().is_in_parts() {
                     return Ok(answer);
                 }
-                let place = self.places.list().inspect_err(full)?;
+                let place = self.capacity.list().inspect_err(full)?;
                 Ok(answer.map(|body| body.holding(place)))
             }
-            Admitted::Other(parts) => {
-                body.pass_over(&self).await;
-                documents::serve(&self, &Head { method, headers }, &parts, &query).await
+            Route::Other(parts) => {
+                body.discard(&self).await;
+                documents::serve(&self, &DocumentRequest { method, headers }, &parts, &query).await
             }
-            Admitted::Nothing => {
-                body.pass_over(&self).await;
+            Route::Nothing => {
+                body.discard(&self).await;
                 Ok(answer::nothing_there())
             }
         }
@@ -178,7 +181,7 @@ impl Shared {
     /// Returns the user that a request acts as: the sender or, with impersonation headers, the
     /// impersonated user. Impersonation requires RBAC permission for each impersonated attribute;
     /// from there on only the rights of the impersonated user count.
-    fn stands_for(
+    fn impersonate(
         &self,
         sender: Arc<Identity>,
         headers: &HeaderMap,
@@ -186,7 +189,7 @@ impl Shared {
     ) -> Result<Arc<Identity>, Refusal> {
         let Some(other) = Impersonated::of(headers)? else { return Ok(sender) };
         for needed in other.required_permissions() {
-            self.allow_saying(&sender, &needed, trail)?;
+            self.authorize_audited(&sender, &needed, trail)?;
         }
         let other = other.identity();
         if let Some(trail) = trail {
@@ -198,18 +201,18 @@ impl Shared {
     /// Authorizes a request and returns its route.
     fn admit(
         &self,
-        wanted: Wanted,
+        parsed: ParsedRequest,
         (method, uri): (&Method, &Uri),
         identity: &Identity,
         about: &mut About,
         trail: &mut Option<Trail>,
-    ) -> Result<(Admitted, Query), Refusal> {
-        let Wanted { target, query, fence, verb, fields } = wanted;
+    ) -> Result<(Route, Query), Refusal> {
+        let ParsedRequest { target, query, fence, verb, fields } = parsed;
         match target {
             Target::Resource(resource) => {
                 let verb = verb.ok_or_else(|| not_allowed(&resource, ""))?;
                 if fence.is_some() && verb.reads() {
-                    return Err(unfenced());
+                    return Err(fence_not_allowed());
                 }
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
                 let asks = ResourceAttributes {
@@ -219,7 +222,7 @@ impl Shared {
                     namespace: resource.authorized_in().unwrap_or_default(),
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
-                self.allow_saying(
+                self.authorize_audited(
                     identity,
                     &RequestAttributes::of(verb.name(), asks).selecting(&fields),
                     trail,
@@ -229,33 +232,33 @@ impl Shared {
                     // The watch would end at once, which makes clients relist.
                     return Err(stopping());
                 }
-                Ok((Admitted::Resource(verb, resource, fence.map(Box::new)), query))
+                Ok((Route::Resource(verb, resource, fence.map(Box::new)), query))
             }
-            _ if fence.is_some() => Err(unfenced()),
-            Target::Nothing => Ok((Admitted::Nothing, query)),
+            _ if fence.is_some() => Err(fence_not_allowed()),
+            Target::Nothing => Ok((Route::Nothing, query)),
             Target::Other(parts) => {
                 *about = About::document(&parts);
                 let verb = method.as_str().to_lowercase();
                 if !documents::is_open(&parts) {
-                    self.allow_saying(
+                    self.authorize_audited(
                         identity,
                         &RequestAttributes { verb: &verb, on: RequestTarget::Path(uri.path()) },
                         trail,
                     )?;
                 }
-                Ok((Admitted::Other(parts), query))
+                Ok((Route::Other(parts), query))
             }
         }
     }
 
     /// [`Self::authorize`], with the decision in the audit event.
-    fn allow_saying(
+    fn authorize_audited(
         &self,
         identity: &Identity,
         attributes: &RequestAttributes<'_>,
         trail: &mut Option<Trail>,
     ) -> Result<(), Refusal> {
-        let Some(trail) = trail else { return self.allow(identity, attributes) };
+        let Some(trail) = trail else { return self.authorize(identity, attributes) };
         let Some(rules) = &self.rules else {
             trail.decided(true, String::new);
             return Ok(());
@@ -266,7 +269,7 @@ impl Shared {
     }
 
     /// Returns an error unless RBAC allows the request.
-    pub(crate) fn allow(
+    pub(crate) fn authorize(
         &self,
         identity: &Identity,
         attributes: &RequestAttributes<'_>,
@@ -278,7 +281,7 @@ impl Shared {
 }
 
 /// A request's head, parsed once for routing, authorization and audit.
-struct Wanted {
+struct ParsedRequest {
     target: Target,
     query: Query,
     fence: Option<Fence>,
@@ -288,7 +291,7 @@ struct Wanted {
     fields: FieldSelector,
 }
 
-impl Wanted {
+impl ParsedRequest {
     fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Refusal> {
         let target = Target::parse(uri.path())?;
         let query = Query::parse(uri.query())?;
@@ -303,7 +306,7 @@ impl Wanted {
     }
 
     /// Returns the target for the audit policy.
-    const fn asked(&self) -> Option<audit::AuditTarget<'_>> {
+    const fn audited(&self) -> Option<audit::AuditTarget<'_>> {
         match (&self.target, self.verb) {
             (Target::Resource(resource), Some(verb)) => {
                 Some(audit::AuditTarget::Objects(verb, resource, &self.fields))
@@ -314,14 +317,14 @@ impl Wanted {
 }
 
 /// An authorized request by the type of its target.
-enum Admitted {
+enum Route {
     Resource(Verb, Resource, Option<Box<Fence>>),
     Other(Vec<String>),
     Nothing,
 }
 
 /// 400: a fence on a read would guarantee nothing.
-pub(crate) fn unfenced() -> Refusal {
+pub(crate) fn fence_not_allowed() -> Refusal {
     Refusal::bad_request("only writes of objects have fences: leave out the Machinery-Fence header")
 }
 

@@ -7,11 +7,12 @@ use jiff::Timestamp;
 use machinery_objects::Revision;
 use machinery_sync::Swap;
 
-use crate::admission::Desk;
+use crate::admission::AdmissionRegistry;
 use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::RbacPolicy;
-use crate::cache::{self, By, Cache, Follow, View, Wanted};
+use crate::cache::{self, CacheWatcher, KeyField, ObjectFilter, View, WatchCache};
+use crate::controllers::KnownDefinitions;
 use crate::guard::Checks;
 use crate::handle::DecodedCaches;
 use crate::interest::Interests;
@@ -19,15 +20,14 @@ use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
 use crate::quota::Turns;
 use crate::refusal::Refusal;
+use crate::server::capacity::Capacity;
 use crate::server::limits::Limits;
-use crate::server::places::Places;
 use crate::storage::Objects;
-use crate::upkeep::Known;
 
 /// The shared state of a server.
 pub(crate) struct Shared {
     pub(crate) objects: Objects,
-    pub(crate) caches: cache::Caches,
+    pub(crate) caches: cache::WatchCaches,
     pub(crate) registry: Swap<Registry>,
     /// Kinds of the program itself, served as long as it runs.
     pub(crate) own: Vec<Arc<Kind>>,
@@ -35,18 +35,18 @@ pub(crate) struct Shared {
     /// The RBAC policy. `None`: every authenticated user may do everything.
     pub(crate) rules: Option<Swap<RbacPolicy>>,
     /// In-process admission and webhooks.
-    pub(crate) admission: Desk,
+    pub(crate) admission: AdmissionRegistry,
     pub(crate) limits: Limits,
-    pub(crate) world: World,
+    pub(crate) environment: Environment,
     pub(crate) metrics: Metrics,
     /// The audit log, if enabled.
     pub(crate) audit: Option<Arc<Log>>,
     /// Kinds by definition. The lock is held while kinds are rebuilt from their definitions.
-    pub(crate) defining: tokio::sync::Mutex<Known>,
+    pub(crate) defining: tokio::sync::Mutex<KnownDefinitions>,
     /// Decoded objects of in-process handles.
     pub(crate) decoded: DecodedCaches,
     /// Limits on concurrency and buffered bytes.
-    pub(crate) places: Places,
+    pub(crate) capacity: Capacity,
     /// Concurrency limits of guards.
     pub(crate) checks: Checks,
     /// Serializes creations that quotas count, by namespace.
@@ -58,16 +58,16 @@ pub(crate) struct Shared {
 }
 
 /// Clock and randomness.
-pub(crate) struct World {
+pub(crate) struct Environment {
     pub(crate) clock: Clock,
     /// Fills a buffer with random bytes.
-    pub(crate) random: Chance,
+    pub(crate) random: RandomSource,
 }
 
 pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
-pub(crate) type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
+pub(crate) type RandomSource = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 
-impl World {
+impl Environment {
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
     }
@@ -101,7 +101,7 @@ impl World {
 
 impl Shared {
     /// Returns the watch cache of a kind.
-    pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<Cache>, Refusal> {
+    pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<WatchCache>, Refusal> {
         self.caches.of(kind, &self.metrics).await
     }
 
@@ -114,11 +114,11 @@ impl Shared {
     /// Returns a view and a watcher that continues from exactly its revision.
     pub(crate) async fn view_and_follow(
         &self,
-        wanted: &Wanted,
-        by: Option<&By>,
+        filter: &ObjectFilter,
+        by: Option<&KeyField>,
         least: Option<Revision>,
-    ) -> Result<(View, Follow), Refusal> {
-        self.caches.view_and_follow(wanted, by, &self.metrics, least).await
+    ) -> Result<(View, CacheWatcher), Refusal> {
+        self.caches.view_and_follow(filter, by, &self.metrics, least).await
     }
 
     pub(crate) fn kinds(&self) -> Arc<Registry> {

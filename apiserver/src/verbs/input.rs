@@ -3,7 +3,7 @@
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde_json::Value;
 
-use super::{Job, Matter};
+use super::{ObjectRequest, VerbRequest};
 use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
@@ -17,32 +17,32 @@ pub(crate) struct Input {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Job<'_> {
+impl VerbRequest<'_> {
     /// Decodes the object of the body.
     pub(super) fn body(&self, validation: FieldValidation) -> Result<Input, Refusal> {
         let kind = self.kind;
         let supported = if kind.built_in { Format::BUILT_IN } else { Format::CUSTOM };
-        let format = Format::of(self.asked.header(CONTENT_TYPE), supported)?;
+        let format = Format::of(self.wire.header(CONTENT_TYPE), supported)?;
         let expected = self.expected();
         if format == Format::Protobuf {
             let mut value = protobuf::decode(
-                &self.asked.body,
+                &self.wire.body,
                 protobuf::Expected { api_version: &kind.api_version, kind: &kind.names.kind },
             )?;
             expected.check(&mut value, &[])?;
             return self.shaped(value, Vec::new(), validation);
         }
-        let read = object(&self.asked.body, format, &expected)?;
+        let read = object(&self.wire.body, format, &expected)?;
         self.shaped(read.value, duplicate_fields(&read.duplicates), validation)
     }
 
     /// Returns the field manager of this write.
     pub(super) fn manager(&self, given: Option<&str>, options: &str) -> Result<String, Refusal> {
-        manager_name(given, self.asked.header(USER_AGENT), options)
+        manager_name(given, self.wire.header(USER_AGENT), options)
     }
 }
 
-impl Matter<'_> {
+impl ObjectRequest<'_> {
     pub(crate) fn expected(&self) -> Expected<'_> {
         let kind = self.kind;
         Expected {
@@ -61,7 +61,7 @@ impl Matter<'_> {
         problems: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
-        self.made(object, problems, validation, |_, why| self.kind.unfit(why))
+        self.normalized(object, problems, validation, |_, why| self.kind.unfit(why))
     }
 
     /// Normalizes the result of a patch.
@@ -72,10 +72,10 @@ impl Matter<'_> {
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
         self.expected().check_patched(&object)?;
-        self.made(object, problems, validation, not_patched)
+        self.normalized(object, problems, validation, not_patched)
     }
 
-    fn made(
+    fn normalized(
         &self,
         mut object: Value,
         mut problems: Vec<String>,

@@ -6,7 +6,7 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
-use super::Job;
+use super::VerbRequest;
 use crate::accept::{EndpointKind, Media, ProtobufSupport, Representation, ResponseFormat, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -15,7 +15,7 @@ use crate::storage::{Stored, encode, head};
 use crate::table::{Include, Tables, partial, partial_list};
 
 /// A stored object and its revision.
-pub(crate) struct Put {
+pub(crate) struct StoredObject {
     pub(crate) bytes: Bytes,
     pub(crate) revision: Revision,
 }
@@ -27,11 +27,12 @@ pub(super) struct Output {
 }
 
 impl Output {
-    pub(super) fn of(job: &Job<'_>, place: EndpointKind) -> Result<Self, Refusal> {
-        let messages = if job.kind.has_messages() { ProtobufSupport::All } else { ProtobufSupport::Metadata };
-        let mut form = negotiate(job.asked.header(ACCEPT), place, messages)?;
-        form.pretty |= job.asked.query.pretty(job.asked.header(USER_AGENT));
-        let include = Include::parse(job.asked.query.first("includeObject").unwrap_or_default())?;
+    pub(super) fn of(request: &VerbRequest<'_>, place: EndpointKind) -> Result<Self, Refusal> {
+        let messages =
+            if request.kind.has_messages() { ProtobufSupport::All } else { ProtobufSupport::Metadata };
+        let mut form = negotiate(request.wire.header(ACCEPT), place, messages)?;
+        form.pretty |= request.wire.query.pretty(request.wire.header(USER_AGENT));
+        let include = Include::parse(request.wire.query.first("includeObject").unwrap_or_default())?;
         Ok(Self { form, include })
     }
 
@@ -41,38 +42,48 @@ impl Output {
     }
 
     /// Responds with one object.
-    pub(super) fn object(&self, code: u16, job: &Job<'_>, object: Value) -> Result<Response<Body>, Refusal> {
-        Ok(answer::value(code, self.form, &self.shaped(job, object)?))
+    pub(super) fn object(
+        &self,
+        code: u16,
+        request: &VerbRequest<'_>,
+        object: Value,
+    ) -> Result<Response<Body>, Refusal> {
+        Ok(answer::value(code, self.form, &self.shaped(request, object)?))
     }
 
     /// Responds with one stored entry.
-    pub(super) fn entry(&self, code: u16, job: &Job<'_>, entry: &Entry) -> Result<Response<Body>, Refusal> {
+    pub(super) fn entry(
+        &self,
+        code: u16,
+        request: &VerbRequest<'_>,
+        entry: &Entry,
+    ) -> Result<Response<Body>, Refusal> {
         if self.is_plain() {
             let mut bytes = Vec::new();
-            write(job.kind, entry, entry.modified, &mut bytes)?;
+            write(request.kind, entry, entry.modified, &mut bytes)?;
             return Ok(self.plain(code, bytes));
         }
-        self.object(code, job, read(job.kind, entry, entry.modified)?)
+        self.object(code, request, read(request.kind, entry, entry.modified)?)
     }
 
     /// Responds with a written object, by its stored bytes if possible.
     pub(super) fn written(
         &self,
         code: u16,
-        job: &Job<'_>,
+        request: &VerbRequest<'_>,
         object: Value,
-        put: Option<Put>,
+        put: Option<StoredObject>,
     ) -> Result<Response<Body>, Refusal> {
-        if let Some(Put { bytes, revision }) = put
+        if let Some(StoredObject { bytes, revision }) = put
             && self.is_plain()
-            && job.kind.stored.is_none()
+            && request.kind.stored.is_none()
             && let Ok(stored) = Stored::of(&bytes)
         {
             let mut bytes = Vec::new();
             stored.write(revision, &mut bytes);
             return Ok(self.plain(code, bytes));
         }
-        self.object(code, job, object)
+        self.object(code, request, object)
     }
 
     fn plain(&self, code: u16, mut object: Vec<u8>) -> Response<Body> {
@@ -81,12 +92,12 @@ impl Output {
     }
 
     /// Converts an object or list to the requested representation.
-    pub(super) fn shaped(&self, job: &Job<'_>, object: Value) -> Result<Value, Refusal> {
+    pub(super) fn shaped(&self, request: &VerbRequest<'_>, object: Value) -> Result<Value, Refusal> {
         match self.form.shape {
             Representation::Whole | Representation::Discovery(_) => Ok(object),
             Representation::Table(version) => {
-                let (include, now) = (self.include, job.shared.world.now());
-                Ok(Tables { columns: &job.kind.columns, version, include, now }.table(object))
+                let (include, now) = (self.include, request.shared.environment.now());
+                Ok(Tables { columns: &request.kind.columns, version, include, now }.table(object))
             }
             Representation::Metadata(version) => partial(object, version),
             Representation::MetadataList(version) => partial_list(object, version),
@@ -112,20 +123,20 @@ pub(crate) fn write(
 }
 
 /// Returns the fields that list items omit: `apiVersion` and `kind` of built-in kinds.
-pub(super) fn left_out(kind: &Kind) -> String {
+pub(super) fn omitted_head(kind: &Kind) -> String {
     if kind.built_in { head(&kind.api_version, &kind.names.kind) } else { String::new() }
 }
 
 /// Appends an entry as a list item.
 pub(super) fn write_item(
     kind: &Kind,
-    left_out: &str,
+    omitted_head: &str,
     entry: &Entry,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     let stored = stored(entry)?;
     if stored.print == kind.print && kind.stored.is_none() {
-        stored.write_without(left_out, entry.modified, out);
+        stored.write_without(omitted_head, entry.modified, out);
     } else {
         serde_json::to_writer(out, &item(kind, read(kind, entry, entry.modified)?)).expect("a value is JSON");
     }

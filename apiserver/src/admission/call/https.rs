@@ -10,25 +10,25 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::Roads;
-use super::connect::{Connection, Connections, connect};
-use super::target::Target;
+use super::WebhookTransport;
+use super::connect::{ConnectionPool, WebhookConnection, connect};
+use super::target::WebhookTarget;
 
 /// Limit of a response, in bytes.
 const MOST: usize = 3 << 20;
 
 /// A client of one webhook.
-pub(in crate::admission) struct Caller {
+pub(in crate::admission) struct WebhookClient {
     /// Or the configuration error.
-    target: Result<Target, String>,
-    roads: Roads,
-    connections: Connections,
+    target: Result<WebhookTarget, String>,
+    transport: WebhookTransport,
+    connections: ConnectionPool,
 }
 
-impl Caller {
-    pub(super) fn of(client: &Value, roads: &Roads) -> Self {
-        let connections = Connections::default();
-        Self { target: Target::of(client, roads), roads: roads.clone(), connections }
+impl WebhookClient {
+    pub(super) fn of(client: &Value, transport: &WebhookTransport) -> Self {
+        let connections = ConnectionPool::default();
+        Self { target: WebhookTarget::of(client, transport), transport: transport.clone(), connections }
     }
 
     /// Sends an AdmissionReview and returns the response body. Dropping the future closes its
@@ -42,7 +42,7 @@ impl Caller {
         timeout(time, self.answer(target, body, time)).await.unwrap_or_else(late)
     }
 
-    async fn answer(&self, target: &Target, body: Bytes, time: Duration) -> Result<Bytes, String> {
+    async fn answer(&self, target: &WebhookTarget, body: Bytes, time: Duration) -> Result<Bytes, String> {
         let request = || {
             Request::post(format!("{}?timeout={}s", target.path, time.as_secs()))
                 .header(HOST, &target.authority)
@@ -58,7 +58,7 @@ impl Caller {
         {
             return self.read(target, kept, response).await;
         }
-        let mut connection = connect(target, &self.roads).await?;
+        let mut connection = connect(target, &self.transport).await?;
         let response = connection.send_request(request()?).await;
         let response = response.map_err(|error| format!("{} did not answer: {error}", target.authority))?;
         self.read(target, connection, response).await
@@ -66,8 +66,8 @@ impl Caller {
 
     async fn read(
         &self,
-        target: &Target,
-        connection: Connection,
+        target: &WebhookTarget,
+        connection: WebhookConnection,
         response: Response<Incoming>,
     ) -> Result<Bytes, String> {
         let status = response.status();

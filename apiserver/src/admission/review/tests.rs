@@ -7,7 +7,7 @@ fn answered(response: &Value) -> Value {
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
-fn read_value(response: &Value, mutates: bool) -> Result<Answer, String> {
+fn read_value(response: &Value, mutates: bool) -> Result<ReviewResponse, String> {
     read(answered(response).to_string().as_bytes(), "u", mutates)
 }
 

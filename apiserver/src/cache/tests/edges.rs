@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{Caches, Wanted};
+use crate::cache::{ObjectFilter, WatchCaches};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::select::Selection;
@@ -21,9 +21,9 @@ use crate::server::Limits;
 use crate::storage::Objects;
 use crate::watch::{End, Feed, Item, Plan};
 
-fn everything(kind: &Arc<Kind>) -> Wanted {
+fn everything(kind: &Arc<Kind>) -> ObjectFilter {
     let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
-    Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
+    ObjectFilter { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
 }
 
 async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
@@ -112,12 +112,12 @@ async fn a_cache_that_the_store_ends_is_replaced() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
     let objects = Objects::new(Arc::new(store.clone()));
-    let caches = Caches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
+    let caches = WatchCaches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
     let metrics = Metrics::new(&limits);
     let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    let wanted = everything(&kind);
+    let filter = everything(&kind);
     let plan = Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) };
-    let begun = caches.view_and_follow(&wanted, None, &metrics, None).await;
+    let begun = caches.view_and_follow(&filter, None, &metrics, None).await;
     let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let mut feed = Feed::with_state(follow, Vec::new(), view.at, End::Silent, plan);
 
@@ -129,7 +129,7 @@ async fn a_cache_that_the_store_ends_is_replaced() {
     let view =
         caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     assert!(view.at >= last && before < last);
-    assert_eq!(view.wanted(&wanted, None).entries.len(), 2, "what is there is listed");
+    assert_eq!(view.select(&filter, None).entries.len(), 2, "what is there is listed");
     assert!(cache.is_ended(), "it missed what was compacted");
     assert!(feed.next().await.is_none(), "a watch ends, and its client goes on from where it was");
 
@@ -148,7 +148,7 @@ async fn a_cache_that_nobody_waits_for_is_made_all_the_same() {
         put(&store, &kind, &format!("w{at}")).await;
     }
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
-    let caches = Caches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
+    let caches = WatchCaches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
     let metrics = Metrics::new(&limits);
     for _ in 0..3 {
         // Each caller is dropped after one poll.
@@ -157,7 +157,7 @@ async fn a_cache_that_nobody_waits_for_is_made_all_the_same() {
     }
     let view =
         caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    assert_eq!(view.wanted(&everything(&kind), None).entries.len(), 2000);
+    assert_eq!(view.select(&everything(&kind), None).entries.len(), 2000);
 
     // The cache stops with its kind, also if requested late.
     let _ = kind.replaced.set(view.at);

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{Wanted, What};
+use crate::cache::{EventType, ObjectFilter};
 use crate::kind::Kind;
 use crate::select::Selection;
 use crate::verbs::output::read;
@@ -25,12 +25,12 @@ const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const VALUES: [&str; 4] = ["1", "2", "3", ""];
 
 /// An event: type, key, revision of the state, revision of the event.
-type Told = (What, String, Revision, Revision);
+type Told = (EventType, String, Revision, Revision);
 
 struct Watcher {
     feed: Feed,
     woken: Arc<Woken>,
-    wanted: Wanted,
+    filter: ObjectFilter,
     after: Revision,
     told: Vec<Told>,
     begun_with_state: bool,
@@ -69,8 +69,8 @@ async fn run(seed: u64) {
     for step in 0..1500 {
         write(random, &store, &kind).await;
         if step % 8 == 0 {
-            let wanted = Wanted { selection: selection(random, &kind), namespace: namespace(random) };
-            watchers.push(begin(random, &running, &store, wanted, first).await);
+            let filter = ObjectFilter { selection: selection(random, &kind), namespace: namespace(random) };
+            watchers.push(begin(random, &running, &store, filter, first).await);
         }
         if step % 16 == 0 {
             tokio::task::yield_now().await;
@@ -84,12 +84,12 @@ async fn run(seed: u64) {
         if one_in(random, 1, 40) && !watchers.is_empty() {
             let gone = random.below(watchers.len() as u64) as usize;
             // Resumes from its last revision as a new watch.
-            let Watcher { wanted, told, after, .. } = watchers.swap_remove(gone);
+            let Watcher { filter, told, after, .. } = watchers.swap_remove(gone);
             let after = told.last().map_or(after, |(.., revision)| *revision);
-            let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
+            let feed = Feed::after(running.cache.follow(filter.clone(), None, after), after, plan());
             watchers.push(Watcher {
                 feed,
-                wanted,
+                filter,
                 after,
                 told: Vec::new(),
                 begun_with_state: false,
@@ -110,9 +110,9 @@ async fn run(seed: u64) {
             expected,
             "seed {seed}, after {}: {:?} {:?} in {:?}",
             watcher.after,
-            watcher.wanted.selection.labels,
-            watcher.wanted.selection.fields,
-            watcher.wanted.namespace
+            watcher.filter.selection.labels,
+            watcher.filter.selection.fields,
+            watcher.filter.namespace
         );
     }
     assert!(events > 2000, "seed {seed}: the watches were told of {events} events only");
@@ -207,19 +207,19 @@ async fn begin(
     random: &mut Dice,
     running: &Running,
     store: &Memory,
-    wanted: Wanted,
+    filter: ObjectFilter,
     first: Revision,
 ) -> Watcher {
     let now = store.revision().await.expect("it is open");
     let after = match random.below(4) {
         0 => {
-            let begun = running.cache.view_and_follow(wanted.clone(), None, None).await;
+            let begun = running.cache.view_and_follow(filter.clone(), None, None).await;
             let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-            let state = view.wanted(&wanted, None).entries;
+            let state = view.select(&filter, None).entries;
             let (after, feed) = (view.at, Feed::with_state(follow, state, view.at, End::Silent, plan()));
             return Watcher {
                 feed,
-                wanted,
+                filter,
                 after,
                 told: Vec::new(),
                 begun_with_state: true,
@@ -230,8 +230,8 @@ async fn begin(
         2 => Revision(first.0 + random.below(now.0 - first.0 + 1)),
         _ => Revision(now.0 + random.below(5)),
     };
-    let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
-    Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false, woken: Woken::new() }
+    let feed = Feed::after(running.cache.follow(filter.clone(), None, after), after, plan());
+    Watcher { feed, filter, after, told: Vec::new(), begun_with_state: false, woken: Woken::new() }
 }
 
 fn plan() -> Plan {
@@ -310,9 +310,9 @@ impl Watcher {
     /// Returns the events of the naive implementation.
     async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<Told> {
         let matches = |read: &&Read| {
-            let there = self.wanted.namespace.as_deref();
+            let there = self.filter.namespace.as_deref();
             there.is_none_or(|one| read.object["metadata"]["namespace"] == one)
-                && self.wanted.selection.matches(&read.object)
+                && self.filter.selection.matches(&read.object)
         };
         let mut expected = Vec::new();
         if self.begun_with_state {
@@ -320,16 +320,18 @@ impl Watcher {
                 store.range(Range::of(Span::all()).at(self.after)).await.expect("nothing is compacted");
             let states: Vec<Read> = page.entries.iter().map(|entry| Read::of(kind, entry)).collect();
             let states = states.iter().filter(matches);
-            expected.extend(states.map(|read| (What::Added, read.key.clone(), read.modified, read.modified)));
+            expected.extend(
+                states.map(|read| (EventType::Added, read.key.clone(), read.modified, read.modified)),
+            );
         }
         for past in history.iter().filter(|past| past.revision > self.after) {
             let (before, after) = (past.before.as_ref().filter(matches), past.after.as_ref().filter(matches));
             let (what, read) = match (before, after) {
                 (None, None) => continue,
-                (None, Some(read)) => (What::Added, read),
-                (Some(_), Some(read)) => (What::Modified, read),
-                (Some(read), None) if past.after.is_some() => (What::Left, read),
-                (Some(read), None) => (What::Deleted, read),
+                (None, Some(read)) => (EventType::Added, read),
+                (Some(_), Some(read)) => (EventType::Modified, read),
+                (Some(read), None) if past.after.is_some() => (EventType::Left, read),
+                (Some(read), None) => (EventType::Deleted, read),
             };
             expected.push((what, read.key.clone(), read.modified, past.revision));
         }

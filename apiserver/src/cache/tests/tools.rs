@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::super::ring::Most;
-use crate::cache::Cache;
+use super::super::ring::RingLimits;
+use crate::cache::WatchCache;
 use crate::crd;
 use crate::kind::{Kind, KindNames};
 use crate::metrics::Asked;
@@ -47,16 +47,16 @@ pub(super) fn stored(kind: &Kind, object: &Value) -> Vec<u8> {
 
 /// A cache whose task stops with this value.
 pub(super) struct Running {
-    pub(super) cache: Arc<Cache>,
+    pub(super) cache: Arc<WatchCache>,
     stopping: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
-        let most = Most { revisions, bytes: 1 << 20 };
-        let loaded = Cache::load(kind, Objects::new(backend), most, 7, Asked::default()).await;
-        let (cache, watch): (Arc<Cache>, Watch) =
+        let limits = RingLimits { revisions, bytes: 1 << 20 };
+        let loaded = WatchCache::load(kind, Objects::new(backend), limits, 7, Asked::default()).await;
+        let (cache, watch): (Arc<WatchCache>, Watch) =
             loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (fed, stopped) = (cache.clone(), stopping.clone());

@@ -41,7 +41,7 @@ pub(super) async fn answer(
             return Ok(None);
         }
     };
-    let making = Making { lists, kind: kind.clone() };
+    let making = ProtobufList { lists, kind: kind.clone() };
     let (mut kept, mut sent, mut length, mut item) = (Vec::new(), 0, 0, Vec::new());
     for (at, entry) in entries.iter().enumerate() {
         item.clear();
@@ -71,12 +71,12 @@ fn of_metadata(version: MetaVersion) -> Result<ListWriter, Refusal> {
     ListWriter::of(version.api_version(), "PartialObjectMetadataList")
 }
 
-struct Making {
+struct ProtobufList {
     lists: ListWriter,
     kind: Arc<Kind>,
 }
 
-impl Making {
+impl ProtobufList {
     fn item(&self, entry: &Entry, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.lists.item(out, &read(&self.kind, entry, entry.modified)?)
     }

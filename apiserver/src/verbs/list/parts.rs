@@ -14,7 +14,7 @@ use crate::http::Body;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::table::{Include, Tables, cut};
-use crate::verbs::output::{item, left_out, read, write_item};
+use crate::verbs::output::{item, omitted_head, read, write_item};
 use crate::yaml;
 
 /// The format of the items.
@@ -31,10 +31,10 @@ pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> 
     if let Some(outer) = outer.as_object_mut() {
         outer.remove(field);
     }
-    let text = Text::of(items.form, &outer, field, entries.is_empty());
-    let left_out = left_out(&items.kind);
+    let text = ListFrame::of(items.form, &outer, field, entries.is_empty());
+    let omitted_head = omitted_head(&items.kind);
     let mut making =
-        Making { items, left_out, text, entries: entries.into_iter(), first: true, ended: false };
+        TextList { items, omitted_head, text, entries: entries.into_iter(), first: true, ended: false };
     let first = making.part(Vec::with_capacity(PART))?;
     if making.ended {
         return Ok(Body::whole(first));
@@ -46,13 +46,13 @@ pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> 
 }
 
 /// The text around the items.
-struct Text {
+struct ListFrame {
     before: String,
     between: &'static str,
     after: &'static str,
 }
 
-impl Text {
+impl ListFrame {
     fn of(form: ResponseFormat, outer: &Value, field: &str, is_empty: bool) -> Self {
         let open = |text: String, end: &str| text.strip_suffix(end).map(str::to_owned).unwrap_or(text);
         match (form.media, form.pretty) {
@@ -74,16 +74,16 @@ impl Text {
     }
 }
 
-struct Making {
+struct TextList {
     items: Items,
-    left_out: String,
-    text: Text,
+    omitted_head: String,
+    text: ListFrame,
     entries: std::vec::IntoIter<Arc<Entry>>,
     first: bool,
     ended: bool,
 }
 
-impl Making {
+impl TextList {
     fn part(&mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
         bytes.extend(std::mem::take(&mut self.text.before).into_bytes());
         while bytes.len() < PART {
@@ -103,7 +103,7 @@ impl Making {
     fn item(&self, entry: &Entry, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
         let Items { kind, form, .. } = &self.items;
         if form.media == Media::Json && form.shape == Representation::Whole && !form.pretty {
-            return write_item(kind, &self.left_out, entry, bytes);
+            return write_item(kind, &self.omitted_head, entry, bytes);
         }
         let item = self.items.shaped(read(kind, entry, entry.modified)?);
         match (form.media, form.pretty) {

@@ -7,7 +7,7 @@ use crate::invalid::{FieldError, Problem};
 
 /// Validates a spec. `requires_subject`: it must name a user or group. `within`: its namespace must
 /// be this one.
-pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<&str>) -> Vec<FieldError> {
+pub(super) fn spec_errors(spec: &Value, requires_subject: bool, within: Option<&str>) -> Vec<FieldError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let mut errors = Vec::new();
     let mut wrong = |field: &str, value: &Value, why: &str| {
@@ -28,7 +28,7 @@ pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<
         _ => {}
     }
     let nobody = text(spec, "user").is_empty() && spec["groups"].as_array().is_none_or(Vec::is_empty);
-    if names_somebody && nobody {
+    if requires_subject && nobody {
         wrong("user", &"".into(), "at least one of user or group must be specified");
     }
     if let Some(within) = within {
@@ -41,13 +41,13 @@ pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<
         }
     }
     for selector in ["fieldSelector", "labelSelector"] {
-        wrong_selector(&resource[selector], &format!("spec.resourceAttributes.{selector}"), &mut errors);
+        selector_errors(&resource[selector], &format!("spec.resourceAttributes.{selector}"), &mut errors);
     }
     errors
 }
 
 /// Validates metadata: a review has no name, labels or other fields.
-pub(super) fn wrong_metadata(metadata: &Value, within: Option<&str>) -> Vec<FieldError> {
+pub(super) fn metadata_errors(metadata: &Value, within: Option<&str>) -> Vec<FieldError> {
     let mut rest = metadata.clone();
     if let Some(rest) = rest.as_object_mut() {
         rest.retain(|field, value| {
@@ -61,7 +61,7 @@ pub(super) fn wrong_metadata(metadata: &Value, within: Option<&str>) -> Vec<Fiel
     }
 }
 
-fn wrong_selector(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn selector_errors(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
     if !selector.is_object() {
         return;
     }
@@ -107,8 +107,8 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(spec: &Value, names_somebody: bool, within: Option<&str>, expected: &[&str]) {
-        let errors = wrong_question(spec, names_somebody, within);
+    fn check(spec: &Value, requires_subject: bool, within: Option<&str>, expected: &[&str]) {
+        let errors = spec_errors(spec, requires_subject, within);
         assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{spec}");
     }
 
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn a_question_is_nobodys() {
         let check = |metadata: Value, within, expected| {
-            assert_eq!(wrong_metadata(&metadata, within).is_empty(), expected, "{metadata}");
+            assert_eq!(metadata_errors(&metadata, within).is_empty(), expected, "{metadata}");
         };
         check(json!(null), None, true);
         check(json!({"creationTimestamp": null}), None, true);
