@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_ask_the_authorizer() {
+    fn conditions_use_the_authorizer() {
         check(&["authorizer.requestResource.check('get').allowed()"], Ok(true));
         check(&["authorizer.path('/a').check('post').allowed()"], Ok(false));
         check(
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_may_cost_so_much_and_then_nothing_is_settled() {
+    fn conditions_share_a_cost_budget() {
         let two =
             "authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()";
         check(&[two, two, two], Ok(true));
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_look_at_the_request_and_its_objects() {
+    fn conditions_read_the_request_and_its_objects() {
         check(&[], Ok(true));
         check(&["object.spec.n == 3", "oldObject == null", "request.operation == 'CREATE'"], Ok(true));
         check(&["'g' in request.userInfo.groups", "request.kind.kind == 'Pod'", "!request.dryRun"], Ok(true));
@@ -181,13 +181,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_is_told_unless_another_settles_it() {
+    fn a_false_condition_overrides_a_failing_one() {
         check(&["object.spec.m == 3"], Err("expression of the condition \"0\" failed: no such key: m"));
         check(&["object.spec.m == 3", "false"], Ok(false));
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn invalid_conditions_are_refused() {
         for (expression, said) in [
             ("1", "must evaluate to bool"),
             ("object.", "compilation failed"),

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_several_say_is_told_once() {
+    fn repeated_warnings_are_sent_once() {
         let notes = AdmissionNotes::default();
         notes.add("a.example.com", vec!["once".into(), "once".into()], BTreeMap::new());
         notes.add("b.example.com", vec!["once".into()], BTreeMap::new());

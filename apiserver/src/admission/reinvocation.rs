@@ -42,7 +42,7 @@ mod tests {
     }
 
     #[test]
-    fn who_wants_to_sees_what_later_ones_change() {
+    fn webhooks_are_reinvoked_after_later_changes() {
         check(&["?", ""], &[]);
         check(&["?", "!"], &[0]);
         check(&["", "!"], &[]);

@@ -83,7 +83,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_was_noted_is_looked_at_in_order(
+        fn pending_revisions_are_examined_in_order(
             steps in prop_oneof![steps(0..30), steps(2 * STEPS..2 * STEPS + 1)],
         ) {
             let mut noted = vec![7];
@@ -106,14 +106,14 @@ mod tests {
     }
 
     #[test]
-    fn who_begins_looks_at_all() {
+    fn a_new_watcher_examines_all_revisions() {
         let mut pending = PendingRevisions::all(3, Revision(103));
         pending.note(9);
         assert_eq!(examined(pending, 6), [3, 4, 5]);
     }
 
     #[test]
-    fn what_is_too_far_ahead_to_say_is_walked_to() {
+    fn a_distant_revision_is_found_by_scanning() {
         let mut pending = PendingRevisions::one(0, Revision(100));
         pending.note(1 << 40);
         assert_eq!(examined(pending, 4), [0, 1, 2, 3]);

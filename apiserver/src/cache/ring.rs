@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn it_keeps_the_newest_and_knows_what_it_has() {
+    fn the_ring_keeps_the_newest_revisions_within_its_limits() {
         let mut ring = Ring::new(Revision(5), RingLimits { revisions: 3, bytes: 100 });
         assert_eq!((ring.after(Revision(5)), ring.after(Revision(4)), ring.end()), (Some(0), None, 0));
         for revision in [7, 9, 10] {
@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_kept_for_the_newest() {
+    fn encodings_are_kept_for_the_newest_revisions() {
         let mut ring = Ring::new(Revision(0), RingLimits { revisions: 3, bytes: usize::MAX });
         let is_kept = |ring: &Ring, number| {
             ring.get(number)
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_change_is_written_once_a_form() {
+    fn a_change_is_encoded_once_per_format() {
         let change = WatchChange::new(None, None);
         let mut times = 0;
         for what in

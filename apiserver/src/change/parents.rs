@@ -84,7 +84,7 @@ mod tests {
 
     /// A creation that looked up its kind before the deletion of the definition fails.
     #[tokio::test]
-    async fn nothing_is_made_of_a_kind_that_goes_by_who_found_it_before() {
+    async fn creation_fails_once_the_definition_is_in_deletion() {
         let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition()]);
         let server = builder.start().await.expect("started");
         let shared = server.shared();

@@ -96,7 +96,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_was_written_within_the_hour_is_not_looked_at() {
+    fn recent_events_are_not_parsed() {
         let (mut passed, begin) = (ExpiryMarks::default(), Timestamp::UNIX_EPOCH);
         let mut at = |minute: i64, newest: u64| {
             let now = begin + SignedDuration::from_mins(minute);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_of_all_times_counts() {
+    fn the_latest_timestamp_of_an_event_counts() {
         let event = json!({
             "metadata": {"creationTimestamp": "2026-11-21T09:00:00Z", "managedFields": [{"time": "2026-11-21T09:05:00Z"}]},
             "lastTimestamp": "2026-11-21T09:30:38Z", "series": {"lastObservedTime": "2026-11-21T09:40:00.000000Z"},

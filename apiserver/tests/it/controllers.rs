@@ -63,7 +63,7 @@ async fn event(watch: &mut Body) -> Option<Value> {
 }
 
 #[tokio::test]
-async fn what_another_owner_still_has_stays() {
+async fn a_dependent_with_another_owner_is_kept() {
     let (_server, client) = widgets().await;
     let one = client.post(ALL, &widget("one", json!({}))).await.fine();
     let two = client.post(ALL, &widget("two", json!({}))).await.fine();
@@ -77,7 +77,7 @@ async fn what_another_owner_still_has_stays() {
 }
 
 #[tokio::test]
-async fn whose_owner_cannot_be_told_stays() {
+async fn a_dependent_of_an_unknown_owner_is_kept() {
     let (_server, client) = widgets().await;
     let strange = json!({"apiVersion": "other.example.com/v1", "kind": "Strange", "name": "x", "uid": "x"});
     client.post(ALL, &widget("strange", json!({"ownerReferences": [strange]}))).await.fine();
@@ -90,7 +90,7 @@ async fn whose_owner_cannot_be_told_stays() {
 }
 
 #[tokio::test]
-async fn what_may_not_be_deleted_does_not_stop_the_collector() {
+async fn an_undeletable_object_does_not_stop_the_collector() {
     let (_server, client) = widgets().await;
     let ghost = json!({"apiVersion": "v1", "kind": "Node", "name": "ghost", "uid": "none-such"});
     let owned = json!({"metadata": {"ownerReferences": [ghost]}});
@@ -100,7 +100,7 @@ async fn what_may_not_be_deleted_does_not_stop_the_collector() {
 }
 
 #[tokio::test]
-async fn who_waits_goes_last_and_a_circle_goes_too() {
+async fn foreground_deletion_is_last_and_cycles_are_deleted() {
     let (_server, client) = widgets().await;
     let a = client.post(ALL, &widget("a", json!({}))).await.fine();
     let b = client.post(ALL, &widget("b", json!({"ownerReferences": [owner(&a, true)]}))).await.fine();
@@ -141,7 +141,7 @@ async fn replace(client: &Client, mut crd: Value) {
 }
 
 #[tokio::test]
-async fn a_namespace_takes_along_what_is_not_served_as_it_is_stored() {
+async fn a_namespace_deletes_objects_whose_stored_version_is_not_served() {
     let (_server, client) = widgets().await;
     replace(&client, two_versions()).await;
     let namespace = json!({"metadata": {"name": "n"}});
@@ -154,7 +154,7 @@ async fn a_namespace_takes_along_what_is_not_served_as_it_is_stored() {
 }
 
 #[tokio::test]
-async fn a_definition_takes_along_what_it_does_not_serve() {
+async fn a_definition_deletes_objects_of_unserved_versions() {
     let (_server, client) = widgets().await;
     client.post(ALL, &widget("a", json!({}))).await.fine();
     let mut unserved = definition();
@@ -169,7 +169,7 @@ async fn a_definition_takes_along_what_it_does_not_serve() {
 }
 
 #[tokio::test]
-async fn a_definition_cannot_take_the_place_of_a_kind_that_is_always_there() {
+async fn a_definition_cannot_replace_a_built_in_kind() {
     let (_server, client) = widgets().await;
     let leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
     client
@@ -198,7 +198,7 @@ async fn a_definition_cannot_take_the_place_of_a_kind_that_is_always_there() {
 }
 
 #[tokio::test]
-async fn names_are_those_of_who_was_told_so() {
+async fn disputed_names_stay_with_the_definition_that_was_accepted() {
     let (_server, client) = widgets().await;
     let mut gadgets = definition();
     gadgets["metadata"]["name"] = "gadgets.example.com".into();
@@ -217,7 +217,7 @@ async fn names_are_those_of_who_was_told_so() {
 }
 
 #[tokio::test]
-async fn a_watch_ends_with_its_kind_and_not_before_all_is_told() {
+async fn a_watch_ends_with_its_kind_after_all_events() {
     let (_server, client) = widgets().await;
     client.post(ALL, &widget("a", json!({}))).await.fine();
     let mut seen = watch(&client, &format!("{ALL}?watch=true")).await;
@@ -254,7 +254,7 @@ async fn a_watch_ends_with_its_kind_and_not_before_all_is_told() {
 }
 
 #[tokio::test]
-async fn a_watch_from_a_revision_to_come_is_silent_until_then() {
+async fn a_watch_from_a_future_revision_is_silent_until_then() {
     let (_server, client) = widgets().await;
     let one = client.post(ALL, &widget("a", json!({}))).await.fine();
     let now: u64 = one["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap();
@@ -268,7 +268,7 @@ async fn a_watch_from_a_revision_to_come_is_silent_until_then() {
 }
 
 #[tokio::test]
-async fn a_patch_changes_neither_the_kind_nor_whose_status_it_is() {
+async fn a_patch_cannot_change_kind_or_identity() {
     let (_server, client) = widgets().await;
     let a = client.post(ALL, &widget("a", json!({}))).await.fine();
     let one = format!("{ALL}/a");

@@ -38,7 +38,7 @@ fn nested(depth: usize) -> Value {
 /// what they are of. A box of 123 levels was created, and could not be changed, deleted or listed
 /// in a table by anybody from then on.
 #[tokio::test]
-async fn what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is() {
+async fn accepted_objects_of_any_depth_can_be_read_changed_and_deleted() {
     let (_server, client) = boxes().await;
     let json = &("content-type", "application/json");
     let apply = &("content-type", "application/apply-patch+yaml");

@@ -45,7 +45,7 @@ async fn delete(client: &Client, path: &str, options: Option<Value>) {
 }
 
 #[tokio::test]
-async fn how_it_goes_can_be_said_in_every_way() {
+async fn propagation_policies_are_accepted_in_query_and_body() {
     let (_server, client) = widgets().await;
     let (a, b) = (format!("{MAPS}/a"), format!("{MAPS}/b"));
     let orphans = [
@@ -82,7 +82,7 @@ async fn how_it_goes_can_be_said_in_every_way() {
 }
 
 #[tokio::test]
-async fn who_waits_is_there_until_what_it_owns_is_not() {
+async fn foreground_deletion_waits_for_blocking_dependents() {
     let (_server, client) = widgets().await;
     let a = client.post(MAPS, &named("a", &[])).await.fine();
     let mut held = named("b", &[owner(&a, "ConfigMap", true)]);
@@ -103,7 +103,7 @@ async fn who_waits_is_there_until_what_it_owns_is_not() {
 }
 
 #[tokio::test]
-async fn what_was_begun_before_a_restart_is_done_after_it() {
+async fn a_deletion_begun_before_a_restart_is_completed() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).without_garbage_collection().start().await.unwrap();
     let client = Client::of(&server);
@@ -128,7 +128,7 @@ async fn what_was_begun_before_a_restart_is_done_after_it() {
 }
 
 #[tokio::test]
-async fn what_is_owned_goes_with_the_definition_of_its_owner() {
+async fn dependents_are_deleted_with_the_definition_of_their_owner() {
     let (_server, client) = widgets().await;
     let kind =
         json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
@@ -146,7 +146,7 @@ async fn what_is_owned_goes_with_the_definition_of_its_owner() {
 
 /// What named an owner of a kind that came later was not looked at again before the next start.
 #[tokio::test]
-async fn when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there() {
+async fn owners_of_a_new_kind_are_checked_once_it_is_served() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::of(&server);
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "none-such"});
@@ -159,7 +159,7 @@ async fn when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there(
 }
 
 #[tokio::test]
-async fn an_owner_that_cannot_be_one_for_where_it_is_is_told_of() {
+async fn an_owner_reference_to_another_namespace_is_reported_in_an_event() {
     let (_server, client) = widgets().await;
     client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
     let there = "/api/v1/namespaces/other/configmaps";
@@ -326,7 +326,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 #[test]
-fn what_is_left_is_what_the_naive_way_leaves() {
+fn garbage_collection_equals_a_naive_evaluation() {
     let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -427,7 +427,7 @@ async fn same(client: &Client, oracle: &Oracle, uids: &[String]) {
 }
 
 #[tokio::test]
-async fn another_one_of_the_same_name_is_no_owner() {
+async fn an_owner_recreated_under_its_name_owns_nothing() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);

@@ -39,7 +39,7 @@ async fn filled(client: &Client, number: usize) {
 /// Lists that were not plain JSON were held as a whole: twenty of them at the same time were
 /// gigabytes.
 #[tokio::test]
-async fn a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same() {
+async fn a_streamed_list_is_equal_in_every_format() {
     let (_server, client) = widgets().await;
     for number in [0, 1, 150] {
         filled(&client, number).await;
@@ -117,7 +117,7 @@ fn lines(text: &str) -> Vec<&str> {
 /// Whoever took the answer of a list slowly had its place given back before: what is in such lists
 /// had no limit.
 #[tokio::test]
-async fn a_long_list_has_a_place_until_it_is_sent() {
+async fn a_long_list_holds_a_permit_until_it_is_sent() {
     let limits = Limits { long_lists: 2, ..Limits::default() };
     let builder = ApiServer::builder(Memory::new(Options::default())).limits(limits).crds([definition()]);
     let server = builder.start().await.unwrap();

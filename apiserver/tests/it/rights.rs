@@ -68,7 +68,7 @@ fn forbidden(answer: &crate::client::Answer) {
 }
 
 #[tokio::test]
-async fn who_may_list_may_not_get_watch_or_clear() {
+async fn list_rights_do_not_include_get_watch_or_deletecollection() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["list"], &["widgets"])).await;
     ann.get(ALL).await.fine();
@@ -97,7 +97,7 @@ async fn who_may_list_may_not_get_watch_or_clear() {
 }
 
 #[tokio::test]
-async fn who_may_one_name_may_no_other_and_no_collection() {
+async fn rights_to_one_name_include_no_other_and_no_collection() {
     let (server, admin) = server().await;
     let mut rules = of_widgets(&["get", "list", "watch", "delete", "patch"], &["widgets"]);
     rules[0]["resourceNames"] = json!(["a"]);
@@ -150,7 +150,7 @@ async fn an_object_and_its_status_are_two_things() {
 }
 
 #[tokio::test]
-async fn nobody_gives_what_he_has_not() {
+async fn rights_beyond_ones_own_cannot_be_granted() {
     let (server, admin) = server().await;
     let roles = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"],
         "verbs": ["create", "update", "patch", "get"]}]);
@@ -196,7 +196,7 @@ async fn nobody_gives_what_he_has_not() {
 /// A role that is made of others was shown without rules, so that whoever read it took it for one
 /// that grants nothing.
 #[tokio::test]
-async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
+async fn an_aggregated_role_has_the_rules_of_its_parts() {
     const OURS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let store = Memory::new(Options::default());
     let start = || async { ApiServer::builder(store.clone()).rbac().start().await.unwrap() };
@@ -233,7 +233,7 @@ async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
 }
 
 #[tokio::test]
-async fn a_body_leads_to_no_other_place_and_no_other_time() {
+async fn a_body_cannot_change_the_namespace_or_revision_of_a_request() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["create", "update", "patch", "get"], &["widgets"])).await;
     let mut elsewhere = widget("x");
@@ -261,7 +261,7 @@ async fn a_body_leads_to_no_other_place_and_no_other_time() {
 /// Who writes that an object has an owner gives away that object, and nothing of the owner's. As in
 /// Kubernetes, where more is asked only by an admission that is not on by default.
 #[tokio::test]
-async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
+async fn an_owner_reference_gives_no_rights_to_other_objects() {
     let (server, admin) = server().await;
     let every = ["create", "update", "patch", "get", "delete"];
     let ann = who_may(&server, &admin, of_widgets(&every, &["widgets"])).await;
@@ -328,7 +328,7 @@ fn owners(of: &Value, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
+async fn removing_a_finalizer_requires_write_rights() {
     let (server, admin) = server().await;
     let rules = json!([
         {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["delete", "get"]},
@@ -367,7 +367,7 @@ async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
 
 /// `kubectl --as`: of all that is said of the other each part has to be allowed.
 #[tokio::test]
-async fn who_may_stand_for_another_has_its_rights_and_no_others() {
+async fn impersonation_gives_exactly_the_rights_of_the_impersonated_user() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["get"], &["widgets"])).await;
     let roles = json!({"metadata": {"name": "stands-for-ann"}, "rules": [

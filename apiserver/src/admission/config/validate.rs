@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_it_should_be_is_taken() {
+    fn valid_webhooks_are_accepted() {
         check(json!({}), &[]);
         check(json!({"admissionReviewVersions": ["v1beta1", "v1"], "timeoutSeconds": 30}), &[]);
         check(
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_the_words_of_kubernetes() {
+    fn invalid_webhooks_are_refused_with_the_messages_of_kubernetes() {
         check(json!({"name": ""}), &["name: Required value"]);
         check(
             json!({"name": "a.b"}),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_there_once() {
+    fn names_of_webhooks_are_unique() {
         let hook = json!({
             "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
             "clientConfig": {"url": "https://localhost/"},

@@ -64,7 +64,7 @@ fn rules() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn the_rules_agree_with_a_naive_reading(
+    fn rules_match_as_in_a_naive_evaluation(
         rules in proptest::collection::vec(rules(), 0..3),
         operation in select(vec![Operation::Create, Operation::Update, Operation::Delete]),
         group in select(vec!["", "example.com", "apps"]),
@@ -82,7 +82,7 @@ proptest! {
     }
 
     #[test]
-    fn a_rule_of_anything_is_read(words in proptest::collection::vec(select(WORDS), 0..4), other in any::<u8>()) {
+    fn malformed_rules_match_nothing(words in proptest::collection::vec(select(WORDS), 0..4), other in any::<u8>()) {
         let rule = WebhookRule::of(&json!({"operations": words, "resources": other, "apiGroups": [other, null]}));
         let about = RuleInput {
             operation: Operation::Create, group: "", version: "v1", resource: "pods", subresource: "", is_in_namespace: true,
@@ -93,7 +93,7 @@ proptest! {
 
 /// An equivalent version, and a version that no rule names.
 #[test]
-fn another_version_is_found_where_it_may_be() {
+fn an_equivalent_version_is_found() {
     let events = |group: &str| {
         native::kinds().find(|kind| &*kind.group == group && kind.names.kind == "Event").unwrap()
     };
@@ -127,7 +127,7 @@ fn another_version_is_found_where_it_may_be() {
 }
 
 #[test]
-fn either_of_both_objects_is_selected() {
+fn a_selector_matches_either_object() {
     let selector = |value: Value| crate::auth::rbac::selector(&value).unwrap();
     let labelled = |labels: Value| json!({"metadata": {"labels": labels}});
     let (yes, no) = (labelled(json!({"a": "b"})), labelled(json!({"a": "c"})));

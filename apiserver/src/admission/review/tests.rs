@@ -35,7 +35,7 @@ fn an_answer_is_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_an_error() {
+fn an_invalid_response_is_an_error() {
     for (response, why) in [
         (json!(null), "webhook response was absent"),
         (json!({"uid": "v", "allowed": true}), "expected response.uid=\"u\", got \"v\""),

@@ -34,7 +34,7 @@ async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
 
 /// Each watch ends at its deadline, between any two ticks and next to other alarms.
 #[tokio::test(start_paused = true)]
-async fn watches_that_end_about_the_same_time_all_end() {
+async fn watches_with_close_deadlines_all_end() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
     let now = Instant::now();
@@ -73,7 +73,7 @@ async fn watches_that_end_about_the_same_time_all_end() {
 
 /// A bookmark is sent once a minute and before the end, only if requested.
 #[tokio::test(start_paused = true)]
-async fn marks_come_each_minute_and_before_the_end() {
+async fn bookmarks_are_sent_each_minute_and_before_the_end() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
     let until = Instant::now() + Duration::from_secs(150);
@@ -108,7 +108,7 @@ async fn marks_come_each_minute_and_before_the_end() {
 /// A cache that was too slow for the store stops, its watches end without an error, and the next
 /// request gets a new cache.
 #[tokio::test]
-async fn a_cache_that_the_store_ends_is_replaced() {
+async fn a_cache_whose_store_watch_is_lost_is_replaced() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
     let objects = Objects::new(Arc::new(store.clone()));
@@ -142,7 +142,7 @@ async fn a_cache_that_the_store_ends_is_replaced() {
 
 /// Loading a cache continues without its first caller.
 #[tokio::test]
-async fn a_cache_that_nobody_waits_for_is_made_all_the_same() {
+async fn a_cache_loads_without_waiters() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     for at in 0..2000 {
         put(&store, &kind, &format!("w{at}")).await;

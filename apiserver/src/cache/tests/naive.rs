@@ -52,7 +52,7 @@ impl Wake for Woken {
 }
 
 #[tokio::test]
-async fn each_watch_is_told_what_the_naive_way_tells_it() {
+async fn indexed_dispatch_equals_naive_evaluation() {
     for seed in 0..8 {
         run(seed).await;
     }

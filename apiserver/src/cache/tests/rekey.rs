@@ -44,7 +44,7 @@ fn names(view: &View, follow: &CacheWatcher) -> usize {
 }
 
 #[tokio::test]
-async fn keys_are_changed_when_all_before_was_looked_at() {
+async fn keys_change_after_pending_events_are_delivered() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let mut follow = begin(&running, &kind, &["a"]).await;
@@ -60,7 +60,7 @@ async fn keys_are_changed_when_all_before_was_looked_at() {
 }
 
 #[tokio::test]
-async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
+async fn events_during_indexing_are_not_lost() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let mut follow = begin(&running, &kind, &["a"]).await;
@@ -85,7 +85,7 @@ async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
 
 /// The lock of a kind is not held while a hundred thousand keys are added and removed.
 #[tokio::test]
-async fn others_have_the_lock_while_many_keys_are_changed() {
+async fn the_lock_is_released_while_many_keys_change() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let many: BTreeSet<Arc<str>> = (0..50_000).map(|key| Arc::from(format!("k{key}"))).collect();
@@ -126,7 +126,7 @@ fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_told_slowly_keeps_nothing_else() {
+async fn a_slow_lookup_retains_only_its_objects() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 1).await;
     put(&store, &kind, "a").await;

@@ -71,7 +71,7 @@ fn disown(uids: &[&str]) -> Option<DueAction> {
 }
 
 #[test]
-fn who_has_no_owner_left_goes() {
+fn an_object_without_remaining_owners_is_deleted() {
     let mut harness = Harness::default();
     harness.put("n/a", json!({}));
     harness.put("n/b", json!({}));
@@ -89,7 +89,7 @@ fn who_has_no_owner_left_goes() {
 }
 
 #[test]
-fn another_one_under_the_same_name_owns_nothing() {
+fn a_recreated_owner_with_another_uid_owns_nothing() {
     let mut harness = Harness::default();
     harness.put("n/a", json!({"uid": "first"}));
     harness.put("n/b", of(&["first"]));
@@ -98,7 +98,7 @@ fn another_one_under_the_same_name_owns_nothing() {
 }
 
 #[test]
-fn an_owner_in_another_namespace_is_none() {
+fn an_owner_in_another_namespace_is_ignored() {
     let mut harness = Harness::default();
     harness.put("m/a", json!({}));
     harness.put("/zone", json!({}));
@@ -111,7 +111,7 @@ fn an_owner_in_another_namespace_is_none() {
 }
 
 #[test]
-fn whose_owner_cannot_be_told_stays() {
+fn a_dependent_of_an_unknown_owner_is_kept() {
     let mut harness = Harness::default();
     // A cluster-scoped object with a namespaced owner.
     harness.put("n/a", json!({}));
@@ -131,7 +131,7 @@ fn whose_owner_cannot_be_told_stays() {
 }
 
 #[test]
-fn who_waits_goes_after_what_it_owns_and_what_that_owns() {
+fn foreground_deletion_waits_for_all_dependents() {
     let mut harness = Harness::default();
     harness.put("n/a", json!({}));
     harness.put("n/b", of(&["a"]));
@@ -148,7 +148,7 @@ fn who_waits_goes_after_what_it_owns_and_what_that_owns() {
 }
 
 #[test]
-fn who_waits_does_not_wait_for_what_does_not_block() {
+fn foreground_deletion_ignores_non_blocking_dependents() {
     let mut harness = Harness::default();
     harness.put("n/b", json!({"ownerReferences": [owner("Thing", "a", false)]}));
     harness.put("m/c", of(&["a"]));
@@ -157,7 +157,7 @@ fn who_waits_does_not_wait_for_what_does_not_block() {
 }
 
 #[test]
-fn who_has_another_owner_stays_when_one_waits() {
+fn a_dependent_with_another_owner_survives_foreground_deletion() {
     let mut harness = Harness::default();
     harness.put("n/a", held(FOREGROUND, &[]));
     harness.put("n/b", json!({}));
@@ -166,7 +166,7 @@ fn who_has_another_owner_stays_when_one_waits() {
 }
 
 #[test]
-fn a_circle_of_those_who_wait_is_opened() {
+fn a_cycle_in_foreground_deletion_is_broken() {
     let mut harness = Harness::default();
     harness.put("n/b", of(&["a"]));
     harness.put("n/a", held(FOREGROUND, &["b"]));
@@ -177,7 +177,7 @@ fn a_circle_of_those_who_wait_is_opened() {
 }
 
 #[test]
-fn who_leaves_lets_go_of_what_it_owns_first() {
+fn orphaning_releases_dependents_first() {
     let mut harness = Harness::default();
     harness.put("n/b", of(&["a"]));
     assert_eq!(harness.put("n/a", held(ORPHAN, &[])), ["n/b", "n/a"]);
@@ -188,7 +188,7 @@ fn who_leaves_lets_go_of_what_it_owns_first() {
 }
 
 #[test]
-fn what_is_forgotten_takes_no_room() {
+fn removed_objects_leave_nothing_in_the_graph() {
     let mut harness = Harness::default();
     harness.put("n/a", json!({}));
     harness.put("n/b", of(&["a", "z"]));

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_about_one_thing_and_somebody() {
+    fn a_review_has_one_target_and_a_subject() {
         let (pods, path) = (json!({"resource": "pods", "namespace": "a"}), json!({"path": "/x"}));
         check(&json!({"resourceAttributes": pods}), false, None, &[]);
         check(&json!({"nonResourceAttributes": path, "groups": ["g"]}), true, None, &[]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_namespace_it_is_about_what_is_there() {
+    fn a_namespaced_review_must_be_about_its_namespace() {
         let pods = |namespace: &str| json!({"user": "u", "resourceAttributes": {"namespace": namespace}});
         check(&pods("a"), true, Some("a"), &[]);
         for other in ["b", ""] {
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_nobodys() {
+    fn a_review_has_no_metadata() {
         let check = |metadata: Value, within, expected| {
             assert_eq!(metadata_errors(&metadata, within).is_empty(), expected, "{metadata}");
         };

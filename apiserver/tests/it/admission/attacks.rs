@@ -16,7 +16,7 @@ use crate::client::{Client, definition, widgets};
 
 /// Each time that it is asked it makes another object, about which it is asked.
 #[tokio::test(flavor = "multi_thread", worker_threads = 12)]
-async fn a_webhook_that_asks_for_what_it_is_asked_about_comes_to_an_end() {
+async fn a_recursive_webhook_is_bounded() {
     const AT_ONCE: usize = 5;
     let client: Arc<Mutex<Option<Client>>> = Arc::default();
     let (asking, count) = (client.clone(), Arc::new(AtomicUsize::new(0)));

@@ -36,7 +36,7 @@ const ASKS: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn conditions_ask_the_rules_about_who_makes_the_request() {
+async fn conditions_authorize_the_user_of_the_request() {
     let hook = Hook::allowing().await;
     let (server, admin) = server().await;
     let mine = json!({"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["create", "update"]});
@@ -50,7 +50,7 @@ async fn conditions_ask_the_rules_about_who_makes_the_request() {
 }
 
 #[tokio::test]
-async fn without_rules_everything_is_allowed() {
+async fn without_rbac_conditions_allow_everything() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     conditions(&client, &hook, &ASKS).await;
@@ -59,7 +59,7 @@ async fn without_rules_everything_is_allowed() {
 }
 
 #[tokio::test]
-async fn more_checks_than_conditions_may_cost_refuse_the_request() {
+async fn conditions_over_the_cost_budget_refuse_the_request() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     let two = "authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()";

@@ -56,7 +56,7 @@ const ALL: [(&str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn what_fails_is_what_its_policy_says() {
+async fn a_failing_mutating_webhook_has_the_effect_of_its_failure_policy() {
     let hook = Hook::new(failing).await;
     for (path, why) in ALL {
         for policy in ["Fail", "Ignore"] {
@@ -82,7 +82,7 @@ async fn what_fails_is_what_its_policy_says() {
 
 /// It could have the server ask whom only the server reaches.
 #[tokio::test]
-async fn nobody_is_sent_elsewhere_by_a_webhook() {
+async fn redirects_of_a_webhook_are_not_followed() {
     let hook = Hook::new(failing).await;
     let (_server, client) = widgets().await;
     configure(&client, &mutating("all", &[webhook("all", &hook.at("/redirects"), &json!({}))])).await;
@@ -93,7 +93,7 @@ async fn nobody_is_sent_elsewhere_by_a_webhook() {
 }
 
 #[tokio::test]
-async fn who_judges_and_fails_is_what_its_policy_says() {
+async fn a_failing_validating_webhook_has_the_effect_of_its_failure_policy() {
     let hook = Hook::new(failing).await;
     let gone = {
         let hook = Hook::allowing().await;
@@ -114,7 +114,7 @@ async fn who_judges_and_fails_is_what_its_policy_says() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_meanwhile_is_made_anew() {
+async fn a_closed_connection_to_a_webhook_is_replaced() {
     let hook = Hook::new(|_, review| match review["request"]["name"] == "last" {
         true => Reply::End,
         false => Reply::Response(json!({"allowed": true})),

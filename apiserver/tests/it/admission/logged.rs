@@ -25,7 +25,7 @@ fn of_webhooks(event: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_webhooks_say_of_a_request_is_in_the_log() {
+async fn audit_annotations_of_webhooks_are_logged() {
     let (_server, client, lines) = server(ALL).await;
     let hook = hook().await;
     let every = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["widgets", "secrets"]}]);
@@ -59,7 +59,7 @@ async fn what_webhooks_say_of_a_request_is_in_the_log() {
 /// An event was the same whether a webhook had changed the object, was down and passed over, or was
 /// never asked.
 #[tokio::test]
-async fn what_webhooks_did_with_a_request_is_in_the_log() {
+async fn mutations_by_webhooks_are_logged() {
     for (policy, has_patch) in
         [(ALL, true), ("omitStages: [RequestReceived]\nrules: [{level: Metadata}]", false)]
     {

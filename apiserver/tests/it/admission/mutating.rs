@@ -9,7 +9,7 @@ use machinery_apiserver::ApiServer;
 use machinery_store::{Memory, Options};
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
+async fn a_mutated_object_is_validated_by_the_schema_and_stored() {
     let hook = Hook::new(|_, review| {
         let request = &review["request"];
         match request["name"].as_str().unwrap() {
@@ -49,7 +49,7 @@ async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
 }
 
 #[tokio::test]
-async fn a_patch_that_does_not_fit_is_an_error_whatever_the_policy() {
+async fn an_inapplicable_patch_is_an_error_under_any_failure_policy() {
     let hook = Hook::patching(json!([{"op": "remove", "path": "/spec/nothing"}])).await;
     for path in ["/"] {
         let (_server, client) = widgets().await;
@@ -62,7 +62,7 @@ async fn a_patch_that_does_not_fit_is_an_error_whatever_the_policy() {
 }
 
 #[tokio::test]
-async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
+async fn webhooks_are_called_in_order_and_reinvoked_if_needed() {
     let hook = Hook::new(|path, review| {
         let name = path.split('?').next().unwrap().trim_start_matches('/').to_owned();
         let tags = &review["request"]["object"]["spec"]["tags"];
@@ -84,7 +84,7 @@ async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
 }
 
 #[tokio::test]
-async fn who_deletes_something_changes_nothing_of_it() {
+async fn a_patch_on_deletion_is_an_error() {
     let hook = Hook::patching(json!([{"op": "add", "path": "/spec", "value": {}}])).await;
     let (_server, client) = widgets().await;
     client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
@@ -97,7 +97,7 @@ async fn who_deletes_something_changes_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_of_how_many_is_set() {
+async fn a_webhook_may_change_the_replicas_of_a_scale() {
     let hook = Hook::new(|_, review| match review["request"]["subResource"] == "scale" {
         true => patched(&json!([{"op": "replace", "path": "/spec/replicas", "value": 2}])),
         false => patched(&json!([{"op": "add", "path": "/status", "value": {"phase": "made"}}])),
@@ -124,7 +124,7 @@ async fn what_a_webhook_makes_of_how_many_is_set() {
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_nobodys() {
+async fn fields_set_by_a_webhook_have_no_field_manager() {
     let hook = Hook::new(|_, review| {
         let mut made = json!([{"op": "add", "path": "/spec/color", "value": "green"}]);
         if review["request"]["object"]["spec"]["size"] == 9 {

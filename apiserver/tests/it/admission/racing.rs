@@ -16,7 +16,7 @@ use crate::client::{Client, definition, widgets};
 /// The tags are counted by the webhook, in the size: so what is committed has always as many as it
 /// says.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_is_always_applied_to_what_is_committed() {
+async fn a_patch_is_applied_to_the_state_that_is_committed() {
     const WRITERS: usize = 6;
     const WRITES: usize = 8;
     let hook = Hook::new(|_, review| {
@@ -99,7 +99,7 @@ async fn meddled(times: usize) -> (ApiServer, Client, Meddler) {
 }
 
 #[tokio::test]
-async fn what_changes_between_the_question_and_the_commit_is_asked_about_again() {
+async fn a_change_between_admission_and_commit_repeats_admission() {
     let expected = [json!(1), json!(103), json!(102), json!(101)];
     let (_server, client, meddler) = meddled(3).await;
     let changed = client.merge(&format!("{WIDGETS}/a"), &json!({"spec": {"color": "red"}})).await.fine();
@@ -112,7 +112,7 @@ async fn what_changes_between_the_question_and_the_commit_is_asked_about_again()
 }
 
 #[tokio::test]
-async fn who_is_overtaken_each_time_is_told_to_try_again() {
+async fn a_write_that_loses_every_attempt_is_refused_with_a_retry() {
     let (_server, client, meddler) = meddled(1000).await;
     let path = format!("{WIDGETS}/a");
     let refused = client.merge(&path, &json!({"spec": {"color": "red"}})).await;

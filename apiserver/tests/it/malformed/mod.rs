@@ -26,7 +26,7 @@ use crate::client::widgets;
 use row::{ALL, CONFIGS, Row};
 
 #[tokio::test]
-async fn what_is_malformed_is_refused_and_changes_nothing() {
+async fn malformed_requests_are_refused_and_change_nothing() {
     let (server, client) = widgets().await;
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget",
