@@ -127,7 +127,7 @@ async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
     assert_eq!(client.get(path).await.fine(), reset);
 }
 
-/// A field that has another name in the other group stayed whoever's it had been there.
+/// Ownership of an Event's field that the other group calls otherwise was not moved.
 #[tokio::test]
 async fn what_is_owned_of_an_event_is_the_same_in_both_groups() {
     let (_server, client) = widgets().await;

@@ -1,4 +1,4 @@
-//! The audit log, as whoever reads it finds it.
+//! The audit log, from the reader's side.
 
 use std::cell::Cell;
 use std::io;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
 
-/// A sink that keeps what it is given, until it is broken.
+/// A sink that keeps events, until it fails.
 #[derive(Clone, Default)]
 pub(crate) struct Lines {
     text: Arc<Mutex<Vec<u8>>>,
@@ -418,7 +418,7 @@ async fn no_line_has_the_value_of_a_secret() {
     client.merge(&one, &json!({"stringData": {"t": PLANTED}})).await.fine();
     let add = json!([{"op": "add", "path": "/stringData", "value": {"u": PLANTED}}]).to_string();
     client.ask(Method::PATCH, &one, &[("content-type", "application/json-patch+json")], &add).await.fine();
-    // What is wrong with it would be told with its values.
+    // Its validation errors would contain its values.
     let wrong = json!({"metadata": {"name": "b"}, "data": {"k": PLANTED}});
     assert!(client.post(SECRETS, &wrong).await.code >= 400);
     let wrong = json!({"metadata": {"name": "b"}, "data": PLANTED});

@@ -1,5 +1,5 @@
-//! Values that nobody may read who does not ask for them, planted everywhere, and looked for in all
-//! that is said of them.
+//! Planted values that only a get of their object may return: all logs, metrics, traces and events
+//! are searched for them.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ impl Visit for Line {
 #[tokio::test]
 async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
     let said = Said::default();
-    // While there is but one subscriber, a thread that has none may turn off for all what it comes to first.
+    // With a single subscriber, a thread without one may disable a call site for all threads.
     let _another = Dispatch::new(Registry::default());
     let _noting = subscriber::set_default(Registry::default().with(said.clone()));
     // One that knows all, and tells.
@@ -112,7 +112,7 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
         })
     };
     client.post(SECRETS, &secret("a")).await.fine();
-    // What its owner is not for is told of in an event.
+    // An invalid owner reference causes an event.
     let mut owned = secret("owned");
     let elsewhere = json!({"metadata": {"name": "x"}});
     let elsewhere = client.post("/api/v1/namespaces/kube-system/configmaps", &elsewhere).await.fine();
@@ -159,7 +159,7 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
         log.matches("a webhook failed").count() > 60 && log.matches("request method").count() > 10,
         "{log}"
     );
-    // A configuration is no secret; what was planted in one is logged with the rest of it.
+    // A configuration is not secret; a planted value in one is logged with it.
     let others = |line: &&str| !line.contains("\"resource\":\"validatingwebhookconfigurations\"");
     let audited: Vec<String> = lines.text().lines().filter(others).map(str::to_owned).collect();
     let of_secrets = audited.iter().filter(|line| line.contains("\"resource\":\"secrets\""));

@@ -1,4 +1,4 @@
-//! A client of the service: what is sent and what comes back, as JSON.
+//! A test client of the service, with JSON requests and answers.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -18,7 +18,7 @@ pub(crate) struct Answer {
 #[derive(Clone)]
 pub(crate) struct Client(Service);
 
-/// A server in memory with a kind of its own, and a client who may do everything.
+/// A server in memory with a custom kind, and the administrator's client.
 pub(crate) async fn widgets() -> (ApiServer, Client) {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
@@ -52,12 +52,12 @@ pub(crate) fn definition() -> Value {
 }
 
 impl Client {
-    /// One who may do everything.
+    /// A client of the administrator.
     pub(crate) fn of(server: &ApiServer) -> Self {
         Self(server.service(Identity::admin()))
     }
 
-    /// One whose requests go there.
+    /// A client of this service.
     pub(crate) const fn to(service: Service) -> Self {
         Self(service)
     }

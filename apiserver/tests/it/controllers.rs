@@ -1,5 +1,5 @@
-//! What the server does by itself: kinds, namespaces and owned objects that come and go in awkward
-//! ways.
+//! The server-side controllers: kinds, namespaces and owned objects that are created and deleted in
+//! awkward orders.
 
 use std::time::Duration;
 
@@ -184,7 +184,7 @@ async fn a_definition_cannot_replace_a_built_in_kind() {
     assert!(refused.refused().2.contains("protected groups must have approval annotation"), "{refused:?}");
     crd["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, a test"});
     let crd = client.post(CRDS, &crd).await.fine();
-    // As if it had been told so.
+    // As if the collector had decided so.
     let path = format!("{CRDS}/leases.coordination.k8s.io");
     let mut forged = client.get(&path).await.fine();
     forged["status"]["acceptedNames"] = crd["spec"]["names"].clone();
@@ -222,7 +222,7 @@ async fn a_watch_ends_with_its_kind_after_all_events() {
     client.post(ALL, &widget("a", json!({}))).await.fine();
     let mut seen = watch(&client, &format!("{ALL}?watch=true")).await;
     assert_eq!(event(&mut seen).await.unwrap()["type"], "ADDED");
-    // A condition is nothing to those who watch its objects.
+    // Watchers of its objects get no event for a condition.
     let path = format!("{CRDS}/widgets.example.com");
     client.merge(&path, &json!({"metadata": {"labels": {"a": "b"}}})).await.fine();
     client.post(ALL, &widget("b", json!({}))).await.fine();

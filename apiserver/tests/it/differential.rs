@@ -1,5 +1,5 @@
-//! What the genuine Kubernetes API machinery answered, ours must answer too, but for what a case
-//! says that differs on purpose.
+//! Differential tests: answers must equal those of the genuine Kubernetes API machinery, except
+//! where a case declares a difference.
 
 #[path = "../differential/runner/mod.rs"]
 mod runner;
@@ -80,8 +80,7 @@ fn answers(encryption: Option<Encryption>) {
     assert!(requests >= 300, "{requests}");
 }
 
-/// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the
-/// genuine machinery.
+/// The recorded sequences, or those of a `cargo xtask record applies` that is in progress.
 #[test]
 fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     let (record, asked) = match std::env::var("APPLIES_RECORDED") {
@@ -122,7 +121,7 @@ fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     assert!(shared >= asked / 10 && recreated >= asked / 10, "{shared}, {recreated} in {asked} sequences");
 }
 
-/// What the answers to random applies have in them: without it, that they are the same says little.
+/// Coverage of the random applies: without it, equality would prove little.
 #[derive(Debug, Default)]
 struct Met {
     conflicts: usize,
@@ -130,7 +129,7 @@ struct Met {
     forced: usize,
     /// Objects with a field that two managers applied.
     shared: usize,
-    /// Objects of whose managers two wrote in different versions.
+    /// Number of objects with two managers that wrote in different versions.
     versions: usize,
     /// Objects that were made after the first of a sequence.
     recreated: usize,
@@ -166,7 +165,7 @@ fn share(a: &Value, b: &Value) -> bool {
 struct Ours {
     runtime: Arc<Runtime>,
     service: Service,
-    /// For who brings credentials.
+    /// The service for authenticated clients.
     open: Service,
     webhooks: Option<Hook>,
     _server: ApiServer,
@@ -205,7 +204,7 @@ impl Ours {
         }
     }
 
-    /// What the webhooks were asked about objects of a namespace.
+    /// Returns the webhook calls for objects of a namespace.
     fn seen(&self, namespace: &str) -> Opened {
         let seen = self.webhooks.iter().flat_map(Hook::reviews);
         let of = seen.filter(|(_, review)| review["request"]["namespace"] == namespace);

@@ -1,5 +1,4 @@
-//! Writes that rest on a Lease or a lock: whoever has lost it writes nothing, whichever way they
-//! go.
+//! Fenced writes: a writer that has lost its Lease or lock writes nothing, on any path.
 
 use std::sync::Arc;
 
@@ -50,7 +49,7 @@ fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
 }
 
-/// As somebody writes it by hand.
+/// The header in the form of a handwritten request.
 fn header(lease: &Value, epoch: u64) -> String {
     format!("coordination.k8s.io/v1/leases/kube-system/hosts; uid={}; epoch={epoch}", uid(lease))
 }
@@ -100,7 +99,7 @@ fn crews() -> Value {
     })
 }
 
-/// What the ways are to.
+/// Creates the objects of the requests.
 async fn fill(client: &Client) {
     let crew = json!({"apiVersion": "example.com/v1", "kind": "Crew", "metadata": {"name": "c"}, "spec": {"replicas": 1}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
@@ -367,8 +366,8 @@ async fn who_may_not_read_the_object_may_not_name_it() {
     write(&admin, &way, &header(&lease, 6), false).await.fine();
 }
 
-/// A server behind whose back something happens between its look and its commit, and another one on
-/// the same store.
+/// A server whose store runs a write between the read and the commit of another, and a second
+/// server on the same store.
 async fn behind() -> (Plane, Interposed, Arc<Client>, Value) {
     let store = Interposed::over(Memory::new(Options::default()));
     let other = ApiServer::builder(store.inner.clone()).crds([definition(), crews()]).start().await.unwrap();
@@ -384,7 +383,8 @@ async fn a_takeover_between_the_look_and_the_commit_is_noticed() {
     for at in 0..ways().len() {
         let (Plane { client, .. }, store, others, lease) = behind().await;
         let way = &ways()[at];
-        // What writes nothing commits nothing, and is held against what there is at its moment.
+        // A write without changes commits nothing, and its fence is checked against the current
+        // state.
         if way.3 == json!({}) && (way.0 == Method::PATCH || way.1.contains("none")) {
             continue;
         }

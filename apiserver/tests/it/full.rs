@@ -1,5 +1,5 @@
-//! A server whose disk or store is full: it refuses what it cannot keep, shows all that it has, and
-//! goes on when there is room.
+//! A server with a full disk or store: it refuses writes, serves all reads, and recovers when there
+//! is space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -76,8 +76,8 @@ async fn a_server_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
     server.stop().await;
 }
 
-/// What is marked before it goes was refused as everything was that is put: nobody got out of a
-/// full store but by its files.
+/// Deletions that first mark the object were refused like all other puts: a full store could only
+/// be emptied by deleting its files.
 #[tokio::test]
 async fn a_store_at_its_quota_is_emptied_through_the_api() {
     let limits = Limits { quota_bytes: 400_000, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! The fuzz targets on their corpora, and on what becomes of these by a few changes.
+//! The fuzz targets run on their corpora, and on small mutations of these.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! What is owned, and what becomes of it: in whatever order owners go, however they are deleted,
-//! and over restarts.
+//! Garbage collection: owners deleted in any order, with any propagation policy, and across
+//! restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,7 @@ fn named(name: &str, owners: &[Value]) -> Value {
     json!({"metadata": {"name": name, "ownerReferences": owners}})
 }
 
-/// An owner `a` with what it owns, `b`.
+/// An owner `a` with a dependent `b`.
 async fn pair(client: &Client) {
     let a = client.post(MAPS, &named("a", &[])).await.fine();
     client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
@@ -136,7 +136,8 @@ async fn dependents_are_deleted_with_the_definition_of_their_owner() {
     let mut reference = owner(&widget, "Widget", true);
     reference["apiVersion"] = "example.com/v1".into();
     client.post(MAPS, &named("a", &[reference])).await.fine();
-    // Of what goes while nobody looks, and its kind with it, nobody could tell afterwards whether it was there.
+    // The collector must have seen objects before they are deleted together with their kind, to
+    // know that they existed.
     collected(&client).await;
     let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
     client.delete(definition).await.fine();
@@ -144,7 +145,7 @@ async fn dependents_are_deleted_with_the_definition_of_their_owner() {
     gone(&client, &format!("{MAPS}/a")).await;
 }
 
-/// What named an owner of a kind that came later was not looked at again before the next start.
+/// Dependents of an owner whose kind was defined later were not checked again before a restart.
 #[tokio::test]
 async fn owners_of_a_new_kind_are_checked_once_it_is_served() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
@@ -166,7 +167,8 @@ async fn an_owner_reference_to_another_namespace_is_reported_in_an_event() {
     let a = client.post(there, &named("a", &[])).await.fine();
     let b = client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
     let node = client.post("/api/v1/nodes", &named("n", &[owner(&a, "ConfigMap", true)])).await.fine();
-    // What is elsewhere is as absent for what is in a namespace; for what is in none nobody can tell.
+    // An owner in another namespace counts as absent for a namespaced dependent; for a
+    // cluster-scoped one it is unknown.
     gone(&client, &format!("{MAPS}/b")).await;
     for round in 0..2 {
         client
@@ -221,8 +223,7 @@ impl At {
     }
 }
 
-/// Objects, by where they are and whom they name as their owners: by number, and whether these are
-/// to wait for them.
+/// Objects, by scope, with their owners by number, and `blockOwnerDeletion`.
 #[derive(Clone, Debug)]
 struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
 
@@ -235,7 +236,7 @@ struct Op {
     restarts: bool,
 }
 
-/// What is there, as the documentation of Kubernetes words it: nothing is in between.
+/// The expected objects, after the documentation of Kubernetes, without intermediate states.
 #[derive(Clone, Debug)]
 struct Oracle(Vec<(At, Option<BTreeSet<usize>>)>);
 
@@ -284,7 +285,7 @@ impl Oracle {
     }
 }
 
-/// By what a delete says how: in the query or in the body.
+/// The propagation policies, in the query or in the body.
 const POLICIES: [(&str, &str); 8] = [
     ("", ""),
     ("?propagationPolicy=Background", ""),
@@ -308,7 +309,8 @@ fn graphs() -> impl Strategy<Value = Graph> {
     prop::collection::vec((at, owners), OBJECTS).prop_map(|mut all| {
         let places: Vec<At> = all.iter().map(|(at, _)| *at).collect();
         for (at, owners) in &mut all {
-            // What names an owner of which nobody can tell where it is stays for ever, and so does an owner that waits for it.
+            // A dependent of an owner in an unknown namespace stays forever, and so does an owner
+            // that waits for it.
             let unknown =
                 owners.keys().copied().find(|owner| *at == At::Cluster && places[*owner] != At::Cluster);
             if let Some(unknown) = unknown {
@@ -350,7 +352,8 @@ async fn run(graph: &Graph, ops: &[Op]) {
     for op in ops {
         let orphans = op.policy >= ORPHAN;
         if orphans {
-            // What is taken along by another, and what is let go, is decided by who comes first.
+            // Whether a dependent is deleted or orphaned depends on the order of the collector's
+            // work.
             same(&client, &oracle, &uids).await;
         }
         let (query, body) = POLICIES[op.policy];
@@ -382,7 +385,7 @@ async fn run(graph: &Graph, ops: &[Op]) {
     server.stop().await;
 }
 
-/// Makes all objects, and then says whose they are. Returns their UIDs.
+/// Creates all objects, and then sets their owners. Returns their UIDs.
 async fn built(client: &Client, graph: &Graph) -> Vec<String> {
     client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
     let mut made = Vec::new();
@@ -398,7 +401,7 @@ async fn built(client: &Client, graph: &Graph) -> Vec<String> {
     made.iter().map(|object| object["metadata"]["uid"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is there, and whose it is.
+/// Returns the existing objects and their owners.
 async fn there(client: &Client, uids: &[String]) -> Vec<Option<BTreeSet<usize>>> {
     let number = |uid: &Value| uids.iter().position(|known| *uid == **known);
     let mut all = vec![None; uids.len()];
@@ -412,7 +415,7 @@ async fn there(client: &Client, uids: &[String]) -> Vec<Option<BTreeSet<usize>>>
     all
 }
 
-/// Waits until what is there is what is to be there.
+/// Waits until the existing objects are the expected ones.
 async fn same(client: &Client, oracle: &Oracle, uids: &[String]) {
     let expected: Vec<_> = oracle.0.iter().map(|(_, owners)| owners.clone()).collect();
     let mut found = Vec::new();

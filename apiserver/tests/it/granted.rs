@@ -1,5 +1,5 @@
-//! Requests as they come, by people with roles made by chance: each may what a naive reading of its
-//! role and of the request says, and nothing else.
+//! Random requests of users with random roles: each is allowed exactly if a naive reading of its
+//! role and of the request allows it.
 
 use http::Method;
 use machinery_apiserver::Identity;
@@ -25,7 +25,7 @@ struct Rule {
     names: Vec<&'static str>,
 }
 
-/// What is asked for, in the words of a request.
+/// A request, in the terms of RBAC.
 #[derive(Clone, Debug)]
 struct Asked {
     method: Method,
@@ -68,7 +68,7 @@ impl Rule {
 }
 
 impl Asked {
-    /// The verb, and the name that it is about: of what is selected by name that, where it is read.
+    /// The verb and the name for authorization: a name in a field selector counts, for reads.
     fn means(&self) -> (&'static str, &'static str) {
         match (self.method.as_str(), self.name) {
             ("GET", Some(name)) => ("get", name),
@@ -202,7 +202,7 @@ async fn granted(admin: &Client, at: usize, rules: &[Rule]) {
     admin.post(&format!("{GROUP}/rolebindings"), &binding).await.fine();
 }
 
-/// Until what was granted holds: the rules follow the store.
+/// Waits until the grants apply: the rules follow the store.
 async fn holds(people: &[Client]) {
     let mark = json!({"namespace": "default", "group": "mark", "resource": "mark", "verb": "mark"});
     let review = json!({"spec": {"resourceAttributes": mark}});

@@ -1,4 +1,4 @@
-//! What the ports promise, through a handle.
+//! The contracts of the ports `ListWatch` and `Writer`, on a handle.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn pages_show_one_moment_and_a_watch_goes_on_from_it() {
     assert_eq!(told(&mut events, 1).await, [format!("added d red {}", version(&new))]);
 
     store.compact(Revision(version(&new))).await.unwrap();
-    // What the server saw itself it can tell still; what was before is gone.
+    // The server still has the history since its start; older history is gone.
     let mut events = watch(&handle, after, Filter::default()).await.unwrap();
     assert_eq!(told(&mut events, 1).await, [format!("added d red {}", version(&new))]);
     let before = WatchFrom::After(ResourceVersion::from(Revision(1)));

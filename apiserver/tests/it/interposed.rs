@@ -29,7 +29,7 @@ impl Interposed {
         Self { inner, next: Arc::default(), tried: Arc::default(), watched: Arc::default() }
     }
 
-    /// Before the next write that rests on the key, this is done, by whoever has the store itself.
+    /// Runs this before the next write that has a condition on the key, directly on the store.
     pub(crate) async fn before<F>(&self, key: &'static str, deed: F)
     where
         F: Future<Output = ()> + Send + 'static,

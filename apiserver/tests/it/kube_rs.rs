@@ -75,7 +75,7 @@ async fn its_watcher_goes_on_after_a_restart() {
         let changed = config("a", value_now);
         configs.patch("a", &PatchParams::default(), &Patch::Merge(changed)).await.unwrap();
         while told.last().map(String::as_str) != Some(value_now) {
-            // What goes wrong while the server is away is told, too, and the watcher goes on.
+            // Errors during the server's absence are reported, and the watcher continues.
             match within(stream.next()).await.unwrap() {
                 Ok(watcher::Event::Apply(config) | watcher::Event::InitApply(config)) => {
                     told.push(value(&config).unwrap().to_owned());

@@ -107,15 +107,14 @@ async fn a_streamed_list_is_equal_in_every_format() {
     }
 }
 
-/// The lines of a text that is indented, in an order of their own: that of fields is nobody's.
+/// The lines of an indented text, sorted: the order of fields is unspecified.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().map(|line| line.strip_suffix(',').unwrap_or(line)).collect();
     lines.sort_unstable();
     lines
 }
 
-/// Whoever took the answer of a list slowly had its place given back before: what is in such lists
-/// had no limit.
+/// A slow reader of a list gave its slot back too early: the memory of such lists was not limited.
 #[tokio::test]
 async fn a_long_list_holds_a_permit_until_it_is_sent() {
     let limits = Limits { long_lists: 2, ..Limits::default() };

@@ -1,4 +1,4 @@
-//! What is counted, as who scrapes it sees it.
+//! Metrics, as a scraper sees them.
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -92,7 +92,7 @@ async fn watches_are_counted_while_they_are_open_and_so_are_their_events() {
     server.stop().await;
 }
 
-/// An event asks those whom the index finds, and nobody else.
+/// An event is evaluated only for the watches that the index finds.
 #[tokio::test]
 async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
     let (server, client) = server().await;
@@ -104,7 +104,7 @@ async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
         let request =
             Request::get(format!("{all}?watch=1&{selector}")).body(Full::<Bytes>::default()).unwrap();
         let mut body = client.send(request).await.into_body();
-        // Until it is asked for it has no place.
+        // The body yields nothing until it is polled and has a slot.
         assert!(body.frame().now_or_never().is_none());
         bodies.push(body);
     }

@@ -1,4 +1,4 @@
-//! What was acknowledged under a schema is there under the next one, however narrow that is.
+//! Acknowledged data under one schema survives a change to the next, however narrow.
 
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -29,8 +29,7 @@ fn widget(name: &str) -> Value {
     })
 }
 
-/// The objects of these names are there as they were, but for what the schema no longer knows and
-/// what it adds.
+/// Expects the objects of these names unchanged, but for pruned fields and new defaults.
 async fn there(client: &Client, names: &[&str]) {
     let spec = json!({"color": "red", "size": 7, "edges": 4});
     for name in names {

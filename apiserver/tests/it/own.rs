@@ -1,5 +1,4 @@
-//! Kinds that a program brings as types of Rust: served as any kind, and their functions hold for
-//! whoever writes.
+//! Rust types as kinds: served as any kind, with their hooks applied to all writers.
 
 use kube_core::CustomResourceExt;
 use machinery_apiserver::{ApiServer, Identity, KindOf, StartError, Wrong};
@@ -10,8 +9,8 @@ use serde_json::{Value, json};
 use crate::client::{Client, definition};
 use crate::typed::{Widget, WidgetStatus, widget};
 
-/// Widgets that get a size by their color, do not change color, and whose phase the server begins
-/// and counts.
+/// Widgets with a size derived from an immutable color, and a phase that the server sets and
+/// counts.
 fn widgets(kind: KindOf<Widget>) -> KindOf<Widget> {
     let wrong = |field: &str, reason: &str| InvalidField { field: field.into(), reason: reason.into() };
     kind.defaulting(|widget| {
@@ -230,8 +229,8 @@ async fn what_is_no_kind_of_one_type_does_not_start() {
     assert_eq!(Widget::crd_name(), "widgets.example.com");
 }
 
-/// Widgets of which the server notes what of them was written last, beside the metadata; their
-/// color stays.
+/// Widgets with a server-side note of the last write, beside the metadata; their color is
+/// immutable.
 fn noted() -> KindOf<Value> {
     let mut definition = definition();
     let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];

@@ -1,4 +1,4 @@
-//! Pages of a list, whatever its objects are called.
+//! Pages of a list, with any object names.
 
 use std::collections::BTreeSet;
 

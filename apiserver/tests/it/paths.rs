@@ -1,5 +1,5 @@
-//! Every way to write a path that two readers could read as two different ones: none leads out of
-//! where somebody may read.
+//! Every path that two parsers could read differently: none gives access beyond the client's
+//! rights.
 
 use http::Request;
 use http_body_util::{BodyExt, Full};

@@ -1,5 +1,5 @@
-//! Answers in protobuf, and events of watches. That their bytes are those of Go is what the tests
-//! of `protobuf` hold.
+//! Responses and watch events in protobuf. Their bytes are compared with Go's in the tests of
+//! `protobuf`.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -32,7 +32,7 @@ async fn send(
     client.send(request.body(body).unwrap()).await
 }
 
-/// The code, the form, and what is said in it.
+/// Returns the code, the content type, and the decoded body.
 async fn said(client: &Client, accept: &str, request: Asks<'_>) -> (u16, String, Value) {
     let (head, body) = send(client, accept, request).await.into_parts();
     let form = head.headers[CONTENT_TYPE].to_str().unwrap().to_owned();
@@ -50,7 +50,7 @@ fn get(path: &str) -> Asks<'_> {
     Asks(Method::GET, path, "", Value::Null)
 }
 
-/// Everything that JSON says is said; what Go writes besides are zeros.
+/// Expects all JSON fields in the decoded object; Go also writes zeros.
 #[track_caller]
 fn says_all_of(found: &Value, json: &Value) {
     match (found, json) {
@@ -89,7 +89,7 @@ async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
         let json = client.get(path).await.fine();
         says_all_of(&found, &json);
     }
-    // Who does not ask, or asks for something else first, has JSON.
+    // A client that does not request protobuf, or prefers another type, gets JSON.
     for accept in ["*/*", "application/json", "application/vnd.kubernetes.protobuf;q=0.5,application/json"] {
         assert_eq!(said(&client, accept, get(&one)).await.1, "application/json", "{accept}");
     }
@@ -167,7 +167,7 @@ async fn of_custom_resources_the_metadata_is_answered_in_protobuf() {
     assert_eq!((code, &deleted["kind"], &deleted["status"]), (200, &json!("Status"), &json!("Success")));
 }
 
-/// A message of ours that is longer than what is kept of it while it is measured.
+/// A message longer than the buffer kept while measuring it.
 #[tokio::test]
 async fn a_long_list_in_protobuf_is_made_as_it_is_sent() {
     let (_server, client) = widgets().await;
@@ -200,8 +200,8 @@ impl Events {
         self.body.frame().await.map(|frame| frame.unwrap().into_data().unwrap())
     }
 
-    /// The next event: four bytes of length, and a message without an envelope whose object is in
-    /// one.
+    /// Reads the next event: four bytes of length, and a message without an envelope whose object
+    /// is in one.
     async fn next(&mut self) -> (String, Value) {
         loop {
             if let Some((length, rest)) = self.read.split_first_chunk::<4>() {
@@ -266,7 +266,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     assert_eq!(code, 406);
 }
 
-/// What goes wrong with a watch that has begun is said in its own form.
+/// An error of a running watch is an event in the stream's format.
 #[tokio::test]
 async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
     let (_server, client) = widgets().await;
@@ -323,8 +323,8 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
     assert_eq!(send(&client, ANSWERED, get("/openapi/v3")).await.status(), 406);
 }
 
-/// A `Scale` is a built-in kind whatever it is of. That of a custom resource could be sent in
-/// protobuf, and was not answered in it.
+/// A `Scale` is a built-in kind for any resource. That of a custom resource was accepted in
+/// protobuf, but not returned in it.
 #[tokio::test]
 async fn how_many_is_answered_in_protobuf_whatever_it_is_of() {
     let mut definition = crate::client::definition();

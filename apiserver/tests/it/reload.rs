@@ -14,7 +14,7 @@ use crate::tls;
 struct Connection(TlsStream<TcpStream>);
 
 impl Connection {
-    /// One of a client that trusts what is in `ca` alone.
+    /// Connects as a client that trusts only the authorities in `ca`.
     async fn to(access: &Access, ca: &str) -> std::io::Result<Self> {
         Ok(Self(tls::connect(access.address, ca, "http/1.1", None).await?))
     }
@@ -54,8 +54,8 @@ fn put(home: &Path) -> String {
     made.cert.pem()
 }
 
-/// Each has a token of its own, which stays over a restart, and may do what roles say: here,
-/// nothing but what everybody may.
+/// Each kubeconfig has its own token, which survives restarts, and the rights of its roles: here,
+/// only those of every user.
 #[tokio::test]
 async fn others_come_with_kubeconfigs_of_their_own() {
     let home = tempfile::tempdir().unwrap();

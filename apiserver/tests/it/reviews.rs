@@ -1,4 +1,4 @@
-//! Questions about access: who asks about whom, and what may be asked.
+//! Access reviews: permission to create them, and their subjects.
 
 use machinery_apiserver::{ApiServer, Listen};
 use machinery_store::{Memory, Options};
@@ -22,11 +22,11 @@ fn causes(answer: &Answer) -> Vec<String> {
     causes.iter().map(|cause| cause["field"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Who asked about a stranger was told what everybody who is known may do.
+/// Reviews about an unauthenticated user included the rights of all authenticated ones.
 #[tokio::test]
 async fn who_is_asked_about_is_in_the_groups_that_are_said_and_in_no_others() {
     let (_server, admin) = server().await;
-    // What everybody may who is known.
+    // The rights of all authenticated users.
     let own =
         json!({"group": "authorization.k8s.io", "resource": "selfsubjectaccessreviews", "verb": "create"});
     for (user, groups, expected) in [
@@ -71,7 +71,7 @@ async fn a_question_that_is_none_is_refused_with_what_is_wrong() {
     assert_eq!(nowhere.refused(), (400, "BadRequest", "no namespace on request"));
 }
 
-/// One asked in a namespace was answered about others, and about what is in none.
+/// A local review was answered for other namespaces, and for cluster-scoped resources.
 #[tokio::test]
 async fn a_local_question_is_about_its_namespace() {
     let (_server, admin) = server().await;

@@ -1,4 +1,4 @@
-//! One write is one revision of the store, and what changes nothing is none.
+//! One write is one revision of the store, and a write without changes is none.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Handle, Identity};
@@ -91,7 +91,8 @@ async fn a_write_is_one_revision() {
     through_a_handle(&plane).await;
     let made = json!({"metadata": {"name": "n"}});
     plane.writes(Method::POST, "/api/v1/namespaces", "json", &made).await;
-    // It goes by further writes. The one that was asked for is the one that is answered.
+    // The finalizers are removed by further writes. The answer has the revision of the requested
+    // one.
     let before = plane.revision().await;
     let goes = plane.client.delete("/api/v1/namespaces/n").await.fine();
     assert_eq!(goes["metadata"]["resourceVersion"], (before + 1).to_string());

@@ -186,7 +186,7 @@ impl Dice {
     }
 }
 
-/// What two servers cannot have in common.
+/// Removes the fields in which two servers necessarily differ.
 fn without_identity(mut objects: Vec<Value>) -> Vec<Value> {
     for object in &mut objects {
         let metadata = object["metadata"].as_object_mut().unwrap();

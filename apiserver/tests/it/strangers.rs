@@ -1,5 +1,4 @@
-//! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them
-//! to anything.
+//! Unauthenticated clients, over TLS: no credential, path or trick of HTTP gives them access.
 
 use std::time::Duration;
 
@@ -43,7 +42,7 @@ impl Place {
         tls::connect(self.access.address, self.access.ca.as_ref().unwrap(), protocol, shown).await
     }
 
-    /// The codes of the answers to what is sent, until the server closes.
+    /// Returns the codes of the answers to these bytes, until the server closes.
     async fn codes(&self, sent: &[u8]) -> Vec<u16> {
         let mut stream = self.connect("http/1.1", None).await.unwrap();
         stream.write_all(sent).await.unwrap();
@@ -68,13 +67,13 @@ impl Place {
         let (head, body) = answer.into_parts();
         body.collect().await.unwrap();
         let code = head.status.as_u16();
-        // Who is known may ask more; the server would close only after the time for that.
+        // Authenticated clients may continue; the server would close only after the idle timeout.
         let wait = Duration::from_secs(if code == 401 { 60 } else { 1 });
         let closes = tokio::time::timeout(wait, connections.join_next()).await.is_ok();
         (code, closes)
     }
 
-    /// Where the store is: whatever was written raised it.
+    /// The store's revision, which every write raises.
     async fn revision(&self) -> Value {
         let list = Client::of(&self.server).get("/api/v1/namespaces").await.fine();
         list["metadata"]["resourceVersion"].clone()
@@ -176,7 +175,7 @@ async fn whoever_is_not_known_is_told_so_on_http2_too() {
     place.server.stop().await;
 }
 
-/// What two readers could take for two different requests is no request, whoever sends it.
+/// A request that two parsers could read as two different ones is refused, for every client.
 #[tokio::test]
 async fn what_could_be_read_in_two_ways_is_refused() {
     let place = place().await;
@@ -214,7 +213,7 @@ async fn what_could_be_read_in_two_ways_is_refused() {
         let codes = place.codes(request.as_bytes()).await;
         assert_eq!(codes, [400], "{request}");
     }
-    // What comes behind a request is one of its own, and has no share in the first one's credential.
+    // Bytes after a request are a request of their own, without the credential of the first.
     let token = token.replace("connection: close\r\n", "");
     let second = format!("DELETE /api/v1/namespaces/default HTTP/1.1\r\n{host}connection: close\r\n\r\n");
     let pair = format!("GET /api/v1/namespaces/default HTTP/1.1\r\n{host}{token}\r\n{second}");

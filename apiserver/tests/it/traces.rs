@@ -64,7 +64,7 @@ async fn a_change_says_its_trace() {
     assert_eq!(says(&patched), Some(TRACES[3]));
     assert_eq!(client.get(WIDGET).await.fine(), patched);
 
-    // Who is in none is not taken for who changed it before.
+    // A write without a trace context is not attributed to that of the previous write.
     let outside = send(&client, Method::PATCH, WIDGET, None, &json!({"spec": {"size": 9}})).await;
     assert_eq!((says(&outside), outside["metadata"].get("annotations")), (None, None));
     server.stop().await;

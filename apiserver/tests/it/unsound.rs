@@ -12,7 +12,7 @@ use crate::client::{Client, definition};
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
 
-/// What is in the definition while it is sound, and after somebody has become stricter.
+/// A part of the valid definition, and its form under stricter validation.
 struct Change {
     sound: &'static str,
     unsound: &'static str,
@@ -51,7 +51,7 @@ async fn found(change: &Change) -> (ApiServer, Client) {
     (server, client)
 }
 
-/// The bytes with one text in place of the other: what is before it stays where it is.
+/// Replaces one text in the bytes by another: bytes before it keep their position.
 fn changed(bytes: &[u8], Change { sound, unsound }: &Change) -> Vec<u8> {
     let at = bytes.windows(sound.len()).position(|window| window == sound.as_bytes()).unwrap();
     [&bytes[..at], unsound.as_bytes(), &bytes[at + sound.len()..]].concat()

@@ -118,8 +118,8 @@ async fn one_object_is_watched_in_the_oldest_way() {
     assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("DELETED"), &json!("a")));
 }
 
-/// Who brings back what was noted of managers as nothing starts over, and who notes nonsense
-/// changes nothing.
+/// A client that sends back `managedFields` from before changes nothing, and an invalid entry is
+/// ignored.
 #[tokio::test]
 async fn managers_that_a_client_notes_are_held_to_rules() {
     let (_server, client) = widgets().await;

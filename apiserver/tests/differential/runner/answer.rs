@@ -17,7 +17,7 @@ pub(super) struct Answer {
 /// An answer that goes on.
 pub(super) struct Stream {
     pieces: Box<dyn Pieces>,
-    /// What came and is not a line yet.
+    /// Received bytes without a line end so far.
     bytes: Vec<u8>,
 }
 

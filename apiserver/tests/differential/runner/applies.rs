@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use super::Result;
 use super::case::{Case, Theme};
 
-/// What the theme is called, and the file of its answers.
+/// The name of the theme, and of the file with its answers.
 pub(crate) const NAME: &str = "random-applies";
 
 /// How many sequences are kept.
@@ -49,7 +49,7 @@ fn first(lot: &mut Lot) -> Value {
     } else {
         apply(lot, "", false)
     };
-    // There must be one for what comes next.
+    // A spec must exist for the next step.
     if let Some(spec) = step["send"]["spec"].as_object_mut() {
         spec.retain(|_, value| !value.is_null());
     }
@@ -78,7 +78,7 @@ fn next(lot: &mut Lot) -> Vec<Value> {
         16..=17 => vec![patch("", "json", operations(lot))],
         18 => vec![patch("", "merge", json!({"metadata": {"managedFields": [{}]}}))],
         19 => {
-            // Whoever would hold it lets it go.
+            // Removes all finalizers.
             let held = patch("", "merge", json!({"metadata": {"finalizers": null}}));
             vec![json!({"do": format!("DELETE ${{{version}}}/a")}), held, first(lot)]
         }
@@ -93,7 +93,7 @@ fn next(lot: &mut Lot) -> Vec<Value> {
     }
 }
 
-/// A JSON patch, of which not all are of what is there.
+/// A JSON patch, with some paths that do not exist.
 fn operations(lot: &mut Lot) -> Value {
     match lot.below(4) {
         0 => json!([{"op": "add", "path": "/spec/size", "value": lot.below(4)}]),
@@ -136,8 +136,8 @@ fn meta(lot: &mut Lot) -> Value {
     if lot.one_in(5) {
         meta.insert("finalizers".into(), some(lot, &["x.io/a", "x.io/b", "x.io/c"]));
     }
-    // The genuine one stores what is empty here when it is applied, and drops it with the next write: one that changes nothing is
-    // a write then. Ours is none.
+    // The genuine server stores empty values when they are applied, and drops them with the next
+    // write, which is therefore a write even without changes. Ours does not write then.
     meta.retain(|_, value| *value != json!({}) && *value != json!([]));
     Value::Object(meta)
 }
@@ -201,7 +201,7 @@ fn nested(lot: &mut Lot) -> Value {
     Value::Object(nested)
 }
 
-/// What no schema says anything of.
+/// A value in a part of the object without a schema.
 fn free(lot: &mut Lot, deep: u64) -> Value {
     let mut fields = Map::new();
     for name in ["a", "b", "c"] {
@@ -244,7 +244,7 @@ fn ports(lot: &mut Lot) -> Value {
     let one = |key: &Value| {
         let (port, protocol) = key.as_str().unwrap_or_default().split_at(1);
         let mut one = json!({"port": port.parse::<u64>().unwrap_or_default()});
-        // The default of a key need not be said.
+        // The default of a key field may be omitted.
         if protocol != "TCP" || lot.one_in(2) {
             one["protocol"] = protocol.into();
         }
@@ -280,9 +280,9 @@ struct Lot {
 }
 
 impl Lot {
-    /// Whether objects are written in several versions. Then nobody has anything of a status: with
-    /// a write that cannot change it, the genuine one takes from who wrote in another version what
-    /// they have of it.
+    /// Whether objects are written in several versions. Then statuses have no owner: with a write
+    /// that cannot change the status, the genuine server drops the ownership of managers that wrote
+    /// it in another version.
     fn is_mixed(&self) -> bool {
         self.versions.len() > 1
     }

@@ -1,4 +1,4 @@
-//! What a case file says.
+//! The format of case files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,8 +14,8 @@ use super::Result;
 pub(crate) struct Theme {
     /// The file's name.
     pub(crate) name: String,
-    /// The kinds that must be served before the first case: names of files in `kinds/`, and what
-    /// they say.
+    /// The kinds that must be served before the first case: names of files in `kinds/`, and their
+    /// contents.
     pub(crate) kinds: Vec<Value>,
     /// Texts that `${name}` stands for.
     pub(crate) names: BTreeMap<String, String>,
@@ -33,10 +33,10 @@ pub(crate) struct Case {
     pub(crate) name: String,
     /// Further namespaces.
     pub(crate) namespaces: Vec<String>,
-    /// Times are told apart. Only where each write is in a second of its own.
+    /// Whether times are compared. Only where each write is in a second of its own.
     pub(crate) times: bool,
     pub(crate) steps: Vec<Step>,
-    /// Changes when what is sent or kept does.
+    /// A fingerprint of the requests and of the kept parts of answers.
     pub(crate) print: String,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Step {
     /// A request whose answer is compared: `POST /path?query`.
     #[serde(rename = "do")]
     pub(crate) request: Option<String>,
-    /// A request that has to succeed, and whose answer is nobody's concern.
+    /// A request that has to succeed, and whose answer is not compared.
     pub(crate) given: Option<String>,
     /// The name under which an answered stream stays open.
     pub(crate) watch: Option<String>,
@@ -56,7 +56,7 @@ pub(crate) struct Step {
     /// How many events to wait for.
     #[serde(default)]
     pub(crate) take: usize,
-    /// What is to come after them.
+    /// The event that must follow them.
     #[serde(rename = "then")]
     pub(crate) after: Option<After>,
     /// Waits this long first.
@@ -66,10 +66,10 @@ pub(crate) struct Step {
     pub(crate) send: Option<Value>,
     /// A body, sent as it is.
     pub(crate) raw: Option<String>,
-    /// The body's type; `application/json` where there is a body and nothing is said.
+    /// The body's type; `application/json` if there is a body and no type.
     #[serde(rename = "type")]
     pub(crate) content_type: Option<String>,
-    /// `application/json` where nothing is said; none at all where it is empty.
+    /// `application/json` if omitted; no header if empty.
     pub(crate) accept: Option<String>,
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
@@ -95,7 +95,7 @@ pub(crate) struct Step {
     _note: Option<String>,
 }
 
-/// What follows the events that were waited for.
+/// The end of a stream, after the expected events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum After {
@@ -111,7 +111,7 @@ pub(crate) enum After {
 pub(crate) struct Differs {
     /// The reason, for people.
     pub(crate) why: String,
-    /// What must be in our answer. What is not named here is free.
+    /// The parts that our answer must have. Others are not compared.
     #[serde(default)]
     pub(crate) answer: Value,
     /// Instead: how the places end that are free. All others are as they were recorded.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Result;
 
-/// What is sent. Names of headers are in small letters.
+/// A request of a test client. Header names are lower-case.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,

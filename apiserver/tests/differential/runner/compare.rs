@@ -1,4 +1,4 @@
-//! Compares answers with what is expected, and says where they part.
+//! Compares answers with the expected ones, and reports the differences.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use super::order;
 pub(crate) struct Difference {
     /// The number of the step, from one.
     pub(crate) step: usize,
-    /// What was sent.
+    /// The request.
     pub(crate) to: String,
     /// Where in the answer, as a JSON pointer.
     pub(crate) place: String,
@@ -20,7 +20,7 @@ pub(crate) struct Difference {
     pub(crate) expected: Option<Value>,
     /// None: nothing is there.
     pub(crate) found: Option<Value>,
-    /// Why something else is expected of us than what was recorded.
+    /// The reason for an expected answer that differs from the recorded one.
     pub(crate) why: Option<String>,
 }
 
@@ -35,12 +35,12 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Whose answers are compared with the recorded ones.
+/// The server whose answers are compared with the recorded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The genuine machinery's, once more: all of them must be the same.
     Theirs,
-    /// Ours: where a step says that we differ, what it says holds.
+    /// Ours: a step's own expectation has priority over the record.
     Ours,
 }
 
@@ -88,8 +88,8 @@ fn line(step: &Step) -> String {
     step.request.clone().or_else(events).unwrap_or_default()
 }
 
-/// What is in one of them only is one difference, however much it is. `partly`: what is not
-/// expected may be there.
+/// A value in only one of the two is one difference, of any size. `partly`: unexpected fields are
+/// allowed.
 fn walk(
     place: &str,
     expected: Option<&Value>,

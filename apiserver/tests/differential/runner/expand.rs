@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::Result;
 
-/// What names stand for.
+/// Variables and their values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(pub(crate) BTreeMap<String, String>);
 
@@ -16,7 +16,7 @@ impl Names {
         self.0.insert(name.into(), text);
     }
 
-    /// The text without `${`. What a name stands for may have names in it.
+    /// Expands variables `${…}` in a text, recursively.
     pub(crate) fn expand(&self, text: &str) -> Result<String> {
         let mut whole = String::with_capacity(text.len());
         let mut rest = text;

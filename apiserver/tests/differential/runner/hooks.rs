@@ -1,4 +1,4 @@
-//! The webhooks of a theme: their configurations, and what they answer. Both sides have the same.
+//! The webhooks of a theme: their configurations and replies. Both servers have the same.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::Result;
 use super::case::{home, yaml};
 use super::expand::Names;
 
-/// What `hooks.yaml` says.
+/// The contents of `hooks.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hooks {
     mutating: Vec<Hook>,
     validating: Vec<Hook>,
-    /// What they answer, by name: a response of a review, fields of the review, or bytes; late,
-    /// elsewhere or not at all.
+    /// The replies, by name: a response of a review, fields of the review, or bytes; late,
+    /// redirected or missing.
     pub(crate) replies: BTreeMap<String, Value>,
 }
 
@@ -31,7 +31,7 @@ struct Hook {
     set: Map<String, Value>,
 }
 
-/// Where the webhooks are, and who vouches for them, in texts of configurations.
+/// Placeholders in configurations for the address of the webhooks and their authority.
 pub(crate) const HOOK: &str = "HOOK";
 pub(crate) const BUNDLE: &str = "BUNDLE";
 
@@ -56,7 +56,7 @@ impl Hooks {
         })
     }
 
-    /// All of it, for a program that is told in JSON.
+    /// All of it, as JSON for another program.
     pub(crate) fn told(&self) -> Value {
         let [mutating, validating] = self.configurations();
         json!({"mutating": [mutating], "validating": [validating], "replies": self.replies})
@@ -64,8 +64,7 @@ impl Hooks {
 }
 
 impl Hook {
-    /// Everything is said that is filled in where it is not: the genuine plugins get it from nobody
-    /// who fills in.
+    /// All defaults are explicit: the genuine plugins run without defaulting.
     fn webhook(&self, mutates: bool) -> Value {
         let reply = self.reply.as_ref().unwrap_or(&self.name);
         let mut webhook = json!({

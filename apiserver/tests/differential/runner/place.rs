@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-/// What is there.
+/// Returns the value at a path.
 pub(crate) fn find<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     parts(place).try_fold(value, |value, part| match value {
         Value::Object(fields) => fields.get(&part),
@@ -14,7 +14,7 @@ pub(crate) fn find<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     })
 }
 
-/// Takes out what is there.
+/// Removes the value at a path.
 pub(crate) fn remove(value: &mut Value, place: &str) {
     let parts: Vec<_> = parts(place).collect();
     remove_at(value, &parts);

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::Result;
 use super::case::{Theme, home};
 
-/// What the genuine machinery answered to the cases of one theme.
+/// The answers of the genuine machinery to the cases of one theme.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
-    /// Whose answers these are.
+    /// The server that gave these answers.
     pub(crate) server: String,
     pub(crate) cases: BTreeMap<String, Recorded>,
 }

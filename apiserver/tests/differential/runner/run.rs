@@ -15,7 +15,7 @@ use super::normal::Normal;
 use super::order;
 use super::place;
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub(crate) struct Played {
     /// Of each step that is compared, in order.
@@ -87,7 +87,7 @@ impl<'a, C: Client> Play<'a, C> {
         Ok(())
     }
 
-    /// What is compared, if anything is.
+    /// Runs one step. Returns the value to compare, if there is one.
     fn step(&mut self, step: &Step) -> Result<Option<Value>> {
         sleep(Duration::from_millis(step.pause_ms));
         if let Some(name) = &step.events {
@@ -222,7 +222,7 @@ impl<'a, C: Client> Play<'a, C> {
             (None, Ok("")) => {}
             (None, Ok(text)) if text.len() > LONGEST => drop(compared.insert("text".into(), "<long>".into())),
             (None, Ok(text)) => drop(compared.insert("text".into(), self.normal.text(text).into())),
-            // What is in it is new each time; what it begins with says what it is.
+            // The stream's contents differ in each run; its start identifies it.
             (None, Err(_)) => drop(
                 compared.insert("binary".into(), answer.bytes.iter().take(4).map(|b| json!(b)).collect()),
             ),
@@ -315,7 +315,7 @@ fn request(method: &str, path: &str, body: Option<&Value>) -> Request {
     Request { method: method.into(), path: path.into(), headers, body: body.map(|it| it.to_string().into()) }
 }
 
-/// What a request line cannot hold is percent-encoded; the rest is the case's own affair.
+/// Percent-encodes characters that a request line cannot have; the rest is up to the case.
 fn encoded(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

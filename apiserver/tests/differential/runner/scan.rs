@@ -1,7 +1,7 @@
-//! Finds what is new each time inside of texts: UIDs, times, revisions.
+//! Finds values in texts that differ in each run: UIDs, times, revisions.
 
-/// Replaces whatever `found` finds. It gets the text from some character on, and says how many
-/// bytes of it are one.
+/// Replaces all matches of `found`, which gets the text from some character on, and returns the
+/// length of a match in bytes.
 pub(crate) fn replace(
     text: &str,
     found: impl Fn(&str) -> Option<usize>,

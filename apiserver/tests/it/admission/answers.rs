@@ -1,4 +1,4 @@
-//! What the answers of webhooks mean to clients.
+//! The effects of webhook responses on clients.
 
 use http::Request;
 use http_body_util::{BodyExt as _, Full};

@@ -12,7 +12,7 @@ fn review(response: &Value) -> Reply {
     Reply::Bytes(200, review.to_string().into_bytes())
 }
 
-/// What each of them does, and what is said of it.
+/// The failure of each webhook, and the error message.
 fn failing(path: &str, asked: &Value) -> Reply {
     let uid = &asked["request"]["uid"];
     match path.split('?').next().unwrap() {
@@ -80,7 +80,7 @@ async fn a_failing_mutating_webhook_has_the_effect_of_its_failure_policy() {
     }
 }
 
-/// It could have the server ask whom only the server reaches.
+/// It could make the server send requests to hosts that only the server reaches.
 #[tokio::test]
 async fn redirects_of_a_webhook_are_not_followed() {
     let hook = Hook::new(failing).await;
@@ -124,7 +124,7 @@ async fn a_closed_connection_to_a_webhook_is_replaced() {
     let ignored = json!({"failurePolicy": "Ignore"});
     configure(&client, &validating("all", &[webhook("all", &hook.at("/"), &ignored)])).await;
     client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
-    // The one that was kept ends under this, and so does a new one: it is asked twice at most.
+    // A kept connection fails with this, and so does a new one: two attempts at most.
     client.post(WIDGETS, &widget("last", &json!({}))).await.fine();
     assert_eq!(hook.seen().iter().filter(|request| request["name"] == "last").count(), 2);
     client.post(WIDGETS, &widget("b", &json!({}))).await.fine();

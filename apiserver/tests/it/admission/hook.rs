@@ -18,11 +18,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 
 use crate::client::Client;
 
-/// What it does with a review.
+/// The reply to a review.
 pub(crate) enum Reply {
     /// This in `response`, with the right UID.
     Response(Value),
-    /// This, whatever it is, with this status.
+    /// These bytes, with this status.
     Bytes(u16, Vec<u8>),
     /// Nothing, for ever.
     Nothing,
@@ -99,7 +99,7 @@ impl Hook {
         STANDARD.encode(&self.ca)
     }
 
-    /// The requests that it has seen, and what they came to.
+    /// Returns the requests that it has received, and their outcomes.
     pub(crate) fn seen(&self) -> Vec<Value> {
         self.seen.lock().iter().map(|(_, review)| review["request"].clone()).collect()
     }

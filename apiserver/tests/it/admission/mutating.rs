@@ -1,4 +1,4 @@
-//! What mutating webhooks make of objects.
+//! Changes of objects by mutating webhooks.
 
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ async fn a_mutated_object_is_validated_by_the_schema_and_stored() {
     configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
     configure(&client, &validating("all", &[webhook("judges", &judge.at("/"), &json!({}))])).await;
     let made = client.post(WIDGETS, &widget("a", &json!({"size": 9}))).await.fine();
-    // What the schema does not know is not there, and what it fills in is.
+    // Unknown fields are pruned, and defaults filled in.
     assert_eq!(made["spec"], json!({"color": "green", "size": 3}));
     assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
     assert_eq!(client.get(&format!("{WIDGETS}/a")).await.fine(), made);
@@ -76,7 +76,8 @@ async fn webhooks_are_called_in_order_and_reinvoked_if_needed() {
     let one = |name: &str, policy: &str| {
         webhook(name, &hook.at(&format!("/{name}")), &json!({"reinvocationPolicy": policy}))
     };
-    // By the names of the configurations, whichever was first; and then as they are there.
+    // In the order of configuration names, whichever was created first; and then in the order of
+    // the configuration.
     configure(&client, &mutating("b", &[one("c", "IfNeeded")])).await;
     configure(&client, &mutating("a", &[one("b", "IfNeeded"), one("a", "Never")])).await;
     let made = client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
@@ -147,7 +148,7 @@ async fn fields_set_by_a_webhook_have_no_field_manager() {
         .await
         .fine();
     assert_eq!((&made["spec"]["color"], &made["spec"]["size"]), (&json!("green"), &json!(3)));
-    // What the schema fills in is filled in before, and belongs to who left it out.
+    // Defaults are filled in before admission, and belong to the writer.
     let first = json!({".": {}, "f:size": {}, "f:tags": {}});
     assert_eq!(owned(&made), [("one".into(), first.clone())]);
     let seen = hook.seen()[0]["object"].clone();

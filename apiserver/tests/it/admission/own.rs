@@ -13,7 +13,7 @@ use super::{WIDGETS, widget};
 use crate::client::{Client, definition};
 use crate::typed::{Widget, key, widget as typed};
 
-/// Everybody's widgets say whose they are, blue ones are nobody's, and only admins take any away.
+/// Adds an owner label to widgets; blue ones get none, and only admins delete any.
 #[derive(Clone, Default)]
 struct Owners {
     asked: Arc<Mutex<Vec<(Operation, String, bool)>>>,

@@ -1,4 +1,4 @@
-//! What webhooks are asked, and about what.
+//! The requests in webhook calls, and the rules that select them.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Identity};
@@ -91,7 +91,7 @@ async fn a_review_has_the_attributes_of_the_request() {
         if let Some(part) = part {
             expected["subResource"] = part.into();
             expected["requestSubResource"] = part.into();
-            // What is sent says of which revision it is, and is answered with the next one.
+            // The request has the old resourceVersion, and the answer the new one.
             request["object"]["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         }
         assert_eq!(request, expected, "{operation}");
@@ -100,7 +100,7 @@ async fn a_review_has_the_attributes_of_the_request() {
     assert_eq!(hook.connections(), 1, "one connection does for one request after the other");
 }
 
-/// Which of the webhooks are asked is told by their paths.
+/// The paths of the calls show which webhooks were called.
 fn asked(hook: &Hook) -> Vec<String> {
     let mut paths: Vec<String> =
         hook.paths().iter().map(|path| path.split('?').next().unwrap().to_owned()).collect();
@@ -144,7 +144,7 @@ async fn a_webhook_is_called_for_requests_that_it_selects() {
     check(&["/all", "/create", "/namespace"]);
     client.merge(&format!("{WIDGETS}/a"), &json!({"metadata": {"labels": {"mine": "yes"}}})).await.fine();
     check(&["/all", "/object"]);
-    // What was selected by what it was is asked about, too.
+    // An object that matched before the write causes a call, too.
     client.merge(&format!("{WIDGETS}/a"), &json!({"metadata": {"labels": {"mine": "no"}}})).await.fine();
     check(&["/all", "/object"]);
     client.merge(&format!("{WIDGETS}/a/status"), &json!({"status": {"phase": "x"}})).await.fine();
@@ -310,8 +310,8 @@ async fn a_webhook_is_authenticated_by_its_ca_bundle_or_the_roots_of_the_server(
     }
 }
 
-/// What openssl and kopf make for a server calls itself an authority, and was refused by what
-/// verifies certificates here.
+/// Self-signed certificates by openssl and kopf are marked as authorities, and were rejected by the
+/// verifier here.
 #[tokio::test]
 async fn a_self_signed_certificate_in_the_ca_bundle_is_trusted() {
     for (name, year, expected) in [
@@ -335,8 +335,8 @@ async fn a_self_signed_certificate_in_the_ca_bundle_is_trusted() {
     }
 }
 
-/// Whoever created an object that is in no namespace could say in it that it is in one that a
-/// webhook passes over, and was not asked about.
+/// A client could create a cluster-scoped object with a namespace in its metadata that a webhook's
+/// selector excludes, and so avoid the call.
 #[tokio::test]
 async fn the_namespace_in_an_object_does_not_affect_matching() {
     let hook = Hook::allowing().await;
@@ -380,7 +380,8 @@ async fn the_namespace_in_an_object_does_not_affect_matching() {
     }
 }
 
-/// A webhook for a version without a field erased it from what was written in one that has it.
+/// A webhook for a version without a field erased the field from an object that was written in
+/// another version.
 #[tokio::test]
 async fn fields_missing_in_an_equivalent_version_survive_a_webhook() {
     let hook =

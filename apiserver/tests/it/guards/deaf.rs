@@ -1,4 +1,4 @@
-//! A server that does not hear of what is written.
+//! A server without watch events from its store.
 
 use std::task::{Context, Poll};
 
@@ -13,7 +13,7 @@ use machinery_store::{
 use super::subnet::{Asked, PATH, posted, records, subnet, subnets, subnets_of};
 use crate::client::Client;
 
-/// A store whose watches of subnets tell nothing.
+/// A store whose watches of subnets have no events.
 #[derive(Clone)]
 struct Deaf(Memory);
 
@@ -53,7 +53,7 @@ impl Backend for Deaf {
     }
 }
 
-/// That it is not known what there is, is no doubt about what was written.
+/// An unknown state makes no difference to the outcome of earlier writes.
 #[tokio::test]
 async fn what_cannot_be_held_against_what_is_now_is_not_written() {
     let store = Deaf(Memory::new(Options::default()));

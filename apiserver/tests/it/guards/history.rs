@@ -1,4 +1,4 @@
-//! Random histories of several writers, and what there was at each revision of them.
+//! Random histories of several writers, checked at each revision.
 
 use machinery_apiserver::Handle;
 use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, Revision, Writer};
@@ -18,7 +18,7 @@ impl Numbers {
     }
 }
 
-/// Some networks and a range, and some of what is asked for is in the way of others.
+/// A random subnet of a few networks and ranges, so that some conflict with others.
 fn any(numbers: &mut Numbers, name: &str) -> Subnet {
     let mut vnis: Vec<u64> = (0..numbers.below(3)).map(|_| numbers.below(4)).collect();
     vnis.sort_unstable();
@@ -31,7 +31,7 @@ fn any(numbers: &mut Numbers, name: &str) -> Subnet {
     subnet
 }
 
-/// Writes something. What comes of it, the auditor sees.
+/// Makes one random write. The auditor checks the result.
 async fn write(handle: &Handle<Subnet>, numbers: &mut Numbers) -> bool {
     let name = format!("s{}", numbers.below(8));
     let none = Preconditions::default();

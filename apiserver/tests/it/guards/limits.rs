@@ -1,4 +1,4 @@
-//! Guards that go wrong, and too much of what they are asked.
+//! Guards that fail, and limits of their keys and objects.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::subnet::{PATH, Subnet, key, posted, records, subnet, subnets_of, unguarded};
 use crate::client::{Client, definition};
 
-/// What is kept shut until somebody opens it.
+/// A gate that stays shut until a test opens it.
 #[derive(Clone, Default)]
 struct Gate(Arc<OnceLock<()>>);
 
@@ -25,7 +25,7 @@ impl Gate {
     }
 }
 
-/// Opens the gate whatever becomes of the test: a runtime waits for its threads.
+/// Opens the gate at the end of the test in any case: a runtime waits for its threads.
 struct Opens(Gate);
 
 impl Drop for Opens {
@@ -38,7 +38,7 @@ const PANICS: u64 = 1;
 const NEVER_ENDS: u64 = 2;
 const HAS_NO_KEYS: u64 = 3;
 
-/// A guard that does what a subnet says.
+/// A guard whose behaviour is given by the subnet's color.
 fn obedient(gate: &Gate) -> KindOf<Subnet> {
     let gate = gate.clone();
     let keys = |subnet: &Subnet| {
@@ -72,7 +72,7 @@ async fn start(gate: &Gate, limits: Limits) -> (ApiServer, Memory) {
     (builder.start().await.unwrap(), store)
 }
 
-/// What others write is written.
+/// Other writes succeed.
 async fn goes_on(client: &Client, color: &str) {
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": color}, "spec": {"color": color},

@@ -80,7 +80,7 @@ async fn what_has_keys_that_it_may_not_have_can_still_go() {
     let store = without_a_guard(&all).await;
     let server = ApiServer::builder(store.clone()).kind(strict()).start().await.unwrap();
     let handle = subnets_of(&server);
-    // What says more is held to all of it.
+    // Larger objects are checked in full.
     let refused = async |name: &str| {
         let more = merge(&json!({"metadata": {"labels": {"a": "b"}}}));
         handle.patch(&key(name), &more, &Preconditions::default()).await.unwrap_err().to_string()
@@ -151,7 +151,7 @@ async fn what_leaves_more_keys_than_it_may_be_under_is_checked_where_it_comes_to
     server.stop().await;
 }
 
-/// Of what was under more keys than it may be now, some records stay, and are in nobody's way.
+/// Some records of an object with more keys than are now allowed stay, and conflict with nothing.
 #[tokio::test]
 async fn a_record_that_was_left_out_is_in_nobodys_way() {
     let store = Memory::new(Options::default());

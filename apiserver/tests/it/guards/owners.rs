@@ -1,4 +1,4 @@
-//! Guards whose keys are in what else is nothing to look at: owners and finalizers.
+//! Guards whose keys depend on owners and finalizers, which updates otherwise do not check.
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ async fn who_comes_under_a_key_by_its_metadata_is_checked() {
     server.stop().await;
 }
 
-/// What is under fewer keys than before goes, and is not asked whether it may be under those.
+/// An object that loses keys is not checked under the remaining ones.
 #[tokio::test]
 async fn who_only_leaves_keys_is_not_checked() {
     let store = Memory::new(Options::default());

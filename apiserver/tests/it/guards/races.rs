@@ -1,4 +1,4 @@
-//! Two writers who are in each other's way, at the same time.
+//! Two conflicting writers, at the same time.
 
 use std::sync::atomic::Ordering;
 
@@ -85,7 +85,7 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
                 let (before, from) = (named("x", round - 1), 5 * (round % 2));
                 let deleted = delete(a, format!("{before}-{vni}"));
                 let (deleted, created) = together(deleted, create(b, at(&x, from))).await;
-                // Who deletes is in nobody's way; who creates may have come before that.
+                // A deletion conflicts with nothing; a creation may have been committed before it.
                 deleted.unwrap();
                 match created {
                     Ok(()) => 0,
@@ -138,7 +138,8 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
         let checks = (asked.load(Ordering::Relaxed) - before) as u64;
         println!("{shape:?}: {rounds} races, {refused} refused, {checks} checks");
         match shape {
-            // On a disk who creates is always before the other's end, in memory now and then behind it.
+            // On a disk the creation always precedes the other writer's commit, in memory it
+            // sometimes follows.
             Shape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
             _ => {
                 assert_eq!(refused, rounds, "{shape:?}");

@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-/// No type of kube: what is written a hundred thousand times has no more in it than it needs.
+/// Not a type of kube: this object is written a hundred thousand times and has only the necessary
+/// fields.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Subnet {
     pub(crate) metadata: Meta,
@@ -61,10 +62,10 @@ impl Subnet {
 
 pub(crate) const PATH: &str = "/apis/example.com/v1/namespaces/default/subnets";
 
-/// How often the guard was asked.
+/// The number of guard calls.
 pub(crate) type Asked = Arc<AtomicUsize>;
 
-/// Subnets, with nothing asked of them.
+/// Subnets without a guard.
 pub(crate) fn unguarded() -> KindOf<Subnet> {
     let number = json!({"type": "integer", "minimum": 0});
     let spec = json!({"type": "object", "properties": {
@@ -156,12 +157,12 @@ pub(crate) fn is_in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) {
     }
 }
 
-/// What is stored of a subnet: JSON behind a head of thirteen bytes.
+/// Decodes a stored subnet: JSON after a head of thirteen bytes.
 fn stored(entry: &Entry) -> Subnet {
     serde_json::from_slice(&entry.value[13..]).unwrap()
 }
 
-/// Whoever looks at the store itself, and finds two that are in each other's way.
+/// Checks the store itself for conflicting subnets.
 #[derive(Default)]
 pub(crate) struct Auditor {
     there: BTreeMap<String, Subnet>,
@@ -171,7 +172,7 @@ pub(crate) struct Auditor {
 }
 
 impl Auditor {
-    /// Follows the store from a revision on to what it is now, and looks at each revision.
+    /// Follows the store from a revision to the current one, and checks each revision.
     pub(crate) async fn audit(&mut self, store: &impl Backend, after: Revision) -> Revision {
         let until = store.revision().await.unwrap();
         let mut watch = store.watch(Span::all(), after).await.unwrap();
@@ -219,8 +220,8 @@ impl Auditor {
         }
     }
 
-    /// Nobody is in the way of this one, and there is a record of each network that somebody is in,
-    /// and of no other.
+    /// Checks that this subnet conflicts with no other, and that there is a record exactly for each
+    /// network in use.
     fn look(&self, key: &str, at: Revision) {
         let wanted: Vec<String> = self
             .by_vni

@@ -40,7 +40,7 @@ async fn a_conflict_between_the_check_and_the_commit_is_noticed() {
         handle.create(&subnet("a", &[1], 100, 110), None).await.unwrap();
         let moved = handle.create(&subnet("d", &[2], 1, 2), None).await.unwrap().object;
         if way == 5 {
-            // Nobody is in the network yet.
+            // The network is empty.
             handle.update(&subnet("a", &[3], 0, 10), &none).await.unwrap();
         }
         store
@@ -164,7 +164,7 @@ async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
     let none = Preconditions::default();
     is_in_the_way(a.create(&subnet("c", &[1], 15, 16), None).await);
     is_in_the_way(b.update(&subnet("b", &[1], 6, 20), &none).await);
-    // What is in the way can go.
+    // The conflicting object can be deleted.
     a.delete(&key("a"), &Deletion::default()).await.unwrap();
     a.patch(&key("a"), &freed(), &none).await.unwrap();
     b.update(&subnet("b", &[1], 6, 20), &none).await.unwrap();

@@ -1,4 +1,5 @@
-//! What is left of an interest: nothing; and who finds it: nobody but who opened it.
+//! Interests leave no resources behind when they end, and only the identity that opened one can
+//! edit it.
 
 use std::time::Duration;
 
@@ -125,7 +126,7 @@ async fn a_stream_that_is_long_to_last_lasts() {
     server.stop().await;
 }
 
-/// Who is slow to read what an edit added could go on reading when its time was over, or the server
+/// A slow reader of an edit's initial objects could read on after its deadline, or after the server
 /// stopped.
 #[tokio::test(start_paused = true)]
 async fn a_stream_ends_in_the_midst_of_an_edit() {

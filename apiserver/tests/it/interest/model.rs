@@ -1,5 +1,5 @@
-//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: what a
-//! client comes to have is what the server has.
+//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: the
+//! client's state converges to the server's.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,7 +21,8 @@ const NAMESPACES: [&str; 2] = ["default", "other"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const COLORS: [&str; 3] = ["red", "green", "blue"];
 
-/// What happens. What is not there to be deleted, or has no place, is passed over.
+/// One step of a history. Steps that are impossible, such as a delete of a missing object, are
+/// skipped.
 #[derive(Clone, Debug)]
 enum Op {
     Put {
@@ -35,12 +36,12 @@ enum Op {
         namespace: usize,
         name: usize,
     },
-    /// Indexes into what may be a key.
+    /// Indexes into the possible keys.
     Edit {
         remove: Vec<usize>,
         add: Vec<usize>,
     },
-    /// The client reads so much of what is there for it.
+    /// The client reads up to that many events.
     Read(usize),
     /// The client is cut off, and comes back.
     CutOff,
@@ -48,7 +49,7 @@ enum Op {
     CutOffInMidEdit,
     Restart,
     Compact,
-    /// The client reads until all is told.
+    /// The client reads all events.
     Settle,
 }
 
@@ -109,7 +110,7 @@ fn chosen(by: &InterestBy, indexes: &[usize]) -> BTreeSet<Arc<str>> {
     indexes.iter().map(key).collect()
 }
 
-/// How often what is rare was: a test of nothing proves nothing.
+/// Counters of rare steps: without them a run may have tested nothing.
 #[derive(Default)]
 struct Seen {
     left: Cell<u64>,
@@ -153,7 +154,7 @@ fn what_the_client_has_is_what_the_server_has_under_its_keys() {
     }
 }
 
-/// `short`: of what happened only the newest is at hand, and who reads slowly is overtaken.
+/// `short`: the server keeps little history, and slow readers expire.
 async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[Op], seen: &Seen) {
     let store = Interposed::over(Memory::new(Options::default()));
     let mut plane = Plane::start(&store, short).await;
@@ -255,22 +256,22 @@ impl Plane {
     }
 }
 
-/// A client: what it has, and how it comes to it.
+/// A client: its objects, and its stream.
 struct Follower<'a> {
     on_wire: bool,
     ask: Ask,
     seen: &'a Seen,
     store: &'a Interposed,
     stream: Option<Stream>,
-    /// Whether it has read from this stream: what it missed before is looked up at once.
+    /// Whether it has read from this stream: missed changes are read at once.
     has_read: bool,
     /// How many interests it has opened.
     opened: u32,
-    /// The keys whose mark it has heard.
+    /// The keys whose bookmark it has received.
     keys: BTreeSet<Arc<str>>,
-    /// Edits whose mark it has not heard.
+    /// Edits whose bookmark it has not received.
     pending: Vec<(u64, InterestEdit)>,
-    /// Whether what it has is all there is under its keys, but for what is still to be told.
+    /// Whether it has all objects under its keys, apart from pending events.
     is_complete: bool,
     objects: BTreeMap<Key, Value>,
     newest: u64,
@@ -296,7 +297,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Opens an interest by what it knows; and without it, if that is too old.
+    /// Opens an interest from its revision; without one, if that is too old.
     async fn open(&mut self, plane: &Plane, oracle: &Oracle) {
         self.stream = None;
         loop {
@@ -326,8 +327,7 @@ impl<'a> Follower<'a> {
         self.newest = 0;
     }
 
-    /// Comes back after the stream was lost. What it was told under keys that are not complete it
-    /// drops.
+    /// Resumes after the stream was lost. Objects under incomplete keys are dropped.
     async fn resume(&mut self, plane: &Plane, oracle: &Oracle, edits: bool) {
         let (keys, ask) = (&self.keys, &self.ask);
         self.objects.retain(|_, object| is_in(ask, keys, object));
@@ -395,7 +395,7 @@ impl<'a> Follower<'a> {
         self.has_read = true;
     }
 
-    /// Reads until all is told that has happened, and looks whether that is what there is.
+    /// Reads all pending events, and compares the state with the server's.
     async fn settle(&mut self, plane: &Plane, oracle: &Oracle) {
         let newest = oracle.newest().values().map(revision).max().unwrap_or(0);
         loop {
@@ -414,7 +414,7 @@ impl<'a> Follower<'a> {
         assert_eq!(self.objects, oracle.under(&self.ask, &self.keys, u64::MAX));
     }
 
-    /// Takes in what it is told, and holds it against what the server had.
+    /// Applies an event, and compares it with the server's history.
     async fn hear(&mut self, told: Option<Result<Told, Failed>>, plane: &Plane, oracle: &Oracle) {
         match told {
             Some(Ok(Told::Object(what, object))) => self.object(what, object, oracle),
@@ -442,7 +442,7 @@ impl<'a> Follower<'a> {
                 count(&self.seen.again);
             }
         }
-        // What is told is what was there: then, or until then.
+        // An event is the state at its revision, or before.
         match what {
             "ADDED" | "MODIFIED" => {
                 assert_eq!(oracle.at(at).get(&key), Some(&object));

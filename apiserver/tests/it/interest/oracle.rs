@@ -1,5 +1,4 @@
-//! What the server has, kept by hand: a plain list after each write, and filters that look at every
-//! object.
+//! The server's state, computed naively: a list after each write, and filters over all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -23,7 +22,7 @@ pub(super) fn key_of(object: &Value) -> Key {
     (text("namespace"), text("name"))
 }
 
-/// What an object is under.
+/// Returns the key of an object.
 pub(super) fn value_of<'a>(by: &InterestBy, object: &'a Value) -> Option<&'a str> {
     let labels = &object["metadata"]["labels"];
     match by {
@@ -37,7 +36,7 @@ pub(super) fn value_of<'a>(by: &InterestBy, object: &'a Value) -> Option<&'a str
     }
 }
 
-/// Whether an object is among those that are asked for, under these keys.
+/// Whether an object is selected by an interest with these keys.
 pub(super) fn is_in(ask: &Ask, keys: &BTreeSet<Arc<str>>, object: &Value) -> bool {
     let here = ask.namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace);
     let labelled = match ask.labels {
@@ -73,7 +72,7 @@ impl Oracle {
         self.history.range(..=revision).next_back().map_or(&NONE, |(_, objects)| objects)
     }
 
-    /// Those that are asked for.
+    /// Returns the selected objects.
     pub(super) fn under(&self, ask: &Ask, keys: &BTreeSet<Arc<str>>, at: u64) -> BTreeMap<Key, Value> {
         let objects = self.at(at).iter().filter(|(_, object)| is_in(ask, keys, object));
         objects.map(|(key, object)| (key.clone(), object.clone())).collect()

@@ -1,4 +1,4 @@
-//! What makes no sense, or is too much: typed answers, and nothing is changed.
+//! Invalid and oversized edits: typed errors, and no effect.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Limits};
@@ -199,7 +199,8 @@ async fn a_resume_from_a_revision_that_is_still_to_come_is_refused() {
     server.stop().await;
 }
 
-/// As much as one body can hold, and more: what is kept has a bound, and what there was goes on.
+/// An edit up to the size limit of a body, and beyond: the number of keys is limited, and the
+/// stream continues.
 #[tokio::test]
 async fn a_million_keys_are_refused() {
     let (server, client) = server().await;

@@ -1,4 +1,4 @@
-//! One interest watch, on either road: what is asked and what comes back.
+//! One interest watch, on either transport: requests and events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::client::{Answer, Client};
 
 pub(super) const MARK: &str = "machinery.dev/interest-edit";
 
-/// What a stream tells.
+/// An item of a stream.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Told {
     /// `ADDED`, `MODIFIED`, `DELETED` or `LEFT`.
@@ -42,7 +42,7 @@ pub(super) enum Road {
     Handle(Handle<Value>),
 }
 
-/// What an interest is opened with.
+/// The options of an interest.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     pub(super) by: InterestBy,
@@ -184,7 +184,7 @@ fn failed(error: WatchError) -> Failed {
 }
 
 impl Stream {
-    /// A stream that nobody edits.
+    /// A stream without edits.
     pub(super) fn reading(body: Body) -> Self {
         let (path, query, id) = Default::default();
         Self::Wire(Wire { path, query, id, edits: 0, body, told: VecDeque::new(), rest: Vec::new() })
@@ -235,7 +235,7 @@ impl Stream {
         None
     }
 
-    /// What is told up to the mark of an edit, with the mark, each as a short text.
+    /// Returns the events up to the bookmark of an edit, inclusive, each as a short text.
     pub(super) async fn told(&mut self, edit: u64) -> Vec<String> {
         let mut told = Vec::new();
         loop {
@@ -247,7 +247,7 @@ impl Stream {
         }
     }
 
-    /// The next so many things, each as a short text.
+    /// Returns the next `count` items, each as a short text.
     pub(super) async fn some(&mut self, count: usize) -> Vec<String> {
         let mut told = Vec::new();
         while told.len() < count {
@@ -317,7 +317,7 @@ fn of_event(event: Result<WatchEvent<Arc<Value>>, WatchError>) -> Result<Told, F
 }
 
 impl Told {
-    /// `ADDED a k1 7`: what, the name, the label `key`, the revision; `done 1`: a mark.
+    /// `ADDED a k1 7`: event type, name, label `key`, revision; `done 1`: the bookmark of an edit.
     pub(super) fn short(&self) -> String {
         match self {
             Self::Object(what, object) => {

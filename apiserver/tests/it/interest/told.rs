@@ -1,4 +1,4 @@
-//! What streams tell, step by step.
+//! Events of interest streams, step by step.
 
 use machinery_apiserver::{ApiServer, Limits};
 use machinery_objects::{InterestBy, InterestEdit};
@@ -16,7 +16,7 @@ async fn server(store: &Memory) -> (ApiServer, Client) {
     (server, client)
 }
 
-/// Makes a widget what it is to be, and says its revision.
+/// Creates or updates a widget, and returns its revision.
 async fn put(client: &Client, name: &str, key: &str) -> u64 {
     let mut widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"key": key}},
@@ -51,7 +51,7 @@ async fn an_edit_is_told_from_one_moment() {
         let expected = [format!("ADDED {} k1 {a}", name("a")), format!("done 0 {b}")];
         assert_eq!(stream.told(0).await, expected, "the state, and its mark");
 
-        // What happened before the edit is told before it, by the old keys.
+        // Changes before the edit are sent before it, by the old keys.
         let moved = put(&client, &name("a"), "k2").await;
         let again = put(&client, &name("a"), "k1").await;
         assert_eq!(stream.edit(&client, &edit("k1", "k2 k3")).await, Ok(1));
@@ -64,7 +64,7 @@ async fn an_edit_is_told_from_one_moment() {
         ];
         assert_eq!(told, expected);
 
-        // Nothing under what was removed; from key to key is a change.
+        // No event under a removed key; a move from key to key is a modification.
         put(&client, &name("a"), "k1").await;
         let over = put(&client, &name("b"), "k3").await;
         let enters = put(&client, &name("a"), "k3").await;
@@ -76,7 +76,8 @@ async fn an_edit_is_told_from_one_moment() {
         );
         assert!(told[2].starts_with(&format!("DELETED {} k3 ", name("b"))), "{told:?}");
 
-        // What is removed and added is told anew; what changes nothing has its mark.
+        // A key that is removed and added is listed again; an edit without changes has its
+        // bookmark.
         stream.edit(&client, &edit("k3", "k3")).await.unwrap();
         let told = stream.told(2).await;
         assert_eq!(told[0], format!("ADDED {} k3 {enters}", name("a")));
@@ -143,7 +144,7 @@ async fn a_stream_goes_on_where_its_client_was() {
     }
 }
 
-/// A field, a namespace, labels, the keys, and what is found.
+/// A field, a namespace, labels, keys, and the selected objects.
 type Row = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
 
 #[tokio::test]
@@ -268,7 +269,7 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
         assert_eq!(added, 20, "each object once, however many edits");
         let last = put(&client, "last", "k9999").await;
         assert_eq!(stream.some(1).await, [format!("ADDED last k9999 {last}")]);
-        // What is under none of its keys does not come near it.
+        // Watches are not evaluated for changes under other keys.
         let before = asked(&client).await;
         for other in 0..50 {
             put(&client, &format!("other{other}"), "elsewhere").await;
@@ -283,7 +284,7 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
     server.stop().await;
 }
 
-/// How often a watch of widgets was asked whether an event concerns it.
+/// Returns the number of evaluations of watches of widgets.
 async fn asked(client: &Client) -> u64 {
     // A list from the cache comes after all that was written.
     client.get(ALL).await.fine();

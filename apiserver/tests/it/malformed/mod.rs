@@ -1,8 +1,8 @@
 //! Requests that make no sense, or are meant to do harm: each is refused with the code and the
 //! reason that say why, and changes nothing.
 //!
-//! A family of them is a file. A row names the request and what is expected; some rows are made
-//! from others.
+//! One file per kind of malformed request. A row has the request and the expected answer; some rows
+//! are derived from others.
 
 mod bodies;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! One request, and what is expected of it.
+//! One request, and its expected answer.
 
 use std::fmt;
 
@@ -16,10 +16,9 @@ pub(super) const CONFIG: &str = "/api/v1/namespaces/default/configmaps/a";
 pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) const JSON: &str = "application/json";
 
-/// Code and reason. A reason that is empty: the answer is plain text, as of a path that nobody
-/// knows.
+/// Code and reason. An empty reason: the answer is plain text, as for an unknown path.
 pub(super) type Expected = (u16, &'static str);
-/// Whatever the code and the reason: it is the client's fault, and a `Status` says which.
+/// Any code and reason of a client error, with a `Status`.
 pub(super) const REFUSED: Expected = (0, "*");
 pub(super) const BAD: Expected = (400, "BadRequest");
 pub(super) const NOT_FOUND: Expected = (404, "NotFound");
@@ -65,7 +64,7 @@ impl Row {
         self
     }
 
-    /// What makes it another request than others.
+    /// Returns the identity of the request among others.
     pub(super) fn key(&self) -> (String, String, Vec<(&'static str, String)>, Bytes) {
         (self.method.to_string(), self.path.clone(), self.headers.clone(), self.body.clone())
     }
@@ -74,7 +73,7 @@ impl Row {
         self.path.len() + self.body.len()
     }
 
-    /// What is sent. `None`: no client can.
+    /// Returns the request. `None`: no client can send it.
     pub(super) fn request(&self) -> Option<Request<Full<Bytes>>> {
         let mut request = Request::builder().method(self.method.clone()).uri(&self.path);
         for (name, value) in &self.headers {
@@ -97,7 +96,7 @@ impl Row {
         Answer { code: head.status.as_u16(), body: serde_json::from_slice(&bytes).unwrap_or(text.into()) }
     }
 
-    /// What is not as expected.
+    /// Returns the difference from the expected answer.
     pub(super) fn complaint(&self, answer: &Answer) -> Option<String> {
         let (code, reason, message) = answer.refused();
         let is_status = answer.body["kind"] == "Status" && answer.body["code"] == code && !message.is_empty();
@@ -123,7 +122,7 @@ impl fmt::Debug for Row {
     }
 }
 
-/// All that is there, and the revision: whatever was written since raised it.
+/// Returns all objects, and the revision, which every write raises.
 pub(super) async fn everything(client: &Client) -> Vec<Value> {
     let mut lists = Vec::new();
     for path in

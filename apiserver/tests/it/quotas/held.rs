@@ -1,4 +1,4 @@
-//! What a quota allows, and what it refuses.
+//! Writes that a quota allows, and those that it refuses.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Limits};
@@ -31,7 +31,7 @@ async fn one_more_than_there_may_be_is_refused_as_kubernetes_says_it() {
     let message = r#"secrets "c" is forbidden: exceeded quota: q, requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2"#;
     assert_eq!(refused.refused(), (403, "Forbidden", message));
     assert_eq!(refused.body["details"], json!({"kind": "secrets", "name": "c"}));
-    // Others are not counted, nor is who is there already, and deletes make room at once.
+    // Other kinds and updates are not counted, and deletions free capacity at once.
     client.post(MAPS, &named("c")).await.fine();
     client.merge(&format!("{SECRETS}/a"), &json!({"data": {"k": "dg=="}})).await.fine();
     client.delete(&format!("{SECRETS}/a")).await.fine();

@@ -108,7 +108,7 @@ async fn done(client: &Client, step: &Step) -> u16 {
     }
 }
 
-/// Who is there, by key, and what quotas allow.
+/// The existing objects, by key, and the quotas.
 #[derive(Default)]
 struct Naive {
     there: BTreeSet<String>,
@@ -125,7 +125,7 @@ impl Naive {
         self.there.iter().filter(|key| key.starts_with(&start)).count() as u64
     }
 
-    /// What the quotas of a namespace allow of a kind, by key.
+    /// Returns the limits of a kind in a namespace, by key.
     fn limits<'a>(&'a self, of: &'a Of, namespace: &str) -> impl Iterator<Item = u64> + 'a {
         let start = Self::key(QUOTAS, namespace, "");
         let quotas = self.quotas.iter().filter(move |(key, _)| key.starts_with(&start));
@@ -167,7 +167,7 @@ impl Naive {
         if self.there.insert(Self::key(of, namespace, name)) { 201 } else { 409 }
     }
 
-    /// What a quota says when nothing happens any more.
+    /// Returns the final status of a quota.
     fn status(&self, key: &str) -> Value {
         let namespace = key.split('/').nth(2).unwrap();
         let hard = &self.quotas[key];
@@ -183,7 +183,7 @@ impl Naive {
         json!({"hard": hard, "used": used})
     }
 
-    /// Waits until all quotas say what is so.
+    /// Waits until the statuses of all quotas are correct.
     async fn rests(&self, client: &Client) {
         for key in self.quotas.keys() {
             let mut parts = key.split('/').skip(2);
@@ -257,7 +257,7 @@ async fn audited(store: &impl Backend) -> (Naive, usize) {
         for (of, namespace) in new {
             made += 1;
             let count = naive.count(of, &namespace);
-            // One that is made is not under what it says itself.
+            // A new quota does not count itself.
             let own = u64::from(of.plural == "resourcequotas");
             let most = naive.limits(of, &namespace).min();
             assert!(

@@ -1,4 +1,4 @@
-//! Those who come at the same time, also through two servers of one store.
+//! Concurrent creators, also through two servers of one store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::tools::{
 use crate::client::Client;
 use crate::interposed::Interposed;
 
-/// So many come at once to two servers, for fewer places; how many got one.
+/// Runs that many concurrent creations through two servers; returns the number that succeeded.
 async fn crowd(clients: [&Client; 2], come: usize, path: fn(usize) -> &'static str) -> usize {
     let create = |number: usize| {
         let client = clients[number % 2].clone();
@@ -43,7 +43,7 @@ async fn of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place() {
         assert_eq!(clients[1].get(QUOTA).await.fine()["status"], status, "whoever has the answer is counted");
         clients[0].delete(SECRETS).await.fine();
     }
-    // Those who are counted apart do not take each other's places.
+    // Separately counted kinds do not use each other's capacity.
     clients[0].merge(QUOTA, &json!({"spec": {"hard": {"secrets": "9", "configmaps": "12"}}})).await.fine();
     let path = |number: usize| if number % 4 < 2 { SECRETS } else { MAPS };
     assert_eq!(crowd(both, 64, path).await, 21);

@@ -1,4 +1,4 @@
-//! Who comes through a handle, and who may do what with quotas.
+//! Quotas and writes through a handle, and the roles that may read and write quotas.
 
 use machinery_apiserver::{ApiServer, Identity};
 use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, SourceError, WriteError, Writer};
@@ -33,8 +33,8 @@ async fn a_quota_holds_for_a_handle_as_on_the_wire() {
     assert_eq!(*used, json!({"count/widgets.example.com": "2"}));
 }
 
-/// As in Kubernetes: who works in a namespace sees how much there may be in it, and somebody else
-/// says it.
+/// As in Kubernetes: the roles of a namespace may read its quotas, and only administrators write
+/// them.
 #[tokio::test]
 async fn quotas_are_seen_by_all_roles_and_written_by_none() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();

@@ -1,4 +1,4 @@
-//! What is wrong with a quota, and what of it is not held.
+//! Validation of quotas, and warnings about unenforced parts.
 
 use http::{Method, Request};
 use http_body_util::Full;
@@ -10,7 +10,7 @@ use crate::client::Client;
 const OBJECTS: &str =
     "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else";
 
-/// The code, and what is told besides.
+/// Returns the code and the warnings.
 async fn warned(
     client: &Client,
     method: Method,

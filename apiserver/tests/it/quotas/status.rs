@@ -1,4 +1,4 @@
-//! What a quota says of what is used.
+//! The status of a quota.
 
 use http::Method;
 use machinery_apiserver::ApiServer;
@@ -46,7 +46,7 @@ async fn what_goes_is_counted_no_more() {
     says(&client, QUOTA, status("2", "0")).await;
     client.delete(SECRETS).await.fine();
     says(&client, QUOTA, status("0", "0")).await;
-    // What waits for its finalizer is there.
+    // An object that waits for its finalizer still counts.
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
     client.post(SECRETS, &held).await.fine();
     client.delete(&format!("{SECRETS}/held")).await.fine();

@@ -1,4 +1,4 @@
-//! What such clients need of the wire, in short.
+//! Requirements of such clients on the wire, in short tests.
 
 use serde_json::json;
 
@@ -6,8 +6,7 @@ use crate::client::widgets;
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// client-go compares its watch-lists with lists when it is told to, and ends where the one says
-/// more than the other.
+/// client-go can compare its watch-lists with lists, and fails if they differ.
 #[tokio::test]
 async fn items_of_built_in_lists_leave_out_what_the_list_says() {
     let (_server, client) = widgets().await;
@@ -26,7 +25,7 @@ async fn items_of_built_in_lists_leave_out_what_the_list_says() {
     }
 }
 
-/// A watch that ends at once is a fault to client-go, after which it lists all anew.
+/// client-go treats an early end of a watch as an error, and relists.
 #[tokio::test]
 async fn a_watch_of_a_server_that_stops_is_told_to_come_again() {
     let (server, client) = widgets().await;

@@ -17,7 +17,7 @@ impl Plane {
         Self::that_remembers(Retention::default()).await
     }
 
-    /// One whose history is as long as this.
+    /// A server with this retention of history.
     pub(crate) async fn that_remembers(retention: Retention) -> Self {
         let home = tempfile::tempdir().unwrap();
         let options =
