@@ -198,7 +198,7 @@ impl<'a> AdmissionChain<'a> {
         notes.note(name, key, said.to_string(), true);
     }
 
-    /// Calls a webhook whose rules and selectors match.
+    /// Calls a webhook that matches by rules and selectors.
     async fn call(
         &self,
         webhook: &Webhook,

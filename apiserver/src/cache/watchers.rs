@@ -20,7 +20,8 @@ pub(super) struct Watchers {
     index: Index,
     slots: Vec<WatcherSlot>,
     free: Vec<u32>,
-    /// Watchers by the tick of their alarm. An entry whose watcher is scheduled elsewhere is stale.
+    /// Watchers by the tick of their alarm. Entries of watchers scheduled elsewhere
+    /// are stale.
     alarms: BTreeMap<u32, Vec<u32>>,
     /// Watchers with an open progress request.
     progress_requests: Vec<u32>,
@@ -99,7 +100,7 @@ impl Watchers {
         number
     }
 
-    /// Removes a watcher whose keys are already removed.
+    /// Removes a watcher after its keys.
     pub(super) fn remove(&mut self, filter: &ObjectFilter, by_keys: bool, number: u32) -> WatcherSlot {
         if !by_keys {
             self.each_indexed(filter, |index, term| index.remove(term, number));

@@ -1,6 +1,6 @@
 //! Writes of objects, from the wire, in-process handles and controllers: computed from the current
-//! state, checked by guards and quotas, and committed as one transaction whose conditions fail if
-//! any input has changed. The write is then computed again.
+//! state, checked by guards and quotas, and committed as one transaction, conditional on all
+//! inputs. If an input has changed, the write is computed again.
 
 mod kind_view;
 mod parents;

@@ -72,7 +72,7 @@ impl ObjectWrite<'_> {
             match self.shared.objects.commit(transaction).await? {
                 Committed::Done(revision) => return Ok(Some(revision)),
                 Committed::Lost(conflict) if conflict.key == *self.key => current = conflict.current,
-                Committed::Lost(_) => {} // what it rests on has changed: look again
+                Committed::Lost(_) => {} // another input has changed: retry
             }
         }
         Err(contended())

@@ -1,4 +1,4 @@
-//! The garbage collector: deletes dependents whose owners are gone, and releases owners in
+//! The garbage collector: deletes dependents of deleted owners, and releases owners in
 //! foreground or orphan deletion.
 //!
 //! The owner graph follows the store's changes in order, so owners are known exactly and by UID. An

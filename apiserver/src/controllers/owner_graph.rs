@@ -83,7 +83,7 @@ enum OwnerState {
 }
 
 impl OwnerGraph {
-    /// Inserts a state. Returns the objects whose action may have changed.
+    /// Inserts a state. Returns the objects that may need another action.
     pub(super) fn put(&mut self, entry: &Entry) -> Vec<Key> {
         let Some(node) = GraphNode::of(entry) else { return Vec::new() };
         let key = &entry.key;
@@ -104,7 +104,7 @@ impl OwnerGraph {
         candidates
     }
 
-    /// Removes an object. Returns the objects whose action may have changed.
+    /// Removes an object. Returns the objects that may need another action.
     pub(super) fn delete(&mut self, key: &Key) -> Vec<Key> {
         self.remove_node(key, "")
     }

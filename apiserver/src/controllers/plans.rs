@@ -30,8 +30,8 @@ pub(crate) struct KnownDefinition {
     made: DefinedKinds,
 }
 
-/// Computes the outcome of definitions, oldest first, and the replaced kinds, whose watchers must
-/// be notified. `there` are kinds without a definition, whose names are reserved.
+/// Computes the outcome of definitions, oldest first, and the replaced kinds, to notify their
+/// watchers. `there` are kinds without a definition; their names are reserved.
 pub(super) fn plan(
     there: &[Arc<Kind>],
     definitions: &[(Arc<Entry>, Value)],
@@ -67,7 +67,7 @@ pub(super) fn plan(
 /// The owner of the names of kinds without a definition.
 const NOBODY: usize = usize::MAX;
 
-/// Returns a kind of the program itself whose names clash with another kind.
+/// Returns a kind of the program itself that has a name of another kind.
 pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
     let mut taken = NameReservations::default();
     native::kinds().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));

@@ -30,15 +30,15 @@ pub struct Limits {
     pub interest_key_bytes: usize,
     /// Bytes of memory for the keys of all interests. Beyond it edits are refused with 429.
     pub interests_bytes: u32,
-    /// Timeout of an interest whose stream is not opened.
+    /// Timeout of an interest until its stream is opened.
     pub interest_wait: Duration,
     /// Timeout of a request, without watches and without the sending of the response. It is
     /// answered with 504, and its write may still be committed. A client may set a shorter one by
     /// the parameter `timeout`.
     pub work: Duration,
     /// Guard keys of an object. A write beyond it is refused with 422; an object beyond it can
-    /// still be deleted. Each key adds up to five conditions and operations to the transaction,
-    /// whose size the store limits.
+    /// still be deleted. Each key adds up to five conditions and operations to the transaction, and
+    /// the store limits their number.
     pub guard_keys: usize,
     /// Other objects that a guard compares with one object. A write beyond it is refused with 422.
     pub guarded_objects: usize,
@@ -47,7 +47,7 @@ pub struct Limits {
     /// Timeout of a guard. The write is refused with 503 and not committed.
     pub guard_time: Duration,
     /// Quotas of a namespace. One more is refused with 403. Each quota that counts a created object
-    /// adds a condition and an operation to the transaction, whose size the store limits.
+    /// adds a condition and an operation to the transaction, and the store limits their number.
     pub quotas: usize,
     /// Timeout for receiving a body. A late body is refused with 408.
     pub body: Duration,
@@ -64,7 +64,7 @@ pub struct Limits {
     pub head: Duration,
     /// Timeout of an idle connection. It is closed.
     pub idle: Duration,
-    /// Write-stall timeout: a connection or stream whose client reads nothing is reset.
+    /// Write-stall timeout: a connection or stream is reset if the client reads nothing.
     pub stall: Duration,
     /// Write-stall timeout of a watch with pending events. Over HTTP/2 only its stream is reset if
     /// only the stream is blocked; otherwise the connection is closed. A watch without events is

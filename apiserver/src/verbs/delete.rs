@@ -56,7 +56,7 @@ pub(super) async fn collection(request: &VerbRequest<'_>) -> Result<Response<Bod
         .await
         {
             Ok(_) => items.push(before),
-            Err(refusal) if refusal.code == 404 => {} // somebody else deleted it meanwhile
+            Err(refusal) if refusal.code == 404 => {} // deleted concurrently
             Err(refusal) => return Err(refusal),
         }
     }

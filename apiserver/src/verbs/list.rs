@@ -43,7 +43,7 @@ pub(super) async fn list(request: &VerbRequest<'_>) -> Result<Response<Body>, Re
     let outer = output.shaped(request, outer)?;
     let (form, include) = (output.form, output.include);
     if form.media == Media::Protobuf {
-        return Ok(answer::value(200, form, &outer)); // no form of lists, which is refused there
+        return Ok(answer::value(200, form, &outer)); // not a list format: refused there
     }
     let items =
         parts::Items { kind: request.kind.clone(), form, include, now: request.shared.environment.now() };
@@ -67,7 +67,7 @@ pub(super) fn selection(request: &VerbRequest<'_>, options: &ListOptions) -> Res
 pub(super) fn metadata(built_in: bool, at: Revision) -> Value {
     let mut metadata = json!({"resourceVersion": at.to_string()});
     if !built_in {
-        metadata["continue"] = "".into(); // as lists of custom resources have it
+        metadata["continue"] = "".into(); // as in lists of custom resources
     }
     metadata
 }

@@ -29,7 +29,7 @@ pub(super) async fn replace(request: &VerbRequest<'_>) -> Result<Response<Body>,
     let mut first = Some(object);
     let step = |_: &Value| match first.take() {
         Some(object) => Ok(object),
-        None => Ok(request.body(options.field_validation)?.object), // another write was first
+        None => Ok(request.body(options.field_validation)?.object), // retry after a conflict
     };
     let mut changed = update_object(request, Some(&manager), options.dry_run, true, step)
         .await

@@ -35,7 +35,7 @@ impl ConnectionPool {
         Some(kept.swap_remove(at).1)
     }
 
-    /// Returns a connection whose last response was read to the pool.
+    /// Returns a connection to the pool after its response was read.
     pub(super) fn keep(&self, one: WebhookConnection) {
         let mut kept = self.0.lock();
         if kept.len() < KEPT && !one.is_closed() {

@@ -1,4 +1,4 @@
-//! A store backend whose lists and watches are served by a cache.
+//! A store backend with lists and watches from a cache.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -89,7 +89,7 @@ impl Backend for Behind {
             .map_err(|refusal| WatchError::Unavailable { why: refusal.message.into() })?;
         let (follow, missing) = self.running.cache.follow(self.filter(&span), None, after);
         let missed = missing.map(|missing| Missed::new(&follow, missing));
-        Ok(Watch::new(Told { follow, missed, span, seen: after }))
+        Ok(Watch::new(StoreWatch { follow, missed, span, seen: after }))
     }
 
     /// Waits for the cache first: a cache that misses compacted revisions stops.
@@ -100,14 +100,14 @@ impl Backend for Behind {
 }
 
 /// A cache watcher as a store watch.
-struct Told {
+struct StoreWatch {
     follow: CacheWatcher,
     missed: Option<Missed>,
     span: Span,
     seen: Revision,
 }
 
-impl Told {
+impl StoreWatch {
     fn seen(&mut self, revised: &RevisionChanges) -> Option<Seen> {
         let events: Vec<_> = revised
             .changes
@@ -128,7 +128,7 @@ impl Told {
     }
 }
 
-impl Watching for Told {
+impl Watching for StoreWatch {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
         loop {
             if let Some(missed) = &mut self.missed {

@@ -1,4 +1,4 @@
-//! Rare events: simultaneous alarms, a cache whose store watch is lost, a load without waiters.
+//! Rare events: simultaneous alarms, a lost store watch, a load without waiters.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -25,14 +25,14 @@ const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const VALUES: [&str; 4] = ["1", "2", "3", ""];
 
 /// An event: type, key, revision of the state, revision of the event.
-type Told = (EventType, String, Revision, Revision);
+type DeliveredEvent = (EventType, String, Revision, Revision);
 
 struct Watcher {
     feed: Feed,
     woken: Arc<Woken>,
     filter: ObjectFilter,
     after: Revision,
-    told: Vec<Told>,
+    told: Vec<DeliveredEvent>,
     begun_with_state: bool,
 }
 
@@ -308,7 +308,7 @@ impl Watcher {
     }
 
     /// Returns the events of the naive implementation.
-    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<Told> {
+    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<DeliveredEvent> {
         let matches = |read: &&Read| {
             let there = self.filter.namespace.as_deref();
             there.is_none_or(|one| read.object["metadata"]["namespace"] == one)

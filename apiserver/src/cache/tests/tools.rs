@@ -45,7 +45,7 @@ pub(super) fn stored(kind: &Kind, object: &Value) -> Vec<u8> {
     encode(object.as_object().expect("an object"), kind.print)
 }
 
-/// A cache whose task stops with this value.
+/// A cache with its task, which stops with this value.
 pub(super) struct Running {
     pub(super) cache: Arc<WatchCache>,
     stopping: CancellationToken,
