@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_of_the_bytes_is_what_the_object_is() {
+    fn selection_by_stored_form_equals_selection_by_object() {
         let object = json!({"metadata": {"name": "a", "namespace": "b", "labels": {"x": "1", "y/z": ""}}});
         let maps = kind("", "configmaps");
         for (labels, fields, expected) in [
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_selected() {
+    fn unreadable_objects_are_not_selected() {
         let maps = kind("", "configmaps");
         let (key, value) = ("core/configmaps/b/a".into(), b"nothing"[..].into());
         let broken = Entry { key, value, created: Revision(1), modified: Revision(7) };

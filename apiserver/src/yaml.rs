@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn unsupported_documents_are_refused() {
         refused("a: 1\n---\nb: 2\n");
         refused("a: [");
         refused("a: b: c");
@@ -316,7 +316,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_no_deeper_than_allowed() {
+    fn the_nesting_of_documents_is_limited() {
         let nested =
             |open: &str, depth: usize, close: &str| format!("{}1{}", open.repeat(depth), close.repeat(depth));
         for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", "")] {
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn of_duplicates_the_last_holds_and_all_are_told() {
+    fn the_last_duplicate_key_counts_and_all_are_reported() {
         let read = read(b"a: 1\na: 2\nb:\n- {c: {}}\n- c: {d: 1, d: 2}\n").unwrap();
         assert_eq!(read.value, json!({"a": 2, "b": [{"c": {}}, {"c": {"d": 2}}]}));
         assert_eq!(read.duplicates, ["a", "b[1].c.d"]);

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_are_refused() {
+    fn invalid_manager_names_are_refused() {
         let refusal = manager_name(Some(&"x".repeat(129)), None, "PatchOptions").unwrap_err();
         let said = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes";
         assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (422, "Invalid", said));
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_names_too() {
+    fn managers_of_entries_are_validated() {
         let entries = json!([{"manager": "a"}, {"manager": "b\n", "subresource": "x".repeat(257)}]);
         let fields: Vec<_> = problems(&entries).into_iter().map(|problem| problem.field).collect();
         assert_eq!(fields, ["metadata.managedFields[1].manager", "metadata.managedFields[1].subresource"]);

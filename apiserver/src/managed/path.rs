@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_read_and_written() {
+    fn path_elements_survive_a_round_trip() {
         check("f:name", Some(PathElement::Field("name".into())));
         check("f:", Some(PathElement::Field(String::new())));
         check("f:a:b/c", Some(PathElement::Field("a:b/c".into())));
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_what_they_are() {
+    fn equal_numbers_are_equal_path_elements() {
         assert_eq!(literal(1), literal(1.0));
         assert_eq!(PathElement::parse("v:80.0").unwrap().unwrap().to_text(), "v:80");
         let ordered = [

@@ -133,7 +133,7 @@ proptest! {
 
     /// Invariants 1, 2, 4 and 5.
     #[test]
-    fn whoever_applies_gets_what_is_said_and_no_more((schema, steps) in history()) {
+    fn an_apply_gives_exactly_the_applied_fields((schema, steps) in history()) {
         let mut live = None;
         for step in steps {
             live = match step {
@@ -149,7 +149,7 @@ proptest! {
 
     /// Invariant 3.
     #[test]
-    fn who_do_not_touch_come_to_one_object_in_either_order(
+    fn disjoint_applies_commute(
         (schema, all, first) in schema().prop_flat_map(|schema| {
             let spec = value(&schema.fields["spec"]);
             (Just(schema), spec.clone(), prop::option::of(spec))

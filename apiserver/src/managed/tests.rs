@@ -126,7 +126,7 @@ fn with_spec(object: &Value, spec: Value) -> Value {
 }
 
 #[test]
-fn who_creates_owns_all_but_what_is_the_servers() {
+fn a_creator_owns_all_fields_but_the_servers() {
     let new = json!({
         "apiVersion": "v1",
         "kind": "Widget",
@@ -176,7 +176,7 @@ fn who_creates_owns_all_but_what_is_the_servers() {
 
 /// As the spec of a Deployment is: a struct in a struct, which has a struct.
 #[test]
-fn what_is_always_there_is_nobodys() {
+fn fields_that_always_exist_have_no_owner() {
     let always = |name, field| Schema { always: true, ..fields([(name, field)]) };
     let schema = fields([("spec", always("template", always("x", Schema::default())))]);
     let mut old = widget(json!({"template": {"x": {"y": 1}}}));
@@ -189,7 +189,7 @@ fn what_is_always_there_is_nobodys() {
 }
 
 #[test]
-fn who_changes_owns_what_was_changed() {
+fn a_writer_owns_the_fields_that_it_changes() {
     let old =
         written(None, widget(json!({"replicas": 1, "tags": ["a", "b"], "limits": {"cpu": 1}})), "first");
     let new = with_spec(&old, json!({"replicas": 2, "tags": ["b", "c"], "limits": {"cpu": 1, "memory": 2}}));
@@ -210,7 +210,7 @@ fn who_changes_owns_what_was_changed() {
 }
 
 #[test]
-fn nobody_owns_what_is_gone_and_who_owns_nothing_goes() {
+fn removed_fields_and_managers_without_fields_are_dropped() {
     let old = written(None, widget(json!({"replicas": 1})), "first");
     let two = written(Some(&old), with_spec(&old, json!({"replicas": 1, "limits": {"cpu": 1}})), "second");
     check(
@@ -254,7 +254,7 @@ fn subresources_and_versions_have_entries_of_their_own() {
 }
 
 #[test]
-fn atomic_parts_change_hands_as_one() {
+fn atomic_values_change_their_owner_as_a_whole() {
     let old = written(None, widget(json!({"selector": {"a": 1, "b": 2}, "unknown": [1, 2]})), "first");
     check(&old, json!({"first": {"f:spec": {".": {}, "f:selector": {}, "f:unknown": {}}}}));
     let new = with_spec(&old, json!({"selector": {"a": 1, "b": 3}, "unknown": [2]}));
@@ -264,7 +264,7 @@ fn atomic_parts_change_hands_as_one() {
 }
 
 #[test]
-fn a_value_of_another_shape_changes_hands_with_all_its_parts() {
+fn a_value_of_a_new_type_changes_its_owner_with_all_parts() {
     let old = written(None, widget(json!({"a": {"b": 1}, "c": 1})), "first");
     let new = written(Some(&old), with_spec(&old, json!({"a": 1, "c": {"d": 1}})), "second");
     let second = json!({"f:spec": {"f:a": {}, "f:c": {".": {}, "f:d": {}}}});
@@ -272,7 +272,7 @@ fn a_value_of_another_shape_changes_hands_with_all_its_parts() {
 }
 
 #[test]
-fn items_that_are_the_same_are_owned_as_one() {
+fn duplicate_items_are_owned_as_one() {
     let old = written(None, widget(json!({"tags": ["a", "a"]})), "first");
     check(&old, json!({"first": {"f:spec": {".": {}, "f:tags": {".": {}, "v:\"a\"": {}}}}}));
     let new = written(Some(&old), with_spec(&old, json!({"tags": ["a", "a", "a", "b"]})), "second");
@@ -294,14 +294,14 @@ fn items_that_are_the_same_are_owned_as_one() {
 }
 
 #[test]
-fn where_items_cannot_be_told_apart_nothing_changes_hands() {
+fn items_with_duplicate_keys_keep_their_owners() {
     let old = written(None, widget(json!({"replicas": 1, "ports": []})), "first");
     let new = with_spec(&old, json!({"replicas": 2, "ports": ["no map"]}));
     assert_eq!(owners(&written(Some(&old), new, "second")), owners(&old));
 }
 
 #[test]
-fn what_a_client_sends_as_managed_fields_counts_if_it_can_be_read() {
+fn valid_managed_fields_of_a_client_are_used() {
     let old = written(None, widget(json!({"replicas": 1, "tags": ["a"]})), "first");
     let sent = |entries: Value| {
         let mut new = old.clone();
@@ -392,7 +392,7 @@ fn entries_are_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn ten_updaters_are_remembered() {
+fn update_entries_are_limited_to_ten() {
     let mut object = written(None, widget(json!({})), "creator");
     for at in 0..15 {
         let mut new = object.clone();
@@ -416,7 +416,7 @@ fn ten_updaters_are_remembered() {
 /// The product of many `managedFields` entries, up to the body limit, and many written fields stays
 /// cheap.
 #[test]
-fn many_entries_and_many_fields_are_not_many_times_many() {
+fn many_entries_and_fields_cost_linear_time() {
     let entry = |at: usize| {
         json!({
             "manager": format!("m{at}"), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -435,7 +435,7 @@ fn many_entries_and_many_fields_are_not_many_times_many() {
 }
 
 #[test]
-fn what_became_atomic_is_owned_as_one() {
+fn a_value_that_became_atomic_is_owned_as_one() {
     let loose = fields([(
         "spec",
         fields([("selector", Schema::default()), ("tags", Schema { set: true, ..Schema::default() })]),
@@ -451,7 +451,7 @@ fn what_became_atomic_is_owned_as_one() {
 }
 
 #[test]
-fn times_alone_are_no_change() {
+fn a_change_of_times_only_is_no_change() {
     let old = written(None, widget(json!({"replicas": 1})), "first");
     let mut new = old.clone();
     new["metadata"]["managedFields"][0]["time"] = json!("2030-01-01T00:00:00Z");
@@ -499,7 +499,7 @@ fn the_fields_of_a_value() {
 
 proptest! {
     #[test]
-    fn what_is_compared_with_nothing_is_added(value in object()) {
+    fn compared_with_null_all_fields_are_added(value in object()) {
         let added = compare(&json!({}), &value, &Deduced).unwrap();
         prop_assert!(added.removed.is_empty() && added.modified.is_empty());
         prop_assert!(of(&value, &Deduced).difference(&added.added).is_empty());

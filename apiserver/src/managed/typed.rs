@@ -7,7 +7,7 @@ use super::{ListMeta, NotApplied, Versions, Write, applied, updated};
 use crate::builtin::{Type, table};
 
 #[test]
-fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
+fn writes_to_built_in_kinds_equal_those_of_kubernetes() {
     let sequences: Vec<Value> = serde_json::from_str(include_str!("typed.json")).unwrap();
     for sequence in &sequences {
         let mut live: Option<Value> = None;

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays() {
+    fn known_fields_are_kept() {
         let whole = json!({
             "name": "a", "generateName": "g", "namespace": "n", "selfLink": "s", "uid": "u", "resourceVersion": "1",
             "generation": 2, "creationTimestamp": "2026-11-21T09:30:38Z", "deletionTimestamp": "2026-11-21T09:30:38Z",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_goes() {
+    fn empty_values_are_dropped() {
         check(
             json!({"name": "", "labels": {}, "annotations": null, "finalizers": [], "creationTimestamp": null, "generation": 0,
                    "ownerReferences": [], "managedFields": [], "deletionTimestamp": "0001-01-01T00:00:00Z"}),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_goes_and_is_told() {
+    fn unknown_fields_are_dropped_and_reported() {
         check(
             json!({"Name": "a", "clusterName": "c", "ownerReferences": [{"uid": "u", "x": 1}], "managedFields": [{"y": 1}]}),
             json!({"ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": "u"}], "managedFields": [{}]}),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_made_alike() {
+    fn times_are_normalized() {
         check(
             json!({"creationTimestamp": "2026-11-21T09:30:38.941890+01:00"}),
             json!({"creationTimestamp": "2026-11-21T08:30:38Z"}),
@@ -323,7 +323,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_coerced_stays_so(key in "name|labels|ownerReferences|finalizers|x|managedFields|generation|creationTimestamp",
+        fn decoding_metadata_is_idempotent(key in "name|labels|ownerReferences|finalizers|x|managedFields|generation|creationTimestamp",
                                     json in r#"null|1|""|"a"|\[\]|\{\}|\["a"\]|\{"a":"b"\}|\[\{"uid":"u","z":1\}\]|\[\{"time":null\}\]"#) {
             let metadata = serde_json::from_str::<Value>(&format!("{{\"{key}\":{json}}}")).unwrap();
             if let Ok(once) = coerce(&metadata) {

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_is_said() {
+    fn fields_of_the_server_are_overwritten() {
         let whole = json!({"name": "a", "namespace": "n", "uid": "u", "creationTimestamp": "1970-01-01T00:00:00Z", "generation": 1});
         check(json!({"name": "a"}), &HOW, whole.clone());
         check(

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_cannot_change_is_as_it_was() {
+    fn fields_of_the_server_are_restored() {
         check(json!({"name": "a", "resourceVersion": "5"}), old(json!({})), old(json!({})));
         check(
             json!({"name": "a", "namespace": "n", "resourceVersion": "4", "generation": 9, "selfLink": "/x", "uid": "u",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_as_often_as_by_kubernetes() {
+    fn causes_are_repeated_as_in_kubernetes() {
         let new = json!({"name": "a", "resourceVersion": "5", "labels": {"a b": ""}, "deletionGracePeriodSeconds": 5});
         let (Value::Object(mut new), Value::Object(old)) = (new, old(json!({}))) else {
             panic!("these are objects")
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn which_version_must_be_said_but_for_some() {
+    fn resource_version_is_required_for_most_updates() {
         let refusal = update(json!({"name": "a"}), old(json!({})), &HOW).unwrap_err();
         let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
         assert_eq!(refusal.message, format!("widgets.example.com \"a\" is invalid: {why}"));
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_may_not_try_to_change() {
+    fn changes_of_immutable_metadata_are_refused() {
         wrong(
             json!({"name": "a", "resourceVersion": "5", "uid": "other", "deletionTimestamp": "2026-11-21T10:00:00Z",
                    "deletionGracePeriodSeconds": 5}),
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_deleted_gets_no_new_finalizers() {
+    fn a_deleted_object_gets_no_new_finalizers() {
         let going = old(json!({"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["x", "y"]}));
         let why = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new \
                    finalizers []string{\"a\", \"z\"}";

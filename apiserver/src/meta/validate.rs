@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metadata_within_an_object_is_told_where_it_is() {
+    fn errors_of_embedded_metadata_have_its_path() {
         let check = |meta: Value, expected: &[&str]| {
             let wrong = embedded(&meta, "spec.template.metadata");
             assert_eq!(wrong.iter().map(|error| &*error.field).collect::<Vec<_>>(), expected);

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_stays() {
+    fn unreadable_values_are_kept() {
         check("v1", "Event", json!({"eventTime": "noon"}), &json!({"eventTime": "noon"}));
     }
 }

@@ -31,7 +31,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_changed_is_changed_and_nothing_else() {
+    fn only_changed_fields_are_carried_over() {
         let check = |before: Value, after: Value, object: Value, expected: Value| {
             let mut carried = object;
             carry(&before, &after, &mut carried, &|field| field != "metadata");

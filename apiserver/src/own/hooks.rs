@@ -69,8 +69,8 @@ impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
         self.set_status(new, None);
     }
 
-    fn updating(&self, new: &mut Value, old: &Value, part: Subresource) {
-        if part == Subresource::Main {
+    fn updating(&self, new: &mut Value, old: &Value, subresource: Subresource) {
+        if subresource == Subresource::Main {
             self.set_status(new, Some(old));
         }
     }
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_the_servers_and_the_status_is_changed_where_it_is_noted() {
+    fn stamping_overwrites_client_values_and_changes_the_status_in_place() {
         let stamping = |new: &mut Noted, old: Option<&Noted>, _: Timestamp| {
             new.last = old.and_then(|old| old.last.clone());
             new.status.count = 7;

@@ -71,7 +71,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_field_is_told_with_its_value() {
+    fn an_error_has_the_value_of_its_field() {
         let object = json!({"spec": {"ports": [{"name": "a"}], "rack": 7}});
         let wrong = |field: &str| InvalidField { field: field.into(), reason: "no".into() };
         let check = |wrong: Wrong, expected: &str| assert_eq!(wrong.told(&object).to_string(), expected);

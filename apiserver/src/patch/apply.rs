@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_patch_is_refused_in_the_words_of_kubernetes() {
+    fn invalid_patches_are_refused_in_the_words_of_kubernetes() {
         for kind in [PatchKind::Json, PatchKind::Merge, PatchKind::Strategic] {
             check_refused(kind, "{", 400, "invalid JSON patch");
             check_refused(kind, "", 400, "invalid JSON patch");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_are_twice_or_mean_nothing_are_named() {
+    fn duplicate_and_unknown_members_are_reported() {
         let (_, problems) = Patch::read(PatchKind::Merge, br#"{"a":{"b":1,"b":2}}"#).unwrap();
         assert_eq!(problems, ["duplicate field \"a.b\""]);
         let patch =

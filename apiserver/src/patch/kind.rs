@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_what_is_taken() {
+    fn unknown_types_are_refused_with_the_supported_ones() {
         let refusal = PatchKind::from_content_type("text/plain", false).unwrap_err();
         assert_eq!((refusal.code, refusal.reason), (415, "UnsupportedMediaType"));
         let said = "the body of the request was in an unknown format - accepted media types include: \

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_say_what_they_count() {
+    fn keys_name_counted_resources() {
         let check = |key: &str, expected: Option<(&str, &str, bool)>| {
             let counted = counted(key).map(|counted| (counted.plural, counted.group, counted.unended));
             assert_eq!(counted, expected, "{key}");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_allows_what_it_says_of_objects() {
+    fn limits_of_objects_are_read_from_a_quota() {
         let check = |spec: Value, expected: &[(&str, u64, &str)]| {
             let quota = json!({"spec": spec});
             let limits: Vec<_> =

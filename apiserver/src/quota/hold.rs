@@ -178,7 +178,7 @@ mod tests {
     /// Two concurrent counts may compute the status that the quota already has. If neither wrote it
     /// again, neither would conflict with the other.
     #[tokio::test]
-    async fn a_quota_is_written_also_where_it_says_so_already() {
+    async fn a_quota_with_an_unchanged_status_is_written_too() {
         let store = Memory::new(Options::default());
         let server = ApiServer::builder(store.clone()).start().await.expect("started");
         let shared = server.shared();
@@ -186,7 +186,7 @@ mod tests {
         let request = ObjectRequest {
             shared,
             kind: &kind,
-            part: Subresource::Main,
+            subresource: Subresource::Main,
             identity: &identity,
             fence: None,
             trace: None,

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exceeded_is_said_in_order() {
+    fn exceeded_limits_are_reported_in_order() {
         let quota = json!({"spec": {"hard": {"pods": "2", "count/pods": "3", "count/secrets": "1k"}}});
         let check = |used: &[u64], expected: Option<&str>| {
             let why = exceeded("q", &uses(&quota, used));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_told_once() {
+    fn an_unchanged_status_is_not_set_again() {
         let spec = json!({"hard": {"pods": "2", "secrets": "1k"}});
         let quota = json!({"spec": spec});
         let uses = uses(&quota, &[1, 0]);
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_status_yet_gets_one() {
+    fn a_missing_status_is_created() {
         let quota = json!({"spec": {"hard": {"pods": "5"}}});
         let mut told = quota.clone();
         raise(&mut told, &uses(&quota, &[0]));

@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_takes_is_fine() {
+    fn quotas_valid_in_kubernetes_are_accepted() {
         check(json!({}), &[]);
         let hard = json!({
             "count/widgets.example.com": "1k", "pods": "5", "cpu": "1500m", "requests.storage": "1Gi", "hugepages-2Mi": "4Mi",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_amounts_are_named_with_what_is_wrong() {
+    fn errors_name_keys_and_amounts() {
         let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
                     character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
         check(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_fit_what_they_are_about() {
+    fn scopes_must_fit_their_keys() {
         let at = "spec.scopes: Invalid value";
         check(
             json!({"hard": {"secrets": "1"}, "scopes": ["Terminating", "NotTerminating", "Blue"]}),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_stay_what_they_are_in_whichever_order() {
+    fn scopes_are_immutable_in_any_order() {
         let quota = |scopes: Value| json!({"spec": {"scopes": scopes}});
         let check = |new: Value, old: Value, expected: usize| {
             let found = ResourceQuotas.validate(&quota(new), Some(&quota(old)));

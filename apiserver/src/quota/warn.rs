@@ -56,7 +56,7 @@ mod tests {
     use crate::native;
 
     #[test]
-    fn what_is_not_enforced_is_said() {
+    fn unenforced_keys_have_warnings() {
         let registry = Registry::new(native::kinds(), [], None);
         let check = |spec: Value, expected: &[&str]| {
             assert_eq!(warnings(&registry, &json!({"spec": spec})), expected);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_keys_are_told_of() {
+    fn the_number_of_warned_keys_is_limited() {
         let registry = Registry::new(native::kinds(), [], None);
         let hard: serde_json::Map<String, Value> =
             (0..30).map(|number| (format!("example.com/x{number}"), "1".into())).collect();

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_counted_where_it_is_counted_concerns_anybody() {
+    fn only_counted_kinds_in_their_namespaces_are_watched() {
         let mut watched = Watched::new("core/resourcequotas/".into());
         let check = |watched: &Watched, key: &str, expected: Option<&str>| {
             assert_eq!(watched.concerned(key), expected, "{key}");

@@ -198,7 +198,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(revision in 1..=i64::MAX as u64, start in "[a-z]{1,9}(/[a-z.]{0,3}[a-z])?\0?") {
+        fn tokens_survive_a_round_trip(revision in 1..=i64::MAX as u64, start in "[a-z]{1,9}(/[a-z.]{0,3}[a-z])?\0?") {
             let token = ContinueToken::new(ContinueAt::Revision(revision), start).unwrap();
             prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
         }
@@ -206,7 +206,7 @@ mod tests {
         /// A control character ended a list as if it was all, and a long name made a token that was
         /// refused.
         #[test]
-        fn every_name_in_a_path_is_a_place_to_go_on(
+        fn every_object_name_has_a_token(
             namespace in prop::option::of("[a-z]{1,63}"),
             name in prop_oneof!["[^/%\0]{1,40}", "[\x01-\x1f]{1000,1024}", "[^/%\0]{250}", "[\"\\\\.]{1,1024}"],
         ) {

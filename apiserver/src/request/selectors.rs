@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_selector() {
+    fn valid_selectors_are_parsed() {
         assert!(label_selector("a,b in (c,d),!e,f notin (),g>1").is_ok());
         assert!(label_selector(" ").is_ok_and(|selector| selector.is_everything()));
         let more = ["spec.x".to_owned()];

@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_can_be_applied() {
+    fn fields_in_open_parts_can_be_applied() {
         check(&json!({"bare": {"x": {"y": [{"z": 1}]}}, "any": {"x": {"y": 1}}}), None);
         check(&json!({"kept": {"x": 1, "closed": {"x": 1}}}), None);
         check(&json!({"metadata": {"x": 1}, "resource": {"metadata": {"x": 1}, "kind": "X"}}), None);

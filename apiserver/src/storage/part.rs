@@ -124,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_what_reading_all_would_find(
+        fn partial_decoding_equals_full_decoding(
             spec in any_json(),
             paths in prop::collection::vec(any_path(), 0..4),
         ) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_parts() {
+    fn a_truncated_object_has_no_parts() {
         let object = json!({"kind": "X", "metadata": {"name": "a"}, "spec": {"a": 1}});
         let mut bytes = encode(object.as_object().expect("an object"), 0);
         let parts =

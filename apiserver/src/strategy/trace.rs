@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_no_change() {
+    fn a_trace_context_alone_is_no_change() {
         for new in [None, Some(ONE), Some("by hand")] {
             check(new, None, Some(OTHER), [None, Some(OTHER)]);
             check(new, Some(ONE), Some(OTHER), [Some(ONE), Some(OTHER)]);
@@ -164,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn no_trace_takes_away_what_is_of_another_change() {
+    fn a_write_without_a_trace_context_removes_the_old_one() {
         check(None, None, None, [None, None]);
         check(Some(ONE), Some(ONE), None, [Some(ONE), None]);
         check(None, Some(ONE), None, [Some(ONE), None]);
     }
 
     #[test]
-    fn what_is_written_by_hand_stays() {
+    fn an_annotation_written_by_a_client_is_kept() {
         check(Some("by hand"), None, None, [Some("by hand"); 2]);
         check(Some("by hand"), Some(ONE), None, [Some("by hand"); 2]);
         let mut old = object(Some("by hand"));
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_was_written_over_is_nobodys() {
+    fn an_overwritten_annotation_has_no_field_manager() {
         let manages = |more: Value| {
             let mut fields = json!({"f:metadata": {"f:annotations": {".": {}, format!("f:{KEY}"): {}}}});
             fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_room_for_a_trace_is_written_without() {
+    fn annotations_at_the_size_limit_get_no_trace_context() {
         let mut new = object(Some(ONE));
         new["metadata"]["annotations"]["a"] = "x".repeat(MAX_ANNOTATIONS - 1 - KEY.len() - ONE.len()).into();
         let trace = || Mark::Says(OTHER.parse().unwrap());

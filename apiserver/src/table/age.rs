@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time() {
+    fn unparseable_times_are_shown_as_invalid() {
         check("", "<unknown>");
         check(ZERO, "<unknown>");
         for text in [

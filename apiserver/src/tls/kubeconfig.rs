@@ -46,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_clients_read() {
+    fn clients_can_read_the_kubeconfig() {
         let cluster = json!({"server": "https://127.0.0.1:6443", "certificate-authority-data": "Q0E="});
         check("https://127.0.0.1:6443", Some("CA"), "T", cluster, json!({"token": "T"}));
         let cluster = json!({"server": "http://[::1]:80/\": x"});

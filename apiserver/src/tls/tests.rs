@@ -35,7 +35,7 @@ fn notes(certificates: &Certificates, directory: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_made_is_kept() {
+fn generated_certificates_are_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("pki");
     let first = opened(&path);
@@ -54,7 +54,7 @@ fn what_was_made_is_kept() {
 }
 
 #[test]
-fn what_ends_soon_is_made_anew_and_what_the_authority_made_stays_good() {
+fn expiring_certificates_are_renewed_and_issued_ones_stay_valid() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let first = opened(path);
@@ -92,7 +92,7 @@ fn a_server_has_a_certificate_for_all_its_hosts() {
 }
 
 #[test]
-fn another_authority_makes_its_own_certificates() {
+fn certificates_of_another_authority_are_replaced() {
     let directory = tempfile::tempdir().expect("a directory");
     let (one, other) = (directory.path().join("one"), directory.path().join("other"));
     opened(&one);
@@ -128,7 +128,7 @@ fn check_refused(name: &str, content: Option<&str>, expected: &str) {
 }
 
 #[test]
-fn a_file_that_is_not_good_is_named_with_the_way_out() {
+fn an_invalid_file_is_named_with_a_remedy() {
     let remedy = |name| format!("put the right file back, or remove {name}.* to have both made anew");
     let (ca, server) = (remedy("ca"), remedy("server"));
     check_refused("ca.key", None, &format!("ca.key: its certificate is there, and it is not; {ca}"));
@@ -150,7 +150,7 @@ fn a_file_that_is_not_good_is_named_with_the_way_out() {
 
 /// The process ended after a key was written, and before its certificate was.
 #[test]
-fn a_key_alone_is_of_use() {
+fn an_existing_key_without_a_certificate_is_used() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let first = opened(path);
@@ -218,7 +218,7 @@ fn connect(serving: &Serving, client: &Arc<ClientConfig>, host: &str) -> Result<
 }
 
 #[test]
-fn a_client_is_known_by_its_certificate_and_need_not_have_one() {
+fn client_certificates_authenticate_and_are_optional() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let certificates = opened(path);
@@ -236,7 +236,7 @@ fn a_client_is_known_by_its_certificate_and_need_not_have_one() {
 }
 
 #[test]
-fn a_certificate_that_is_shown_must_be_a_client_s_of_this_authority() {
+fn a_client_certificate_must_be_issued_by_the_authority_for_clients() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("one");
     let certificates = opened(&path);
@@ -253,7 +253,7 @@ fn a_certificate_that_is_shown_must_be_a_client_s_of_this_authority() {
 }
 
 #[test]
-fn certificates_are_replaced_while_it_runs_and_bad_ones_are_not_taken() {
+fn certificates_are_reloaded_and_invalid_ones_ignored() {
     let directory = tempfile::tempdir().expect("a directory");
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
     let (first, second) = (opened(&one), opened(&other));

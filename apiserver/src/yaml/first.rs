@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_the_first_is_told_apart() {
+    fn the_first_document_is_split_off() {
         let check = |first: &str, rest: &str, nothing: bool| {
             let text = format!("{first}{rest}");
             assert_eq!((super::first(&text), is_nothing(rest)), ((first, rest), nothing), "{text}");

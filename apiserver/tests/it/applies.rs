@@ -25,7 +25,7 @@ fn dns(more: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn built_in_kinds_are_shared_as_their_markers_say() {
+async fn built_in_kinds_have_the_topology_of_their_markers() {
     let (_server, client) = widgets().await;
     let path = "/apis/apps/v1/namespaces/default/deployments/a";
     let made = apply(&client, path, "one", &dns(&json!({"env": [{"name": "A", "value": "1"}]}))).await.fine();
@@ -69,7 +69,7 @@ async fn a_definition_is_applied_and_served() {
 }
 
 #[tokio::test]
-async fn how_many_is_owned_by_who_applies_a_scale() {
+async fn applying_a_scale_owns_the_replicas() {
     let (_server, client) = widgets().await;
     let path = "/apis/apps/v1/namespaces/default/deployments/a";
     let mut whole = dns(&json!({}));
@@ -109,7 +109,7 @@ async fn how_many_is_owned_by_who_applies_a_scale() {
 
 /// They were dropped with all else in metadata that says nothing, so that nothing was reset.
 #[tokio::test]
-async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
+async fn empty_managed_fields_reset_ownership_of_a_built_in_kind() {
     let (_server, client) = widgets().await;
     let path = "/api/v1/namespaces/default/configmaps/a";
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
@@ -129,7 +129,7 @@ async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
 
 /// Ownership of an Event's field that the other group calls otherwise was not moved.
 #[tokio::test]
-async fn what_is_owned_of_an_event_is_the_same_in_both_groups() {
+async fn events_have_the_same_owners_in_both_groups() {
     let (_server, client) = widgets().await;
     let (core, new) =
         ("/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events/e");

@@ -102,7 +102,7 @@ fn widget(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_verb_is_in_the_log_with_what_was_sent_and_answered() {
+async fn every_verb_is_logged_with_request_and_response() {
     let (_server, client, lines) = server(ALL).await;
     client.post(WIDGETS, &widget("a")).await.fine();
     let event = lines.one();
@@ -171,7 +171,7 @@ async fn every_verb_is_in_the_log_with_what_was_sent_and_answered() {
 }
 
 #[tokio::test]
-async fn each_level_says_what_it_should() {
+async fn each_level_logs_its_parts() {
     for (level, sent, answered) in
         [("Metadata", false, false), ("Request", true, false), ("RequestResponse", true, true)]
     {
@@ -200,7 +200,7 @@ async fn each_level_says_what_it_should() {
 }
 
 #[tokio::test]
-async fn a_rule_for_a_name_is_for_who_selects_it() {
+async fn a_rule_for_a_name_applies_to_selection_by_name() {
     let of_a = "{level: Metadata, resources: [{resources: [configmaps], resourceNames: [a]}]}";
     let rules = format!("omitStages: [RequestReceived, ResponseComplete]\nrules: [{of_a}, {{level: None}}]");
     let (_server, client, lines) = server(&rules.replace(", ResponseComplete", "")).await;
@@ -237,7 +237,7 @@ async fn a_rule_for_a_name_is_for_who_selects_it() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_in_the_log() {
+async fn refused_requests_are_logged() {
     let (server, admin, lines) = server(ALL).await;
     let nobody = Client::to(server.open_service());
     let refused = nobody.ask(Method::GET, SECRETS, &[("authorization", "Bearer planted")], "").await;
@@ -353,7 +353,7 @@ async fn a_list_that_is_sent_in_parts_is_in_the_log_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_request_whose_client_goes_away_is_in_the_log() {
+async fn a_request_with_a_closed_connection_is_logged() {
     let (_server, client, lines) = server(ALL).await;
     // A body that never comes.
     let (sender, body) = tokio::sync::oneshot::channel::<()>();
@@ -446,7 +446,7 @@ async fn no_line_has_the_value_of_a_secret() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for() {
+async fn failed_audit_writes_are_counted_and_refuse_requests_only_if_configured() {
     let metric = async |client: &Client, name: &str| {
         let page = client.get("/metrics").await.fine();
         let page = page.as_str().unwrap().to_owned();

@@ -56,7 +56,7 @@ impl Visit for Line {
 }
 
 #[tokio::test]
-async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
+async fn secrets_are_in_no_log_metric_trace_or_event() {
     let said = Said::default();
     // With a single subscriber, a thread without one may disable a call site for all threads.
     let _another = Dispatch::new(Registry::default());

@@ -29,13 +29,13 @@ use tower_service::Service as _;
 use crate::admission::hook::{Hook, Reply};
 
 #[test]
-fn ours_answers_what_the_genuine_one_answers() {
+fn answers_equal_the_recorded_ones() {
     answers(None);
 }
 
 /// With everything encrypted in the store.
 #[test]
-fn ours_answers_the_same_on_a_store_that_is_encrypted() {
+fn answers_equal_the_recorded_ones_on_an_encrypted_store() {
     answers(Some(crate::encryption::all("k")));
 }
 
@@ -82,7 +82,7 @@ fn answers(encryption: Option<Encryption>) {
 
 /// The recorded sequences, or those of a `cargo xtask record applies` that is in progress.
 #[test]
-fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
+fn random_applies_equal_the_recorded_ones() {
     let (record, asked) = match std::env::var("APPLIES_RECORDED") {
         Ok(path) => (
             serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),

@@ -82,7 +82,7 @@ fn secret(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not() {
+async fn configured_kinds_are_encrypted_on_both_write_paths() {
     let store = Memory::new(Options::default());
     let server = start(&store, Some(of("secrets, '*.example.com'", "a"))).await.unwrap();
     let client = Client::of(&server);
@@ -147,7 +147,7 @@ async fn a_server_without_the_key_does_not_start() {
 }
 
 #[tokio::test]
-async fn keys_are_replaced_over_starts_and_what_was_before_cannot_be_read() {
+async fn keys_are_rotated_over_restarts_and_retired_ones_cannot_decrypt() {
     let store = Memory::new(Options::default());
     let server = start(&store, None).await.unwrap();
     for at in 0..30 {

@@ -23,7 +23,7 @@ fn event(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_goes_an_hour_after_it_was_last_written_and_not_before() {
+async fn events_expire_one_hour_after_their_last_write() {
     let seconds = Arc::new(AtomicI64::new(BEGINS));
     let clock = Arc::clone(&seconds);
     let server = ApiServer::builder(Memory::new(Options::default()))

@@ -235,7 +235,7 @@ async fn stale_through_a_handle(handle: &Handle<Widget>, fence: &Fence) {
 }
 
 #[tokio::test]
-async fn a_fence_goes_with_its_object_and_with_who_had_its_name() {
+async fn a_fence_is_stale_without_its_object_or_with_another_uid() {
     let (Plane { client, .. }, first) = plane().await;
     let way = (Method::POST, ALL.to_owned(), JSON, object("new"));
     let stale = async |fence: &str| {
@@ -280,7 +280,7 @@ async fn a_lock_is_released_under_itself() {
 }
 
 #[tokio::test]
-async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
+async fn invalid_fences_are_refused_without_a_write() {
     let (Plane { server, store, client }, lease) = plane().await;
     let made = client.post(ALL, &object("a")).await.fine();
     let good = header(&lease, 6);
@@ -327,7 +327,7 @@ async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_the_object_may_not_name_it() {
+async fn a_fence_requires_the_right_to_get_its_object() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition(), crews()]).rbac().start().await.unwrap();
     let admin = Client::of(&server);
@@ -379,7 +379,7 @@ async fn behind() -> (Plane, Interposed, Arc<Client>, Value) {
 }
 
 #[tokio::test]
-async fn a_takeover_between_the_look_and_the_commit_is_noticed() {
+async fn a_takeover_between_check_and_commit_is_a_conflict() {
     for at in 0..ways().len() {
         let (Plane { client, .. }, store, others, lease) = behind().await;
         let way = &ways()[at];
@@ -397,7 +397,7 @@ async fn a_takeover_between_the_look_and_the_commit_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_takeover_behind_a_handle_is_noticed() {
+async fn a_takeover_through_another_server_is_a_conflict_for_a_handle() {
     let (Plane { server, .. }, store, others, lease) = behind().await;
     store.before(LEASE_KEY, async move { take_over(&others, "b", 7).await }).await;
     let fence = fence(&lease, Some(6));
@@ -409,7 +409,7 @@ async fn a_takeover_behind_a_handle_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_renewal_meanwhile_is_no_refusal() {
+async fn a_concurrent_renewal_does_not_refuse_a_write() {
     for at in 0..ways().len() {
         let (Plane { client, .. }, store, others, lease) = behind().await;
         for _ in 0..3 {
@@ -434,7 +434,7 @@ fn rand() -> usize {
 
 /// A lock that is had in a term: neither is enough without the other.
 #[tokio::test]
-async fn a_write_may_rest_on_several_and_each_must_hold() {
+async fn a_write_may_have_several_fences_and_all_must_hold() {
     let (plane, lease) = plane().await;
     let lock = plane.client.post(ALL, &object("lock")).await.fine();
     let handle = plane.server.handle::<Widget>(Identity::admin());

@@ -39,7 +39,7 @@ async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
 }
 
 #[tokio::test]
-async fn a_server_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
+async fn a_server_on_a_full_disk_serves_reads_and_recovers() {
     let disk = faulty::Disk::new();
     // Segments that are made ahead of time by a thread take room and give it back.
     let options = DiskOptions { segment_bytes: 4096, background: false, ..DiskOptions::default() };

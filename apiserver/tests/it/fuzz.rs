@@ -30,7 +30,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_corpora_hold() {
+fn corpora_satisfy_the_fuzz_targets() {
     for (target, run) in TARGETS {
         corpus(target).iter().for_each(|input| run(input));
     }
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_becomes_of_the_corpora_holds(
+    fn mutated_corpora_satisfy_the_fuzz_targets(
         target in 0..TARGETS.len(),
         which in any::<prop::sample::Index>(),
         other in any::<prop::sample::Index>(),

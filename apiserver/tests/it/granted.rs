@@ -140,7 +140,7 @@ fn asked() -> impl Strategy<Value = Asked> {
 }
 
 #[test]
-fn who_asks_may_what_a_naive_reading_of_its_role_says() {
+fn authorization_equals_a_naive_reading_of_the_role() {
     const PEOPLE: usize = 40;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = Config { cases: 1, failure_persistence: None, ..Config::default() };

@@ -64,7 +64,7 @@ async fn its_controller_works_unmodified() {
 
 /// A watcher resumes where it was, and a reflector of it forgets nothing meanwhile.
 #[tokio::test]
-async fn its_watcher_goes_on_after_a_restart() {
+async fn its_watcher_resumes_after_a_restart() {
     let (mut plane, client) = over_tls().await;
     let configs: Api<ConfigMap> = Api::default_namespaced(client);
     configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();

@@ -116,7 +116,7 @@ const DEFINITION: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "C
 const WIDGET: &str = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_type_works() {
+async fn everyday_commands_work() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();

@@ -46,7 +46,7 @@ fn object(name: &str, spec: &Value) -> Value {
 const PATH: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 #[tokio::test]
-async fn what_a_kind_asks_holds_on_the_wire_and_through_a_handle() {
+async fn hooks_of_a_kind_apply_on_the_wire_and_through_a_handle() {
     for derived in [true, false] {
         let kind = if derived { KindOf::new() } else { KindOf::defined(definition_without_defaults()) };
         let server = start(widgets(kind)).await.unwrap();
@@ -212,7 +212,7 @@ async fn a_built_in_kind_cannot_be_replaced_by_a_definition() {
 }
 
 #[tokio::test]
-async fn what_is_no_kind_of_one_type_does_not_start() {
+async fn an_invalid_kind_fails_the_start() {
     let why = async |definition: Value| match start(KindOf::defined(definition)).await.err() {
         Some(StartError::Definition { why, .. }) => why,
         other => panic!("{other:?}"),
@@ -256,7 +256,7 @@ fn noted() -> KindOf<Value> {
 }
 
 #[tokio::test]
-async fn what_the_server_notes_of_a_write_is_its_own_on_every_way() {
+async fn stamped_fields_belong_to_the_server_on_every_write_path() {
     let server = ApiServer::builder(Memory::new(Options::default())).kind(noted()).start().await.unwrap();
     let wire = Client::of(&server);
     let one = format!("{PATH}/a");

@@ -15,7 +15,7 @@ fn role(name: &str) -> Value {
 /// After a name with a control character a page looked like the last one, and one that was long had
 /// no page after it.
 #[tokio::test]
-async fn a_list_goes_on_after_every_name() {
+async fn a_list_continues_after_every_name() {
     let (_server, client) = widgets().await;
     let names = ["a\nb", "\u{1}", "\u{7f}\u{85}", "Ä:\"\\ ", &"\u{1f}".repeat(950), &"x".repeat(950), "z"];
     for name in names {

@@ -73,7 +73,7 @@ async fn make(client: &Client, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
+async fn built_in_kinds_are_returned_in_protobuf_on_request() {
     let (_server, client) = widgets().await;
     let one = format!("{CONFIGS}/a");
     let both = format!("{PROTOBUF},application/json");
@@ -125,7 +125,7 @@ async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
 }
 
 #[tokio::test]
-async fn of_custom_resources_the_metadata_is_answered_in_protobuf() {
+async fn metadata_of_custom_resources_is_returned_in_protobuf() {
     let (_server, client) = widgets().await;
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"color": "red"}});
     client.post(WIDGETS, &widget).await.fine();
@@ -169,7 +169,7 @@ async fn of_custom_resources_the_metadata_is_answered_in_protobuf() {
 
 /// A message longer than the buffer kept while measuring it.
 #[tokio::test]
-async fn a_long_list_in_protobuf_is_made_as_it_is_sent() {
+async fn a_long_list_in_protobuf_is_streamed() {
     let (_server, client) = widgets().await;
     for number in 0..30 {
         let config = json!({"metadata": {"name": format!("c{number}")}, "data": {"k": "x".repeat(100_000)}});
@@ -268,7 +268,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
 
 /// An error of a running watch is an event in the stream's format.
 #[tokio::test]
-async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
+async fn an_error_of_a_watch_in_protobuf_is_an_event() {
     let (_server, client) = widgets().await;
     make(&client, "a").await;
     let ahead = format!(
@@ -285,7 +285,7 @@ async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
 }
 
 #[tokio::test]
-async fn the_old_openapi_document_is_there_in_protobuf() {
+async fn the_v2_openapi_document_is_served_in_protobuf() {
     const PATH: &str = "/openapi/v2";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     let (_server, client) = widgets().await;
@@ -326,7 +326,7 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
 /// A `Scale` is a built-in kind for any resource. That of a custom resource was accepted in
 /// protobuf, but not returned in it.
 #[tokio::test]
-async fn how_many_is_answered_in_protobuf_whatever_it_is_of() {
+async fn a_scale_is_returned_in_protobuf_for_any_resource() {
     let mut definition = crate::client::definition();
     definition["spec"]["versions"][0]["subresources"]["scale"] =
         json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"});

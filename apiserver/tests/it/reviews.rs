@@ -24,7 +24,7 @@ fn causes(answer: &Answer) -> Vec<String> {
 
 /// Reviews about an unauthenticated user included the rights of all authenticated ones.
 #[tokio::test]
-async fn who_is_asked_about_is_in_the_groups_that_are_said_and_in_no_others() {
+async fn the_subject_of_a_review_has_exactly_the_given_groups() {
     let (_server, admin) = server().await;
     // The rights of all authenticated users.
     let own =
@@ -46,7 +46,7 @@ async fn who_is_asked_about_is_in_the_groups_that_are_said_and_in_no_others() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_none_is_refused_with_what_is_wrong() {
+async fn an_invalid_review_is_refused_with_its_errors() {
     let (_server, admin) = server().await;
     let (pods, path) = (json!({"resource": "pods", "verb": "get"}), json!({"path": "/livez", "verb": "get"}));
     let both = json!({"resourceAttributes": pods, "nonResourceAttributes": path});
@@ -73,7 +73,7 @@ async fn a_question_that_is_none_is_refused_with_what_is_wrong() {
 
 /// A local review was answered for other namespaces, and for cluster-scoped resources.
 #[tokio::test]
-async fn a_local_question_is_about_its_namespace() {
+async fn a_local_review_is_evaluated_in_its_namespace() {
     let (_server, admin) = server().await;
     let pods = |namespace: &str| json!({"spec": {"user": "ann", "resourceAttributes": {"namespace": namespace, "resource": "pods", "verb": "get"}}});
     assert_eq!(admin.post(LOCAL, &pods("default")).await.fine()["status"]["allowed"], false);
@@ -86,7 +86,7 @@ async fn a_local_question_is_about_its_namespace() {
 }
 
 #[tokio::test]
-async fn what_somebody_may_in_a_namespace_is_all_that_is_granted_there() {
+async fn a_rules_review_returns_all_rules_granted_in_a_namespace() {
     let (server, admin) = server().await;
     let rules = json!([{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get", "list"]}]);
     let ann = crate::rights::who_may(&server, &admin, rules.clone()).await;
@@ -98,7 +98,7 @@ async fn what_somebody_may_in_a_namespace_is_all_that_is_granted_there() {
 }
 
 #[tokio::test]
-async fn whose_a_token_is_is_told_to_whom_it_is_meant_for() {
+async fn a_token_review_checks_the_audience() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));

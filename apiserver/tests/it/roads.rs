@@ -196,7 +196,7 @@ fn without_identity(mut objects: Vec<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn both_roads_lead_to_the_same_place() {
+async fn service_and_handle_writes_give_the_same_objects() {
     let start = async || {
         let store = Memory::new(Options::default());
         let clock = || Timestamp::from_second(1_800_000_000).expect("a time that there is");

@@ -121,7 +121,7 @@ const CREDENTIALS: [&str; 21] = [
 ];
 
 #[tokio::test]
-async fn whoever_is_not_known_is_told_so_and_nothing_else() {
+async fn an_unauthenticated_client_gets_only_401() {
     let place = place().await;
     let before = place.revision().await;
     let mut asked = 0;
@@ -144,7 +144,7 @@ async fn whoever_is_not_known_is_told_so_and_nothing_else() {
 
 /// The same credentials and paths, as HTTP/2 has them.
 #[tokio::test]
-async fn whoever_is_not_known_is_told_so_on_http2_too() {
+async fn an_unauthenticated_http2_client_gets_only_401() {
     let place = place().await;
     let before = place.revision().await;
     let mut asked = 0;
@@ -177,7 +177,7 @@ async fn whoever_is_not_known_is_told_so_on_http2_too() {
 
 /// A request that two parsers could read as two different ones is refused, for every client.
 #[tokio::test]
-async fn what_could_be_read_in_two_ways_is_refused() {
+async fn ambiguous_requests_are_refused() {
     let place = place().await;
     let before = place.revision().await;
     let post = "POST /api/v1/namespaces HTTP/1.1\r\n";
@@ -228,7 +228,7 @@ async fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_authority_is_none() {
+async fn a_certificate_of_another_authority_does_not_authenticate() {
     let place = place().await;
     let mut params = rcgen::CertificateParams::new(["admin".to_owned()]).unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();

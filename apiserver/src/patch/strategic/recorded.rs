@@ -41,7 +41,7 @@ fn without_nulls(value: &Value) -> Value {
 /// items that are new, drops a map with `$patch: replace` where there is none yet, and fails on
 /// empty lists in an order.
 #[test]
-fn patches_do_what_they_do_in_kubernetes() {
+fn strategic_merges_equal_those_of_kubernetes() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("recorded.json")).unwrap();
     let mut failed = Vec::new();
     for case in cases {

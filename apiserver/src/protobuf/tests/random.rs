@@ -90,7 +90,7 @@ proptest! {
 
     /// Each case is an object of every kind.
     #[test]
-    fn what_is_written_is_read_again(mut rng in any::<()>().prop_perturb(|(), rng| rng)) {
+    fn encoded_objects_decode_to_the_same(mut rng in any::<()>().prop_perturb(|(), rng| rng)) {
         for (api_version, kind) in kinds() {
             let mut fields = Map::new();
             object(table().kind_of(&api_version, &kind).unwrap(), &mut rng, 0, &mut fields);

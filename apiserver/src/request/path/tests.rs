@@ -116,7 +116,7 @@ fn nothing(path: &str) {
 }
 
 #[test]
-fn the_oldest_way_to_watch() {
+fn the_legacy_watch_prefix() {
     let watched = |path: &str, plain: &str| {
         let Target::Resource(plain) = Target::parse(plain).unwrap() else { panic!("{plain} is no resource") };
         let target = Target::Resource(Resource { watched: true, ..plain });
@@ -148,7 +148,7 @@ fn paths_are_decoded_once() {
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_refused() {
+fn ambiguous_paths_are_refused() {
     refused("", 400);
     refused("*", 400);
     refused("api/v1", 400);
@@ -213,7 +213,7 @@ fn resources_of() -> impl Strategy<Value = Resource> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(resource in resources_of()) {
+    fn written_paths_parse_to_the_same(resource in resources_of()) {
         let mut resource = resource;
         // Segments below a Namespace that are no subresource are in it; and no kind has the name of
         // such a subresource.
@@ -231,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_in_its_one_form(path in "/?(%[0-9a-f]{2}|[a-z.%/]|\\PC){0,20}|/apis?(/[a-z.%0-9]{0,4}){0,7}") {
+    fn parsed_paths_are_canonical(path in "/?(%[0-9a-f]{2}|[a-z.%/]|\\PC){0,20}|/apis?(/[a-z.%0-9]{0,4}){0,7}") {
         if let Ok(target) = Target::parse(&path) {
             prop_assert_eq!(Target::parse(&target.to_string()), Ok(target.clone()));
             let parts = match target {

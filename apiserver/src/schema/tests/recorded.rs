@@ -28,7 +28,7 @@ fn taken(schema: &Schema, spec: &Value) -> Value {
 }
 
 #[test]
-fn we_answer_as_the_real_server_does() {
+fn answers_equal_those_of_kubernetes() {
     let recorded: Value = serde_json::from_str(include_str!("recorded.json")).expect("JSON");
     for asked in list(&recorded, "definitions") {
         check(asked, &Schema::parse(&asked["schema"], AT).err().unwrap_or_default());

@@ -144,7 +144,7 @@ fn check_refused(column: Value, expected: &[&str]) {
 }
 
 #[test]
-fn what_kubernetes_refuses_in_columns() {
+fn columns_invalid_in_kubernetes_are_refused() {
     check_refused(json!({"name": "a", "type": "string", "jsonPath": ".a"}), &[]);
     let kinds = "must be one of boolean,date,integer,number,string";
     check_refused(

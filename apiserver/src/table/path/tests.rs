@@ -90,7 +90,7 @@ fn filters() {
 }
 
 #[test]
-fn what_cannot_be_compared_selects_nothing() {
+fn incomparable_values_select_nothing() {
     for path in [
         ".status.conditions[?(@.type==1)].status",
         ".status.conditions[?(@.count==2.0)].status",
@@ -105,7 +105,7 @@ fn what_cannot_be_compared_selects_nothing() {
 }
 
 #[test]
-fn what_is_no_path() {
+fn invalid_paths_are_refused() {
     for (path, expected) in [
         (".a[0", "unterminated array"),
         (".a[x]", "invalid array index x"),
@@ -144,7 +144,7 @@ fn shown_as_go_prints() {
 }
 
 #[test]
-fn what_selects_too_much_selects_nothing() {
+fn paths_over_the_selection_limit_select_nothing() {
     let deep = (0..100).fold(json!(1), |inside, _| json!([inside]));
     let first = |path: &str| Path::parse(path).expect("a path").first(&deep).is_some();
     assert!(first("...*...*"));

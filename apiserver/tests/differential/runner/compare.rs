@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_answer_on_purpose_may_say_more() {
+    fn declared_differences_may_have_more_fields() {
         check(
             true,
             json!({"status": 400, "body": {"reason": "BadRequest"}}),

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_called_the_same() {
+    fn equal_values_get_equal_placeholders() {
         check(
             &[
                 json!({"uid": ONE, "resourceVersion": "12"}),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_made_once() {
+    fn an_object_has_one_creation_time() {
         let made = |time| json!({"uid": ONE, "creationTimestamp": time, "managedFields": []});
         check(
             &[made("2026-01-01T00:00:00Z"), made("2026-01-01T00:00:00Z"), made("2026-01-01T00:00:01Z")],
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_name_is_known_again() {
+    fn a_generated_name_keeps_its_placeholder() {
         check(
             &[json!({"name": "a-x2b4c", "generateName": "a-"}), json!("w \"a-x2b4c\" not found")],
             &[json!({"name": "a-<1>", "generateName": "a-"}), json!("w \"a-<1>\" not found")],

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_is_taken_out() {
+    fn ignored_paths_are_removed() {
         let mut value = body();
         remove(&mut value, "/items/*/m");
         remove(&mut value, "/items/n=1");

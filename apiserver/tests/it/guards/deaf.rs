@@ -55,7 +55,7 @@ impl Backend for Deaf {
 
 /// An unknown state makes no difference to the outcome of earlier writes.
 #[tokio::test]
-async fn what_cannot_be_held_against_what_is_now_is_not_written() {
+async fn a_write_is_refused_if_its_guard_has_no_current_view() {
     let store = Deaf(Memory::new(Options::default()));
     let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
     let (client, handle) = (Client::of(&server), subnets_of(&server));

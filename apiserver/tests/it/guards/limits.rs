@@ -89,7 +89,7 @@ async fn counted(client: &Client, why: &str) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn a_check_that_panics_is_named_and_harms_nobody_else() {
+async fn a_panic_of_a_guard_is_reported_and_refuses_one_write() {
     // The trace of a panic may take seconds to write.
     let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
@@ -114,7 +114,7 @@ async fn a_check_that_panics_is_named_and_harms_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_check_that_never_ends_holds_up_its_kind_and_nothing_else() {
+async fn a_guard_that_hangs_blocks_only_its_kind() {
     let gate = Gate::default();
     let _opens = Opens(gate.clone());
     let time = Duration::from_millis(1500);
@@ -147,7 +147,7 @@ async fn a_check_that_never_ends_holds_up_its_kind_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_stops_beside_a_check_that_never_ends() {
+async fn a_server_stops_despite_a_guard_that_hangs() {
     let gate = Gate::default();
     let _opens = Opens(gate.clone());
     let time = Duration::from_millis(300);
@@ -159,7 +159,7 @@ async fn a_server_stops_beside_a_check_that_never_ends() {
 }
 
 #[tokio::test]
-async fn too_many_others_and_too_many_keys_are_refused() {
+async fn the_numbers_of_compared_objects_and_keys_are_limited() {
     let limits = Limits { guarded_objects: 2, guard_keys: 3, ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
     let (client, handle) = (Client::of(&server), subnets_of(&server));
@@ -185,7 +185,7 @@ async fn too_many_others_and_too_many_keys_are_refused() {
 }
 
 #[tokio::test]
-async fn as_many_keys_as_there_may_be_fit_a_transaction() {
+async fn the_maximum_number_of_keys_fits_a_transaction() {
     let (server, store) = start(&Gate::default(), Limits::default()).await;
     let handle = subnets_of(&server);
     let (first, second): (Vec<u64>, Vec<u64>) = ((0..16).collect(), (16..32).collect());

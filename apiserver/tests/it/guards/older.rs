@@ -66,7 +66,7 @@ async fn goes(handle: &Handle<Subnet>, name: &str) {
 }
 
 #[tokio::test]
-async fn what_has_keys_that_it_may_not_have_can_still_go() {
+async fn an_object_over_the_key_limit_can_be_deleted() {
     let many: Vec<u64> = (0..120).collect();
     let all = [
         held(subnet("many", &many, 9, 9)),
@@ -100,7 +100,7 @@ async fn what_has_keys_that_it_may_not_have_can_still_go() {
 
 /// That a trace is noted is no reason to ask the guards, nor is that it is not any more.
 #[tokio::test]
-async fn what_has_keys_that_it_may_not_have_can_go_in_a_trace_and_out_of_one() {
+async fn an_object_over_the_key_limit_can_be_deleted_with_and_without_a_trace_context() {
     let ids = SpanIds::seeded(1);
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
@@ -119,7 +119,7 @@ async fn what_has_keys_that_it_may_not_have_can_go_in_a_trace_and_out_of_one() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_what_has_too_many_keys() {
+async fn a_namespace_is_deleted_with_objects_over_the_key_limit() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let namespace = json!({"metadata": {"name": "n"}});
@@ -136,7 +136,7 @@ async fn a_namespace_goes_with_what_has_too_many_keys() {
 }
 
 #[tokio::test]
-async fn what_leaves_more_keys_than_it_may_be_under_is_checked_where_it_comes_to() {
+async fn an_update_from_too_many_keys_is_checked_under_its_new_keys() {
     let many: Vec<u64> = (0..120).collect();
     let store = without_a_guard(&[subnet("a", &many, 0, 10), subnet("b", &[500], 5, 20)]).await;
     let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
@@ -153,7 +153,7 @@ async fn what_leaves_more_keys_than_it_may_be_under_is_checked_where_it_comes_to
 
 /// Some records of an object with more keys than are now allowed stay, and conflict with nothing.
 #[tokio::test]
-async fn a_record_that_was_left_out_is_in_nobodys_way() {
+async fn a_leftover_guard_record_causes_no_conflict() {
     let store = Memory::new(Options::default());
     let start = async |keys: usize| {
         let limits = Limits { guard_keys: keys, ..Limits::default() };

@@ -32,7 +32,7 @@ fn merge(metadata: &Value) -> Patch {
 }
 
 #[tokio::test]
-async fn who_comes_under_a_key_by_its_metadata_is_checked() {
+async fn an_object_that_gains_a_key_by_its_metadata_is_checked() {
     let store = Memory::new(Options::default());
     let limits = Limits { guard_keys: 2, ..Limits::default() };
     let builder = ApiServer::builder(store.clone()).kind(one_of_each()).limits(limits);
@@ -65,7 +65,7 @@ async fn who_comes_under_a_key_by_its_metadata_is_checked() {
 
 /// An object that loses keys is not checked under the remaining ones.
 #[tokio::test]
-async fn who_only_leaves_keys_is_not_checked() {
+async fn an_object_that_only_loses_keys_is_not_checked() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let names: Vec<String> = (0..40).map(|at| format!("example.com/f{at}")).collect();

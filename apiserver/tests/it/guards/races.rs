@@ -174,7 +174,7 @@ async fn on_a_disk_it_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_http_the_other_one_is_told_why() {
+async fn over_http_the_losing_writer_gets_the_reason() {
     let store = Memory::new(Options::default());
     let (servers, ..) = two(&store).await;
     let post = |server: usize, name: String, from: u64, vni: u64| {

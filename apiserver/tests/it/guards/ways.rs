@@ -30,7 +30,7 @@ fn freed() -> Patch {
 }
 
 #[tokio::test]
-async fn a_conflict_between_the_check_and_the_commit_is_noticed() {
+async fn a_conflict_between_check_and_commit_is_detected() {
     for way in 0..6 {
         let store = Interposed::over(Memory::new(Options::default()));
         let (_servers, [handle, _], asked) = two(&store).await;
@@ -80,7 +80,7 @@ async fn a_status_is_checked_too() {
 }
 
 #[tokio::test]
-async fn no_record_outlives_its_objects_whichever_way_they_go() {
+async fn guard_records_are_deleted_with_their_last_object() {
     let store = Memory::new(Options::default());
     let (servers, [a, b], _) = two(&store).await;
     let client = Client::of(&servers[0]);
@@ -131,7 +131,7 @@ async fn no_record_outlives_its_objects_whichever_way_they_go() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_counts_until_it_is_gone() {
+async fn an_object_counts_until_its_deletion_completes() {
     let store = Memory::new(Options::default());
     let (_servers, [a, b], _) = two(&store).await;
     let none = Preconditions::default();
@@ -150,7 +150,7 @@ async fn what_is_deleted_counts_until_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
+async fn a_new_guard_applies_to_existing_objects() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let handle = subnets_of(&before);
@@ -183,7 +183,7 @@ fn children() -> KindOf<Subnet> {
 
 /// A parent that is older than the guard has no record, which its end would change.
 #[tokio::test]
-async fn that_somebody_was_there_is_noticed_without_a_record() {
+async fn a_concurrent_object_without_a_record_is_detected() {
     let store = Interposed::over(Memory::new(Options::default()));
     let builder = ApiServer::builder(store.inner.clone());
     let before = builder.kind(unguarded()).start().await.unwrap();
@@ -203,7 +203,7 @@ async fn that_somebody_was_there_is_noticed_without_a_record() {
 }
 
 #[tokio::test]
-async fn what_runs_dry_is_checked_and_leaves_nothing() {
+async fn a_dry_run_is_checked_and_leaves_no_record() {
     let store = Memory::new(Options::default());
     let (servers, [handle, _], _) = two(&store).await;
     let client = Client::of(&servers[1]);
@@ -219,7 +219,7 @@ async fn what_runs_dry_is_checked_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_guard_is_told_from_others_by_its_name() {
+async fn guards_are_distinguished_by_name() {
     let why = async |kind: KindOf<Subnet>, name: &str| {
         let kind = kind.guard(name, keys, |_: &Subnet, _: &[Arc<Subnet>]| Vec::<InvalidField>::new());
         let started = ApiServer::builder(Memory::new(Options::default())).kind(kind).start().await;

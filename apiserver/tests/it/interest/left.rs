@@ -42,7 +42,7 @@ fn unknown(answer: &Answer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_of_an_interest() {
+async fn a_closed_interest_leaves_no_resources() {
     let store = Memory::new(Options::default());
     // Keys for three interests of one key, of which two may be.
     let limits = Limits { interests: 2, interests_bytes: 3 * 130, ..Limits::default() };
@@ -85,7 +85,7 @@ async fn nothing_is_left_of_an_interest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
+async fn a_stream_ends_at_its_timeout_or_with_its_server() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -111,7 +111,7 @@ async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_long_to_last_lasts() {
+async fn a_stream_with_a_long_timeout_continues() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -129,7 +129,7 @@ async fn a_stream_that_is_long_to_last_lasts() {
 /// A slow reader of an edit's initial objects could read on after its deadline, or after the server
 /// stopped.
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_in_the_midst_of_an_edit() {
+async fn a_stream_ends_during_an_edit() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -192,7 +192,7 @@ async fn an_interest_ends_with_its_kind() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_over_is_edited_no_more() {
+async fn an_ended_stream_cannot_be_edited() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -208,7 +208,7 @@ async fn a_stream_that_is_over_is_edited_no_more() {
 }
 
 #[tokio::test]
-async fn an_interest_is_of_who_opened_it() {
+async fn only_its_creator_can_edit_an_interest() {
     let (server, admin) = server().await;
     let rules = json!([{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"]}]);
     let ann = who_may(&server, &admin, rules).await;
@@ -237,7 +237,7 @@ async fn an_interest_is_of_who_opened_it() {
 }
 
 #[tokio::test]
-async fn who_may_watch_one_may_have_an_interest_in_it() {
+async fn the_right_to_watch_one_object_allows_an_interest_in_it() {
     let (server, admin) = server().await;
     let rules = json!([{
         "apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"], "resourceNames": ["a"],

@@ -128,7 +128,7 @@ fn count(cell: &Cell<u64>) {
 }
 
 #[test]
-fn what_the_client_has_is_what_the_server_has_under_its_keys() {
+fn client_state_equals_server_state_under_its_keys() {
     let cases = if cfg!(debug_assertions) { 150 } else { 1500 };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);

@@ -39,7 +39,7 @@ fn stream(id: &str) -> String {
 type Row = (Value, u16, &'static str, &'static str);
 
 #[tokio::test]
-async fn what_is_wrong_with_an_interest_is_refused() {
+async fn invalid_interests_are_refused() {
     let (server, client) = server().await;
     let by = json!({"label": "key"});
     let open = |more: Value| {
@@ -185,7 +185,7 @@ async fn edits_out_of_order_and_second_streams_are_refused() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resume_from_a_revision_that_is_still_to_come_is_refused() {
+async fn a_resume_from_a_future_revision_is_refused() {
     let (server, client) = server().await;
     let mut open = json!({"edit": 0, "by": {"label": "key"}, "add": ["a"], "resourceVersion": "1000000"});
     client.post(&at(ID), &open).await.fine();

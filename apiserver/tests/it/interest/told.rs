@@ -40,7 +40,7 @@ fn roads(server: &ApiServer) -> [Road; 2] {
 }
 
 #[tokio::test]
-async fn an_edit_is_told_from_one_moment() {
+async fn an_edit_lists_objects_of_one_revision() {
     let store = Memory::new(Options::default());
     let (server, client) = server(&store).await;
     for (at, road) in roads(&server).iter().enumerate() {
@@ -90,7 +90,7 @@ async fn an_edit_is_told_from_one_moment() {
 }
 
 #[tokio::test]
-async fn edits_that_come_at_once_are_told_together() {
+async fn concurrent_edits_are_answered_together() {
     let store = Memory::new(Options::default());
     let (server, client) = server(&store).await;
     let a = put(&client, "a", "k2").await;
@@ -108,7 +108,7 @@ async fn edits_that_come_at_once_are_told_together() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_where_its_client_was() {
+async fn a_stream_resumes_at_its_clients_revision() {
     let store = Memory::new(Options::default());
     for at in 0..2 {
         let (server, client) = server(&store).await;

@@ -6,7 +6,7 @@ use machinery_store::{Memory, Options};
 use super::{DEFINITION, Kubectl, WIDGET};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_share_works() {
+async fn server_side_apply_commands_work() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();

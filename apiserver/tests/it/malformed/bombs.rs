@@ -34,7 +34,7 @@ const ITSELF: &str = "malformed::bombs::a_server_in_a_process_of_its_own";
 const SAYS: &str = "it listens at ";
 
 #[tokio::test]
-async fn a_bomb_is_refused_soon_and_in_little_memory() {
+async fn bombs_are_refused_quickly_and_in_little_memory() {
     let mut rows = [bodies::rows(), patches::rows()].concat();
     rows.retain(|row| row.length() > 32 << 10);
     rows.extend([bodies::yaml(), patches::bombs(), dense()].concat());

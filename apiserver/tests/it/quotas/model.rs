@@ -207,7 +207,7 @@ async fn recorded(store: &impl Backend) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_after_the_other_all_is_allowed_that_the_naive_reading_allows_and_nothing_else() {
+async fn sequential_writes_are_allowed_exactly_as_in_a_naive_model() {
     for seed in 0..12_u64 {
         println!("seed {seed}");
         let mut numbers = Numbers((seed + 1) * 0x9e37_79b9);
@@ -288,7 +288,7 @@ fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static Of, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_no_revision_is_something_made_that_may_not_be_and_at_rest_the_counts_are_right() {
+async fn no_revision_exceeds_a_quota_and_final_counts_are_exact() {
     for seed in 0..8_u64 {
         println!("seed {seed}");
         let store = Memory::new(Options { retention: Retention::MANUAL, ..Options::default() });
