@@ -71,7 +71,7 @@ impl<'a> AdmissionChain<'a> {
         let is_other = |other: &&Arc<Kind>| {
             other.place == kind.place
                 && (&other.group, &other.version) != (&kind.group, &kind.version)
-                && match request.part {
+                && match request.subresource {
                     Subresource::Status => other.has_status,
                     Subresource::Scale => other.scale.is_some(),
                     Subresource::Main | Subresource::Finalize => true,
@@ -88,8 +88,8 @@ impl<'a> AdmissionChain<'a> {
         for admission in &self.request.shared.admission.own {
             let mut made = shown.clone();
             let objects = ReviewedObjects { object: None, old };
-            let asked = Attributes { name: name(&shown), ..self.attributes(&objects) };
-            catch_panic(admission.mutate(&asked, &mut made), &asked).await?;
+            let attributes = Attributes { name: name(&shown), ..self.attributes(&objects) };
+            catch_panic(admission.mutate(&attributes, &mut made), &attributes).await?;
             if made != shown {
                 shown = self.normalized(made, false)?;
             }
@@ -117,10 +117,10 @@ impl<'a> AdmissionChain<'a> {
         let (object, old) = (object.map(|object| self.reviewed(object)), old.map(|old| self.reviewed(old)));
         let objects = ReviewedObjects { object: object.as_ref(), old: old.as_ref() };
         for admission in &self.request.shared.admission.own {
-            let asked = self.attributes(&objects);
-            catch_panic(admission.validate(&asked), &asked).await?;
+            let attributes = self.attributes(&objects);
+            catch_panic(admission.validate(&attributes), &attributes).await?;
         }
-        let ask = |(at, webhook)| async move {
+        let call = |(at, webhook)| async move {
             let Some(version) = self.matches(webhook, &objects).await? else { return Ok(()) };
             if let CallOutcome::Ignored = self.call(webhook, &objects, &version, false).await? {
                 self.note(
@@ -131,9 +131,9 @@ impl<'a> AdmissionChain<'a> {
             }
             Ok(())
         };
-        let asked: Vec<_> = self.webhooks.validating.iter().enumerate().map(ask).collect();
+        let calls: Vec<_> = self.webhooks.validating.iter().enumerate().map(call).collect();
         // All webhooks are called; the first refusal in order is returned.
-        let answers: Vec<Result<(), Refusal>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        let answers: Vec<Result<(), Refusal>> = stream::iter(calls).buffered(AT_ONCE).collect().await;
         answers.into_iter().collect()
     }
 
@@ -161,17 +161,17 @@ impl<'a> AdmissionChain<'a> {
     ) -> Result<Option<Option<Value>>, Refusal> {
         let objects = ReviewedObjects { object: Some(object), old };
         let Some(version) = self.matches(webhook, &objects).await? else { return Ok(None) };
-        let asked = self.call(webhook, &objects, &version, true).await?;
-        if let CallOutcome::Skipped = asked {
+        let outcome = self.call(webhook, &objects, &version, true).await?;
+        if let CallOutcome::Skipped = outcome {
             return Ok(None);
         }
         let place = format!("{NOTES}/round_{round}_index_{at}");
-        let made = self.patched_by(webhook, &asked, &version, object, old);
+        let made = self.patched_by(webhook, &outcome, &version, object, old);
         let changed = matches!(&made, Ok(Some(made)) if made != object);
         let said =
             json!({"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed});
         self.note(webhook, format!("mutation.{place}"), said.to_string());
-        match &asked {
+        match &outcome {
             CallOutcome::Ignored => {
                 self.note(webhook, format!("failed-open.mutation.{place}"), webhook.name.clone())
             }
@@ -210,8 +210,8 @@ impl<'a> AdmissionChain<'a> {
         let uid = self.request.shared.environment.uid();
         let review = self.review(&uid, objects, version);
         if !webhook.conditions.is_empty() {
-            let asked = webhook.conditions.use_authorizer().then(|| self.condition_authorizer(objects));
-            match webhook.conditions.hold(&review["request"], asked.as_ref()) {
+            let authorizer = webhook.conditions.use_authorizer().then(|| self.condition_authorizer(objects));
+            match webhook.conditions.hold(&review["request"], authorizer.as_ref()) {
                 Ok(true) => {}
                 Ok(false) => return Ok(CallOutcome::Skipped),
                 Err(_) if webhook.fails_open => return Ok(CallOutcome::Skipped),
@@ -263,7 +263,8 @@ impl<'a> AdmissionChain<'a> {
     fn review(&self, uid: &str, objects: &ReviewedObjects<'_>, version: &ReviewVersion) -> Value {
         let [object, old] =
             [objects.object, objects.old].map(|object| object.map(|object| self.converted(version, object)));
-        let asked = Attributes { object: object.as_ref(), old: old.as_ref(), ..self.attributes(objects) };
+        let attributes =
+            Attributes { object: object.as_ref(), old: old.as_ref(), ..self.attributes(objects) };
         let kind = match self.operation {
             Operation::Create => "CreateOptions",
             Operation::Update => "UpdateOptions",
@@ -272,7 +273,7 @@ impl<'a> AdmissionChain<'a> {
         let options = self.request.notes.map(|notes| notes.options(kind));
         let options = options.unwrap_or_else(|| super::AdmissionNotes::default().options(kind));
         let other = if let ReviewVersion::Other(kind) = version { Some(&**kind) } else { None };
-        review::request(uid, &asked, other, &options)
+        review::request(uid, &attributes, other, &options)
     }
 
     /// 403: a match condition could not be evaluated.
@@ -304,10 +305,10 @@ fn name(object: &Value) -> &str {
 /// Awaits in-process admission, with a panic as an error.
 async fn catch_panic(
     answer: impl Future<Output = Result<(), Denied>>,
-    asked: &Attributes<'_>,
+    attributes: &Attributes<'_>,
 ) -> Result<(), Refusal> {
     match AssertUnwindSafe(answer).catch_unwind().await {
-        Ok(answer) => answer.map_err(|denied| denied.refusal(asked)),
+        Ok(answer) => answer.map_err(|denied| denied.refusal(attributes)),
         Err(_) => Err(internal("the admission in the process panicked: the log of the server says where")),
     }
 }

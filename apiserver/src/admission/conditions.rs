@@ -43,7 +43,11 @@ impl Conditions {
 
     /// Whether all conditions hold for a request. A false condition decides even if another one
     /// fails, but not if the cost budget is exceeded.
-    pub(super) fn hold(&self, request: &Value, asked: Option<&ConditionAuthorizer>) -> Result<bool, String> {
+    pub(super) fn hold(
+        &self,
+        request: &Value,
+        default: Option<&ConditionAuthorizer>,
+    ) -> Result<bool, String> {
         const NOTHING: &Value = &Value::Null;
         let mut alone = request.clone();
         for field in ["object", "oldObject"] {
@@ -54,7 +58,7 @@ impl Conditions {
             .with("object", part("object"))
             .with("oldObject", part("oldObject"))
             .with("request", &alone);
-        if let Some(ConditionAuthorizer { authorizer, resource }) = asked {
+        if let Some(ConditionAuthorizer { authorizer, resource }) = default {
             bindings = bindings.with_authorizer(AUTHORIZER, authorizer).with_resource(
                 REQUEST_RESOURCE,
                 authorizer,
@@ -131,11 +135,11 @@ mod tests {
             "operation": "CREATE", "name": "a", "dryRun": false, "kind": {"group": "", "version": "v1", "kind": "Pod"},
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
-        let asked = conditions.use_authorizer().then(|| {
+        let authorizer = conditions.use_authorizer().then(|| {
             let resource = Resource { resource: "pods".into(), namespace: "n".into(), ..Resource::default() };
             ConditionAuthorizer { authorizer: Arc::new(Gets), resource }
         });
-        let found = conditions.hold(&request, asked.as_ref());
+        let found = conditions.hold(&request, authorizer.as_ref());
         assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");
     }
 

@@ -19,12 +19,12 @@ use crate::refusal::Refusal;
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
     /// Mutates a new or changed object. The result is normalized to its kind.
-    async fn mutate(&self, _asked: &Attributes<'_>, _object: &mut Value) -> Result<(), Denied> {
+    async fn mutate(&self, _attributes: &Attributes<'_>, _object: &mut Value) -> Result<(), Denied> {
         Ok(())
     }
 
     /// Validates a write.
-    async fn validate(&self, _asked: &Attributes<'_>) -> Result<(), Denied> {
+    async fn validate(&self, _attributes: &Attributes<'_>) -> Result<(), Denied> {
         Ok(())
     }
 }
@@ -50,20 +50,20 @@ impl Denied {
         self
     }
 
-    pub(super) fn refusal(self, asked: &Attributes<'_>) -> Refusal {
-        let of = match asked.group {
-            "" => asked.resource.to_owned(),
-            group => format!("{}.{group}", asked.resource),
+    pub(super) fn refusal(self, attributes: &Attributes<'_>) -> Refusal {
+        let of = match attributes.group {
+            "" => attributes.resource.to_owned(),
+            group => format!("{}.{group}", attributes.resource),
         };
         let message = match self.code {
-            403 => format!("{of} {:?} is forbidden: {}", asked.name, self.message),
+            403 => format!("{of} {:?} is forbidden: {}", attributes.name, self.message),
             _ => self.message,
         };
         let mut refusal = Refusal::new(self.code, super::reason::of_code(self.code), message);
         refusal.by_others = true;
-        refusal.about.group = asked.group.into();
-        refusal.about.kind = asked.resource.into();
-        refusal.about.name = asked.name.into();
+        refusal.about.group = attributes.group.into();
+        refusal.about.kind = attributes.resource.into();
+        refusal.about.name = attributes.name.into();
         refusal
     }
 }

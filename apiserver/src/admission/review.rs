@@ -29,18 +29,23 @@ pub(super) struct ReviewResponse {
 
 /// Builds an AdmissionReview. `version` is an equivalent version that the objects were converted
 /// to.
-pub(super) fn request(uid: &str, asked: &Attributes<'_>, version: Option<&Kind>, options: &Value) -> Value {
+pub(super) fn request(
+    uid: &str,
+    attributes: &Attributes<'_>,
+    version: Option<&Kind>,
+    options: &Value,
+) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let of =
         |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "resource": of});
     // `Scale` is the same kind in every version.
-    let is_scale = asked.subresource == "scale";
+    let is_scale = attributes.subresource == "scale";
     let request_kind = match is_scale {
         true => kind("autoscaling", "v1", "Scale"),
-        false => kind(asked.group, asked.version, asked.kind),
+        false => kind(attributes.group, attributes.version, attributes.kind),
     };
-    let request_resource = of(asked.group, asked.version, asked.resource);
+    let request_resource = of(attributes.group, attributes.version, attributes.resource);
     let (kind, resource) = match version {
         None => (request_kind.clone(), request_resource.clone()),
         Some(other) => {
@@ -57,20 +62,20 @@ pub(super) fn request(uid: &str, asked: &Attributes<'_>, version: Option<&Kind>,
     put("requestKind", request_kind);
     put("requestResource", request_resource);
     for (field, text) in [
-        ("subResource", asked.subresource),
-        ("requestSubResource", asked.subresource),
-        ("name", asked.name),
-        ("namespace", asked.namespace.unwrap_or_default()),
+        ("subResource", attributes.subresource),
+        ("requestSubResource", attributes.subresource),
+        ("name", attributes.name),
+        ("namespace", attributes.namespace.unwrap_or_default()),
     ] {
         if !text.is_empty() {
             put(field, text.into());
         }
     }
-    put("operation", asked.operation.name().into());
-    put("userInfo", asked.user.user_info());
-    put("object", asked.object.cloned().unwrap_or_default());
-    put("oldObject", asked.old.cloned().unwrap_or_default());
-    put("dryRun", asked.dry_run.into());
+    put("operation", attributes.operation.name().into());
+    put("userInfo", attributes.user.user_info());
+    put("object", attributes.object.cloned().unwrap_or_default());
+    put("oldObject", attributes.old.cloned().unwrap_or_default());
+    put("dryRun", attributes.dry_run.into());
     put("options", options.clone());
     json!({"kind": "AdmissionReview", "apiVersion": VERSION, "request": request})
 }

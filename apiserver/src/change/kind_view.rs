@@ -21,7 +21,7 @@ impl ObjectWrite<'_> {
     /// doubt about the write: nothing was committed.
     pub(crate) async fn kind_view(&self, least: Option<Revision>) -> Result<KindView, Refusal> {
         let kind = self.shared.kinds().at(self.key).cloned().ok_or_else(|| unserved(self.kind))?;
-        let view = self.shared.view(&kind, least).await.map_err(|refusal| unseen(self.kind, refusal))?;
+        let view = self.shared.view(&kind, least).await.map_err(|refusal| view_late(self.kind, refusal))?;
         Ok(KindView { kind, view })
     }
 }
@@ -33,7 +33,7 @@ pub(crate) fn unserved(kind: &Kind) -> Refusal {
 }
 
 /// 503 instead of 504: the view was late, and nothing was committed.
-fn unseen(kind: &Kind, refusal: Refusal) -> Refusal {
+fn view_late(kind: &Kind, refusal: Refusal) -> Refusal {
     if refusal.code != 504 {
         return refusal;
     }

@@ -11,7 +11,7 @@ use crate::refusal::{About, Cause, Refusal};
 use crate::storage::{Moment, Place, Stored};
 use crate::strategy::forbidden;
 
-const KIND_GOES: &str = "create not allowed while custom resource definition is terminating";
+const DEFINITION_TERMINATING: &str = "create not allowed while custom resource definition is terminating";
 
 /// Returns the conditions for the current state.
 pub(super) async fn conditions(change: &ObjectWrite<'_>) -> Result<Vec<Condition>, Refusal> {
@@ -19,15 +19,15 @@ pub(super) async fn conditions(change: &ObjectWrite<'_>) -> Result<Vec<Condition
     let (namespace, name) = change.names();
     let mut conditions = Vec::new();
     if let Some(definition) = &kind.definition {
-        let there = entry(change, definition).await?.filter(|entry| !goes(entry));
-        let there = there.ok_or_else(|| forbidden(kind, name, KIND_GOES))?;
+        let there = entry(change, definition).await?.filter(|entry| !is_deleting(entry));
+        let there = there.ok_or_else(|| forbidden(kind, name, DEFINITION_TERMINATING))?;
         conditions.push(Condition::At(definition.clone(), there.modified));
     }
     if let Some(namespace) = namespace {
         let key = Place::of("", "namespaces").key(None, namespace);
         let there = entry(change, &key).await?.ok_or_else(|| no_namespace(namespace))?;
-        if goes(&there) {
-            return Err(namespace_goes(kind, name, namespace));
+        if is_deleting(&there) {
+            return Err(namespace_terminating(kind, name, namespace));
         }
         conditions.push(Condition::At(key, there.modified));
     }
@@ -38,7 +38,7 @@ async fn entry(change: &ObjectWrite<'_>, key: &Arc<str>) -> Result<Option<Arc<En
     change.shared.objects.get(key, Moment::Newest).await
 }
 
-fn goes(entry: &Entry) -> bool {
+fn is_deleting(entry: &Entry) -> bool {
     Stored::of(&entry.value).is_ok_and(|object| object.is_deleting())
 }
 
@@ -47,7 +47,7 @@ fn no_namespace(name: &str) -> Refusal {
     Refusal { about, ..Refusal::new(404, "NotFound", format!("namespaces {name:?} not found")) }
 }
 
-fn namespace_goes(kind: &Kind, name: &str, namespace: &str) -> Refusal {
+fn namespace_terminating(kind: &Kind, name: &str, namespace: &str) -> Refusal {
     let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
     let mut refusal = forbidden(kind, name, &why);
     refusal.causes.push(Cause {
@@ -93,7 +93,7 @@ mod tests {
         let request = ObjectRequest {
             shared,
             kind: &kind,
-            part: Subresource::Main,
+            subresource: Subresource::Main,
             identity: &identity,
             fence: None,
             trace: None,

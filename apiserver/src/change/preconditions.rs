@@ -18,7 +18,7 @@ pub(crate) struct WritePreconditions<'a> {
     /// The object is new: its kind and namespace must exist.
     pub(crate) parents_exist: bool,
     /// This key is still at this revision.
-    pub(crate) on: Option<(&'a Key, Revision)>,
+    pub(crate) also_at: Option<(&'a Key, Revision)>,
 }
 
 impl WritePreconditions<'_> {
@@ -36,7 +36,7 @@ impl WritePreconditions<'_> {
         if self.parents_exist {
             conditions.extend(parents::conditions(change).await?);
         }
-        if let Some((key, seen)) = self.on {
+        if let Some((key, seen)) = self.also_at {
             let there = shared.objects.get(key, Moment::Newest).await?;
             if there.is_none_or(|there| there.modified != seen) {
                 return Err(conflict(kind, name, MODIFIED));

@@ -31,7 +31,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 /// Rebuilds the registry from the definitions and writes their statuses. Returns the key prefixes
 /// of definitions in deletion that still have objects.
 pub(super) async fn reconcile(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
-    let mut known = shared.defining.lock().await;
+    let mut known = shared.definitions.lock().await;
     let kind = native::definition();
     let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;
     let mut definitions = Vec::new();

@@ -80,8 +80,8 @@ fn kinds(shared: &Shared) -> BTreeSet<(String, String)> {
 async fn process(shared: &Shared, graph: &OwnerGraph, key: &Key) -> Result<(), Refusal> {
     let registry = shared.kinds();
     let namespaced = |group: &str, kind: &str| registry.is_namespaced(group, kind);
-    let (due, misplaced) = (graph.due(key, namespaced), graph.misplaced(key, namespaced));
-    if due.is_none() && misplaced.is_empty() {
+    let (action, misplaced) = (graph.next_action(key, namespaced), graph.misplaced(key, namespaced));
+    if action.is_none() && misplaced.is_empty() {
         return Ok(());
     }
     let Some(kind) = registry.at(key) else { return Ok(()) };
@@ -94,13 +94,15 @@ async fn process(shared: &Shared, graph: &OwnerGraph, key: &Key) -> Result<(), R
             record_event(shared, kind, &entry, (uid, namespace), owner).await?;
         }
     }
-    let Some(due) = due else { return Ok(()) };
-    if let DueAction::Delete(propagation) = due {
-        let how = DeleteMode { unchanged: true, propagation, ..DeleteMode::default() };
-        return writes::delete(shared, kind, &entry, how).await;
+    let Some(action) = action else { return Ok(()) };
+    if let DueAction::Delete(propagation) = action {
+        let mode = DeleteMode { unchanged: true, propagation, ..DeleteMode::default() };
+        return writes::delete(shared, kind, &entry, mode).await;
     }
-    writes::update(shared, kind, &entry, Subresource::Main, |object| apply_action(metadata_mut(object), &due))
-        .await
+    writes::update(shared, kind, &entry, Subresource::Main, |object| {
+        apply_action(metadata_mut(object), &action)
+    })
+    .await
 }
 
 /// Creates an event for an owner reference that can never hold. Its name is a hash of both objects,
@@ -141,7 +143,7 @@ async fn record_event(
     }
 }
 
-fn apply_action(metadata: &mut Map<String, Value>, due: &DueAction) {
+fn apply_action(metadata: &mut Map<String, Value>, action: &DueAction) {
     let mut list = |field: &str, each: &mut dyn FnMut(&mut Value) -> bool| {
         let Some(all) = metadata.get_mut(field).and_then(Value::as_array_mut) else { return };
         all.retain_mut(|one| each(one));
@@ -149,7 +151,7 @@ fn apply_action(metadata: &mut Map<String, Value>, due: &DueAction) {
             metadata.remove(field);
         }
     };
-    match due {
+    match action {
         DueAction::Delete(_) => {}
         DueAction::Disown(uids) => {
             list("ownerReferences", &mut |owner| !uids.iter().any(|uid| owner["uid"] == **uid))

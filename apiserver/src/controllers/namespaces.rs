@@ -42,13 +42,13 @@ async fn reconcile(shared: &Shared, kind: &Kind) -> Result<Vec<String>, Refusal>
 async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, name: &str) -> Result<bool, Refusal> {
     let registry = shared.kinds();
     // A recreated namespace of the same name must not be emptied.
-    let on = Some((&entry.key, entry.modified));
+    let also_at = Some((&entry.key, entry.modified));
     let mut is_empty = true;
     for of in registry.storage_versions().filter(|of| of.namespaced) {
         let left = shared.objects.list(Range::of(of.place.span(Some(name))), Moment::Newest).await?.entries;
         is_empty &= left.is_empty();
         for entry in &left {
-            writes::delete(shared, of, entry, DeleteMode { on, ..DeleteMode::default() }).await?;
+            writes::delete(shared, of, entry, DeleteMode { also_at, ..DeleteMode::default() }).await?;
         }
     }
     if is_empty {

@@ -122,13 +122,13 @@ impl OwnerGraph {
 
     /// Returns the next action on an object. `namespaced` returns whether a kind, by group and
     /// name, is namespaced, or none for an unknown kind.
-    pub(super) fn due(
+    pub(super) fn next_action(
         &self,
         key: &Key,
         namespaced: impl Fn(&str, &str) -> Option<bool>,
     ) -> Option<DueAction> {
         let node = self.nodes.get(key)?;
-        self.due_as_owned(node, namespaced).or_else(|| self.due_as_owner(key, node))
+        self.dependent_action(node, namespaced).or_else(|| self.owner_action(key, node))
     }
 
     /// Returns the owner references that can never hold: to another namespace, or from a
@@ -152,23 +152,23 @@ impl OwnerGraph {
         self.nodes.get(key).map(|node| (node.uid.as_str(), node.namespace.as_str()))
     }
 
-    fn due_as_owned(
+    fn dependent_action(
         &self,
         node: &GraphNode,
         namespaced: impl Fn(&str, &str) -> Option<bool>,
     ) -> Option<DueAction> {
-        let standing = |owner| self.standing(owner, node, &namespaced);
-        let standings: Vec<(&Owner, OwnerState)> =
-            node.owners.iter().map(|owner| (owner, standing(owner))).collect();
-        let has = |wanted| standings.iter().any(|(_, standing)| *standing == wanted);
+        let owner_state = |owner| self.owner_state(owner, node, &namespaced);
+        let states: Vec<(&Owner, OwnerState)> =
+            node.owners.iter().map(|owner| (owner, owner_state(owner))).collect();
+        let has = |wanted| states.iter().any(|(_, owner_state)| *owner_state == wanted);
         let disown = |which: &[OwnerState]| {
-            let of = standings.iter().filter(|(_, standing)| which.contains(standing));
+            let of = states.iter().filter(|(_, owner_state)| which.contains(owner_state));
             Some(DueAction::Disown(of.map(|(owner, _)| owner.uid.clone()).collect()))
         };
         if has(OwnerState::Orphaning) {
             return disown(&[OwnerState::Orphaning]);
         }
-        if node.is_deleting || standings.is_empty() || has(OwnerState::Unknown) {
+        if node.is_deleting || states.is_empty() || has(OwnerState::Unknown) {
             return None;
         }
         if has(OwnerState::Present) {
@@ -190,7 +190,7 @@ impl OwnerGraph {
         })
     }
 
-    fn due_as_owner(&self, key: &Key, node: &GraphNode) -> Option<DueAction> {
+    fn owner_action(&self, key: &Key, node: &GraphNode) -> Option<DueAction> {
         let waits = node.waits?;
         let holds = |owned: &GraphNode| {
             let mut of = owned.owners.iter().filter(|owner| owner.uid == node.uid);
@@ -206,7 +206,7 @@ impl OwnerGraph {
         }))
     }
 
-    fn standing(
+    fn owner_state(
         &self,
         owner: &Owner,
         of: &GraphNode,

@@ -23,7 +23,7 @@ pub(super) async fn update(
     shared: &Shared,
     kind: &Kind,
     entry: &Arc<Entry>,
-    part: Subresource,
+    subresource: Subresource,
     mut change: impl FnMut(&mut Value),
 ) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);
@@ -41,7 +41,7 @@ pub(super) async fn update(
         let old = read(kind, there, there.modified)?;
         let mut new = old.clone();
         change(&mut new);
-        Ok(written(strategy::update(new, &old, part, true, &context)?.0, kind))
+        Ok(written(strategy::update(new, &old, subresource, true, &context)?.0, kind))
     };
     done(shared, kind, entry, None, step).await
 }
@@ -53,7 +53,7 @@ pub(super) struct DeleteMode<'a> {
     pub(super) unchanged: bool,
     pub(super) propagation: Option<Propagation>,
     /// Requires that this key is still at this revision.
-    pub(super) on: Option<(&'a Key, Revision)>,
+    pub(super) also_at: Option<(&'a Key, Revision)>,
 }
 
 /// Deletes an object.
@@ -61,7 +61,7 @@ pub(super) async fn delete(
     shared: &Shared,
     kind: &Kind,
     entry: &Arc<Entry>,
-    how: DeleteMode<'_>,
+    mode: DeleteMode<'_>,
 ) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);
     let context = Context {
@@ -71,10 +71,10 @@ pub(super) async fn delete(
         namespace: namespace.as_deref(),
         trace: None,
     };
-    let deletion = Deletion { propagation: how.propagation, ..Deletion::default() };
+    let deletion = Deletion { propagation: mode.propagation, ..Deletion::default() };
     let step = |there: Option<&Entry>| {
         // Another object may have the name by now.
-        let same = |there: &&Entry| match how.unchanged {
+        let same = |there: &&Entry| match mode.unchanged {
             true => there.modified == entry.modified,
             false => there.created == entry.created,
         };
@@ -82,7 +82,7 @@ pub(super) async fn delete(
         let old = read(kind, there, there.modified)?;
         Ok(written(strategy::delete(&old, &deletion, &context)?, kind))
     };
-    done(shared, kind, entry, how.on, step).await
+    done(shared, kind, entry, mode.also_at, step).await
 }
 
 /// Returns the namespace of an object by its key.
@@ -104,10 +104,10 @@ async fn done(
     shared: &Shared,
     kind: &Kind,
     entry: &Arc<Entry>,
-    on: Option<(&Key, Revision)>,
+    also_at: Option<(&Key, Revision)>,
     step: impl FnMut(Option<&Entry>) -> Result<WriteAction, Refusal>,
 ) -> Result<(), Refusal> {
-    let preconditions = WritePreconditions { on, ..WritePreconditions::default() };
+    let preconditions = WritePreconditions { also_at, ..WritePreconditions::default() };
     let change = ObjectWrite { shared, kind, key: &entry.key, preconditions, dry_run: false };
     match change.commit(Some(entry.clone()), step).await {
         Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),

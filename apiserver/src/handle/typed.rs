@@ -107,7 +107,7 @@ impl<K> Handle<K> {
     pub(super) fn object_request<'a>(
         &'a self,
         kind: &'a Arc<Kind>,
-        part: Subresource,
+        subresource: Subresource,
         namespace: Option<&'a str>,
         name: &'a str,
     ) -> ObjectRequest<'a> {
@@ -115,7 +115,7 @@ impl<K> Handle<K> {
         ObjectRequest {
             shared: &self.shared,
             kind,
-            part,
+            subresource,
             identity: &self.identity,
             fence: None,
             trace,
@@ -137,7 +137,7 @@ impl<K> Handle<K> {
         let asks = ResourceAttributes {
             group: &kind.group,
             resource: &kind.names.plural,
-            subresource: object_request.part.subresource().unwrap_or_default(),
+            subresource: object_request.subresource.name().unwrap_or_default(),
             namespace: object_request.namespace().or(itself).unwrap_or_default(),
             name: object_request.name(),
         };

@@ -98,7 +98,7 @@ where
         let erased = erased.map_err(|refusal| preconditions.not_written(refusal))?;
         self.settle(&kind).await?;
         let revision = erased.revision.unwrap_or_default();
-        if erased.is_gone {
+        if erased.is_deleted {
             let uid = Uid::new(meta_text(&erased.object, "uid"));
             let wrote = Wrote::Removed(Some(revision.into()));
             return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
@@ -116,9 +116,9 @@ where
         if patch.status && !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
-        let part = if patch.status { Subresource::Status } else { Subresource::Main };
+        let subresource = if patch.status { Subresource::Status } else { Subresource::Main };
         let fence = only_if.fence.as_ref().map(Fence::of);
-        let object_request = self.object_request(&kind, part, key.namespace(), key.name());
+        let object_request = self.object_request(&kind, subresource, key.namespace(), key.name());
         let object_request = ObjectRequest { fence: fence.as_ref(), ..object_request };
         self.allow("patch", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
@@ -149,7 +149,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     async fn replace(
         &self,
         kind: &Arc<Kind>,
-        part: Subresource,
+        subresource: Subresource,
         object: &K,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
@@ -162,7 +162,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let fence = only_if.fence.as_ref().map(Fence::of);
         let object_request = ObjectRequest {
             fence: fence.as_ref(),
-            ..self.object_request(kind, part, namespace.as_deref(), &name)
+            ..self.object_request(kind, subresource, namespace.as_deref(), &name)
         };
         self.allow("update", &object_request, &FieldSelector::default())?;
         let object = shaped(&object_request, object)?;
@@ -188,7 +188,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     ) -> Result<Written<K>, WriteError> {
         self.settle(kind).await?;
         let revision = changed.revision.unwrap_or_default();
-        self.written(kind, &object_request.key(), changed.object, revision, changed.is_gone)
+        self.written(kind, &object_request.key(), changed.object, revision, changed.is_deleted)
     }
 
     /// Converts an object to JSON, with `apiVersion` and `kind`.
@@ -213,18 +213,18 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         key: &Arc<str>,
         object: Value,
         at: Revision,
-        is_gone: bool,
+        is_deleted: bool,
     ) -> Result<Written<K>, WriteError> {
         let text = |field| Some(meta_text(&object, field)).filter(|text| !text.is_empty());
         let name = text("name").unwrap_or_default();
         let token = WriteToken {
             key: ObjectKey::new(text("namespace").filter(|_| kind.namespaced), name).unwrap_or_default(),
             uid: text("uid").and_then(Uid::new),
-            wrote: if is_gone { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
+            wrote: if is_deleted { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
         };
         let bytes = length(&object);
         let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;
-        if !is_gone {
+        if !is_deleted {
             self.decoded.put(form(kind, key, at, at), bytes, &Arc::new(object.clone()));
         }
         Ok(Written { object, token })

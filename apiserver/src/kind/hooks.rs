@@ -90,7 +90,7 @@ impl KindHooks for DefaultHooks {}
 
 impl Subresource {
     /// The name in paths and managed fields.
-    pub(crate) const fn subresource(self) -> Option<&'static str> {
+    pub(crate) const fn name(self) -> Option<&'static str> {
         match self {
             Self::Main => None,
             Self::Status => Some("status"),

@@ -77,8 +77,8 @@ impl Scale {
     }
 
     /// Validates the replica fields.
-    pub(crate) fn errors(&self, object: &Value, part: Subresource) -> Vec<FieldError> {
-        let desired = (part != Subresource::Status).then_some(&self.desired);
+    pub(crate) fn errors(&self, object: &Value, subresource: Subresource) -> Vec<FieldError> {
+        let desired = (subresource != Subresource::Status).then_some(&self.desired);
         desired.into_iter().chain([&self.current]).filter_map(|path| wrong(path, at(object, path)?)).collect()
     }
 }
@@ -152,9 +152,9 @@ mod tests {
 
     #[test]
     fn replicas_must_be_non_negative_int32() {
-        let check = |desired: i64, current: i64, part: Subresource, expected: &[&str]| {
+        let check = |desired: i64, current: i64, subresource: Subresource, expected: &[&str]| {
             let errors =
-                scale().errors(&json!({"spec": {"size": desired}, "status": {"size": current}}), part);
+                scale().errors(&json!({"spec": {"size": desired}, "status": {"size": current}}), subresource);
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
         };
         check(0, i64::from(i32::MAX), Subresource::Main, &[]);

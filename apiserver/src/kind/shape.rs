@@ -124,8 +124,8 @@ impl Kind {
     }
 
     /// Validates the fields of an object, except its metadata.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Subresource) -> Checked {
-        let mut errors = match (&self.shape, old, part) {
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, subresource: Subresource) -> Checked {
+        let mut errors = match (&self.shape, old, subresource) {
             (KindSchema::Custom(schema), Some(old), Subresource::Status) => schema.validate_status(new, old),
             (KindSchema::Custom(schema), ..) => {
                 let embedded = schema.embedded_metadata(new).into_iter();
@@ -139,7 +139,7 @@ impl Kind {
             // not enforced.
             errors.retain(|error| !matches!(error.problem, Problem::Duplicate(_)));
         }
-        errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
+        errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, subresource)));
         let mut warnings = Vec::new();
         if let KindSchema::Custom(schema) = &self.shape {
             let (broken, tolerated) = schema.broken_rules(new, old, &errors);

@@ -17,14 +17,14 @@ use crate::kind::{KindHooks, Subresource};
 pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,
-    pub(super) status: Option<Box<Status<K>>>,
+    pub(super) status: Option<Box<StatusHook<K>>>,
     pub(super) stamping: Option<Box<Stamping<K>>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
 }
 
 type Defaulting<K> = dyn Fn(&mut K) + Send + Sync;
 type Validating<K> = dyn Fn(&K, Option<&K>) -> Vec<Wrong> + Send + Sync;
-type Status<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
+type StatusHook<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
 type Stamping<K> = dyn Fn(&mut K, Option<&K>, Timestamp) + Send + Sync;
 
 /// Fields that stamping cannot set: they belong to the client or to the server.

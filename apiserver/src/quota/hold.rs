@@ -3,7 +3,7 @@
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
-use super::read::{Quota, Quotas, Record};
+use super::read::{Quota, Quotas, QuotaRecord};
 use super::turn::Turn;
 use super::used::{Use, exceeded, raise, said};
 use super::{Limit, count, is_about, limits};
@@ -43,7 +43,7 @@ pub(crate) async fn hold<'a>(
         (_, WriteAction::Keep) => Ok(Held::default()),
         (None, WriteAction::Put(_)) => made(change, namespace, is_quota).await,
         (Some(there), WriteAction::Put(new)) if is_quota && wants_else(change, there, new)? => {
-            Ok(Held { operations: vec![Record::put(namespace)], ..Held::default() })
+            Ok(Held { operations: vec![QuotaRecord::put(namespace)], ..Held::default() })
         }
         (_, WriteAction::Put(_)) => Ok(Held::default()),
         (_, WriteAction::Delete) if is_quota => ended(change, namespace).await,
@@ -53,7 +53,7 @@ pub(crate) async fn hold<'a>(
 
 async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> Result<Held<'a>, Refusal> {
     // Before the quotas: that it is still so when this is written means that they are the same ones.
-    let record = Record::of(change.shared, namespace).await?;
+    let record = QuotaRecord::of(change.shared, namespace).await?;
     let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
     if record.is_there() {
         if is_quota {
@@ -62,17 +62,17 @@ async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> 
         count_in(change, namespace, &mut held).await?;
     }
     if is_quota {
-        held.operations.push(Record::put(namespace));
+        held.operations.push(QuotaRecord::put(namespace));
     }
     Ok(held)
 }
 
 /// The last one takes the record along.
 async fn ended<'a>(change: &ObjectWrite<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
-    let record = Record::of(change.shared, namespace).await?;
+    let record = QuotaRecord::of(change.shared, namespace).await?;
     let others = Quotas::of(change.shared, namespace).await?;
     let is_last = others.all.iter().all(|quota| quota.entry.key == *change.key);
-    let operation = if is_last { Record::delete(namespace) } else { Record::put(namespace) };
+    let operation = if is_last { QuotaRecord::delete(namespace) } else { QuotaRecord::put(namespace) };
     Ok(Held { conditions: vec![record.unchanged()], operations: vec![operation], turn: None })
 }
 

@@ -278,7 +278,7 @@ impl Builder {
             environment: self.environment,
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
-            defining: tokio::sync::Mutex::default(),
+            definitions: tokio::sync::Mutex::default(),
             decoded: DecodedCaches::default(),
             capacity: Capacity::new(&self.limits),
             interests: interests.into(),

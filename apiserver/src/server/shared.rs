@@ -42,7 +42,7 @@ pub(crate) struct Shared {
     /// The audit log, if enabled.
     pub(crate) audit: Option<Arc<Log>>,
     /// Kinds by definition. The lock is held while kinds are rebuilt from their definitions.
-    pub(crate) defining: tokio::sync::Mutex<KnownDefinitions>,
+    pub(crate) definitions: tokio::sync::Mutex<KnownDefinitions>,
     /// Decoded objects of in-process handles.
     pub(crate) decoded: DecodedCaches,
     /// Limits on concurrency and buffered bytes.

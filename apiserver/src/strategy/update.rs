@@ -18,7 +18,7 @@ use crate::request::parse_revision;
 pub(crate) fn update(
     mut new: Value,
     old: &Value,
-    part: Subresource,
+    subresource: Subresource,
     whole: bool,
     context: &Context<'_>,
 ) -> Result<(Step, Vec<String>), Refusal> {
@@ -29,8 +29,8 @@ pub(crate) fn update(
     if names_this("name") && (!kind.namespaced || names_this("namespace")) {
         holds_still(&new, old, whole, context)?;
     }
-    let mut errors = prepare(&mut new, old, part, context)?;
-    let Checked { errors: found, warnings } = kind.validate(&new, Some(old), part);
+    let mut errors = prepare(&mut new, old, subresource, context)?;
+    let Checked { errors: found, warnings } = kind.validate(&new, Some(old), subresource);
     errors.extend(found);
     errors.extend(kind.hooks.validate(&new, Some(old)));
     if errors.is_empty() {
@@ -41,14 +41,14 @@ pub(crate) fn update(
     }
     kind.through_store(&mut new);
     if kind.has_generation
-        && matches!(part, Subresource::Main | Subresource::Scale)
+        && matches!(subresource, Subresource::Main | Subresource::Scale)
         && wanted_differs(kind, &new, old)
     {
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
     let mark = set_aside(&mut new, Some(old), context.trace);
-    context.record(Some(old), &mut new, part.subresource())?;
+    context.record(Some(old), &mut new, subresource.name())?;
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
         return Ok((Step::Delete(new), warnings));
     }
@@ -64,14 +64,14 @@ pub(crate) fn update(
 pub(crate) fn entries(
     mut new: Value,
     old: &Value,
-    part: Subresource,
+    subresource: Subresource,
     context: &Context<'_>,
 ) -> Result<Option<Value>, Refusal> {
     // Whether it is the newest is judged when it is written.
     metadata_mut(&mut new).insert("resourceVersion".into(), meta_text(old, "resourceVersion").into());
-    prepare(&mut new, old, part, context)?;
+    prepare(&mut new, old, subresource, context)?;
     context.kind.through_store(&mut new);
-    context.track(Some(old), &mut new, part.subresource());
+    context.track(Some(old), &mut new, subresource.name());
     Ok(metadata_mut(&mut new).remove("managedFields"))
 }
 
@@ -79,11 +79,11 @@ pub(crate) fn entries(
 fn prepare(
     new: &mut Value,
     old: &Value,
-    part: Subresource,
+    subresource: Subresource,
     context: &Context<'_>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
-    only(new, old, part, kind.has_status);
+    only(new, old, subresource, kind.has_status);
     let how = Update {
         group: &kind.group,
         plural: &kind.names.plural,
@@ -92,7 +92,7 @@ fn prepare(
         unconditional: kind.allows_unconditional_update,
     };
     let errors = for_update(metadata_mut(new), metadata(old), &how)?;
-    kind.hooks.updating(new, old, part);
+    kind.hooks.updating(new, old, subresource);
     kind.hooks.stamp(new, Some(old), context.now);
     Ok(errors)
 }
@@ -120,7 +120,7 @@ fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> 
 }
 
 /// Restores all parts but one from the old object.
-fn only(new: &mut Value, old: &Value, part: Subresource, status_is_apart: bool) {
+fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_apart: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };
         match old.get(field) {
@@ -128,7 +128,7 @@ fn only(new: &mut Value, old: &Value, part: Subresource, status_is_apart: bool) 
             None => new.remove(field),
         };
     };
-    match part {
+    match subresource {
         Subresource::Main | Subresource::Scale if status_is_apart => restore(new, "status"),
         Subresource::Main | Subresource::Scale => {}
         Subresource::Status => {

@@ -80,7 +80,7 @@ pub(crate) async fn apply_object(
             application.over(Some(old), request)
         };
         match update_object(request, None, dry_run, false, next).await {
-            Err(refusal) if refusal.reason == "NotFound" && request.part == Subresource::Main => {}
+            Err(refusal) if refusal.reason == "NotFound" && request.subresource == Subresource::Main => {}
             other => return other.map(Applied::Updated),
         }
         check(None)?;
@@ -102,12 +102,12 @@ impl Application<'_> {
         let kind = request.kind;
         let write = managed::Write {
             manager: self.manager,
-            subresource: request.part.subresource(),
+            subresource: request.subresource.name(),
             api_version: &kind.api_version,
             now: &shown(request.shared.environment.now()),
             versions: &**kind,
         };
-        let leaves: &[&str] = match request.part {
+        let leaves: &[&str] = match request.subresource {
             Subresource::Main | Subresource::Scale if kind.has_status => &["status"],
             Subresource::Main | Subresource::Scale => &[],
             Subresource::Status | Subresource::Finalize => &["metadata", "spec"],

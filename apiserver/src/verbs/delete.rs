@@ -29,7 +29,7 @@ pub(super) async fn delete(request: &VerbRequest<'_>) -> Result<Response<Body>, 
     let key = request.key();
     let entry = request.shared.objects.get(&key, Moment::Newest).await?;
     let deleted = delete_object(request, &key, entry, options.dry_run, |_| Ok(deletion(&options))).await?;
-    if deleted.is_gone && !request.kind.returns_deleted {
+    if deleted.is_deleted && !request.kind.returns_deleted {
         return Ok(answer::value(200, output.form, &success(request.kind, &deleted.object)));
     }
     output.object(200, request, deleted.object)
@@ -70,7 +70,7 @@ pub(super) async fn collection(request: &VerbRequest<'_>) -> Result<Response<Bod
 /// A deleted object, in its last state or with its deletion timestamp.
 pub(crate) struct DeletedObject {
     pub(crate) object: Value,
-    pub(crate) is_gone: bool,
+    pub(crate) is_deleted: bool,
     /// The revision of the object or of its deletion. None for a dry run.
     pub(crate) revision: Option<Revision>,
 }
@@ -136,11 +136,11 @@ fn prepare(kind: &Kind, old: Value, step: Step) -> PreparedDelete {
 impl PreparedDelete {
     fn deleted(self, revision: Option<Revision>) -> DeletedObject {
         let Self { mut object, write } = self;
-        let is_gone = matches!(write, WriteAction::Delete);
-        if let Some(revision) = revision.filter(|_| !is_gone) {
+        let is_deleted = matches!(write, WriteAction::Delete);
+        if let Some(revision) = revision.filter(|_| !is_deleted) {
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
         }
-        DeletedObject { object, is_gone, revision }
+        DeletedObject { object, is_deleted, revision }
     }
 }
 
@@ -163,7 +163,7 @@ fn read_options(request: &VerbRequest<'_>) -> Result<DeleteOptions, Refusal> {
         Format::Json => json::read(bytes).map_err(|error| malformed(error.0))?.value,
         Format::Yaml => yaml::read(bytes).map_err(|error| malformed(error.0))?.value,
         Format::Protobuf => {
-            protobuf::decode(bytes, protobuf::Expected { api_version: "v1", kind: "DeleteOptions" })?
+            protobuf::decode(bytes, protobuf::ExpectedType { api_version: "v1", kind: "DeleteOptions" })?
         }
     };
     DeleteOptions::parse(&request.wire.query, Some(&body))

@@ -27,7 +27,7 @@ impl VerbRequest<'_> {
         if format == Format::Protobuf {
             let mut value = protobuf::decode(
                 &self.wire.body,
-                protobuf::Expected { api_version: &kind.api_version, kind: &kind.names.kind },
+                protobuf::ExpectedType { api_version: &kind.api_version, kind: &kind.names.kind },
             )?;
             expected.check(&mut value, &[])?;
             return self.shaped(value, Vec::new(), validation);

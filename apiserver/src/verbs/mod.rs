@@ -60,7 +60,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Res
         (true, None) if is_of_all => {}
         _ => return Ok(answer::nothing_there()),
     }
-    let Some(part) = part(kind, &wire) else {
+    let Some(subresource) = subresource(kind, &wire) else {
         if let Some(refusal) = interest::misnamed(resource).filter(|_| wire.verb == Verb::Create) {
             return Err(refusal);
         }
@@ -69,14 +69,14 @@ pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Res
             false => Err(not_found(kind, resource.name.as_deref().unwrap_or_default())),
         };
     };
-    if !kind.can(wire.verb.name()) || (part != Subresource::Main && !of_parts(wire.verb)) {
+    if !kind.can(wire.verb.name()) || (subresource != Subresource::Main && !of_parts(wire.verb)) {
         return Err(not_allowed(resource, wire.verb.name()));
     }
     let notes = AdmissionNotes::of(&wire);
     let object = ObjectRequest {
         shared,
         kind,
-        part,
+        subresource,
         identity: &wire.identity,
         fence: wire.fence.as_deref(),
         trace: server::trace::parent_span(&wire.headers),
@@ -110,7 +110,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Res
 }
 
 async fn dispatch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
-    if let Some(paths) = request.kind.scale.as_ref().filter(|_| request.part == Subresource::Scale) {
+    if let Some(paths) = request.kind.scale.as_ref().filter(|_| request.subresource == Subresource::Scale) {
         return scale::scale(request, paths).await;
     }
     match request.wire.verb {
@@ -142,7 +142,7 @@ fn late() -> Refusal {
     Refusal::new(504, "Timeout", message)
 }
 
-fn part(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
+fn subresource(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
     match wire.resource.subresource.as_deref() {
         None => Some(Subresource::Main),
         Some("status") if kind.has_status => Some(Subresource::Status),

@@ -21,7 +21,7 @@ use crate::strategy::metadata;
 pub(crate) struct ObjectRequest<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     pub(crate) kind: &'a Arc<Kind>,
-    pub(crate) part: Subresource,
+    pub(crate) subresource: Subresource,
     pub(crate) identity: &'a Identity,
     /// The fence that a write requires.
     pub(crate) fence: Option<&'a Fence>,
@@ -55,7 +55,7 @@ impl ObjectRequest<'_> {
     /// Returns warnings about a valid write: unwise values, and settings that are not enforced.
     pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
         let mut warnings = finalizer_warnings(metadata(new), old.map(metadata));
-        if quota::is_quota(self.kind) && self.part == Subresource::Main {
+        if quota::is_quota(self.kind) && self.subresource == Subresource::Main {
             warnings.extend(quota::warnings(&self.shared.kinds(), new));
         }
         warnings

@@ -81,9 +81,9 @@ async fn patch(
         let patched = patch.apply(&scale.read(old), as_scale.kind.patched_by())?;
         let input = as_scale.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
-        let wanted = input.object["spec"]["replicas"].as_i64();
-        match wanted.or(scale.desired(old).map(|_| 0)) {
-            Some(wanted) => Ok(scaled(scale, old, &input.object, wanted)),
+        let replicas = input.object["spec"]["replicas"].as_i64();
+        match replicas.or(scale.desired(old).map(|_| 0)) {
+            Some(replicas) => Ok(scaled(scale, old, &input.object, replicas)),
             None => Err(Refusal::bad_request(format!(
                 "the spec replicas field {:?} cannot be empty",
                 format!(".{}", scale.desired)
@@ -107,7 +107,7 @@ async fn applied(
     let step = |old: &Value| {
         let write = managed::Write {
             manager: &manager,
-            subresource: request.part.subresource(),
+            subresource: request.subresource.name(),
             api_version: &as_scale.kind.api_version,
             now: &shown(request.shared.environment.now()),
             versions: &**as_scale.kind,
@@ -123,7 +123,7 @@ async fn applied(
         let entries =
             managed::entries_of_object(entries, of_scale, &scale.desired, version).map_err(malformed)?;
         let mut new = match made["spec"]["replicas"].as_i64().or(scale.desired(old)) {
-            Some(wanted) => scaled(scale, old, &made, wanted),
+            Some(replicas) => scaled(scale, old, &made, replicas),
             None => old.clone(),
         };
         metadata_mut(&mut new).insert("managedFields".into(), entries);
@@ -134,7 +134,7 @@ async fn applied(
 }
 
 /// Returns the object with this number of replicas and with the preconditions of the `Scale`.
-fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
+fn scaled(scale: &Scale, old: &Value, sent: &Value, replicas: i64) -> Value {
     let mut new = old.clone();
     for field in ["name", "namespace", "resourceVersion"] {
         let said = meta_text(sent, field);
@@ -142,7 +142,7 @@ fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
             metadata_mut(&mut new).insert(field.into(), said.into());
         }
     }
-    scale.set(&mut new, wanted);
+    scale.set(&mut new, replicas);
     new
 }
 

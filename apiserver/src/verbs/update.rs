@@ -72,7 +72,7 @@ pub(crate) struct UpdatedObject {
     /// The stored bytes, if the object was written.
     put: Option<Bytes>,
     /// Whether the update removed the last finalizer and thereby deleted the object.
-    pub(crate) is_gone: bool,
+    pub(crate) is_deleted: bool,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -120,12 +120,12 @@ pub(crate) async fn update_object(
     for _ in 0..MAX_ATTEMPTS {
         let old = there(entry.as_deref())?;
         let new = strategy::placed(next(&old)?, &context);
-        let (new, context) = match request.part {
+        let (new, context) = match request.subresource {
             // For `scale` admission sees and changes the `Scale`.
             Subresource::Scale => (new, context),
-            part => {
-                strategy::tracked(new, context, |new, context| strategy::entries(new, &old, part, context))
-            }
+            subresource => strategy::tracked(new, context, |new, context| {
+                strategy::entries(new, &old, subresource, context)
+            }),
         };
         let new = chain.mutate(new, Some(&old)).await?;
         let made = prepare(request, new, old.clone(), whole, &context)?;
@@ -152,7 +152,7 @@ fn prepare(
     whole: bool,
     context: &Context<'_>,
 ) -> Result<PreparedUpdate, Refusal> {
-    let (step, mut warnings) = strategy::update(new, &old, request.part, whole, context)?;
+    let (step, mut warnings) = strategy::update(new, &old, request.subresource, whole, context)?;
     if let Step::Put(new) | Step::Delete(new) = &step {
         request.may_grant(new, Some(&old))?;
         warnings.extend(request.warnings(new, Some(&old)));
@@ -172,12 +172,12 @@ fn prepare(
 impl PreparedUpdate {
     fn changed(self, revision: Option<Revision>) -> UpdatedObject {
         let Self { mut object, write, warnings } = self;
-        let is_gone = matches!(write, WriteAction::Delete);
+        let is_deleted = matches!(write, WriteAction::Delete);
         // An object deleted with its last finalizer is returned in its last stored state.
-        if let Some(revision) = revision.filter(|_| !is_gone) {
+        if let Some(revision) = revision.filter(|_| !is_deleted) {
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
         }
         let put = if let WriteAction::Put(bytes) = write { Some(bytes) } else { None };
-        UpdatedObject { object, revision, put, is_gone, warnings }
+        UpdatedObject { object, revision, put, is_deleted, warnings }
     }
 }

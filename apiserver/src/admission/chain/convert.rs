@@ -14,7 +14,7 @@ use crate::request::FieldValidation;
 impl AdmissionChain<'_> {
     /// Returns the object under review: for the subresource `scale`, its `Scale`.
     pub(super) fn reviewed(&self, object: &Value) -> Value {
-        match self.request.kind.scale.as_ref().filter(|_| self.request.part == Subresource::Scale) {
+        match self.request.kind.scale.as_ref().filter(|_| self.request.subresource == Subresource::Scale) {
             Some(scale) => scale.read(object),
             None => object.clone(),
         }
@@ -24,7 +24,7 @@ impl AdmissionChain<'_> {
     pub(super) fn converted(&self, version: &ReviewVersion, object: &Value) -> Value {
         let mut object = object.clone();
         if let ReviewVersion::Other(kind) = version
-            && self.request.part != Subresource::Scale
+            && self.request.subresource != Subresource::Scale
         {
             kind.convert_for_admission(&mut object);
         }
@@ -35,12 +35,14 @@ impl AdmissionChain<'_> {
     pub(super) fn patched_by(
         &self,
         webhook: &Webhook,
-        asked: &CallOutcome,
+        outcome: &CallOutcome,
         version: &ReviewVersion,
         object: &Value,
         old: Option<&Value>,
     ) -> Result<Option<Value>, Refusal> {
-        let CallOutcome::Answered(ReviewResponse { patch: Some(patch), .. }) = asked else { return Ok(None) };
+        let CallOutcome::Answered(ReviewResponse { patch: Some(patch), .. }) = outcome else {
+            return Ok(None);
+        };
         let wrong = |refusal: Refusal| {
             let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
             internal(&format!("admission webhook {:?}: {why}", webhook.name))
@@ -55,7 +57,7 @@ impl AdmissionChain<'_> {
 
     /// Normalizes a mutated object to its kind.
     pub(super) fn normalized(&self, mut made: Value, in_another_version: bool) -> Result<Value, Refusal> {
-        if self.request.part == Subresource::Scale {
+        if self.request.subresource == Subresource::Scale {
             return Ok(made);
         }
         if in_another_version {
@@ -66,12 +68,12 @@ impl AdmissionChain<'_> {
 
     /// Merges a mutated object under review into the object.
     pub(super) fn merge_back(&self, mut object: Value, shown: Value) -> Value {
-        match self.request.kind.scale.as_ref().filter(|_| self.request.part == Subresource::Scale) {
+        match self.request.kind.scale.as_ref().filter(|_| self.request.subresource == Subresource::Scale) {
             None => shown,
             Some(scale) => {
-                let wanted = shown["spec"]["replicas"].as_i64().unwrap_or(0);
-                if scale.desired(&object).unwrap_or(0) != wanted {
-                    scale.set(&mut object, wanted);
+                let replicas = shown["spec"]["replicas"].as_i64().unwrap_or(0);
+                if scale.desired(&object).unwrap_or(0) != replicas {
+                    scale.set(&mut object, replicas);
                 }
                 object
             }

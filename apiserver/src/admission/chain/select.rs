@@ -24,15 +24,15 @@ impl<'a> AdmissionChain<'a> {
         webhook: &Webhook,
         objects: &ReviewedObjects<'_>,
     ) -> Result<Option<ReviewVersion>, Refusal> {
-        let asked = self.attributes(objects);
-        let is_namespace = asked.resource == "namespaces" && asked.group.is_empty();
+        let attributes = self.attributes(objects);
+        let is_namespace = attributes.resource == "namespaces" && attributes.group.is_empty();
         let about = RuleInput {
             operation: self.operation,
-            group: asked.group,
-            version: asked.version,
-            resource: asked.resource,
-            subresource: asked.subresource,
-            is_in_namespace: asked.namespace.is_some() && !is_namespace,
+            group: attributes.group,
+            version: attributes.version,
+            resource: attributes.resource,
+            subresource: attributes.subresource,
+            is_in_namespace: attributes.namespace.is_some() && !is_namespace,
         };
         let Some(version) = matched(&webhook.rules, webhook.is_exact, &about, &self.equivalents) else {
             return Ok(None);
@@ -41,12 +41,14 @@ impl<'a> AdmissionChain<'a> {
             return Ok(None);
         }
         let selector = &webhook.namespaces;
-        let selected = match asked.namespace {
+        let selected = match attributes.namespace {
             _ if selector.is_everything() => true,
             // A namespace selector does not exempt cluster-scoped objects.
             None => true,
             Some(_)
-                if is_namespace && asked.subresource.is_empty() && self.operation != Operation::Delete =>
+                if is_namespace
+                    && attributes.subresource.is_empty()
+                    && self.operation != Operation::Delete =>
             {
                 selects(selector, [objects.object, None])
             }
@@ -90,9 +92,9 @@ impl<'a> AdmissionChain<'a> {
             operation: self.operation,
             group: &kind.group,
             version: &kind.version,
-            kind: if request.part == Subresource::Scale { "Scale" } else { &kind.names.kind },
+            kind: if request.subresource == Subresource::Scale { "Scale" } else { &kind.names.kind },
             resource: &kind.names.plural,
-            subresource: request.part.subresource().unwrap_or_default(),
+            subresource: request.subresource.name().unwrap_or_default(),
             // Of the request: the sender controls the namespace in the object.
             namespace: if is_namespace { Some(said) } else { request.namespace },
             name: said,

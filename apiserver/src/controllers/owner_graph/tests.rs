@@ -32,7 +32,7 @@ impl Harness {
 
     #[track_caller]
     fn check(&self, at: &str, expected: Option<DueAction>) {
-        assert_eq!(self.graph.due(&at.into(), namespaced), expected, "{at}");
+        assert_eq!(self.graph.next_action(&at.into(), namespaced), expected, "{at}");
     }
 }
 
