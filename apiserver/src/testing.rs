@@ -51,7 +51,7 @@ pub fn paths(bytes: &[u8]) {
     }
 }
 
-/// Selectors: one that is taken is written in a form that is taken as the same; one that is not is
+/// Selectors: an accepted one is written in a form that is accepted as the same; an invalid one is
 /// refused with 400.
 ///
 /// # Panics
@@ -72,8 +72,8 @@ pub fn selectors(bytes: &[u8]) {
     }
 }
 
-/// Tokens of pages, as they come and as they are inside: one that is taken names nothing outside
-/// its list, and is written as it is read.
+/// Continue tokens, encoded and decoded: an accepted one stays within its list, and is written as
+/// it was read.
 ///
 /// # Panics
 /// It is not so.
@@ -183,7 +183,7 @@ pub fn bodies(bytes: &[u8]) {
         let text = yaml::write(&read.value);
         assert_eq!(yaml::read(text.as_bytes()).map(|again| again.value), Ok(read.value), "YAML: {text}");
     }
-    let expected = protobuf::Expected { api_version: "v1", kind: "ConfigMap" };
+    let expected = protobuf::ExpectedType { api_version: "v1", kind: "ConfigMap" };
     if let Ok(object) = protobuf::decode(bytes, expected) {
         assert!(
             nodes(&object) <= 64 * (bytes.len() + 64),
@@ -197,11 +197,10 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
-/// The object in a body of protobuf, which is taken for this kind where it does not say. None: it
-/// is no such body.
+/// Decodes the object in a body of protobuf, by default of this kind. `None`: it is no such body.
 #[must_use]
 pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
-    protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+    protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()
 }
 
 /// Formats that Kubernetes does not have, edits of interests and fences: an accepted one is encoded
@@ -254,7 +253,7 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// A refusal is the client's to mend, and does not say much more than the client did.
+/// Checks that a refusal is a client error, with a message not much longer than the request.
 fn client_error(code: u16, message: &str, said: &str) {
     assert!((400..500).contains(&code), "{code}: {message}");
     let most = 8192 + 64 * said.len();

@@ -12,11 +12,10 @@ use serde_saphyr::{Budget, Options, budget, options};
 
 use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
-/// The stack of the reader, which is recursive and takes much of it for each level when it is not
-/// optimized.
+/// The stack of the recursive parser, which needs much of it for each level in unoptimized builds.
 const STACK: usize = 8 << 20;
 
-/// How many values there may be, those that aliases repeat included.
+/// Maximum number of values, including repetitions by aliases.
 const MAX_NODES: usize = MAX_VALUES;
 
 /// How much aliases may repeat: less than makes a small text a large object.
@@ -25,8 +24,8 @@ const MAX_REPEATED: usize = 50_000;
 /// Maximum number of duplicate keys in warnings.
 const MAX_DUPLICATES: usize = 100;
 
-/// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`,
-/// `on` and their like are true.
+/// Reads one document; later ones must be empty. Scalars are those of YAML 1.1: `yes`, `on` and
+/// their like are true.
 ///
 /// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a
 /// tag of an application means nothing.
@@ -182,7 +181,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         let first = self.duplicates.len();
-        while let Some(key) = map.next_key_seed(Key)? {
+        while let Some(key) = map.next_key_seed(MappingKey)? {
             if object.contains_key(&key)
                 && self.duplicates.len() < MAX_DUPLICATES
                 && !self.duplicates[first..].contains(&key)
@@ -199,9 +198,9 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// A key, as a text.
-struct Key;
+struct MappingKey;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for MappingKey {
     type Value = String;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
@@ -209,7 +208,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl Visitor<'_> for Key {
+impl Visitor<'_> for MappingKey {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -323,7 +323,7 @@ impl AuditRecord {
             Verb::Delete | Verb::DeleteCollection => ("v1", "DeleteOptions"),
             _ => (kind.api_version.as_ref(), kind.names.kind.as_ref()),
         };
-        protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+        protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()
     }
 }
 

@@ -61,9 +61,11 @@ impl PatchMeta for MetadataAlone {
 impl ListMeta for Schema {
     fn list_type(&self) -> ListType<'_> {
         match self.list {
-            Some(schema::ListType::Set) => ListType::Set,
-            Some(schema::ListType::Map) => ListType::Map(self.list_keys.iter().map(String::as_str).collect()),
-            Some(schema::ListType::Atomic) | None => ListType::Atomic,
+            Some(schema::DeclaredListType::Set) => ListType::Set,
+            Some(schema::DeclaredListType::Map) => {
+                ListType::Map(self.list_keys.iter().map(String::as_str).collect())
+            }
+            Some(schema::DeclaredListType::Atomic) | None => ListType::Atomic,
         }
     }
 

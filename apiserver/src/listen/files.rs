@@ -16,7 +16,7 @@ use crate::auth::private::{self, FileError};
 use crate::auth::token_file::{self, TokenFile};
 use crate::server::ApiServer;
 use crate::tls::kubeconfig::kubeconfig;
-use crate::tls::own::Own;
+use crate::tls::own::GeneratedCertificates;
 use crate::tls::serving::{Serving, Source};
 
 /// The configuration of a listening server.
@@ -116,7 +116,7 @@ impl Listen {
 
     fn source(&self) -> Source {
         match &self.certificates {
-            None => Source::Own(Own::new(&self.directory, self.hosts.clone())),
+            None => Source::Own(GeneratedCertificates::new(&self.directory, self.hosts.clone())),
             Some(CertificateFiles { certificate, key, client_ca }) => Source::Files {
                 certificate: certificate.clone(),
                 key: key.clone(),

@@ -33,7 +33,7 @@ use crate::auth::token_file::TokenFile;
 use crate::http::Service;
 use crate::metrics::Event;
 use crate::server::{ApiServer, Limits};
-use crate::tls::own::Own;
+use crate::tls::own::GeneratedCertificates;
 use crate::tls::serving::{Serving, Source};
 use crate::{Access, Listen};
 
@@ -374,7 +374,7 @@ async fn neither_tokens_nor_keys_are_printed() {
     let secrets: Vec<_> =
         secrets.chain(lines(&key)).chain(lines(&ca)).filter(|one| !one.starts_with("--")).collect();
     assert!(secrets.len() > 4 && secrets.contains(&access.token));
-    let own = Own::new(&pki, []);
+    let own = GeneratedCertificates::new(&pki, []);
     let (serving, _) = Serving::open(Source::Own(own.clone()), jiff::Timestamp::now()).expect("it is there");
     let authenticator = server.shared().authenticator.load();
     let tokens = TokenFile::open(&pki.join("tokens.csv")).expect("it is there");

@@ -13,7 +13,7 @@ use super::of::{Unkeyed, of};
 use super::prune::prune;
 use super::update::{OF_NO_ONE, added_by};
 use super::versions::{Differences, brought_up_to_date};
-use super::{FieldSet, Malformed, Write};
+use super::{FieldSet, MalformedFields, Write};
 
 /// The field manager recorded for all fields that existed before field ownership was tracked.
 const BEFORE: &str = "before-first-apply";
@@ -91,7 +91,7 @@ pub(crate) fn applied(
     Ok(with_entries(new, &managed))
 }
 
-/// The fields that change and that other managers own, except those that conflict with nobody.
+/// The changed fields that other managers own, except those without conflicts.
 fn conflicts(
     managed: &Managed,
     differences: &mut Differences<'_>,
@@ -145,8 +145,8 @@ impl From<Unkeyed> for NotApplied {
     }
 }
 
-impl From<Malformed> for NotApplied {
-    fn from(_: Malformed) -> Self {
+impl From<MalformedFields> for NotApplied {
+    fn from(_: MalformedFields) -> Self {
         Self::Malformed
     }
 }

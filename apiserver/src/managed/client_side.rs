@@ -60,11 +60,11 @@ mod tests {
 
     use super::*;
     use crate::managed::PathElement;
-    use crate::managed::tests::{Only, Schema, fields};
+    use crate::managed::tests::{Only, TestSchema, fields};
 
     /// The annotation after `note`, and whether it is the applied configuration.
     fn noted(floats: &Value, annotation: &str) -> String {
-        let spec = fields([("floats", Schema::default())]);
+        let spec = fields([("floats", TestSchema::default())]);
         let versions = Only("t.io/v1", fields([("spec", spec)]));
         let write = Write {
             manager: MANAGER,

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::PathElement;
 
-/// A set of paths. That a path is in it says nothing of those above and below it. No child is
-/// empty.
+/// A set of paths. A path does not imply its parents or children. No child is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     pub(super) members: BTreeSet<PathElement>,

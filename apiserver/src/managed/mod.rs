@@ -31,7 +31,7 @@ mod versions;
 
 pub(crate) use apply::{Conflict, NotApplied, applied};
 pub(crate) use check::check_items;
-pub(crate) use codec::Malformed;
+pub(crate) use codec::MalformedFields;
 pub(crate) use compare::Comparison;
 #[cfg(test)]
 pub(crate) use compare::compare;

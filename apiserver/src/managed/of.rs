@@ -32,7 +32,7 @@ pub(super) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
                 }
             }
             for (element, items) in by_element {
-                // Those that are the same are owned as one.
+                // Duplicate items are owned as one.
                 let below = match items.as_slice() {
                     [item] => of(item, items_of(meta)),
                     _ => FieldSet::default(),

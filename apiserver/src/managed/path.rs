@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Number, Value};
 
-use super::codec::Malformed;
+use super::codec::MalformedFields;
 use crate::go_format::format_value;
 use crate::json::{json_iterator, json_iterator_name, number, read};
 
@@ -40,26 +40,26 @@ impl PathElement {
 
     /// Parses the output of `to_text`. `None` is an unknown kind of path element, of a later
     /// version, which is ignored.
-    pub(super) fn parse(text: &str) -> Result<Option<Self>, Malformed> {
-        let (kind, rest) = text.split_at_checked(2).ok_or(Malformed)?;
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, MalformedFields> {
+        let (kind, rest) = text.split_at_checked(2).ok_or(MalformedFields)?;
         match kind {
             "f:" => Ok(Some(Self::Field(rest.into()))),
             "v:" => Ok(Some(Self::Value(Literal::new(value(rest)?)))),
             "k:" => {
-                let Value::Object(fields) = value(rest)? else { return Err(Malformed) };
+                let Value::Object(fields) = value(rest)? else { return Err(MalformedFields) };
                 let literal = |(name, value)| (name, Literal::new(value));
                 Ok(Some(Self::Key(fields.into_iter().map(literal).collect())))
             }
-            "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| Malformed)?))),
+            "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| MalformedFields)?))),
             _ if kind.ends_with(':') => Ok(None),
-            _ => Err(Malformed),
+            _ => Err(MalformedFields),
         }
     }
 }
 
 /// Reads numbers as Go does: a float is the same element in any notation.
-fn value(text: &str) -> Result<Value, Malformed> {
-    read(text.as_bytes()).map(|read| read.value).map_err(|_| Malformed)
+fn value(text: &str) -> Result<Value, MalformedFields> {
+    read(text.as_bytes()).map(|read| read.value).map_err(|_| MalformedFields)
 }
 
 /// As in messages: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
@@ -133,7 +133,8 @@ impl PartialEq for Literal {
 
 impl Eq for Literal {}
 
-/// By size; of two that are the same as floats, whole numbers come first and are compared as such.
+/// By value; of two numbers that are equal as floats, whole numbers come first and are compared
+/// exactly.
 fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
     match (whole(left), whole(right)) {

@@ -5,11 +5,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::arbitrary::{Step, history, part, schema, value};
+use super::arbitrary::{RandomWrite, history, part, schema, value};
 use super::compare::Comparison;
 use super::entry::{Manager, decode};
 use super::of::of;
-use super::tests::Schema;
+use super::tests::TestSchema;
 use super::topology::Root;
 use super::update::OF_NO_ONE;
 use super::{FieldSet, NotApplied, PathElement, Versions, Write, applied, compare, updated};
@@ -62,10 +62,9 @@ fn has_it_or_what_is_in_it(set: &FieldSet, path: &[PathElement]) -> bool {
     }
 }
 
-/// Holds an application against all that is promised of it, and gives the object that there is
-/// then.
+/// Checks all invariants of an apply, and returns the resulting object.
 fn held(
-    schema: &Schema,
+    schema: &TestSchema,
     live: Option<Value>,
     by: &str,
     spec: &Value,
@@ -137,8 +136,8 @@ proptest! {
         let mut live = None;
         for step in steps {
             live = match step {
-                Step::Apply { by, spec, force } => held(&schema, live, by, &spec, force)?,
-                Step::Update { by, spec } => {
+                RandomWrite::Apply { by, spec, force } => held(&schema, live, by, &spec, force)?,
+                RandomWrite::Update { by, spec } => {
                     let mut new = widget(&spec);
                     updated(live.as_ref(), &mut new, &write(by, &schema, "2026-11-21T10:00:00Z"));
                     Some(new)

@@ -50,7 +50,7 @@ fn in_version(object: Value, version: &str, write: &Write<'_>) -> Value {
     if object["apiVersion"] == version { object } else { write.versions.converted(&object, version) }
 }
 
-/// All that can be owned of a value.
+/// Returns all fields of a value that can be owned.
 fn parts(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     with_named(&of(value, meta), meta)
 }

@@ -4,16 +4,16 @@
 use serde_json::Value;
 
 use super::entry::{Managed, Manager, Owned, decode, encode};
-use super::{FieldSet, Malformed, PathElement};
+use super::{FieldSet, MalformedFields, PathElement};
 
 const VERSION: &str = "autoscaling/v1";
 
-/// Where a `Scale` says it.
+/// The path of the replicas in a `Scale`.
 const REPLICAS: &str = "spec.replicas";
 
 /// Returns the entries of a `Scale`: those of the managers that own the replicas, without their
 /// other fields.
-pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Value, Malformed> {
+pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Value, MalformedFields> {
     let path = steps(path);
     let owners = decode(entries)?.into_iter().filter(|(_, owned)| owned.set.contains(&path));
     let scale = owners.map(|(manager, owned)| {
@@ -30,7 +30,7 @@ pub(crate) fn entries_of_object(
     scale: Option<&Value>,
     path: &str,
     api_version: &str,
-) -> Result<Value, Malformed> {
+) -> Result<Value, MalformedFields> {
     let path = steps(path);
     let field = only(&path);
     let mut left = decode(scale)?;

@@ -11,17 +11,17 @@ use crate::patch::arbitrary::object;
 
 /// A schema.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schema {
+pub(super) struct TestSchema {
     pub(super) set: bool,
     pub(super) keys: Vec<&'static str>,
     pub(super) atomic: bool,
     pub(super) always: bool,
     pub(super) default: Option<Value>,
-    pub(super) fields: BTreeMap<&'static str, Schema>,
-    pub(super) items: Option<Box<Schema>>,
+    pub(super) fields: BTreeMap<&'static str, TestSchema>,
+    pub(super) items: Option<Box<TestSchema>>,
 }
 
-impl ListMeta for Schema {
+impl ListMeta for TestSchema {
     fn list_type(&self) -> ListType<'_> {
         match (self.set, self.keys.as_slice()) {
             (true, _) => ListType::Set,
@@ -51,14 +51,14 @@ impl ListMeta for Schema {
     }
 }
 
-impl Versions for Schema {
+impl Versions for TestSchema {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self)
     }
 }
 
 /// A schema that is of one version.
-pub(super) struct Only(pub(super) &'static str, pub(super) Schema);
+pub(super) struct Only(pub(super) &'static str, pub(super) TestSchema);
 
 impl Versions for Only {
     fn lists(&self, api_version: &str) -> Option<&dyn ListMeta> {
@@ -66,27 +66,32 @@ impl Versions for Only {
     }
 }
 
-pub(super) fn fields<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
-    Schema { fields: BTreeMap::from(fields), ..Schema::default() }
+pub(super) fn fields<const N: usize>(fields: [(&'static str, TestSchema); N]) -> TestSchema {
+    TestSchema { fields: BTreeMap::from(fields), ..TestSchema::default() }
 }
 
 /// The schema of the tests: a set of tags, ports keyed by port and protocol, which has a default,
 /// and an atomic selector.
-fn schema() -> Schema {
-    let protocol = Schema { default: Some(json!("TCP")), ..Schema::default() };
-    let port = fields([("port", Schema::default()), ("protocol", protocol), ("name", Schema::default())]);
+fn schema() -> TestSchema {
+    let protocol = TestSchema { default: Some(json!("TCP")), ..TestSchema::default() };
+    let port =
+        fields([("port", TestSchema::default()), ("protocol", protocol), ("name", TestSchema::default())]);
     let spec = fields([
-        ("replicas", Schema::default()),
-        ("tags", Schema { set: true, ..Schema::default() }),
+        ("replicas", TestSchema::default()),
+        ("tags", TestSchema { set: true, ..TestSchema::default() }),
         (
             "ports",
-            Schema { keys: vec!["protocol", "port"], items: Some(Box::new(port)), ..Schema::default() },
+            TestSchema {
+                keys: vec!["protocol", "port"],
+                items: Some(Box::new(port)),
+                ..TestSchema::default()
+            },
         ),
-        ("selector", Schema { atomic: true, ..Schema::default() }),
-        ("template", Schema { always: true, ..fields([("x", Schema::default())]) }),
-        ("limits", Schema { items: Some(Box::default()), ..Schema::default() }),
+        ("selector", TestSchema { atomic: true, ..TestSchema::default() }),
+        ("template", TestSchema { always: true, ..fields([("x", TestSchema::default())]) }),
+        ("limits", TestSchema { items: Some(Box::default()), ..TestSchema::default() }),
     ]);
-    fields([("spec", spec), ("status", Schema::default())])
+    fields([("spec", spec), ("status", TestSchema::default())])
 }
 
 fn write<'a>(manager: &'a str, versions: &'a dyn Versions) -> Write<'a> {
@@ -177,8 +182,8 @@ fn a_creator_owns_all_fields_but_the_servers() {
 /// As the spec of a Deployment is: a struct in a struct, which has a struct.
 #[test]
 fn fields_that_always_exist_have_no_owner() {
-    let always = |name, field| Schema { always: true, ..fields([(name, field)]) };
-    let schema = fields([("spec", always("template", always("x", Schema::default())))]);
+    let always = |name, field| TestSchema { always: true, ..fields([(name, field)]) };
+    let schema = fields([("spec", always("template", always("x", TestSchema::default())))]);
     let mut old = widget(json!({"template": {"x": {"y": 1}}}));
     updated(None, &mut old, &write("first", &schema));
     let owned = json!({"f:spec": {"f:template": {"f:x": {".": {}, "f:y": {}}}}});
@@ -438,7 +443,10 @@ fn many_entries_and_fields_cost_linear_time() {
 fn a_value_that_became_atomic_is_owned_as_one() {
     let loose = fields([(
         "spec",
-        fields([("selector", Schema::default()), ("tags", Schema { set: true, ..Schema::default() })]),
+        fields([
+            ("selector", TestSchema::default()),
+            ("tags", TestSchema { set: true, ..TestSchema::default() }),
+        ]),
     )]);
     let mut old = widget(json!({"selector": {"a": 1}, "tags": ["x"]}));
     updated(None, &mut old, &write("first", &loose));
@@ -446,7 +454,7 @@ fn a_value_that_became_atomic_is_owned_as_one() {
     let spec = json!({".": {}, "f:selector": {}, "f:tags": {".": {}, "v:\"x\"": {}}});
     check(&new, json!({"first": {"f:spec": spec}}));
     let mut new = old.clone();
-    updated(Some(&old), &mut new, &write("second", &Schema::default()));
+    updated(Some(&old), &mut new, &write("second", &TestSchema::default()));
     check(&new, json!({"first": {"f:spec": {".": {}, "f:selector": {".": {}, "f:a": {}}, "f:tags": {}}}}));
 }
 
@@ -470,7 +478,7 @@ fn a_change_of_times_only_is_no_change() {
 #[test]
 fn an_object_without_metadata_is_left_alone() {
     let mut object = json!({"a": 1});
-    updated(None, &mut object, &write("me", &Schema::default()));
+    updated(None, &mut object, &write("me", &TestSchema::default()));
     assert_eq!(object, json!({"a": 1}));
 }
 
@@ -515,7 +523,7 @@ proptest! {
         let mut object: Option<Value> = None;
         for (manager, spec) in writes {
             let mut new = json!({"apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec});
-            updated(object.as_ref(), &mut new, &write(&manager, &Schema::default()));
+            updated(object.as_ref(), &mut new, &write(&manager, &TestSchema::default()));
             let mut left = of(&new["spec"], &Deduced);
             let entries = new["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
             for entry in entries {

@@ -21,7 +21,7 @@ fn writes_to_built_in_kinds_equal_those_of_kubernetes() {
                 subresource: None,
                 api_version: text("apiVersion"),
                 now: "2026-01-01T00:00:00Z",
-                versions: &Of(of),
+                versions: &TypedRoot(of),
             };
             let made = if step["apply"].is_object() {
                 applied(live.as_ref(), &step["apply"], step["force"] == true, &["status"], &write)
@@ -50,9 +50,9 @@ fn writes_to_built_in_kinds_equal_those_of_kubernetes() {
     }
 }
 
-struct Of(&'static Type);
+struct TypedRoot(&'static Type);
 
-impl Versions for Of {
+impl Versions for TypedRoot {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self.0)
     }

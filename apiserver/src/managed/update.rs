@@ -33,10 +33,9 @@ pub(crate) struct Write<'a> {
 /// changed fields, other managers lose them, and removed fields have no owner. `old` is the live
 /// object, and none for a create.
 ///
-/// The object's own managedFields are taken if they can be read and are of versions that are
-/// served, so a client may edit them; an empty list resets them, which for an object that exists
-/// ends all tracking. Anything else is as if it were not there. A write to a subresource cannot
-/// touch them.
+/// The object's own managedFields are used if they can be decoded and are of served versions, so a
+/// client may edit them; an empty list resets them, which for an existing object ends all tracking.
+/// Any other value is ignored. A write to a subresource cannot change them.
 ///
 /// Must be called with the object as it will be stored: after defaulting, and after the parts are
 /// restored that the write cannot change.

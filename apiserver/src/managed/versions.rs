@@ -1,4 +1,4 @@
-//! Each set is of the version in which its manager wrote, and is looked at in that version.
+//! Each set is of the version in which its manager wrote, and is used in that version.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

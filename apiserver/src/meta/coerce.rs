@@ -38,14 +38,14 @@ pub(crate) fn coerce(metadata: &Value) -> Result<Coerced, String> {
 const MAX_UNKNOWN: usize = 100;
 
 /// A type of Go, as its errors name it, and its fields.
-struct Record {
+struct RecordType {
     name: &'static str,
-    fields: &'static [(&'static str, Kind)],
+    fields: &'static [(&'static str, FieldType)],
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    /// With the type that Go calls it; always written, or only if it says something.
+enum FieldType {
+    /// With Go's name of its type; always written, or only if not empty.
     Text(&'static str),
     FullText(&'static str),
     Whole,
@@ -55,65 +55,65 @@ enum Kind {
     Time,
     Texts,
     TextMap,
-    Records(&'static str, &'static Record),
+    Records(&'static str, &'static RecordType),
     Anything,
 }
 
-const OBJECT: Record = Record {
+const OBJECT: RecordType = RecordType {
     name: "ObjectMeta",
     fields: &[
-        ("annotations", Kind::TextMap),
-        ("creationTimestamp", Kind::Time),
-        ("deletionGracePeriodSeconds", Kind::FullWhole),
-        ("deletionTimestamp", Kind::Time),
-        ("finalizers", Kind::Texts),
-        ("generateName", Kind::Text("string")),
-        ("generation", Kind::Whole),
-        ("labels", Kind::TextMap),
-        ("managedFields", Kind::Records("[]v1.ManagedFieldsEntry", &MANAGED)),
-        ("name", Kind::Text("string")),
-        ("namespace", Kind::Text("string")),
-        ("ownerReferences", Kind::Records("[]v1.OwnerReference", &OWNER)),
-        ("resourceVersion", Kind::Text("string")),
-        ("selfLink", Kind::Text("string")),
-        ("uid", Kind::Text("types.UID")),
+        ("annotations", FieldType::TextMap),
+        ("creationTimestamp", FieldType::Time),
+        ("deletionGracePeriodSeconds", FieldType::FullWhole),
+        ("deletionTimestamp", FieldType::Time),
+        ("finalizers", FieldType::Texts),
+        ("generateName", FieldType::Text("string")),
+        ("generation", FieldType::Whole),
+        ("labels", FieldType::TextMap),
+        ("managedFields", FieldType::Records("[]v1.ManagedFieldsEntry", &MANAGED)),
+        ("name", FieldType::Text("string")),
+        ("namespace", FieldType::Text("string")),
+        ("ownerReferences", FieldType::Records("[]v1.OwnerReference", &OWNER)),
+        ("resourceVersion", FieldType::Text("string")),
+        ("selfLink", FieldType::Text("string")),
+        ("uid", FieldType::Text("types.UID")),
     ],
 };
 
-const OWNER: Record = Record {
+const OWNER: RecordType = RecordType {
     name: "OwnerReference",
     fields: &[
-        ("apiVersion", Kind::FullText("string")),
-        ("blockOwnerDeletion", Kind::Truth),
-        ("controller", Kind::Truth),
-        ("kind", Kind::FullText("string")),
-        ("name", Kind::FullText("string")),
-        ("uid", Kind::FullText("types.UID")),
+        ("apiVersion", FieldType::FullText("string")),
+        ("blockOwnerDeletion", FieldType::Truth),
+        ("controller", FieldType::Truth),
+        ("kind", FieldType::FullText("string")),
+        ("name", FieldType::FullText("string")),
+        ("uid", FieldType::FullText("types.UID")),
     ],
 };
 
-const MANAGED: Record = Record {
+const MANAGED: RecordType = RecordType {
     name: "ManagedFieldsEntry",
     fields: &[
-        ("apiVersion", Kind::Text("string")),
-        ("fieldsType", Kind::Text("string")),
-        ("fieldsV1", Kind::Anything),
-        ("manager", Kind::Text("string")),
-        ("operation", Kind::Text("v1.ManagedFieldsOperationType")),
-        ("subresource", Kind::Text("string")),
-        ("time", Kind::Time),
+        ("apiVersion", FieldType::Text("string")),
+        ("fieldsType", FieldType::Text("string")),
+        ("fieldsV1", FieldType::Anything),
+        ("manager", FieldType::Text("string")),
+        ("operation", FieldType::Text("v1.ManagedFieldsOperationType")),
+        ("subresource", FieldType::Text("string")),
+        ("time", FieldType::Time),
     ],
 };
 
 fn record(
     map: &Map<String, Value>,
-    record: &Record,
+    record: &RecordType,
     path: &str,
     unknown: &mut Vec<String>,
 ) -> Result<Map<String, Value>, String> {
     let mut made = Map::new();
     for (key, kind) in record.fields {
-        if let Kind::FullText(_) = kind {
+        if let FieldType::FullText(_) = kind {
             made.insert((*key).to_owned(), "".into());
         }
     }
@@ -125,7 +125,7 @@ fn record(
             }
             continue;
         };
-        let place = Place { record: record.name, path: format!("{path}{key}") };
+        let place = FieldPosition { record: record.name, path: format!("{path}{key}") };
         if let Some(value) = coerced(value, *kind, &place, unknown)? {
             made.insert(key.clone(), value);
         }
@@ -133,13 +133,13 @@ fn record(
     Ok(made)
 }
 
-/// Where a value is, as Go says it.
-struct Place {
+/// The position of a value, in Go's notation.
+struct FieldPosition {
     record: &'static str,
     path: String,
 }
 
-impl Place {
+impl FieldPosition {
     fn wrong(&self, value: &Value, expected: &str) -> String {
         let (found, Self { record, path }) = (type_name(value), self);
         // Indexes of lists are not part of the path.
@@ -149,42 +149,42 @@ impl Place {
     }
 }
 
-/// The value as it is kept; nothing if it says nothing.
+/// Returns the normalized value; `None` if it is empty.
 fn coerced(
     value: &Value,
-    kind: Kind,
-    place: &Place,
+    kind: FieldType,
+    place: &FieldPosition,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Value>, String> {
     if value.is_null() {
         return Ok(None);
     }
     match (kind, value) {
-        (Kind::Text(_) | Kind::FullText(_), Value::String(text)) => {
+        (FieldType::Text(_) | FieldType::FullText(_), Value::String(text)) => {
             Ok((!text.is_empty()).then(|| value.clone()))
         }
-        (Kind::Text(name) | Kind::FullText(name), _) => Err(place.wrong(value, name)),
-        (Kind::Whole | Kind::FullWhole, _) => match value.as_i64() {
-            Some(0) if matches!(kind, Kind::Whole) => Ok(None),
+        (FieldType::Text(name) | FieldType::FullText(name), _) => Err(place.wrong(value, name)),
+        (FieldType::Whole | FieldType::FullWhole, _) => match value.as_i64() {
+            Some(0) if matches!(kind, FieldType::Whole) => Ok(None),
             Some(_) => Ok(Some(value.clone())),
             None => Err(place.wrong(value, "int64")),
         },
-        (Kind::Truth, Value::Bool(_)) | (Kind::Anything, _) => Ok(Some(value.clone())),
-        (Kind::Truth, _) => Err(place.wrong(value, "bool")),
-        (Kind::Time, Value::String(text)) => Ok(time::read(text)?.map(Value::from)),
-        (Kind::Time, _) => Err(place.wrong(value, "string")),
-        (Kind::Texts, Value::Array(items)) => {
+        (FieldType::Truth, Value::Bool(_)) | (FieldType::Anything, _) => Ok(Some(value.clone())),
+        (FieldType::Truth, _) => Err(place.wrong(value, "bool")),
+        (FieldType::Time, Value::String(text)) => Ok(time::read(text)?.map(Value::from)),
+        (FieldType::Time, _) => Err(place.wrong(value, "string")),
+        (FieldType::Texts, Value::Array(items)) => {
             let items = items.iter().map(|item| text(item, place)).collect::<Result<Vec<_>, _>>()?;
             Ok((!items.is_empty()).then_some(Value::Array(items)))
         }
-        (Kind::Texts, _) => Err(place.wrong(value, "[]string")),
-        (Kind::TextMap, Value::Object(map)) => {
+        (FieldType::Texts, _) => Err(place.wrong(value, "[]string")),
+        (FieldType::TextMap, Value::Object(map)) => {
             let map = map.iter().map(|(key, item)| Ok((key.clone(), text(item, place)?)));
             let map = map.collect::<Result<Map<_, _>, String>>()?;
             Ok((!map.is_empty()).then_some(Value::Object(map)))
         }
-        (Kind::TextMap, _) => Err(place.wrong(value, "map[string]string")),
-        (Kind::Records(_, of), Value::Array(items)) => {
+        (FieldType::TextMap, _) => Err(place.wrong(value, "map[string]string")),
+        (FieldType::Records(_, of), Value::Array(items)) => {
             let nothing = Map::new();
             let items = items.iter().enumerate().map(|(at, item)| match item {
                 Value::Null => record(&nothing, of, "", unknown).map(Value::Object),
@@ -196,11 +196,11 @@ fn coerced(
             let items = items.collect::<Result<Vec<_>, _>>()?;
             Ok((!items.is_empty()).then_some(Value::Array(items)))
         }
-        (Kind::Records(name, _), _) => Err(place.wrong(value, name)),
+        (FieldType::Records(name, _), _) => Err(place.wrong(value, name)),
     }
 }
 
-fn text(item: &Value, place: &Place) -> Result<Value, String> {
+fn text(item: &Value, place: &FieldPosition) -> Result<Value, String> {
     match item {
         Value::String(_) => Ok(item.clone()),
         Value::Null => Ok("".into()),

@@ -150,7 +150,7 @@ fn forbidden_in_paths(text: &str) -> Vec<String> {
     found.map(|found| format!("may not contain '{}'", found.escape_default())).collect()
 }
 
-/// Kubernetes counts bytes, and calls them characters where they are those of names.
+/// Kubernetes counts bytes, and for names calls them characters.
 fn too_long(text: &str, limit: usize, unit: &str) -> Vec<String> {
     if text.len() > limit { vec![format!("must be no more than {limit} {unit}")] } else { Vec::new() }
 }

@@ -15,7 +15,7 @@ pub(super) fn read(text: &str) -> Result<Option<String>, String> {
     if let Some((rest, element)) = differs(text) {
         return Err(format!("parsing time {text:?} as {LAYOUT:?}: cannot parse {rest:?} as {element:?}"));
     }
-    // Jiff takes the second 60 for the one before.
+    // Jiff reads second 60 as 59.
     let time = text.parse::<Timestamp>().ok().filter(|_| text.get(17..19) != Some("60"));
     let time = shown(time.ok_or_else(|| format!("parsing time {text:?}: out of range"))?);
     Ok((time != "0001-01-01T00:00:00Z").then_some(time))

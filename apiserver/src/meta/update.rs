@@ -20,7 +20,7 @@ pub(crate) struct Update<'a> {
     /// Which kind of objects: its group and its plural.
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
-    /// Whether the kind may be updated without saying which version; custom resources may not.
+    /// Whether the kind may be updated without a resourceVersion; custom resources may not.
     pub(crate) unconditional: bool,
 }
 
@@ -62,7 +62,8 @@ pub(crate) fn for_update(
     }
 
     let mut wrong = common(new, how.namespace.is_some(), NameRule::PathSegment);
-    // Kubernetes holds these rules twice, once for all kinds and once for each, and each time has its causes.
+    // Kubernetes checks these rules twice, once for all kinds and once for each, and reports the
+    // causes twice.
     for _ in 0..2 {
         wrong.extend(new_finalizers(new, old));
         wrong.extend(changed(new, old));

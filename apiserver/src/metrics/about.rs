@@ -15,7 +15,7 @@ const MOST_KINDS: usize = 1000;
 
 /// The kinds requested until now.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeSet<[Arc<str>; 3]>>);
+pub(super) struct KnownKinds(Mutex<BTreeSet<[Arc<str>; 3]>>);
 
 /// The requested kind. Requests for unknown kinds and documents share a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -38,8 +38,8 @@ pub(super) struct OfKind {
 }
 
 impl OfKind {
-    /// Of those that there is no place for all are one.
-    pub(super) fn new(known: &Known, kind: &Kind) -> Self {
+    /// Kinds over the limit share a label.
+    pub(super) fn new(known: &KnownKinds, kind: &Kind) -> Self {
         let names = [kind.group.clone(), kind.version.clone(), kind.names.plural.as_str().into()];
         let names = if known.has_place_for(&names) { names } else { Default::default() };
         let [group, version, resource] = names;
@@ -47,7 +47,7 @@ impl OfKind {
     }
 }
 
-impl Known {
+impl KnownKinds {
     fn has_place_for(&self, names: &[Arc<str>; 3]) -> bool {
         let mut known = self.0.lock();
         known.contains(names) || known.len() < MOST_KINDS && known.insert(names.clone())
@@ -70,7 +70,7 @@ impl Default for About {
 }
 
 impl About {
-    pub(super) fn objects(known: &Known, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
+    pub(super) fn objects(known: &KnownKinds, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
         let verb = match verb {
             Verb::Get => "GET",
             Verb::List => "LIST",

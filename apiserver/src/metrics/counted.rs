@@ -21,9 +21,9 @@ pub(crate) enum Event {
     LateGuard,
     /// A webhook call failed, or had no valid response.
     FailedWebhook,
-    /// The body of a request did not come in time.
+    /// The body of a request was incomplete at its deadline.
     LateBody,
-    /// A handshake, or a request's head, did not come in time.
+    /// A handshake, or a request's head, was incomplete at its deadline.
     #[cfg(feature = "server")]
     LateHead,
     /// A connection without requests was closed by its idle timeout.
@@ -42,7 +42,7 @@ pub(crate) enum Event {
 
 /// How often each was.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Family<Label, Counter>);
+pub(crate) struct EventCounters(Family<Label, Counter>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Label {
@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-impl Counted {
+impl EventCounters {
     pub(crate) fn add(&self, event: Event) {
         self.0.get_or_create(&Label { why: event.name() }).inc();
     }

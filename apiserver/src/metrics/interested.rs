@@ -9,7 +9,7 @@ use prometheus_client::registry::Registry;
 pub(crate) struct Interested {
     /// Events of objects.
     pub(crate) told: Counter,
-    /// Those that were under no key of the interest. There should be none.
+    /// Events under no key of the interest. There should be none.
     pub(crate) irrelevant: Counter,
     /// Edits that were accepted, openings among them.
     pub(crate) edits: Counter,

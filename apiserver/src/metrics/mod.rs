@@ -14,7 +14,7 @@ mod page;
 
 pub(crate) use about::About;
 pub(crate) use audited::Audited;
-pub(crate) use counted::{Counted, Event};
+pub(crate) use counted::{Event, EventCounters};
 pub(crate) use interested::Interested;
 pub(crate) use page::CONTENT_TYPE;
 
@@ -26,7 +26,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
-use about::{Known, OfKind};
+use about::{KnownKinds, OfKind};
 
 use crate::kind;
 use crate::request::{Resource, Verb};
@@ -35,7 +35,7 @@ use crate::server::Limits;
 /// The metrics of a server. Counters are atomic: no request waits for them.
 pub(crate) struct Metrics {
     registry: Registry,
-    known: Known,
+    known: KnownKinds,
     requests: Family<Answered, Counter>,
     seconds: Family<About, Histogram, fn() -> Histogram>,
     bytes: Family<About, Counter>,
@@ -50,7 +50,7 @@ pub(crate) struct Metrics {
     revision: Gauge,
     kinds: Gauge,
     pub(crate) audited: Audited,
-    pub(crate) counted: Counted,
+    pub(crate) counted: EventCounters,
     pub(crate) interested: Interested,
 }
 
@@ -105,7 +105,7 @@ impl Metrics {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
             registry: Registry::default(),
-            known: Known::default(),
+            known: KnownKinds::default(),
             requests: Family::default(),
             seconds: Family::new_with_constructor(seconds),
             bytes: Family::default(),
@@ -120,7 +120,7 @@ impl Metrics {
             revision: Gauge::default(),
             kinds: Gauge::default(),
             audited: Audited::default(),
-            counted: Counted::default(),
+            counted: EventCounters::default(),
             interested: Interested::default(),
         };
         metrics.register(limits);

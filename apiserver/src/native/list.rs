@@ -6,7 +6,7 @@ use machinery_objects::NameRule;
 use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 
 use super::config::{ConfigMaps, Secrets};
-use super::event::Events;
+use super::event::EventGroup;
 use super::namespace::Namespaces;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
@@ -71,7 +71,7 @@ struct Native {
     /// In the category `all`.
     all: bool,
     names: NameRule,
-    /// Whether an update must say of which revision.
+    /// Whether an update requires a resourceVersion.
     careful: bool,
     fields: &'static [&'static str],
     returns_deleted: bool,
@@ -149,7 +149,7 @@ const LIST: &[Native] = &[
             "source",
             "type",
         ],
-        hooks: || Arc::new(Events::Core),
+        hooks: || Arc::new(EventGroup::Core),
         ..native("", "Event", "events")
     },
     Native {
@@ -224,7 +224,7 @@ const LIST: &[Native] = &[
             "reportingController",
             "type",
         ],
-        hooks: || Arc::new(Events::New),
+        hooks: || Arc::new(EventGroup::New),
         ..native("events.k8s.io", "Event", "events")
     },
     Native { names: PathSegment, hooks: rules, ..native(RBAC, "Role", "roles") },

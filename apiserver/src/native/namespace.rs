@@ -8,7 +8,7 @@ use crate::strategy::{meta_text, metadata_mut};
 
 /// Of every namespace, so that it can be selected by its name.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-/// Holds a namespace until it is empty.
+/// The finalizer that keeps a namespace until it is empty.
 const KUBERNETES: &str = "kubernetes";
 
 pub(super) struct Namespaces;

@@ -14,7 +14,7 @@ pub(crate) fn components() -> Arc<Components> {
     COMPONENTS.clone()
 }
 
-/// The schema of a type, which refers to those of others.
+/// Returns the schema of a type, with references to those of others.
 pub(crate) fn schema(of: &Type) -> Value {
     let mut properties = Map::new();
     collect(of, &mut properties);

@@ -29,7 +29,7 @@ struct Document {
 }
 
 impl OpenApi {
-    /// `shared` are schemas that those of the kinds refer to.
+    /// `shared` are schemas to which those of the kinds refer.
     pub(crate) fn new(
         kinds: impl IntoIterator<Item = Arc<Described>>,
         shared: &Arc<Components>,

@@ -15,8 +15,8 @@ pub(crate) type Components = BTreeMap<String, Value>;
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) info: Arc<KindInfo>,
-    /// Of the whole object, as OpenAPI v3. It may refer to shared components as
-    /// `#/components/schemas/NAME`. Without one, anything goes.
+    /// The schema of the whole object, as OpenAPI v3. It may refer to shared components as
+    /// `#/components/schemas/NAME`. `None` allows any object.
     pub(crate) schema: Option<Value>,
     /// The paths of fields that field selectors may name, without the dot: `spec.node`.
     pub(crate) selectable: Vec<String>,

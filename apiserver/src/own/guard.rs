@@ -1,4 +1,4 @@
-//! A guard over objects of a type, where the server asks it over JSON.
+//! A guard over objects of a type, as the server's untyped guard.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

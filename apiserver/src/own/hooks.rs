@@ -33,7 +33,7 @@ const NOT_STAMPED: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 const STATUS: &str = "status";
 
 impl<K> Typed<K> {
-    /// One that asks nothing but that its objects can be read.
+    /// Hooks that only require that objects can be decoded.
     pub(super) const fn new() -> Self {
         Self { defaulting: None, validating: None, status: None, stamping: None, guards: Vec::new() }
     }

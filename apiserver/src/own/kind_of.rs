@@ -160,9 +160,9 @@ impl<K> KindOf<K> {
     ///   the object a new key.
     /// - The keys of an object must be deterministic, and must not depend on its resourceVersion: a
     ///   new object has none. An object that cannot be decoded as `K` has no keys.
-    /// - The check may be made several times, beside other checks, and must not change anything. It
-    ///   has a thread to itself, for [`Limits::guard_time`]; if it panics or takes longer, nothing
-    ///   is written.
+    /// - The check may be called several times, concurrently with other checks, and must have no
+    ///   side effects. It runs on its own thread, for at most [`Limits::guard_time`]; if it panics
+    ///   or takes longer, the write is refused.
     /// - [`Limits`] bounds the number of keys and of other objects. Writers under one key do not
     ///   wait for each other, they retry: keys that few objects share are better.
     ///

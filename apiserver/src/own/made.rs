@@ -15,7 +15,7 @@ use crate::refusal::Refusal;
 use crate::server::{Environment, StartError};
 use crate::strategy::{self, Context, New, meta_text};
 
-/// Makes the kind. Its definition is held against all that one on the wire is held against.
+/// Builds the kind. Its definition is validated like one on the wire.
 pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, StartError> {
     let Own { mut definition, hooks } = own;
     let name = meta_text(&definition, "name").to_owned();

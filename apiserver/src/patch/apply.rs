@@ -1,8 +1,8 @@
-//! A patch that was read, and can be applied as often as it takes to be written.
+//! A decoded patch, which can be applied repeatedly until its write is committed.
 
 use serde_json::Value;
 
-use super::json::{self as operations, Operation};
+use super::json::{self as operations, PatchOperation};
 use super::{PatchKind, PatchMeta, merge, strategic};
 use crate::json::{self, MalformedJson, ParsedJson, plain_type_name};
 use crate::refusal::Refusal;
@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 /// A patch.
 #[derive(Clone, Debug)]
 pub(crate) enum Patch {
-    Json(Vec<Operation>),
+    Json(Vec<PatchOperation>),
     Merge(Value),
     Strategic(Value),
 }
@@ -45,7 +45,7 @@ impl Patch {
 
     fn new(kind: PatchKind, body: Value) -> Result<Self, Refusal> {
         if kind == PatchKind::Json {
-            return Operation::list(&body).map(Self::Json);
+            return PatchOperation::list(&body).map(Self::Json);
         }
         let mismatch = format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
@@ -75,7 +75,7 @@ impl Patch {
 
     fn unknown_fields(&self) -> Vec<String> {
         let Self::Json(operations) = self else { return Vec::new() };
-        let of = |(at, operation): (usize, &Operation)| {
+        let of = |(at, operation): (usize, &PatchOperation)| {
             let said = move |name: &String| format!("json patch unknown field \"[{at}].{name}\"");
             operation.unknown.iter().map(said).collect::<Vec<_>>()
         };

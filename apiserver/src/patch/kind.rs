@@ -9,7 +9,7 @@ pub(crate) enum PatchKind {
     Json,
     /// The fields to change, RFC 7386.
     Merge,
-    /// The fields to change, with lists merged as the types say.
+    /// The fields to change, with lists merged by the merge keys of their types.
     Strategic,
 }
 
@@ -20,8 +20,8 @@ const ALL: [(PatchKind, &str); 3] = [
 ];
 
 impl PatchKind {
-    /// The kind that a Content-Type header names, parameters aside. `strategic` says whether the
-    /// resource takes strategic merges, which custom resources do not.
+    /// Returns the kind for a Content-Type header, ignoring parameters. `strategic` is whether the
+    /// resource supports strategic merges, which custom resources do not.
     pub(crate) fn from_content_type(header: &str, strategic: bool) -> Result<Self, Refusal> {
         let named = header.split(';').next().unwrap_or_default().trim();
         let taken = || ALL.into_iter().filter(|(kind, _)| strategic || *kind != Self::Strategic);

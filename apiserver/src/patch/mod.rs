@@ -10,7 +10,7 @@
 //! - Strategic merge: directives and nulls in new values are never stored, `$patch: replace` and
 //!   `merge` of a missing map work, an unknown directive is refused anywhere, and errors for which
 //!   Kubernetes answers 500 are 422.
-//! - A refusal of a patch that does not apply says why, as a cause.
+//! - The refusal of a patch that does not apply has the reason as a cause.
 
 mod apply;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::special;
-use super::wire::{Malformed, Payload, Reader};
+use super::wire::{Malformed, Payload, WireReader};
 use crate::builtin::{Base, Cardinality, MessageField, Omit, Type, table};
 
 /// How deep a body may go, whether in messages or in the JSON that they hold.
@@ -34,7 +34,7 @@ impl Decoder {
         if depth > MOST_DEEP {
             return Err("exceeded max depth".into());
         }
-        let mut reader = Reader::new(of.short_name(), message);
+        let mut reader = WireReader::new(of.short_name(), message);
         while let Some((number, payload)) = reader.next()? {
             if let Some(field) = of.numbered(number) {
                 self.field(field, payload, into, depth)?;
@@ -88,7 +88,7 @@ impl Decoder {
         depth: usize,
     ) -> Result<(), Malformed> {
         if let (Base::Bool | Base::Int32 | Base::Int64, Payload::Bytes(packed)) = (field.base, payload) {
-            let mut packed = Reader::new(&field.name, packed);
+            let mut packed = WireReader::new(&field.name, packed);
             while !packed.is_empty() {
                 self.spend()?;
                 let element = self.single(field, Payload::Varint(packed.varint()?), depth)?;
@@ -112,7 +112,7 @@ impl Decoder {
         depth: usize,
     ) -> Result<(), Malformed> {
         let (mut key, mut value) = (String::new(), None);
-        let mut reader = Reader::new(&field.name, message);
+        let mut reader = WireReader::new(&field.name, message);
         while let Some((number, payload)) = reader.next()? {
             match number {
                 1 => key = special::text(payload.bytes(&field.name)?),

@@ -9,9 +9,9 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode::wire::{write_bytes, write_message, write_varint};
-use super::{Expected, ListWriter, decode, encode, watch_frame};
+use super::{ExpectedType, ListWriter, decode, encode, watch_frame};
 
-const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
+const NOTHING: ExpectedType<'_> = ExpectedType { api_version: "", kind: "" };
 
 /// The output of `record/bodies`, from Go's own serializers.
 fn recorded(extension: &str) -> BTreeMap<String, Vec<u8>> {
@@ -102,7 +102,7 @@ fn a_watch_frame_equals_that_of_go() {
 
 #[test]
 fn missing_type_metadata_is_that_of_the_path() {
-    let expected = Expected { api_version: "apps/v1", kind: "DeleteOptions" };
+    let expected = ExpectedType { api_version: "apps/v1", kind: "DeleteOptions" };
     for (api_version, kind, said) in [
         ("", "", ("apps/v1", "DeleteOptions")),
         ("v1", "", ("v1", "DeleteOptions")),
@@ -117,7 +117,7 @@ fn missing_type_metadata_is_that_of_the_path() {
 
 #[test]
 fn invalid_bodies_are_refused_in_the_words_of_kubernetes() {
-    let expected = Expected { api_version: "v1", kind: "ConfigMap" };
+    let expected = ExpectedType { api_version: "v1", kind: "ConfigMap" };
     let unrecognized = "the object provided is unrecognized (must be of type ConfigMap): ";
     let unhandled = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: ";
     for (body, head, said) in [

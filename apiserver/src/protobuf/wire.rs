@@ -54,7 +54,7 @@ impl<'a> Payload<'a> {
 }
 
 /// Reads a message field by field.
-pub(super) struct Reader<'a> {
+pub(super) struct WireReader<'a> {
     rest: &'a [u8],
     /// The message's type, for errors.
     name: &'a str,
@@ -65,7 +65,7 @@ pub(super) const BYTES: u8 = 2;
 const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     pub(super) const fn new(name: &'a str, message: &'a [u8]) -> Self {
         Self { rest: message, name }
     }

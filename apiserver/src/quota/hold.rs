@@ -3,7 +3,7 @@
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
-use super::read::{Quota, Quotas, QuotaRecord};
+use super::read::{Quota, QuotaRecord, Quotas};
 use super::turn::Turn;
 use super::used::{Use, exceeded, raise, said};
 use super::{Limit, count, is_about, limits};
@@ -67,7 +67,7 @@ async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> 
     Ok(held)
 }
 
-/// The last one takes the record along.
+/// The last quota deletes the record.
 async fn ended<'a>(change: &ObjectWrite<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
     let record = QuotaRecord::of(change.shared, namespace).await?;
     let others = Quotas::of(change.shared, namespace).await?;
@@ -126,7 +126,7 @@ async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held
     Ok(())
 }
 
-/// A quota that says of one more.
+/// Returns a quota with its usage increased by one.
 fn raised(
     change: &ObjectWrite<'_>,
     namespace: &str,

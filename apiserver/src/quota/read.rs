@@ -1,4 +1,4 @@
-//! The quotas of a namespace, and the record that says whether they are as they were.
+//! The quotas of a namespace, and the record whose revision shows changes of them.
 //!
 //! The record exists exactly while the namespace has a quota. Each write that creates, changes or
 //! deletes a quota also puts the record, or deletes it with the last quota. So a condition on the
@@ -46,12 +46,12 @@ impl Quotas {
 }
 
 /// The record of a namespace's quotas.
-pub(super) struct Record {
+pub(super) struct QuotaRecord {
     key: Key,
     there: Option<Arc<Entry>>,
 }
 
-impl Record {
+impl QuotaRecord {
     /// As of now.
     pub(super) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
         let key = Self::key(namespace);

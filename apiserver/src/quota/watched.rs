@@ -17,7 +17,7 @@ impl Watched {
         Self { quotas, by_namespace: BTreeMap::new() }
     }
 
-    /// Whether nothing is counted anywhere.
+    /// Whether no namespace has counted kinds.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_namespace.is_empty()
     }
@@ -31,7 +31,7 @@ impl Watched {
         }
     }
 
-    /// Nothing is counted anywhere.
+    /// Forgets all namespaces.
     pub(crate) fn clear(&mut self) {
         self.by_namespace.clear();
     }

@@ -1,4 +1,4 @@
-//! The body of a request: in which form it is, and which object it says it is.
+//! The body of a request: its format, and the kind of its object.
 
 use serde_json::{Map, Value};
 
@@ -38,7 +38,7 @@ impl Format {
     /// The formats of built-in kinds.
     pub(crate) const BUILT_IN: &'static [Self] = &[Self::Json, Self::Yaml, Self::Protobuf];
 
-    /// By the header `Content-Type`; without one it is JSON. 415 if it is not among those
+    /// Returns the format of a `Content-Type` header; without one it is JSON. 415 if it is not
     /// supported.
     pub(crate) fn of(content_type: Option<&str>, supported: &[Self]) -> Result<Self, Refusal> {
         let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
@@ -49,8 +49,8 @@ impl Format {
         found.copied().ok_or_else(Self::refused)
     }
 
-    /// 415: only these are supported. Protobuf is in Kubernetes' list for every kind, also for
-    /// those that never come in it.
+    /// 415: the supported types. Protobuf is in Kubernetes' list for every kind, also for
+    /// unsupported ones.
     pub(super) fn refused() -> Refusal {
         let accepted: Vec<_> = Self::BUILT_IN.iter().map(|format| format.media_type()).collect();
         let why = "the body of the request was in an unknown format - accepted media types include";
@@ -218,7 +218,7 @@ pub(super) fn head(value: &Value) -> Result<(String, String), String> {
 const HEAD: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// The beginning of a body: as a text if it looks as JSON, else as its bytes.
+/// Returns the beginning of a body: as a text if it looks like JSON, else as its bytes.
 fn summary(bytes: &[u8]) -> String {
     let more = if bytes.len() > SHOWN { " ..." } else { "" };
     let begin = &bytes[..bytes.len().min(SHOWN)];

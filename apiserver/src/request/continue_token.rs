@@ -14,7 +14,7 @@ const VERSION: &str = "meta.k8s.io/v1";
 /// limits, 1024 bytes, each of which is six in JSON.
 const MAX_TOKEN: usize = 32 << 10;
 
-/// Where a list goes on, and from which moment it is.
+/// The position of the next page, and the revision of the list.
 ///
 /// Clients can forge tokens. Therefore the start is always below the prefix of the list: one or two
 /// names of a key, none of them empty or of dots.
@@ -42,8 +42,8 @@ struct Inside {
 }
 
 impl ContinueToken {
-    /// A list that goes on with this key, or the first one after it, below the prefix of the list.
-    /// `None` if that could not be read back.
+    /// Creates a token of a list that continues with this key, or the first one after it, below the
+    /// prefix of the list. `None` if it could not be parsed back.
     pub(crate) fn new(at: ContinueAt, start: impl Into<String>) -> Option<Self> {
         let start = start.into();
         let revision = match at {

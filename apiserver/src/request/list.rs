@@ -18,7 +18,7 @@ pub(crate) struct ListOptions {
     pub(crate) fields: FieldSelector,
     /// Page size. Zero and less are no limit.
     pub(crate) limit: Option<NonZeroU64>,
-    /// From which moment; of a watch it says nothing.
+    /// The revision of a list; unused in watches.
     pub(crate) at: ListAt,
     /// The requested revision; zero is any.
     pub(crate) revision: Option<u64>,

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::refusal::Refusal;
 
-/// How long a path may be, in bytes, as it comes.
+/// Maximum length of an encoded path, in bytes.
 const MAX_PATH: usize = 8 << 10;
 
 /// The target of a path: the first half of Kubernetes' RequestInfo.
@@ -27,7 +27,7 @@ pub(crate) struct Resource {
     /// Empty for the oldest group, which is below `/api`.
     pub(crate) group: String,
     pub(crate) version: String,
-    /// Whether the path itself says that they are watched, which is the oldest way to ask.
+    /// Whether the path itself requests a watch, by the legacy prefix.
     pub(crate) watched: bool,
     /// The namespace of the requested objects. A Namespace is in none, though its path looks so.
     pub(crate) namespace: Option<String>,

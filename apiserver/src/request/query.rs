@@ -3,7 +3,7 @@
 use super::path::decode;
 use crate::refusal::Refusal;
 
-/// How long a query may be, in bytes, as it comes.
+/// Maximum length of an encoded query, in bytes.
 const MAX_QUERY: usize = 64 << 10;
 
 /// The query parameters, in order. Of a repeated one the first counts, and unknown ones are

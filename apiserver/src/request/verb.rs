@@ -25,8 +25,8 @@ pub(crate) enum Verb {
 impl Verb {
     /// Returns the verb of a method on this resource. `HEAD` has the verb of `GET`.
     ///
-    /// A `POST` to an object has no meaning, though one to a part of it has. A watch is of a
-    /// collection: of one object, `watch` asks nothing, unless it is in the path.
+    /// `POST` to an object is invalid, but allowed to a subresource. Watches are of collections:
+    /// for one object, the parameter `watch` is ignored, unless the path has the prefix.
     pub(crate) fn of(method: &Method, resource: &Resource, query: &Query) -> Result<Self, Refusal> {
         let named = resource.name.is_some();
         match *method {

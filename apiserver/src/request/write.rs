@@ -31,17 +31,17 @@ pub(crate) enum FieldValidation {
 }
 
 impl WriteOptions {
-    /// Those of a create.
+    /// Parses the options of a create.
     pub(crate) fn create(query: &Query) -> Result<Self, Refusal> {
         Self::parse(query, "CreateOptions", Vec::new())
     }
 
-    /// Those of an update.
+    /// Parses the options of an update.
     pub(crate) fn update(query: &Query) -> Result<Self, Refusal> {
         Self::parse(query, "UpdateOptions", Vec::new())
     }
 
-    /// Those of a patch.
+    /// Parses the options of a patch.
     pub(crate) fn patch(query: &Query) -> Result<Self, Refusal> {
         let forced = query.choice("force").map(|_| {
             FieldError::new("force", Problem::Forbidden, "may not be specified for non-apply patch")

@@ -5,8 +5,9 @@ use serde_json::Value;
 use super::node::{Additional, Schema};
 
 impl Schema {
-    /// Puts in the defaults, those within defaults too. A null where none may be is as if left out:
-    /// without a default the field goes, but an item stays, for the others' sake.
+    /// Fills in defaults, also those within defaults. A null in a field that is not nullable counts
+    /// as omitted: without a default the field is removed, but an item stays, to keep the positions
+    /// of the others.
     pub(crate) fn default(&self, object: &mut Value) {
         self.drop_nulls(object);
         self.fill(object);

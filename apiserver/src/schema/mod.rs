@@ -31,4 +31,4 @@ mod validate;
 mod tests;
 
 pub(crate) use expressions::Known;
-pub(crate) use node::{Additional, ListType, MapType, Schema};
+pub(crate) use node::{Additional, DeclaredListType, MapType, Schema};

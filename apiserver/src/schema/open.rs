@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::node::{Additional, META_FIELDS, Schema};
-use super::path::Path;
+use super::path::ValuePath;
 
 impl Schema {
     /// Returns the first undeclared field of a Kubernetes object, which cannot be applied. Its
@@ -13,24 +13,24 @@ impl Schema {
     /// Fewer than [`Schema::unknown`] returns: an object with neither properties nor
     /// additionalProperties is open, and so are all values below one that preserves unknown fields.
     pub(crate) fn undeclared(&self, object: &Value) -> Option<String> {
-        first(self, Around { resource: true, preserve: false }, object, &Path::start(""))
+        first(self, OpenContext { resource: true, preserve: false }, object, &ValuePath::start(""))
     }
 }
 
 /// The context of a value.
 #[derive(Clone, Copy)]
-struct Around {
+struct OpenContext {
     /// Whether the value is an object of Kubernetes.
     resource: bool,
     /// Whether an enclosing value preserves unknown fields.
     preserve: bool,
 }
 
-fn first(schema: &Schema, around: Around, value: &Value, at: &Path<'_>) -> Option<String> {
+fn first(schema: &Schema, around: OpenContext, value: &Value, at: &ValuePath<'_>) -> Option<String> {
     let resource = around.resource || schema.embedded;
     let preserve = around.preserve || schema.preserve_unknown;
-    let below = |schema: &Schema, value: &Value, at: &Path<'_>| {
-        first(schema, Around { resource: false, preserve }, value, at)
+    let below = |schema: &Schema, value: &Value, at: &ValuePath<'_>| {
+        first(schema, OpenContext { resource: false, preserve }, value, at)
     };
     match value {
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {

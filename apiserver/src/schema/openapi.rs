@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Additional, Kind, ListType, MapType, Rules, Schema};
+use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema, ValueRules};
 
 /// Where an OpenAPI document has the metadata of objects.
 const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
@@ -47,7 +47,7 @@ impl Schema {
         let node = |schema: &Self| Value::Object(child(schema));
         let nodes =
             |schemas: &[Self]| (!schemas.is_empty()).then(|| schemas.iter().map(node).collect::<Vec<_>>());
-        out.some("type", self.kind.map(Kind::name));
+        out.some("type", self.kind.map(JsonType::name));
         out.some("nullable", self.nullable.then_some(true));
         out.some("default", self.default.clone());
         out.some("title", self.notes.title.clone());
@@ -70,7 +70,7 @@ impl Schema {
         out.some("x-kubernetes-preserve-unknown-fields", self.preserve_unknown.then_some(true));
         out.some("x-kubernetes-int-or-string", self.int_or_string.then_some(true));
         out.some("x-kubernetes-embedded-resource", self.embedded.then_some(true));
-        out.some("x-kubernetes-list-type", self.list.map(ListType::name));
+        out.some("x-kubernetes-list-type", self.list.map(DeclaredListType::name));
         out.list("x-kubernetes-list-map-keys", &self.list_keys);
         out.some("x-kubernetes-map-type", self.map.map(MapType::name));
         out.list("x-kubernetes-validations", &self.validations);
@@ -115,7 +115,7 @@ impl Writer {
         self.some(key, (!list.is_empty()).then(|| list.to_vec()));
     }
 
-    fn rules(&mut self, rules: &Rules) {
+    fn rules(&mut self, rules: &ValueRules) {
         self.some("format", rules.format.clone());
         self.some("pattern", rules.pattern.as_ref().map(|pattern| pattern.as_str()));
         self.some("minimum", rules.minimum.map(number));

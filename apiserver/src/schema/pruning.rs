@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::node::{Additional, META_FIELDS, Schema};
-use super::path::Path;
+use super::path::ValuePath;
 
 impl Schema {
     /// Drops fields of a Kubernetes object that the schema does not have. Its apiVersion, kind and
@@ -16,7 +16,7 @@ impl Schema {
     /// [`Schema::prune`] drops, by name in order.
     pub(crate) fn unknown(&self, object: &Value) -> Vec<String> {
         let mut found = Vec::new();
-        list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &Path::start(""), &mut found);
+        list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &ValuePath::start(""), &mut found);
         found.sort();
         found
     }
@@ -94,7 +94,7 @@ fn prune(ruler: Ruler<'_>, value: &mut Value) {
     }
 }
 
-fn list(ruler: Ruler<'_>, value: &Value, at: &Path<'_>, found: &mut Vec<String>) {
+fn list(ruler: Ruler<'_>, value: &Value, at: &ValuePath<'_>, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {

@@ -1,4 +1,4 @@
-//! JSON into a [`Schema`], and all that must hold of one.
+//! Parses JSON into a [`Schema`], and validates it.
 
 use std::collections::BTreeMap;
 
@@ -6,8 +6,8 @@ use machinery_cel::Pattern;
 use serde_json::{Map, Value};
 
 use super::expressions::Known;
-use super::formats::Format;
-use super::node::{Additional, Kind, ListType, MapType, Schema};
+use super::formats::ValueFormat;
+use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema};
 use super::{declared, defaults, expressions, structure};
 use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
@@ -36,9 +36,9 @@ impl Schema {
 
     fn judged(json: &Value, at: &str, known: &Known) -> (Self, Vec<FieldError>) {
         let mut reader =
-            Reader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
+            SchemaReader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
         let mut schema = reader.node(json, at);
-        let Reader { unreadable, unsupported, is_structural, .. } = reader;
+        let SchemaReader { unreadable, unsupported, is_structural, .. } = reader;
         if !unreadable.is_empty() {
             let why = unreadable.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", ");
             schema.unheld.push(format!("schema error: {why}"));
@@ -111,7 +111,7 @@ pub(super) fn not_supported(at: &str, value: Value, supported: &[&str]) -> Field
     FieldError::new(at, Problem::NotSupported(value), format!("supported values: {supported}"))
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     root: &'a str,
     /// Keywords that cannot be parsed: nothing else can be checked then.
     unreadable: Vec<FieldError>,
@@ -121,7 +121,7 @@ struct Reader<'a> {
     is_structural: bool,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     fn node(&mut self, json: &Value, at: &str) -> Schema {
         let mut schema: Schema = Default::default();
         let Some(fields) = json.as_object() else {
@@ -134,7 +134,7 @@ impl Reader<'_> {
             }
         }
         schema.rules.checked =
-            schema.rules.format.as_deref().and_then(|name| Format::parse(name, schema.kind));
+            schema.rules.format.as_deref().and_then(|name| ValueFormat::parse(name, schema.kind));
         schema
     }
 
@@ -194,7 +194,7 @@ impl Reader<'_> {
             "x-kubernetes-int-or-string" => schema.int_or_string = self.truth(value, at),
             "x-kubernetes-list-map-keys" => schema.list_keys = self.texts(value, at),
             "x-kubernetes-list-type" => {
-                schema.list = self.choice(value, at, ListType::ALL.map(|list| (list.name(), list)));
+                schema.list = self.choice(value, at, DeclaredListType::ALL.map(|list| (list.name(), list)));
             }
             "x-kubernetes-map-type" => {
                 schema.map = self.choice(value, at, MapType::ALL.map(|map| (map.name(), map)));
@@ -202,8 +202,7 @@ impl Reader<'_> {
             "x-kubernetes-validations" => {
                 schema.validations = self.list(value, at).to_vec();
             }
-            // Fields that a schema does not have are taken away where the definition is decoded, as from any
-            // object.
+            // Unknown keywords are pruned when the definition is decoded, as from any object.
             _ => {}
         }
     }
@@ -229,11 +228,11 @@ impl Reader<'_> {
         }
     }
 
-    fn kind(&mut self, value: &Value, at: &str) -> Option<Kind> {
+    fn kind(&mut self, value: &Value, at: &str) -> Option<JsonType> {
         let name = self.text(value, at)?;
-        let kind = Kind::parse(&name);
+        let kind = JsonType::parse(&name);
         if kind.is_none() {
-            let supported = Kind::ALL.map(Kind::name);
+            let supported = JsonType::ALL.map(JsonType::name);
             self.unreadable.push(not_supported(at, value.clone(), &supported));
         }
         if name == "null" {

@@ -7,8 +7,8 @@ mod scalars;
 
 use serde_json::Value;
 
-use super::node::{Kind, Schema};
-use super::path::Path;
+use super::node::{JsonType, Schema};
+use super::path::ValuePath;
 use super::{correlate, embedded, lists};
 use crate::invalid::{FieldError, Problem};
 use outcome::Outcome;
@@ -59,20 +59,20 @@ pub(super) fn check(
     old: Option<&Value>,
     at: Option<&str>,
 ) -> Vec<FieldError> {
-    let outcome = Run { at }.value(schema, value, old, &Path::start(""));
+    let outcome = Validation { at }.value(schema, value, old, &ValuePath::start(""));
     outcome.into_errors()
 }
 
 /// One validation.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct Validation<'a> {
     /// A prefix of each field, omitted in the messages.
     at: Option<&'a str>,
 }
 
-impl Run<'_> {
+impl Validation<'_> {
     /// Validates a value, and tolerates an unchanged one.
-    fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+    fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
         let mut outcome = self.anew(schema, value, old, path);
         if !outcome.errors.is_empty() && old.is_some_and(|old| correlate::same(schema, value, old)) {
             outcome.errors.clear();
@@ -81,7 +81,7 @@ impl Run<'_> {
     }
 
     /// Validates a changed value, in which parts may be unchanged.
-    fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+    fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
             outcome.merge(self.kind(schema, value, path));
@@ -113,7 +113,7 @@ impl Run<'_> {
 
     /// Validates `anyOf` (one or more), `oneOf` (exactly one), `allOf` and `not`. No ratcheting
     /// within them: they restrict the value as a whole.
-    fn junctors(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+    fn junctors(self, schema: &Schema, value: &Value, path: &ValuePath<'_>) -> Outcome {
         let rules = &schema.rules;
         let branch = |schema: &Schema| self.anew(schema, value, None, path);
         let mut outcome = Outcome::default();
@@ -137,7 +137,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let mut best: Option<Outcome> = None;
@@ -159,7 +159,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let (mut valid, mut first, mut best) = (0, None, None::<Outcome>);
@@ -188,7 +188,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let mut valid = 0;
@@ -209,14 +209,14 @@ fn has_kind(schema: &Schema) -> bool {
     schema.kind.is_some() || schema.int_or_string || schema.rules.checked.is_some()
 }
 
-fn quote(path: &Path<'_>) -> String {
+fn quote(path: &ValuePath<'_>) -> String {
     crate::go_format::quote(&path.to_string())
 }
 
 /// Whether a schema wants this kind, by its type or as an int-or-string.
-fn wants(schema: &Schema, kind: Kind) -> bool {
+fn wants(schema: &Schema, kind: JsonType) -> bool {
     if schema.int_or_string {
-        return matches!(kind, Kind::Integer | Kind::String);
+        return matches!(kind, JsonType::Integer | JsonType::String);
     }
     schema.kind == Some(kind)
 }

@@ -73,7 +73,7 @@ pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
 }
 
 impl<'a> Stored<'a> {
-    /// Looks at the header only.
+    /// Parses the header only.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, NotStored> {
         let not = |why: &str| NotStored { why: why.into() };
         let (header, json) = bytes.split_at_checked(HEADER).ok_or_else(|| not("it is too short"))?;
@@ -117,8 +117,8 @@ impl<'a> Stored<'a> {
         Ok(object)
     }
 
-    /// Whether its metadata says when it was deleted. Most say nothing of the kind anywhere, and
-    /// are not read.
+    /// Whether the metadata has a deletionTimestamp. Most objects do not contain the word, and are
+    /// not parsed.
     pub(crate) fn is_deleting(&self) -> bool {
         #[derive(Deserialize)]
         struct Object {

@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// All objects, or those of one namespace.
+    /// Returns the range of all objects, or of those in one namespace.
     pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
         Span::Prefix(self.start(namespace))
     }

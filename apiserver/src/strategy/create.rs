@@ -31,7 +31,8 @@ pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> V
     object
 }
 
-/// An object with the namespace of the path, if it says none, and without one where there is none.
+/// Returns an object with the namespace of the path, if it has none, and without one if its kind is
+/// cluster-scoped.
 pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
     let metadata = metadata_mut(&mut object);
     match context.namespace {

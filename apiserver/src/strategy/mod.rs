@@ -90,7 +90,7 @@ pub(crate) enum Step {
     /// The object is as it should be.
     Keep,
     Put(Value),
-    /// It goes: with this as its last state.
+    /// Deletes the object; the value is its last state.
     Delete(Value),
 }
 

@@ -1,4 +1,4 @@
-//! In which trace an object says it was changed last.
+//! The trace context of an object's last change, in an annotation.
 
 use machinery_objects::Traceparent;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ const KEY: &str = Traceparent::ANNOTATION;
 pub(super) enum Mark {
     /// Keeps the annotation.
     Stays,
-    /// It says this trace.
+    /// Sets this trace context.
     Says(Traceparent),
     /// Removes the annotation: the write has no trace context, and must not be attributed to that
     /// of the last write.
@@ -110,7 +110,7 @@ fn has_room(object: &Value) -> bool {
     bytes + KEY.len() + Traceparent::LENGTH <= MAX_ANNOTATIONS
 }
 
-/// Says this; nothing, where it is empty.
+/// Sets the annotation; an empty text removes it.
 fn put(object: &mut Value, text: &str) {
     if text == said(object).unwrap_or_default() {
         return;

@@ -97,7 +97,7 @@ fn prepare(
     Ok(errors)
 }
 
-/// The revision and the UID that the request names are those of the object.
+/// Checks the preconditions: the revision and the UID in the request.
 fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
     let (kind, name) = (context.kind, meta_text(old, "name"));
     match meta_text(new, "resourceVersion") {

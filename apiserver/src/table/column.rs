@@ -1,11 +1,11 @@
-//! The columns of a kind: its own, or those that a CustomResourceDefinition names.
+//! The columns of a kind: built-in, or from a CustomResourceDefinition.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, object_age};
 use super::builtin::BuiltIn;
-use super::path::{Path, shown};
+use super::path::{ColumnPath, shown};
 use crate::invalid::{FieldError, Problem};
 
 /// The columns that a kind's objects are shown in.
@@ -13,7 +13,7 @@ use crate::invalid::{FieldError, Problem};
 pub(crate) enum Columns {
     /// The name, and the defined columns.
     Defined(Vec<Column>),
-    /// Those of a built-in kind.
+    /// The columns of a built-in kind.
     BuiltIn(&'static BuiltIn),
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Column {
     pub(crate) description: String,
     /// Above 0 is shown with `-o wide` only.
     pub(crate) priority: i64,
-    pub(crate) path: Path,
+    pub(crate) path: ColumnPath,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub(super) fn text(value: &Value) -> Value {
 
 impl Column {
     fn new(name: &str, kind: CellKind, path: &str) -> Self {
-        let path = Path::parse(path).expect("only constants come here");
+        let path = ColumnPath::parse(path).expect("only constants come here");
         Self { name: name.into(), kind, format: String::new(), description: String::new(), priority: 0, path }
     }
 
@@ -126,7 +126,7 @@ impl Column {
         if json_path.contains(['{', '}']) {
             return Err(unrecognized("braces make no column".into()));
         }
-        let path = Path::parse(json_path).map_err(unrecognized)?;
+        let path = ColumnPath::parse(json_path).map_err(unrecognized)?;
         let kind = part("type");
         let kind = CellKind::named(kind).ok_or_else(|| unrecognized(format!("no column type {kind:?}")))?;
         let description = match part("description") {

@@ -27,7 +27,7 @@ pub fn applies(bytes: &[u8]) {
             subresource: None,
             api_version: "example.com/v1",
             now: "2026-01-01T00:00:00Z",
-            versions: &Of(&schema),
+            versions: &SchemaRoot(&schema),
         };
         let new = match applied(live.as_ref(), &object, force, &[], &write) {
             Ok(new) => new,
@@ -55,9 +55,9 @@ pub fn applies(bytes: &[u8]) {
     }
 }
 
-struct Of<'a>(&'a Schema);
+struct SchemaRoot<'a>(&'a Schema);
 
-impl Versions for Of<'_> {
+impl Versions for SchemaRoot<'_> {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self.0)
     }

@@ -21,7 +21,7 @@ const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The directory, and the names and addresses that the server's certificate is for.
 #[derive(Clone, Debug)]
-pub(crate) struct Own {
+pub(crate) struct GeneratedCertificates {
     directory: PathBuf,
     hosts: Vec<String>,
 }
@@ -40,7 +40,7 @@ pub(crate) struct Certificates {
     pub(crate) notes: Vec<String>,
 }
 
-impl Own {
+impl GeneratedCertificates {
     /// For the local host and these `hosts`: names and addresses.
     pub(crate) fn new(directory: impl Into<PathBuf>, hosts: impl IntoIterator<Item = String>) -> Self {
         let mut all = LOCAL.map(str::to_owned).to_vec();
@@ -56,7 +56,7 @@ impl Own {
     /// days or that another authority issued, and the server's, if a host is missing from it. The
     /// authority's key stays, so certificates that it issued stay valid.
     ///
-    /// A file that is there and cannot be read is an error, and nothing is written over it.
+    /// An existing file that cannot be read is an error, and is not overwritten.
     pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {
         private::make_directory(&self.directory)?;
         let mut notes = Vec::new();

@@ -68,7 +68,7 @@ pub(super) fn written(der: &CertificateDer<'static>) -> String {
     pem + "-----END CERTIFICATE-----\n"
 }
 
-/// Whether clients take it for that of each of these hosts.
+/// Whether clients accept the certificate for each of these hosts.
 pub(super) fn is_for(certificate: &X509Certificate<'_>, hosts: &[String]) -> bool {
     let Ok(Some(names)) = certificate.subject_alternative_name() else { return hosts.is_empty() };
     let has = |name: &GeneralName<'_>| names.value.general_names.contains(name);

@@ -10,7 +10,7 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
-use super::own::Own;
+use super::own::GeneratedCertificates;
 use super::pem;
 use crate::auth::private::{self, FileError};
 
@@ -21,10 +21,10 @@ const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The server makes them. Clients are known by the same authority.
-    Own(Own),
+    Own(GeneratedCertificates),
     /// Another program does, and replaces these files.
     Files {
-        /// The server's certificate, and those between it and an authority.
+        /// The server's certificate chain.
         certificate: PathBuf,
         key: PathBuf,
         /// The authority of clients. None: clients show no certificates.

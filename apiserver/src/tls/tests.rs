@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection, SupportedProtocolVersion};
 
 use super::authority::Pair;
-use super::own::{Certificates, Own};
+use super::own::{Certificates, GeneratedCertificates};
 use super::peer;
 use super::serving::{Serving, Source};
 use crate::auth::Identity;
@@ -21,8 +21,11 @@ fn later(days: i64) -> Timestamp {
     Timestamp::now() + SignedDuration::from_hours(24 * days)
 }
 
-fn own(directory: &Path) -> Own {
-    Own::new(directory, ["plane.example.com".to_owned(), "10.1.2.3".to_owned(), "localhost".to_owned()])
+fn own(directory: &Path) -> GeneratedCertificates {
+    GeneratedCertificates::new(
+        directory,
+        ["plane.example.com".to_owned(), "10.1.2.3".to_owned(), "localhost".to_owned()],
+    )
 }
 
 fn opened(directory: &Path) -> Certificates {
@@ -79,7 +82,7 @@ fn expiring_certificates_are_renewed_and_issued_ones_stay_valid() {
 fn a_server_has_a_certificate_for_all_its_hosts() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
-    let first = Own::new(path, []).open(later(0)).expect("opened");
+    let first = GeneratedCertificates::new(path, []).open(later(0)).expect("opened");
     let second = opened(path);
     let hosts = "localhost, 127.0.0.1, ::1, plane.example.com, 10.1.2.3";
     assert_eq!(notes(&second, path), [format!("made server.crt: the last one is not for all of {hosts}")]);

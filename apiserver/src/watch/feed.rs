@@ -20,7 +20,7 @@ use crate::cache::{
     WatcherItem,
 };
 
-/// How a watch goes.
+/// The options of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// Whether marks are wanted.
@@ -112,7 +112,7 @@ impl Feed {
     fn new(follow: CacheWatcher, after: Revision, plan: Plan) -> Self {
         let mark_at = (Instant::now() + MARKS).min(before_end(plan.until));
         Self {
-            // Of a kind that is another one already there is nothing to tell.
+            // A kind that has already been replaced has no events.
             is_over: follow.kind().replaced.get().is_some(),
             follow,
             ready: VecDeque::new(),
@@ -189,7 +189,7 @@ impl Feed {
         Poll::Pending
     }
 
-    /// Nothing is there: asks for a mark if one is due, and sleeps until something else is.
+    /// Waits: requests a bookmark if one is due, and sets the timer.
     fn rest(&mut self, now: Instant) {
         // Most watches rarely have events, and there are many: their buffers are freed.
         self.ready.shrink_to_fit();
@@ -202,7 +202,7 @@ impl Feed {
         }
         let marks = self.plan.bookmarks && !self.last_mark_is_out;
         let due = if marks { self.mark_at.min(self.plan.until) } else { self.plan.until };
-        // A tick that comes a little early would come in vain.
+        // A timer a little too early would be useless.
         if self.alarm.is_none_or(|alarm| alarm != due || alarm <= now) {
             self.alarm = Some(due);
             self.follow.wake_at(due);

@@ -41,15 +41,15 @@ impl<S: Subscriber> Layer<S> for Said {
 
 impl Said {
     fn line(&self, of: &str, record: impl FnOnce(&mut dyn Visit)) {
-        let mut line = Line(of.to_owned());
+        let mut line = LogLine(of.to_owned());
         record(&mut line);
         self.0.lock().push_str(&(line.0 + "\n"));
     }
 }
 
-struct Line(String);
+struct LogLine(String);
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         write!(self.0, " {field}={value:?}").unwrap();
     }

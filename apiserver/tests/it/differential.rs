@@ -16,7 +16,7 @@ use machinery_apiserver::{ApiServer, Body, Encryption, Identity, Service};
 use machinery_store::{Memory, Options};
 use runner::applies;
 use runner::case::{self, Theme};
-use runner::client::{Client, Opened, Piece, Pieces, Request};
+use runner::client::{CaseClient, Opened, Piece, Pieces, Request};
 use runner::compare::{self, Whose};
 use runner::hooks::{self, Hooks};
 use runner::record::Record;
@@ -227,7 +227,7 @@ impl Ours {
     }
 }
 
-impl Client for Ours {
+impl CaseClient for Ours {
     fn open(&mut self, request: &Request) -> runner::Result<Opened> {
         if let Some(namespace) = request.path.strip_prefix("/hook/seen?namespace=") {
             return Ok(self.seen(namespace));

@@ -22,19 +22,19 @@ const LEASE_KEY: &str = "coordination.k8s.io/leases/kube-system/hosts";
 const CREWS: &str = "/apis/example.com/v1/namespaces/default/crews";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-struct Plane {
+struct FencedServers {
     server: ApiServer,
     store: Memory,
     client: Client,
 }
 
 /// A server with widgets and a Lease that has changed hands six times.
-async fn plane() -> (Plane, Value) {
+async fn plane() -> (FencedServers, Value) {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).crds([definition(), crews()]).start().await.unwrap();
     let client = Client::of(&server);
     let lease = client.post(LEASES, &lease("a", 6)).await.fine();
-    (Plane { server, store, client }, lease)
+    (FencedServers { server, store, client }, lease)
 }
 
 fn lease(holder: &str, transitions: u64) -> Value {
@@ -181,7 +181,7 @@ async fn everything(store: &Memory) -> (Revision, usize) {
 
 #[tokio::test]
 async fn a_holder_paused_past_its_epoch_is_refused_on_every_write_path() {
-    let (Plane { server, store, client }, lease) = plane().await;
+    let (FencedServers { server, store, client }, lease) = plane().await;
     fill(&client).await;
     for way in &ways() {
         let answer = write(&client, way, &header(&lease, 6), true).await;
@@ -236,7 +236,7 @@ async fn stale_through_a_handle(handle: &Handle<Widget>, fence: &Fence) {
 
 #[tokio::test]
 async fn a_fence_is_stale_without_its_object_or_with_another_uid() {
-    let (Plane { client, .. }, first) = plane().await;
+    let (FencedServers { client, .. }, first) = plane().await;
     let way = (Method::POST, ALL.to_owned(), JSON, object("new"));
     let stale = async |fence: &str| {
         let answer = write(&client, &way, fence, false).await;
@@ -267,7 +267,7 @@ async fn a_fence_is_stale_without_its_object_or_with_another_uid() {
 
 #[tokio::test]
 async fn a_lock_is_released_under_itself() {
-    let (Plane { client, .. }, _) = plane().await;
+    let (FencedServers { client, .. }, _) = plane().await;
     let lock = client.post(ALL, &object("lock")).await.fine();
     let by_lock = format!("example.com/v1/widgets/default/lock; uid={}", uid(&lock));
     let one = format!("{ALL}/lock");
@@ -281,7 +281,7 @@ async fn a_lock_is_released_under_itself() {
 
 #[tokio::test]
 async fn invalid_fences_are_refused_without_a_write() {
-    let (Plane { server, store, client }, lease) = plane().await;
+    let (FencedServers { server, store, client }, lease) = plane().await;
     let made = client.post(ALL, &object("a")).await.fine();
     let good = header(&lease, 6);
     let before = everything(&store).await;
@@ -368,20 +368,20 @@ async fn a_fence_requires_the_right_to_get_its_object() {
 
 /// A server whose store runs a write between the read and the commit of another, and a second
 /// server on the same store.
-async fn behind() -> (Plane, Interposed, Arc<Client>, Value) {
+async fn behind() -> (FencedServers, Interposed, Arc<Client>, Value) {
     let store = Interposed::over(Memory::new(Options::default()));
     let other = ApiServer::builder(store.inner.clone()).crds([definition(), crews()]).start().await.unwrap();
     let server = ApiServer::builder(store.clone()).crds([definition(), crews()]).start().await.unwrap();
     let (client, others) = (Client::of(&server), Arc::new(Client::of(&other)));
     let lease = client.post(LEASES, &lease("a", 6)).await.fine();
     fill(&client).await;
-    (Plane { server, store: store.inner.clone(), client }, store, others, lease)
+    (FencedServers { server, store: store.inner.clone(), client }, store, others, lease)
 }
 
 #[tokio::test]
 async fn a_takeover_between_check_and_commit_is_a_conflict() {
     for at in 0..ways().len() {
-        let (Plane { client, .. }, store, others, lease) = behind().await;
+        let (FencedServers { client, .. }, store, others, lease) = behind().await;
         let way = &ways()[at];
         // A write without changes commits nothing, and its fence is checked against the current
         // state.
@@ -398,7 +398,7 @@ async fn a_takeover_between_check_and_commit_is_a_conflict() {
 
 #[tokio::test]
 async fn a_takeover_through_another_server_is_a_conflict_for_a_handle() {
-    let (Plane { server, .. }, store, others, lease) = behind().await;
+    let (FencedServers { server, .. }, store, others, lease) = behind().await;
     store.before(LEASE_KEY, async move { take_over(&others, "b", 7).await }).await;
     let fence = fence(&lease, Some(6));
     let only_if = Preconditions { fence: Some(fence.clone()), ..Preconditions::default() };
@@ -411,7 +411,7 @@ async fn a_takeover_through_another_server_is_a_conflict_for_a_handle() {
 #[tokio::test]
 async fn a_concurrent_renewal_does_not_refuse_a_write() {
     for at in 0..ways().len() {
-        let (Plane { client, .. }, store, others, lease) = behind().await;
+        let (FencedServers { client, .. }, store, others, lease) = behind().await;
         for _ in 0..3 {
             let others = others.clone();
             let renewal = async move {

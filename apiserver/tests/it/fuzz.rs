@@ -6,10 +6,10 @@ use machinery_apiserver::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-type Run = fn(&[u8]);
+type FuzzTarget = fn(&[u8]);
 
 /// The targets, each with its directory in `corpus/`.
-const TARGETS: [(&str, Run); 8] = [
+const TARGETS: [(&str, FuzzTarget); 8] = [
     ("paths", testing::paths),
     ("selectors", testing::selectors),
     ("tokens", testing::continue_tokens),

@@ -18,7 +18,7 @@ const GROUPS: [&str; 3] = ["", "example.com", "*"];
 
 /// A rule of a role.
 #[derive(Clone, Debug)]
-struct Rule {
+struct RoleRule {
     groups: Vec<&'static str>,
     resources: Vec<&'static str>,
     verbs: Vec<&'static str>,
@@ -27,7 +27,7 @@ struct Rule {
 
 /// A request, in the terms of RBAC.
 #[derive(Clone, Debug)]
-struct Asked {
+struct AccessRequest {
     method: Method,
     kind: usize,
     status: bool,
@@ -53,7 +53,7 @@ const FORMS: [&str; 3] = [
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
 ];
 
-impl Rule {
+impl RoleRule {
     fn to_json(&self) -> Value {
         json!({"apiGroups": self.groups, "resources": self.resources, "verbs": self.verbs, "resourceNames": self.names})
     }
@@ -67,7 +67,7 @@ impl Rule {
     }
 }
 
-impl Asked {
+impl AccessRequest {
     /// The verb and the name for authorization: a name in a field selector counts, for reads.
     fn means(&self) -> (&'static str, &'static str) {
         match (self.method.as_str(), self.name) {
@@ -106,14 +106,15 @@ fn some(of: &'static [&'static str], least: usize) -> impl Strategy<Value = Vec<
     prop::collection::vec(prop::sample::select(of), least..3)
 }
 
-fn rules() -> impl Strategy<Value = Vec<Rule>> {
+fn rules() -> impl Strategy<Value = Vec<RoleRule>> {
     let names = prop_oneof![Just(Vec::new()), some(&NAMES, 1)];
     let rule = (some(&GROUPS, 1), some(&RESOURCES, 1), some(&VERBS, 1), names);
-    let rule = rule.prop_map(|(groups, resources, verbs, names)| Rule { groups, resources, verbs, names });
+    let rule =
+        rule.prop_map(|(groups, resources, verbs, names)| RoleRule { groups, resources, verbs, names });
     prop::collection::vec(rule, 1..4)
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = AccessRequest> {
     let methods = [Method::GET, Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     let name = || prop::option::of(prop::sample::select(&NAMES[..]));
     let request = (
@@ -134,7 +135,16 @@ fn asked() -> impl Strategy<Value = Asked> {
             let reads_all = method == Method::GET && name.is_none();
             let status = status && kind == 0 && name.is_some() && method != Method::DELETE;
             let selects = selects.filter(|_| name.is_none() && method != Method::POST);
-            Asked { method, kind, status, name, watches: watches && reads_all, selects, dry_run, form }
+            AccessRequest {
+                method,
+                kind,
+                status,
+                name,
+                watches: watches && reads_all,
+                selects,
+                dry_run,
+                form,
+            }
         },
     )
 }
@@ -188,10 +198,10 @@ fn authorization_equals_a_naive_reading_of_the_role() {
     assert!(allowed.get() > 1000 && refused.get() > 1000, "{allowed:?} were allowed, {refused:?} refused");
 }
 
-async fn granted(admin: &Client, at: usize, rules: &[Rule]) {
+async fn granted(admin: &Client, at: usize, rules: &[RoleRule]) {
     const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
     let name = format!("u{at}");
-    let mut rules: Vec<_> = rules.iter().map(Rule::to_json).collect();
+    let mut rules: Vec<_> = rules.iter().map(RoleRule::to_json).collect();
     rules.push(json!({"apiGroups": ["mark"], "resources": ["mark"], "verbs": ["mark"]}));
     let role = json!({"metadata": {"name": name}, "rules": rules});
     admin.post(&format!("{GROUP}/roles"), &role).await.fine();

@@ -344,9 +344,9 @@ static DECODED: AtomicUsize = AtomicUsize::new(0);
 
 /// Anything, with a count of how often it was decoded.
 #[derive(Clone, Debug, Serialize)]
-struct Counted(Value);
+struct CountedDecode(Value);
 
-impl<'de> Deserialize<'de> for Counted {
+impl<'de> Deserialize<'de> for CountedDecode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         DECODED.fetch_add(1, Ordering::Relaxed);
         Value::deserialize(deserializer).map(Self)
@@ -359,7 +359,7 @@ async fn a_state_is_decoded_once_for_all_readers() {
     for name in ["a", "b", "c"] {
         create(&wire, name, "red").await;
     }
-    let counted = || server.handle_of::<Counted>(wire.kind().clone(), Identity::admin());
+    let counted = || server.handle_of::<CountedDecode>(wire.kind().clone(), Identity::admin());
     let request = || WatchRequest {
         filter: labelled("color=red"),
         from: WatchFrom::State(Freshness::Newest),
@@ -388,7 +388,7 @@ async fn a_state_is_decoded_once_for_all_readers() {
     assert_eq!(DECODED.load(Ordering::Relaxed), 5, "one that left, and one that came back");
 
     let object = json!({"metadata": {"name": "d", "namespace": "default", "labels": {"color": "red"}}});
-    first.create(&Counted(object), None).await.unwrap();
+    first.create(&CountedDecode(object), None).await.unwrap();
     for watch in &mut watches {
         watch.next().await.unwrap().unwrap();
     }

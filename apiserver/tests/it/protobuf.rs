@@ -183,12 +183,12 @@ async fn a_long_list_in_protobuf_is_streamed() {
     assert_eq!(format!("{:?}", few.body()), "Body::Whole");
 }
 
-struct Events {
+struct EventFrames {
     body: Body,
     read: Vec<u8>,
 }
 
-impl Events {
+impl EventFrames {
     async fn of(client: &Client, accept: &str, path: &str) -> Self {
         let answer = send(client, accept, get(path)).await;
         assert_eq!(answer.status(), 200);
@@ -235,7 +235,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     let (_server, client) = widgets().await;
     make(&client, "a").await;
     let begin = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
-    let mut events = Events::of(&client, PROTOBUF, &format!("{CONFIGS}?{begin}")).await;
+    let mut events = EventFrames::of(&client, PROTOBUF, &format!("{CONFIGS}?{begin}")).await;
     let (kind, object) = events.next().await;
     assert_eq!(kind, "ADDED");
     says_all_of(&object, &client.get(&format!("{CONFIGS}/a")).await.fine());
@@ -250,7 +250,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     let (kind, object) = events.next().await;
     assert_eq!((&*kind, &object["data"]["k"]), ("DELETED", &json!("w")));
 
-    let mut events = Events::of(&client, &metadata(""), &format!("{WIDGETS}?{begin}")).await;
+    let mut events = EventFrames::of(&client, &metadata(""), &format!("{WIDGETS}?{begin}")).await;
     assert_eq!(events.next().await.1["kind"], "PartialObjectMetadata");
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b"}, "spec": {"color": "red"}});
     let made = client.post(WIDGETS, &widget).await.fine();
@@ -274,7 +274,7 @@ async fn an_error_of_a_watch_in_protobuf_is_an_event() {
     let ahead = format!(
         "{CONFIGS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999"
     );
-    let mut events = Events::of(&client, PROTOBUF, &ahead).await;
+    let mut events = EventFrames::of(&client, PROTOBUF, &ahead).await;
     let (kind, status) = events.next().await;
     assert_eq!((&*kind, &status["kind"], &status["apiVersion"]), ("ERROR", &json!("Status"), &json!("v1")));
     assert_eq!(

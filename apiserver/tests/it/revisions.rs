@@ -14,13 +14,13 @@ const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
 const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 const CONFIG: &str = "/api/v1/namespaces/default/configmaps/c";
 
-struct Counted {
+struct CountedRevisions {
     store: Memory,
     client: Client,
     server: ApiServer,
 }
 
-impl Counted {
+impl CountedRevisions {
     /// Of a server that writes nothing by itself.
     async fn start() -> Self {
         let store = Memory::new(Options::default());
@@ -84,7 +84,7 @@ const MERGE: &str = "merge-patch+json";
 
 #[tokio::test]
 async fn a_write_is_one_revision() {
-    let plane = Counted::start().await;
+    let plane = CountedRevisions::start().await;
     made_and_replaced(&plane).await;
     patched(&plane).await;
     deleted(&plane).await;
@@ -99,7 +99,7 @@ async fn a_write_is_one_revision() {
     plane.server.stop().await;
 }
 
-async fn made_and_replaced(plane: &Counted) {
+async fn made_and_replaced(plane: &CountedRevisions) {
     plane.writes_nothing(201, Method::POST, &format!("{ALL}?dryRun=All"), "json", &object("a")).await;
     let made = plane.writes(Method::POST, ALL, "json", &object("a")).await;
     plane.writes_nothing(409, Method::POST, ALL, "json", &object("a")).await;
@@ -125,7 +125,7 @@ async fn made_and_replaced(plane: &Counted) {
     }
 }
 
-async fn patched(plane: &Counted) {
+async fn patched(plane: &CountedRevisions) {
     plane.patches(ONE, MERGE, &json!({"spec": {"size": 6}, "metadata": {"labels": {"x": "y"}}})).await;
     let replaced = json!([{"op": "replace", "path": "/spec/size", "value": 7}]);
     plane.patches(ONE, "json-patch+json", &replaced).await;
@@ -145,7 +145,7 @@ async fn patched(plane: &Counted) {
     plane.patches(CONFIG, "strategic-merge-patch+json", &json!({"data": {"k": "v"}})).await;
 }
 
-async fn deleted(plane: &Counted) {
+async fn deleted(plane: &CountedRevisions) {
     plane.writes_nothing(200, Method::DELETE, &format!("{CONFIG}?dryRun=All"), "json", &Value::Null).await;
     plane.takes(Method::DELETE, CONFIG, "json", &Value::Null).await;
     plane.writes_nothing(404, Method::DELETE, CONFIG, "json", &Value::Null).await;
@@ -173,7 +173,7 @@ async fn deleted(plane: &Counted) {
     assert_eq!((plane.revision().await, all), (before + 3, 3));
 }
 
-async fn through_a_handle(plane: &Counted) {
+async fn through_a_handle(plane: &CountedRevisions) {
     let handle: Handle<Widget> = plane.server.handle(Identity::admin());
     let any = Preconditions::default();
     let at = plane.revision().await;

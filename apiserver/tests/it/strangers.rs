@@ -19,21 +19,21 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::client::Client;
 use crate::tls;
 
-struct Place {
+struct Listener {
     server: ApiServer,
     access: Access,
     _home: tempfile::TempDir,
 }
 
-async fn place() -> Place {
+async fn place() -> Listener {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let access =
         server.listen(Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"))).await.unwrap();
-    Place { server, access, _home: home }
+    Listener { server, access, _home: home }
 }
 
-impl Place {
+impl Listener {
     async fn connect(
         &self,
         protocol: &str,

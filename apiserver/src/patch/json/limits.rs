@@ -13,8 +13,8 @@ use crate::refusal::Refusal;
 pub(super) const OPERATIONS: usize = 10_000;
 /// How many bytes of JSON all `copy` of a patch may add.
 const COPIED: usize = 3 * 1024 * 1024;
-/// How many values all `copy` of a patch may add. Small ones take much more memory than they have
-/// bytes.
+/// Maximum number of values that all `copy` operations of a patch may add. Small values take much
+/// more memory than bytes.
 const COPIES: usize = 100_000;
 /// Maximum number of values that all operations of a patch may copy or shift, beyond the patch
 /// itself: ten thousand operations at the front of a list of a thousand.
@@ -23,13 +23,13 @@ const MOVED: usize = 10_000_000;
 pub(super) const DEEPEST: usize = 127;
 
 /// The unused rest of the limits.
-pub(super) struct Limits {
+pub(super) struct PatchLimits {
     copied: usize,
     copies: usize,
     moved: usize,
 }
 
-impl Limits {
+impl PatchLimits {
     pub(super) const fn new() -> Self {
         Self { copied: 0, copies: 0, moved: 0 }
     }

@@ -10,7 +10,7 @@ use crate::refusal::Refusal;
 
 /// One operation.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
+pub(crate) struct PatchOperation {
     pub(super) path: Pointer,
     pub(super) act: Act,
     /// Members that mean nothing.
@@ -30,7 +30,7 @@ pub(super) enum Act {
 
 const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
 
-impl Operation {
+impl PatchOperation {
     pub(in crate::patch) fn list(body: &Value) -> Result<Vec<Self>, Refusal> {
         match body {
             Value::Array(items) if items.len() > OPERATIONS => {

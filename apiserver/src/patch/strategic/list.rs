@@ -41,7 +41,7 @@ pub(super) fn merge_ordered(
     reorder(original, merge_key, &wanted, &before)
 }
 
-/// Takes scalars out of a list, if there is one.
+/// Removes scalars from a list, if there is one.
 pub(super) fn delete_from(original: Option<&mut Value>, gone: &Value) -> Result<(), Refusal> {
     let malformed = || Refusal::bad_request("invalid patch format of primitive list");
     let gone = gone.as_array().ok_or_else(malformed)?;
@@ -55,7 +55,7 @@ pub(super) fn delete_from(original: Option<&mut Value>, gone: &Value) -> Result<
     Ok(())
 }
 
-/// Merges without an order, and says where the patch has which item.
+/// Merges without an order, and returns the positions of the patch's items.
 fn merge_items(
     original: &mut Vec<Value>,
     patch: &[Value],
@@ -89,8 +89,8 @@ fn merge_items(
     Ok(wanted)
 }
 
-/// Carries out the items that are directives, and says which are left, and whether they are all
-/// that is left.
+/// Carries out the items that are directives; returns the other items, and whether the patch
+/// replaces the list.
 fn directives<'a>(
     original: &mut Vec<Value>,
     patch: &'a [Value],
@@ -130,7 +130,7 @@ fn reorder(
     Ok(())
 }
 
-/// Refuses an order that does not have all that is in the patch, in the patch's order.
+/// Refuses an order that does not contain the patch's items, in the patch's order.
 fn same_order(
     patch: &[Value],
     order: &[Value],

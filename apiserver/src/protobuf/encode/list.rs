@@ -50,8 +50,8 @@ impl ListWriter {
         Ok(head)
     }
 
-    /// Appends an item. Of an object it takes the fields that items have: of a list of metadata,
-    /// that alone.
+    /// Appends an item. Of an object it encodes the fields of items: in a list of metadata, the
+    /// metadata only.
     pub(crate) fn item(&self, out: &mut Vec<u8>, object: &Value) -> Result<(), Refusal> {
         let empty = Map::new();
         let object = object.as_object().unwrap_or(&empty);

@@ -5,10 +5,10 @@ use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use serde_json::{Map, Value, json};
 
-use super::super::{Expected, decode, encode};
+use super::super::{ExpectedType, decode, encode};
 use crate::builtin::{Base, Cardinality, Type, table};
 
-const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
+const NOTHING: ExpectedType<'_> = ExpectedType { api_version: "", kind: "" };
 
 /// Kinds that a table of types names for one group.
 fn kinds() -> Vec<(String, String)> {

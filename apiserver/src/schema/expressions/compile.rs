@@ -7,9 +7,9 @@ use serde_json::Value;
 
 use super::Known;
 use super::cost::{Costs, times};
-use super::rule::{self, Around};
+use super::rule::{self, RuleContext};
 use crate::invalid::{FieldError, Problem};
-use crate::schema::node::{Additional, Kind, ListType, Schema};
+use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 
 /// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
 /// or returns the errors. A rule in `known` that does not compile is attached with its error.
@@ -54,7 +54,7 @@ impl Compiler<'_> {
             self.node(property, &json["properties"][name], &format!("{at}.properties[{name}]"), &below);
             has_rules |= property.has_rules;
         }
-        let is_map = schema.list == Some(ListType::Map);
+        let is_map = schema.list == Some(DeclaredListType::Map);
         if let Some(items) = &mut schema.items {
             let uncorrelated = above.uncorrelated.or_else(|| (!is_map).then_some(at));
             self.node(items, &json["items"], &format!("{at}.items"), &Above { uncorrelated, ..below });
@@ -87,7 +87,7 @@ impl Compiler<'_> {
         };
         let declared = Arc::new(declared);
         let env = Env::new().with("self", declared.clone());
-        let around = Around {
+        let around = RuleContext {
             schema,
             env: &env.clone().with("oldSelf", declared.clone()),
             optional: &env.with_optional("oldSelf", declared.clone()),
@@ -116,8 +116,8 @@ impl Compiler<'_> {
 fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     let bound = |bound: Option<i64>| bound.map(|bound| u64::try_from(bound).unwrap_or(0));
     let each = match schema.kind {
-        Some(Kind::Object) if schema.additional.is_some() => bound(schema.rules.max_properties)?,
-        Some(Kind::Array) => bound(schema.rules.max_items)?,
+        Some(JsonType::Object) if schema.additional.is_some() => bound(schema.rules.max_properties)?,
+        Some(JsonType::Array) => bound(schema.rules.max_items)?,
         _ => 1,
     };
     Some(times(cardinality?, each))

@@ -12,7 +12,7 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,
-    /// Those with a hundredth of the limit or more.
+    /// Rules that cost a hundredth of the limit or more.
     expensive: Vec<(u64, String)>,
 }
 

@@ -7,8 +7,8 @@ use super::Rule;
 use crate::invalid::{FieldError, Problem};
 use crate::same::same_but;
 use crate::schema::correlate::{OldItems, same};
-use crate::schema::node::{Additional, Kind, Schema};
-use crate::schema::path::Path;
+use crate::schema::node::{Additional, JsonType, Schema};
+use crate::schema::path::ValuePath;
 
 /// Maximum length of a message from a `messageExpression`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
@@ -34,16 +34,17 @@ impl Schema {
                           complete validation";
             return (vec![FieldError::new("<nil>", Problem::Invalid(Value::Null), detail)], Vec::new());
         }
-        let mut run = Run::default();
-        run.value(self, object, old, &Was::root(self, object, old), &Path::start(""));
+        let mut run = RuleEvaluation::default();
+        run.value(self, object, old, &Was::root(self, object, old), &ValuePath::start(""));
         (run.errors, run.tolerated)
     }
 
-    /// Which rules a default breaks: where it was so before, or else where it comes to be there.
+    /// Returns the rules that a default violates: at the default itself, or else where it is filled
+    /// in.
     pub(super) fn break_rules_at(&self, default: &Value, at: &str) -> Vec<FieldError> {
         let broken = |old: Option<&Value>| {
-            let mut run = Run::default();
-            run.value(self, default, old, &Was::default(), &Path::start(at));
+            let mut run = RuleEvaluation::default();
+            run.value(self, default, old, &Was::default(), &ValuePath::start(at));
             run.errors
         };
         let errors = broken(Some(default));
@@ -81,36 +82,36 @@ impl<'a> Was<'a> {
     }
 }
 
-struct Run {
+struct RuleEvaluation {
     budget: Budget,
     errors: Vec<FieldError>,
     /// Errors tolerated by ratcheting.
     tolerated: Vec<FieldError>,
-    /// No further rule is held against anything.
+    /// Whether evaluation has ended.
     is_over: bool,
 }
 
-impl Default for Run {
+impl Default for RuleEvaluation {
     fn default() -> Self {
         Self { budget: Budget::object(), errors: Vec::new(), tolerated: Vec::new(), is_over: false }
     }
 }
 
-impl Run {
+impl RuleEvaluation {
     fn value<'a>(
         &mut self,
         schema: &'a Schema,
         value: &'a Value,
         old: Option<&'a Value>,
         was: &Was<'a>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) {
         if self.is_over || !schema.has_rules || value.is_null() {
             return;
         }
         let old = old.filter(|old| !old.is_null());
         for why in &schema.unheld {
-            let kind = Problem::Invalid(schema.kind.map_or("", Kind::name).into());
+            let kind = Problem::Invalid(schema.kind.map_or("", JsonType::name).into());
             let error = FieldError::new(at(path, None), kind, why.as_str());
             let is_let_be = was.is_same() || path.is_empty() && same_but_for_metadata(value, old);
             if is_let_be { &mut self.tolerated } else { &mut self.errors }.push(error);
@@ -158,7 +159,7 @@ impl Run {
         value: &Value,
         old: Option<&Value>,
         was: &Was<'_>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) {
         if rule.uses_old && old.is_none() && !rule.optional_old {
             return;
@@ -168,7 +169,7 @@ impl Run {
             Some(old) => bindings.with("oldSelf", old),
             None => bindings,
         };
-        let kind = || Problem::Invalid(schema.kind.map_or("", Kind::name).into());
+        let kind = || Problem::Invalid(schema.kind.map_or("", JsonType::name).into());
         let said = &rule.said;
         match rule.program.run(&bindings, &mut self.budget) {
             Ok(Val::Bool(true)) => {}
@@ -213,7 +214,7 @@ impl Run {
         schema: &Schema,
         value: &Value,
         bindings: &Bindings<'_>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) -> FieldError {
         let at = at(path, rule.field_path.as_deref());
         let made = match self.made_message(rule, bindings) {
@@ -222,14 +223,14 @@ impl Run {
                 self.is_over = true;
                 return FieldError::new(
                     at,
-                    Problem::Invalid(schema.kind.map_or("", Kind::name).into()),
+                    Problem::Invalid(schema.kind.map_or("", JsonType::name).into()),
                     detail,
                 );
             }
         };
         let detail =
             made.or_else(|| rule.message.clone()).unwrap_or_else(|| format!("failed rule: {}", rule.said));
-        let plain = !matches!(schema.kind, Some(Kind::Object | Kind::Array));
+        let plain = !matches!(schema.kind, Some(JsonType::Object | JsonType::Array));
         let value = plain.then(|| value.clone());
         match rule.reason.as_deref() {
             Some("FieldValueForbidden") => FieldError::new(at, Problem::Forbidden, detail),
@@ -270,7 +271,7 @@ fn same_but_for_metadata(object: &Value, old: Option<&Value>) -> bool {
     old.is_some_and(|old| same_but(&["metadata"], &fields(object), &fields(old)))
 }
 
-fn at(path: &Path<'_>, below: Option<&str>) -> String {
+fn at(path: &ValuePath<'_>, below: Option<&str>) -> String {
     let path = path.to_string();
     match (path.trim_start_matches('.'), below) {
         ("", None) => "<nil>".into(),

@@ -17,24 +17,24 @@ use crate::schema::read::{forbidden, not_supported, required, wrong};
 pub(crate) struct Rule {
     pub(super) program: Arc<Program>,
     pub(super) uses_old: bool,
-    /// Whether it is held, too, where there was nothing before.
+    /// Whether the rule is evaluated without an old value, too.
     pub(super) optional_old: bool,
     /// The message to users, or else the rule's text.
     pub(super) said: String,
     pub(super) message: Option<String>,
     pub(super) message_expression: Option<(String, Arc<Program>)>,
     pub(super) reason: Option<String>,
-    /// Below the value that it is held against: `a.b[c]`.
+    /// The path below the validated value: `a.b[c]`.
     pub(super) field_path: Option<String>,
 }
 
 /// The context of a rule.
-pub(super) struct Around<'a> {
+pub(super) struct RuleContext<'a> {
     pub(super) schema: &'a Schema,
     pub(super) env: &'a Env,
     /// The environment in which `oldSelf` is optional.
     pub(super) optional: &'a Env,
-    /// How many values there can be at most that it is held against.
+    /// The maximum number of values that the rule validates.
     pub(super) cardinality: u64,
     /// The first enclosing path without a correlated old value.
     pub(super) uncorrelated: Option<&'a str>,
@@ -86,7 +86,7 @@ pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldErro
 /// rule itself does not compile.
 pub(super) fn compiled(
     rule: &Value,
-    around: &Around<'_>,
+    around: &RuleContext<'_>,
     at: &str,
     costs: &mut Costs,
 ) -> (Option<Rule>, Vec<FieldError>) {

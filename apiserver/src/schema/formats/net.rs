@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// An IPv4 address, where zeros may lead; or an IPv6 address that ends with one, since Kubernetes
-/// takes that too.
+/// An IPv4 address, with leading zeros allowed; or an IPv6 address that ends with one, which
+/// Kubernetes accepts too.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.') && (is_dotted(text) || is_ipv6_address(text))
 }

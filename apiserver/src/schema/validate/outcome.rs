@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{MOST_ERRORS, Run};
+use super::{MOST_ERRORS, Validation};
 use crate::invalid::{FieldError, Problem};
-use crate::schema::path::Path;
+use crate::schema::path::ValuePath;
 
 /// The errors, and the depth of validation: of the branches of an `anyOf` that all fail, the
 /// deepest one is reported.
@@ -38,31 +38,36 @@ impl Outcome {
         self.errors.len() >= MOST_ERRORS
     }
 
-    /// Each once: branches say the same.
+    /// Without duplicates: branches repeat errors.
     pub(super) fn into_errors(self) -> Vec<FieldError> {
         let mut seen = BTreeSet::new();
         self.errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
     }
 }
 
-impl Run<'_> {
-    pub(super) fn error(self, path: &Path<'_>, problem: Problem, detail: impl Into<String>) -> FieldError {
+impl Validation<'_> {
+    pub(super) fn error(
+        self,
+        path: &ValuePath<'_>,
+        problem: Problem,
+        detail: impl Into<String>,
+    ) -> FieldError {
         FieldError::new(self.name(path), problem, detail)
     }
 
     /// The common case: an error whose message repeats the field, as Kubernetes' validator does.
-    pub(super) fn invalid(self, path: &Path<'_>, value: impl Into<Value>, said: &str) -> FieldError {
+    pub(super) fn invalid(self, path: &ValuePath<'_>, value: impl Into<Value>, said: &str) -> FieldError {
         self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
     }
 
-    /// An error that names its field in its text only, as Kubernetes has those of junctors and of
+    /// An error that names its field only in its text, as Kubernetes' errors of junctors and
     /// ranges.
     pub(super) fn unplaced(self, detail: String) -> FieldError {
         let at = self.at.unwrap_or("<nil>");
         FieldError::new(at, Problem::Invalid(Value::String(String::new())), detail)
     }
 
-    fn name(self, path: &Path<'_>) -> String {
+    fn name(self, path: &ValuePath<'_>) -> String {
         let path = path.to_string();
         match (self.at, path.trim_start_matches('.')) {
             (None, "") => "<nil>".into(),

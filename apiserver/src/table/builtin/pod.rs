@@ -24,7 +24,7 @@ pub(super) static POD: BuiltIn = BuiltIn {
     conditions: over,
 };
 
-/// A pod that is over says so in its row.
+/// The condition of a finished pod, for its row.
 fn over(pod: &Value) -> Option<Value> {
     let phase = pod["status"]["phase"].as_str().filter(|phase| matches!(*phase, "Succeeded" | "Failed"))?;
     Some(json!([{"type": "Completed", "status": "True", "reason": phase}]))
@@ -192,7 +192,7 @@ fn is_true(pod: &Value, kind: &str) -> bool {
     condition(pod, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// It is started with the init containers, and goes on.
+/// Whether an init container is a sidecar: it starts with them, and continues.
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }

@@ -40,7 +40,7 @@ fn cells_are_of_the_type_of_their_column() {
     check_cell("date", json!(5), json!(null));
 }
 
-/// Columns, an object and the row that kube-apiserver 1.37 made of them.
+/// Columns, an object and its row, recorded from kube-apiserver 1.37.
 #[test]
 fn the_row_that_kubernetes_makes() {
     let columns = [

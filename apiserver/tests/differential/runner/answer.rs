@@ -8,14 +8,14 @@ use super::Result;
 use super::client::{Opened, Piece, Pieces, whole};
 
 /// A whole answer.
-pub(super) struct Answer {
+pub(super) struct CaseAnswer {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
     pub(super) bytes: Vec<u8>,
 }
 
 /// An answer that goes on.
-pub(super) struct Stream {
+pub(super) struct CaseStream {
     pieces: Box<dyn Pieces>,
     /// Received bytes without a line end so far.
     bytes: Vec<u8>,
@@ -27,7 +27,7 @@ pub(super) enum Line {
     Late,
 }
 
-impl Answer {
+impl CaseAnswer {
     /// All of it.
     pub(super) fn read(opened: Opened) -> Result<Self> {
         let Opened { status, headers, mut pieces } = opened;
@@ -46,7 +46,7 @@ impl Answer {
     }
 }
 
-impl Stream {
+impl CaseStream {
     pub(super) fn new(pieces: Box<dyn Pieces>) -> Self {
         Self { pieces, bytes: Vec::new() }
     }

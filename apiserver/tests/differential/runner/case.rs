@@ -35,7 +35,7 @@ pub(crate) struct Case {
     pub(crate) namespaces: Vec<String>,
     /// Whether times are compared. Only where each write is in a second of its own.
     pub(crate) times: bool,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<CaseStep>,
     /// A fingerprint of the requests and of the kept parts of answers.
     pub(crate) print: String,
 }
@@ -43,7 +43,7 @@ pub(crate) struct Case {
 /// One thing to do.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Step {
+pub(crate) struct CaseStep {
     /// A request whose answer is compared: `POST /path?query`.
     #[serde(rename = "do")]
     pub(crate) request: Option<String>,
@@ -189,7 +189,7 @@ impl Case {
             namespaces: Vec<String>,
             #[serde(default)]
             times: bool,
-            steps: Vec<Step>,
+            steps: Vec<CaseStep>,
         }
         let said: Said = serde_json::from_value(value.clone())
             .map_err(|error| format!("{}: {error}", value["case"].as_str().unwrap_or("a case")))?;

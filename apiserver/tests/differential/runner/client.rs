@@ -40,7 +40,7 @@ pub(crate) trait Pieces {
 }
 
 /// A way to a server that allows everything.
-pub(crate) trait Client {
+pub(crate) trait CaseClient {
     /// Sends, and waits for the head of the answer.
     fn open(&mut self, request: &Request) -> Result<Opened>;
 

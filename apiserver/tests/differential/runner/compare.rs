@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use super::case::{Case, Step};
+use super::case::{Case, CaseStep};
 use super::order;
 
 /// A place where an answer is not as expected.
@@ -83,7 +83,7 @@ pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: 
     all
 }
 
-fn line(step: &Step) -> String {
+fn line(step: &CaseStep) -> String {
     let events = || step.events.as_ref().map(|name| format!("events of {name}"));
     step.request.clone().or_else(events).unwrap_or_default()
 }

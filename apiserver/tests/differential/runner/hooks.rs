@@ -13,8 +13,8 @@ use super::expand::Names;
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hooks {
-    mutating: Vec<Hook>,
-    validating: Vec<Hook>,
+    mutating: Vec<WebhookSpec>,
+    validating: Vec<WebhookSpec>,
     /// The replies, by name: a response of a review, fields of the review, or bytes; late,
     /// redirected or missing.
     pub(crate) replies: BTreeMap<String, Value>,
@@ -22,7 +22,7 @@ pub(crate) struct Hooks {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hook {
+struct WebhookSpec {
     name: String,
     /// The value of the label.
     of: Option<String>,
@@ -63,7 +63,7 @@ impl Hooks {
     }
 }
 
-impl Hook {
+impl WebhookSpec {
     /// All defaults are explicit: the genuine plugins run without defaulting.
     fn webhook(&self, mutates: bool) -> Value {
         let reply = self.reply.as_ref().unwrap_or(&self.name);

@@ -10,7 +10,7 @@ use machinery_store::{
     Transaction, Watch, WatchError, Watching,
 };
 
-use super::subnet::{Asked, PATH, posted, records, subnet, subnets, subnets_of};
+use super::subnet::{GuardCalls, PATH, posted, records, subnet, subnets, subnets_of};
 use crate::client::Client;
 
 /// A store whose watches of subnets have no events.
@@ -57,7 +57,8 @@ impl Backend for Deaf {
 #[tokio::test]
 async fn a_write_is_refused_if_its_guard_has_no_current_view() {
     let store = Deaf(Memory::new(Options::default()));
-    let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
+    let server =
+        ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).start().await.unwrap();
     let (client, handle) = (Client::of(&server), subnets_of(&server));
     handle.create(&subnet("a", &[1], 0, 10), None).await.unwrap();
     let (error, refused) = (subnet("b", &[2], 0, 10), posted(&subnet("c", &[3], 0, 10)));

@@ -7,9 +7,9 @@ use machinery_store::{Memory, Options};
 use super::subnet::{Auditor, Subnet, SubnetStatus, beside, key, records, subnet, two};
 
 /// Numbers that look random, the same for each seed.
-struct Numbers(u64);
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -19,7 +19,7 @@ impl Numbers {
 }
 
 /// A random subnet of a few networks and ranges, so that some conflict with others.
-fn any(numbers: &mut Numbers, name: &str) -> Subnet {
+fn any(numbers: &mut RandomNumbers, name: &str) -> Subnet {
     let mut vnis: Vec<u64> = (0..numbers.below(3)).map(|_| numbers.below(4)).collect();
     vnis.sort_unstable();
     vnis.dedup();
@@ -32,7 +32,7 @@ fn any(numbers: &mut Numbers, name: &str) -> Subnet {
 }
 
 /// Makes one random write. The auditor checks the result.
-async fn write(handle: &Handle<Subnet>, numbers: &mut Numbers) -> bool {
+async fn write(handle: &Handle<Subnet>, numbers: &mut RandomNumbers) -> bool {
     let name = format!("s{}", numbers.below(8));
     let none = Preconditions::default();
     let merge =
@@ -63,7 +63,7 @@ async fn history(seed: u64) {
     let (servers, handles, _) = two(&store).await;
     let writer = |at: u64| {
         let handle = handles[usize::from(at % 2 == 1)].clone();
-        let mut numbers = Numbers((seed * 4 + at + 1) * 0x9e37_79b9);
+        let mut numbers = RandomNumbers((seed * 4 + at + 1) * 0x9e37_79b9);
         beside(async move {
             let mut done = 0;
             for _ in 0..150 {

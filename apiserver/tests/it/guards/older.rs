@@ -9,7 +9,9 @@ use machinery_objects::{
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::subnet::{Asked, Subnet, is_in_the_way, key, records, subnet, subnets, subnets_of, unguarded};
+use super::subnet::{
+    GuardCalls, Subnet, is_in_the_way, key, records, subnet, subnets, subnets_of, unguarded,
+};
 use crate::client::Client;
 use crate::controllers::gone;
 
@@ -139,7 +141,8 @@ async fn a_namespace_is_deleted_with_objects_over_the_key_limit() {
 async fn an_update_from_too_many_keys_is_checked_under_its_new_keys() {
     let many: Vec<u64> = (0..120).collect();
     let store = without_a_guard(&[subnet("a", &many, 0, 10), subnet("b", &[500], 5, 20)]).await;
-    let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
+    let server =
+        ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).start().await.unwrap();
     let handle = subnets_of(&server);
     let none = Preconditions::default();
     is_in_the_way(handle.update(&subnet("a", &[500], 0, 10), &none).await);
@@ -157,7 +160,7 @@ async fn a_leftover_guard_record_causes_no_conflict() {
     let store = Memory::new(Options::default());
     let start = async |keys: usize| {
         let limits = Limits { guard_keys: keys, ..Limits::default() };
-        let builder = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).limits(limits);
+        let builder = ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).limits(limits);
         builder.start().await.unwrap()
     };
     let vnis: Vec<u64> = (0..12).collect();

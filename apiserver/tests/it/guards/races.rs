@@ -11,50 +11,50 @@ use super::subnet::{Auditor, PATH, Subnet, beside, is_in_the_way, key, posted, r
 use crate::client::Client;
 
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+enum RaceShape {
     CreateCreate,
     CreateUpdate,
     UpdateUpdate,
     DeleteCreate,
 }
 
-const SHAPES: [Shape; 4] =
-    [Shape::CreateCreate, Shape::CreateUpdate, Shape::UpdateUpdate, Shape::DeleteCreate];
+const SHAPES: [RaceShape; 4] =
+    [RaceShape::CreateCreate, RaceShape::CreateUpdate, RaceShape::UpdateUpdate, RaceShape::DeleteCreate];
 
-type Outcome = Result<(), WriteError>;
+type RaceOutcome = Result<(), WriteError>;
 
-async fn create(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+async fn create(handle: Handle<Subnet>, subnet: Subnet) -> RaceOutcome {
     handle.create(&subnet, None).await.map(drop)
 }
 
-async fn update(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+async fn update(handle: Handle<Subnet>, subnet: Subnet) -> RaceOutcome {
     handle.update(&subnet, &Preconditions::default()).await.map(drop)
 }
 
-async fn delete(handle: Handle<Subnet>, name: String) -> Outcome {
+async fn delete(handle: Handle<Subnet>, name: String) -> RaceOutcome {
     handle.delete(&key(&name), &Deletion::default()).await.map(drop)
 }
 
 async fn together(
-    first: impl Future<Output = Outcome> + Send + 'static,
-    second: impl Future<Output = Outcome> + Send + 'static,
-) -> (Outcome, Outcome) {
+    first: impl Future<Output = RaceOutcome> + Send + 'static,
+    second: impl Future<Output = RaceOutcome> + Send + 'static,
+) -> (RaceOutcome, RaceOutcome) {
     let (first, second) = (beside(first), beside(second));
     (first.await.unwrap(), second.await.unwrap())
 }
 
 /// Races in a network of its own, one after another. Each of the two would do alone. Returns how
 /// many writers were refused.
-async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
+async fn lane(shape: RaceShape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
     let mut refused = 0;
     let at = |name: &str, from: u64| subnet(&format!("{name}-{vni}"), &[vni], from, from + 10);
     let named = |name: &str, round: u64| format!("{name}{round}");
     let [first, second] = &handles;
     let there: &[(&str, u64)] = match shape {
-        Shape::CreateCreate => &[],
-        Shape::CreateUpdate => &[("x", 0)],
-        Shape::UpdateUpdate => &[("x", 0), ("y", 20)],
-        Shape::DeleteCreate => &[("x0", 0)],
+        RaceShape::CreateCreate => &[],
+        RaceShape::CreateUpdate => &[("x", 0)],
+        RaceShape::UpdateUpdate => &[("x", 0), ("y", 20)],
+        RaceShape::DeleteCreate => &[("x0", 0)],
     };
     for (name, from) in there {
         create(first.clone(), at(name, *from)).await.unwrap();
@@ -64,24 +64,24 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
         let ([a, b], from) = ([a.clone(), b.clone()], 40 * round);
         let (x, y) = (named("x", round), named("y", round));
         refused += match shape {
-            Shape::CreateCreate => {
+            RaceShape::CreateCreate => {
                 let both = together(create(a, at(&x, from)), create(b, at(&y, from + 5))).await;
                 let name = if one_won(both) { x } else { y };
                 delete(first.clone(), format!("{name}-{vni}")).await.unwrap();
                 1
             }
-            Shape::CreateUpdate => {
+            RaceShape::CreateUpdate => {
                 let both = together(update(a, at("x", from)), create(b, at(&y, from + 5))).await;
                 if !one_won(both) {
                     delete(second.clone(), format!("{y}-{vni}")).await.unwrap();
                 }
                 1
             }
-            Shape::UpdateUpdate => {
+            RaceShape::UpdateUpdate => {
                 one_won(together(update(a, at("x", from)), update(b, at("y", from + 5))).await);
                 1
             }
-            Shape::DeleteCreate => {
+            RaceShape::DeleteCreate => {
                 let (before, from) = (named("x", round - 1), 5 * (round % 2));
                 let deleted = delete(a, format!("{before}-{vni}"));
                 let (deleted, created) = together(deleted, create(b, at(&x, from))).await;
@@ -108,7 +108,7 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
 }
 
 /// Whether it was the first.
-fn one_won(both: (Outcome, Outcome)) -> bool {
+fn one_won(both: (RaceOutcome, RaceOutcome)) -> bool {
     match both {
         (Ok(()), lost) => {
             is_in_the_way(lost);
@@ -140,7 +140,7 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
         match shape {
             // On a disk the creation always precedes the other writer's commit, in memory it
             // sometimes follows.
-            Shape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
+            RaceShape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
             _ => {
                 assert_eq!(refused, rounds, "{shape:?}");
                 assert!(

@@ -63,7 +63,7 @@ impl Subnet {
 pub(crate) const PATH: &str = "/apis/example.com/v1/namespaces/default/subnets";
 
 /// The number of guard calls.
-pub(crate) type Asked = Arc<AtomicUsize>;
+pub(crate) type GuardCalls = Arc<AtomicUsize>;
 
 /// Subnets without a guard.
 pub(crate) fn unguarded() -> KindOf<Subnet> {
@@ -92,7 +92,7 @@ pub(crate) fn subnets_of(server: &ApiServer) -> Handle<Subnet> {
 }
 
 /// Subnets with their guard.
-pub(crate) fn subnets(asked: &Asked) -> KindOf<Subnet> {
+pub(crate) fn subnets(asked: &GuardCalls) -> KindOf<Subnet> {
     let asked = asked.clone();
     unguarded().guard("disjoint", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
         asked.fetch_add(1, Ordering::Relaxed);
@@ -110,8 +110,8 @@ pub(crate) fn keys(subnet: &Subnet) -> Vec<String> {
 }
 
 /// Two servers on one store, and a handle of each.
-pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], Asked) {
-    let asked = Asked::default();
+pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], GuardCalls) {
+    let asked = GuardCalls::default();
     let start = async || {
         // However busy the machine is.
         let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };

@@ -12,8 +12,8 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use super::subnet::{
-    Asked, Auditor, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, posted, records, subnet, subnets,
-    subnets_of, two, unguarded,
+    Auditor, GuardCalls, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, posted, records, subnet,
+    subnets, subnets_of, two, unguarded,
 };
 use crate::client::Client;
 use crate::controllers::gone;
@@ -230,5 +230,5 @@ async fn guards_are_distinguished_by_name() {
     };
     assert!(why(unguarded(), "").await.contains("can be no guard's name"));
     assert!(why(unguarded(), "a/b").await.contains("can be no guard's name"));
-    assert!(why(subnets(&Asked::default()), "disjoint").await.contains("two guards are called"));
+    assert!(why(subnets(&GuardCalls::default()), "disjoint").await.contains("two guards are called"));
 }

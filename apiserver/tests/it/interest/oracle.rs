@@ -9,15 +9,15 @@ use serde_json::Value;
 use super::road::{Ask, revision};
 
 /// Namespace and name.
-pub(super) type Key = (String, String);
+pub(super) type OracleKey = (String, String);
 
 #[derive(Default)]
-pub(super) struct Oracle {
+pub(super) struct InterestOracle {
     /// All objects as they were from a revision on.
-    history: BTreeMap<u64, BTreeMap<Key, Value>>,
+    history: BTreeMap<u64, BTreeMap<OracleKey, Value>>,
 }
 
-pub(super) fn key_of(object: &Value) -> Key {
+pub(super) fn key_of(object: &Value) -> OracleKey {
     let text = |field: &str| object["metadata"][field].as_str().unwrap().to_owned();
     (text("namespace"), text("name"))
 }
@@ -47,7 +47,7 @@ pub(super) fn is_in(ask: &Ask, keys: &BTreeSet<Arc<str>>, object: &Value) -> boo
     here && labelled && value_of(&ask.by, object).is_some_and(|value| keys.contains(value))
 }
 
-impl Oracle {
+impl InterestOracle {
     pub(super) fn put(&mut self, object: Value) {
         let mut after = self.newest().clone();
         let at = revision(&object);
@@ -55,25 +55,25 @@ impl Oracle {
         self.history.insert(at, after);
     }
 
-    pub(super) fn delete(&mut self, key: &Key, at: u64) {
+    pub(super) fn delete(&mut self, key: &OracleKey, at: u64) {
         let mut after = self.newest().clone();
         after.remove(key);
         self.history.insert(at, after);
     }
 
-    pub(super) fn newest(&self) -> &BTreeMap<Key, Value> {
-        static NONE: BTreeMap<Key, Value> = BTreeMap::new();
+    pub(super) fn newest(&self) -> &BTreeMap<OracleKey, Value> {
+        static NONE: BTreeMap<OracleKey, Value> = BTreeMap::new();
         self.history.last_key_value().map_or(&NONE, |(_, objects)| objects)
     }
 
     /// All objects at a revision.
-    pub(super) fn at(&self, revision: u64) -> &BTreeMap<Key, Value> {
-        static NONE: BTreeMap<Key, Value> = BTreeMap::new();
+    pub(super) fn at(&self, revision: u64) -> &BTreeMap<OracleKey, Value> {
+        static NONE: BTreeMap<OracleKey, Value> = BTreeMap::new();
         self.history.range(..=revision).next_back().map_or(&NONE, |(_, objects)| objects)
     }
 
     /// Returns the selected objects.
-    pub(super) fn under(&self, ask: &Ask, keys: &BTreeSet<Arc<str>>, at: u64) -> BTreeMap<Key, Value> {
+    pub(super) fn under(&self, ask: &Ask, keys: &BTreeSet<Arc<str>>, at: u64) -> BTreeMap<OracleKey, Value> {
         let objects = self.at(at).iter().filter(|(_, object)| is_in(ask, keys, object));
         objects.map(|(key, object)| (key.clone(), object.clone())).collect()
     }

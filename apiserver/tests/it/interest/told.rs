@@ -5,7 +5,7 @@ use machinery_objects::{InterestBy, InterestEdit};
 use machinery_store::{Backend, Memory, Options};
 use serde_json::{Value, json};
 
-use super::road::{Ask, Failed, Road, Stream, Told, begin, interests, keys, revision};
+use super::road::{Ask, InterestFailure, InterestStream, Road, StreamItem, begin, interests, keys, revision};
 use crate::client::{Client, definition};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -139,13 +139,13 @@ async fn a_stream_resumes_at_its_clients_revision() {
 
         store.compact(machinery_objects::Revision(left)).await.unwrap();
         let refused = road.open(&ask, &id("third")).await.err();
-        assert_eq!(refused, Some(Failed::Expired));
+        assert_eq!(refused, Some(InterestFailure::Expired));
         server.stop().await;
     }
 }
 
 /// A field, a namespace, labels, keys, and the selected objects.
-type Row = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
+type SelectionRow = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
 
 #[tokio::test]
 async fn names_namespaces_and_fields_are_keys_too() {
@@ -164,7 +164,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
         }
         client.post(&interests(Some(namespace)), &widget).await.fine();
     }
-    let rows: [Row; 6] = [
+    let rows: [SelectionRow; 6] = [
         ("metadata.name", Some("default"), "in=red", "a b", &["default/a"]),
         ("metadata.name", Some("other"), "", "a b z", &["other/a", "other/b"]),
         ("metadata.namespace", None, "", "other", &["other/a", "other/b"]),
@@ -185,8 +185,8 @@ async fn names_namespaces_and_fields_are_keys_too() {
             let mut found = Vec::new();
             loop {
                 match stream.next().await.unwrap().unwrap() {
-                    Told::Object("ADDED", object) => found.push(place(&object)),
-                    Told::Complete(0, _) => break,
+                    StreamItem::Object("ADDED", object) => found.push(place(&object)),
+                    StreamItem::Complete(0, _) => break,
                     other => panic!("{other:?}"),
                 }
             }
@@ -199,7 +199,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
     let body = json!({"edit": 0, "by": {"field": "metadata.name"}, "add": ["other"]});
     client.post(&format!("{path}/interests/of-namespaces-12345"), &body).await.fine();
     let stream = format!("{path}?watch=true&interest=of-namespaces-12345");
-    let mut stream = Stream::reading(begin(&client, &stream).await.unwrap());
+    let mut stream = InterestStream::reading(begin(&client, &stream).await.unwrap());
     let told = stream.told(0).await;
     assert!(told.len() == 2 && told[0].starts_with("ADDED other - "), "{told:?}");
     server.stop().await;
@@ -218,13 +218,15 @@ async fn a_lost_answer_does_no_harm() {
     let (ask, id) = (Ask::by_label("key", "k1"), "interest-0123456789");
     let path = format!("{ALL}/interests/{id}?labelSelector=");
     assert_eq!(client.post(&path, &ask.body()).await.code, 201);
-    let Stream::Wire(wire) = Road::wire(&server).open(&ask, id).await.expect("opened twice is opened") else {
+    let InterestStream::Wire(wire) =
+        Road::wire(&server).open(&ask, id).await.expect("opened twice is opened")
+    else {
         panic!("it is on the wire")
     };
-    let mut stream = Stream::Wire(wire);
+    let mut stream = InterestStream::Wire(wire);
     assert_eq!(stream.told(0).await, [format!("ADDED a k1 {a}"), format!("done 0 {a}")]);
     stream.edit(&client, &edit("k1", "k1")).await.unwrap();
-    let Stream::Wire(wire) = &stream else { panic!("it is on the wire") };
+    let InterestStream::Wire(wire) = &stream else { panic!("it is on the wire") };
     let again = json!({"edit": 1, "add": ["k1"], "remove": ["k1", "k1"]});
     assert_eq!(wire.post(&client, &again).await.code, 202);
     assert_eq!(wire.edits(), 1);
@@ -253,16 +255,16 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
             assert_eq!(stream.edit(&client, &edit("", &key)).await, Ok(at + 1));
             while let Some(next) = stream.try_next().await {
                 match next.unwrap().unwrap() {
-                    Told::Object("ADDED", _) => added += 1,
-                    Told::Complete(edit, _) => done = edit,
+                    StreamItem::Object("ADDED", _) => added += 1,
+                    StreamItem::Complete(edit, _) => done = edit,
                     other => panic!("{other:?}"),
                 }
             }
         }
         while done < 10_000 {
             match stream.next().await.unwrap().unwrap() {
-                Told::Object("ADDED", _) => added += 1,
-                Told::Complete(edit, _) => done = edit,
+                StreamItem::Object("ADDED", _) => added += 1,
+                StreamItem::Complete(edit, _) => done = edit,
                 other => panic!("{other:?}"),
             }
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::row::{ALL, BAD, CONFIG, Expected, INVALID, ONE, Row, TOO_LARGE};
+use super::row::{ALL, BAD, CONFIG, ExpectedAnswer, INVALID, ONE, Row, TOO_LARGE};
 
 const OPERATIONS: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -34,7 +34,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn operations() -> Vec<Row> {
-    let one = |operation: Value, expected: Expected| {
+    let one = |operation: Value, expected: ExpectedAnswer| {
         Row::patch(ONE, OPERATIONS, json!([operation]).to_string(), expected)
     };
     let mut rows = Vec::new();

@@ -17,17 +17,17 @@ pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefin
 pub(super) const JSON: &str = "application/json";
 
 /// Code and reason. An empty reason: the answer is plain text, as for an unknown path.
-pub(super) type Expected = (u16, &'static str);
+pub(super) type ExpectedAnswer = (u16, &'static str);
 /// Any code and reason of a client error, with a `Status`.
-pub(super) const REFUSED: Expected = (0, "*");
-pub(super) const BAD: Expected = (400, "BadRequest");
-pub(super) const NOT_FOUND: Expected = (404, "NotFound");
-pub(super) const NOTHING: Expected = (404, "");
-pub(super) const NOT_ALLOWED: Expected = (405, "MethodNotAllowed");
-pub(super) const NOT_ACCEPTABLE: Expected = (406, "NotAcceptable");
-pub(super) const TOO_LARGE: Expected = (413, "RequestEntityTooLarge");
-pub(super) const MEDIA: Expected = (415, "UnsupportedMediaType");
-pub(super) const INVALID: Expected = (422, "Invalid");
+pub(super) const REFUSED: ExpectedAnswer = (0, "*");
+pub(super) const BAD: ExpectedAnswer = (400, "BadRequest");
+pub(super) const NOT_FOUND: ExpectedAnswer = (404, "NotFound");
+pub(super) const NOTHING: ExpectedAnswer = (404, "");
+pub(super) const NOT_ALLOWED: ExpectedAnswer = (405, "MethodNotAllowed");
+pub(super) const NOT_ACCEPTABLE: ExpectedAnswer = (406, "NotAcceptable");
+pub(super) const TOO_LARGE: ExpectedAnswer = (413, "RequestEntityTooLarge");
+pub(super) const MEDIA: ExpectedAnswer = (415, "UnsupportedMediaType");
+pub(super) const INVALID: ExpectedAnswer = (422, "Invalid");
 
 #[derive(Clone)]
 pub(super) struct Row {
@@ -35,23 +35,23 @@ pub(super) struct Row {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    expected: Expected,
+    expected: ExpectedAnswer,
 }
 
 impl Row {
-    pub(super) fn get(path: impl Into<String>, expected: Expected) -> Self {
+    pub(super) fn get(path: impl Into<String>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::GET, path, expected)
     }
 
-    pub(super) fn of(method: Method, path: impl Into<String>, expected: Expected) -> Self {
+    pub(super) fn of(method: Method, path: impl Into<String>, expected: ExpectedAnswer) -> Self {
         Self { method, path: path.into(), headers: Vec::new(), body: Bytes::new(), expected }
     }
 
-    pub(super) fn post(path: &str, media: &str, body: impl Into<Bytes>, expected: Expected) -> Self {
+    pub(super) fn post(path: &str, media: &str, body: impl Into<Bytes>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::POST, path, expected).with(media, body)
     }
 
-    pub(super) fn patch(path: &str, media: &str, body: impl Into<Bytes>, expected: Expected) -> Self {
+    pub(super) fn patch(path: &str, media: &str, body: impl Into<Bytes>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::PATCH, path, expected).with(media, body)
     }
 

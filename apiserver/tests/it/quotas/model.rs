@@ -11,9 +11,9 @@ use super::tools::{beside, named, on, says, widget};
 use crate::client::Client;
 
 /// Numbers that look random, the same for each seed.
-struct Numbers(u64);
+struct ModelNumbers(u64);
 
-impl Numbers {
+impl ModelNumbers {
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -24,28 +24,28 @@ impl Numbers {
 
 /// Where objects of a kind are, as paths and as keys of the store have it, and by which keys of
 /// quotas they are counted.
-struct Of {
+struct CountedKind {
     path: &'static str,
     place: &'static str,
     plural: &'static str,
     keys: &'static [&'static str],
 }
 
-const KINDS: [Of; 4] = [
-    Of { path: "/api/v1", place: "core", plural: "secrets", keys: &["secrets", "count/secrets"] },
-    Of { path: "/api/v1", place: "core", plural: "configmaps", keys: &["count/configmaps"] },
-    Of {
+const KINDS: [CountedKind; 4] = [
+    CountedKind { path: "/api/v1", place: "core", plural: "secrets", keys: &["secrets", "count/secrets"] },
+    CountedKind { path: "/api/v1", place: "core", plural: "configmaps", keys: &["count/configmaps"] },
+    CountedKind {
         path: "/apis/example.com/v1",
         place: "example.com",
         plural: "widgets",
         keys: &["count/widgets.example.com"],
     },
-    Of { path: "/api/v1", place: "core", plural: "resourcequotas", keys: &["resourcequotas"] },
+    CountedKind { path: "/api/v1", place: "core", plural: "resourcequotas", keys: &["resourcequotas"] },
 ];
-const QUOTAS: &Of = &KINDS[3];
+const QUOTAS: &CountedKind = &KINDS[3];
 const NAMESPACES: [&str; 2] = ["default", "n"];
 
-impl Of {
+impl CountedKind {
     fn at(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}", self.path, self.plural)
     }
@@ -58,19 +58,19 @@ impl Of {
     }
 }
 
-enum Step {
-    Create(&'static Of, &'static str, String),
-    Delete(&'static Of, &'static str, String),
+enum QuotaStep {
+    Create(&'static CountedKind, &'static str, String),
+    Delete(&'static CountedKind, &'static str, String),
     /// A quota is made with this, or wants this from now on.
     Allow(&'static str, String, BTreeMap<&'static str, u64>),
 }
 
-fn step(numbers: &mut Numbers) -> Step {
+fn step(numbers: &mut ModelNumbers) -> QuotaStep {
     let namespace = NAMESPACES[numbers.below(2) as usize];
     let of = &KINDS[numbers.below(3) as usize];
     match numbers.below(10) {
-        0..5 => Step::Create(of, namespace, format!("o{}", numbers.below(6))),
-        5..8 => Step::Delete(of, namespace, format!("o{}", numbers.below(6))),
+        0..5 => QuotaStep::Create(of, namespace, format!("o{}", numbers.below(6))),
+        5..8 => QuotaStep::Delete(of, namespace, format!("o{}", numbers.below(6))),
         8 => {
             let mut hard = BTreeMap::new();
             for key in KINDS.iter().flat_map(|of| of.keys) {
@@ -79,23 +79,23 @@ fn step(numbers: &mut Numbers) -> Step {
                     hard.insert(*key, numbers.below(5) + if *key == "resourcequotas" { 1 } else { 0 });
                 }
             }
-            Step::Allow(namespace, format!("q{}", numbers.below(2)), hard)
+            QuotaStep::Allow(namespace, format!("q{}", numbers.below(2)), hard)
         }
-        _ => Step::Delete(QUOTAS, namespace, format!("q{}", numbers.below(2))),
+        _ => QuotaStep::Delete(QUOTAS, namespace, format!("q{}", numbers.below(2))),
     }
 }
 
 /// Does it, and says with which code it was answered.
-async fn done(client: &Client, step: &Step) -> u16 {
+async fn done(client: &Client, step: &QuotaStep) -> u16 {
     match step {
-        Step::Create(of, namespace, name) => {
+        QuotaStep::Create(of, namespace, name) => {
             let object = if of.plural == "widgets" { widget(name) } else { named(name) };
             client.post(&of.at(namespace), &object).await.code
         }
-        Step::Delete(of, namespace, name) => {
+        QuotaStep::Delete(of, namespace, name) => {
             client.delete(&format!("{}/{name}", of.at(namespace))).await.code
         }
-        Step::Allow(namespace, name, hard) => {
+        QuotaStep::Allow(namespace, name, hard) => {
             let hard: Map<String, Value> =
                 hard.iter().map(|(key, most)| ((*key).to_owned(), most.to_string().into())).collect();
             let quota = json!({"metadata": {"name": name}, "spec": {"hard": hard}});
@@ -116,36 +116,36 @@ struct Naive {
 }
 
 impl Naive {
-    fn key(of: &Of, namespace: &str, name: &str) -> String {
+    fn key(of: &CountedKind, namespace: &str, name: &str) -> String {
         format!("{}/{}/{namespace}/{name}", of.place, of.plural)
     }
 
-    fn count(&self, of: &Of, namespace: &str) -> u64 {
+    fn count(&self, of: &CountedKind, namespace: &str) -> u64 {
         let start = Self::key(of, namespace, "");
         self.there.iter().filter(|key| key.starts_with(&start)).count() as u64
     }
 
     /// Returns the limits of a kind in a namespace, by key.
-    fn limits<'a>(&'a self, of: &'a Of, namespace: &str) -> impl Iterator<Item = u64> + 'a {
+    fn limits<'a>(&'a self, of: &'a CountedKind, namespace: &str) -> impl Iterator<Item = u64> + 'a {
         let start = Self::key(QUOTAS, namespace, "");
         let quotas = self.quotas.iter().filter(move |(key, _)| key.starts_with(&start));
         quotas.flat_map(|(_, hard)| of.keys.iter().filter_map(|key| hard.get(*key).copied()))
     }
 
-    fn is_full(&self, of: &Of, namespace: &str) -> bool {
+    fn is_full(&self, of: &CountedKind, namespace: &str) -> bool {
         self.limits(of, namespace).any(|most| self.count(of, namespace) >= most)
     }
 
     /// Does the same. Returns the code.
-    fn done(&mut self, step: &Step) -> u16 {
+    fn done(&mut self, step: &QuotaStep) -> u16 {
         match step {
-            Step::Create(of, namespace, name) => self.made(of, namespace, name),
-            Step::Delete(of, namespace, name) => {
+            QuotaStep::Create(of, namespace, name) => self.made(of, namespace, name),
+            QuotaStep::Delete(of, namespace, name) => {
                 let key = Self::key(of, namespace, name);
                 self.quotas.remove(&key);
                 if self.there.remove(&key) { 200 } else { 404 }
             }
-            Step::Allow(namespace, name, hard) => {
+            QuotaStep::Allow(namespace, name, hard) => {
                 let key = Self::key(QUOTAS, namespace, name);
                 let code = match self.made(QUOTAS, namespace, name) {
                     409 => 200,
@@ -160,7 +160,7 @@ impl Naive {
         }
     }
 
-    fn made(&mut self, of: &Of, namespace: &str, name: &str) -> u16 {
+    fn made(&mut self, of: &CountedKind, namespace: &str, name: &str) -> u16 {
         if self.is_full(of, namespace) {
             return 403;
         }
@@ -210,7 +210,7 @@ async fn recorded(store: &impl Backend) -> BTreeSet<String> {
 async fn sequential_writes_are_allowed_exactly_as_in_a_naive_model() {
     for seed in 0..12_u64 {
         println!("seed {seed}");
-        let mut numbers = Numbers((seed + 1) * 0x9e37_79b9);
+        let mut numbers = ModelNumbers((seed + 1) * 0x9e37_79b9);
         let store = Memory::new(Options::default());
         let servers = [on(&store).await, on(&store).await];
         let clients = [Client::of(&servers[0]), Client::of(&servers[1])];
@@ -274,7 +274,7 @@ async fn audited(store: &impl Backend) -> (Naive, usize) {
 }
 
 /// Takes a state in; says of which kind it is and where, if it is new.
-fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static Of, String)> {
+fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static CountedKind, String)> {
     let of = KINDS.iter().find(|of| of.is(&entry.key))?;
     if of.plural == "resourcequotas" {
         // JSON behind a head of thirteen bytes.
@@ -297,7 +297,7 @@ async fn no_revision_exceeds_a_quota_and_final_counts_are_exact() {
         clients[0].post("/api/v1/namespaces", &named("n")).await.fine();
         let writer = |at: u64| {
             let (client, mut numbers) =
-                (clients[(at % 2) as usize].clone(), Numbers((seed * 4 + at + 1) * 0x9e37_79b9));
+                (clients[(at % 2) as usize].clone(), ModelNumbers((seed * 4 + at + 1) * 0x9e37_79b9));
             beside(async move {
                 for _ in 0..120 {
                     let code = done(&client, &step(&mut numbers)).await;
