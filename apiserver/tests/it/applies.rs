@@ -107,7 +107,7 @@ async fn applying_a_scale_owns_the_replicas() {
     assert_eq!(owners(&client.get(path).await.fine()), []);
 }
 
-/// They were dropped with all else in metadata that says nothing, so that nothing was reset.
+/// They were dropped with all other empty metadata, so that ownership was not reset.
 #[tokio::test]
 async fn empty_managed_fields_reset_ownership_of_a_built_in_kind() {
     let (_server, client) = widgets().await;

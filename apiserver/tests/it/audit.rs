@@ -58,7 +58,7 @@ impl Lines {
         events.remove(0)
     }
 
-    /// The first with this stage and verb, which may be yet to come.
+    /// Returns the first event with this stage and verb, waiting for it if necessary.
     pub(crate) async fn wait(&self, stage: &str, verb: &str) -> Value {
         for _ in 0..1000 {
             let events = self.events();
@@ -355,7 +355,7 @@ async fn a_list_that_is_sent_in_parts_is_in_the_log_when_it_ends() {
 #[tokio::test]
 async fn a_request_with_a_closed_connection_is_logged() {
     let (_server, client, lines) = server(ALL).await;
-    // A body that never comes.
+    // A body that is never sent.
     let (sender, body) = tokio::sync::oneshot::channel::<()>();
     let body = http_body_util::StreamBody::new(futures::stream::once(async move {
         let _ = body.await;
@@ -371,14 +371,14 @@ async fn a_request_with_a_closed_connection_is_logged() {
 }
 
 tokio::task_local! {
-    /// How often the clock was looked at for a request.
+    /// The number of clock reads of a request.
     static LOOKS: Cell<usize>;
 }
 
 #[tokio::test]
 async fn a_panic_is_in_the_log() {
     let (builder, lines) = builder("rules: [{level: Metadata}]");
-    // The first two looks are the log's own, and the third is that of the work.
+    // The audit log reads the clock twice, then the handler.
     let clock = || {
         let looks = LOOKS.try_with(|looks| looks.replace(looks.get() + 1));
         assert_ne!(looks, Ok(2), "the clock stands still");

@@ -21,7 +21,7 @@ use crate::client::Client;
 
 const PLANTED: &str = "pl4nted-v4lue";
 
-/// All that is logged on this thread, at every level.
+/// All log lines of this thread, at every level.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<String>>);
 
@@ -61,7 +61,7 @@ async fn secrets_are_in_no_log_metric_trace_or_event() {
     // With a single subscriber, a thread without one may disable a call site for all threads.
     let _another = Dispatch::new(Registry::default());
     let _noting = subscriber::set_default(Registry::default().with(said.clone()));
-    // One that knows all, and tells.
+    // A webhook that receives the secret, and repeats it.
     let hook = Hook::new(|path, review| {
         let told = review["request"]["object"].to_string();
         let uid = &review["request"]["uid"];

@@ -71,7 +71,7 @@ impl Client {
         self.0.clone().call(request).await.unwrap()
     }
 
-    /// With a body that comes as it likes.
+    /// A request with a streamed body.
     pub(crate) async fn send_any<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error = std::convert::Infallible> + Send + 'static,
@@ -121,14 +121,14 @@ impl Client {
 }
 
 impl Answer {
-    /// The body, of an answer that says yes.
+    /// Returns the body of a successful answer.
     #[track_caller]
     pub(crate) fn fine(self) -> Value {
         assert!((200..300).contains(&self.code), "{self:#?}");
         self.body
     }
 
-    /// Code, reason and message, of an answer that says no.
+    /// Returns code, reason and message of a refusal.
     pub(crate) fn refused(&self) -> (u16, &str, &str) {
         let text = |field: &str| self.body[field].as_str().unwrap_or_default();
         (self.code, text("reason"), text("message"))

@@ -27,7 +27,7 @@ fn owner(of: &Value, blocks: bool) -> Value {
     })
 }
 
-/// Waits until an object is gone.
+/// Waits until an object is deleted.
 #[track_caller]
 pub(crate) fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output = ()> + 'a {
     let caller = std::panic::Location::caller();
@@ -42,8 +42,8 @@ pub(crate) fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output 
     }
 }
 
-/// Waits until the collector has dealt with all that was written before: it takes things in the
-/// order in which they were written, and where it begins in that of their keys.
+/// Waits until the collector has processed all earlier writes: it works in the order of the writes,
+/// and at its start in that of the keys.
 pub(crate) async fn collected(client: &Client) {
     let ghost = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "none-such"});
     let last = json!({"metadata": {"name": "last", "ownerReferences": [ghost]}});

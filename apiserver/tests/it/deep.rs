@@ -10,7 +10,7 @@ use crate::client::Client;
 const ALL: &str = "/apis/example.com/v1/namespaces/default/boxes";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/boxes/a";
 
-/// A server with a kind that takes anything.
+/// A server with a kind without a schema.
 async fn boxes() -> (ApiServer, Client) {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

@@ -255,7 +255,7 @@ impl CaseClient for Ours {
 }
 
 impl Hook {
-    /// One that answers as the table says, by the last part of its path.
+    /// A server that answers by the table, by the last segment of the path.
     async fn of(replies: BTreeMap<String, Value>) -> Self {
         let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         Self::showing(certificate, move |path, review| reply(&replies[hook_of(path)], review)).await

@@ -31,7 +31,7 @@ async fn events_expire_one_hour_after_their_last_write() {
     let server = server.start().await.unwrap();
     let client = Client::of(&server);
     let path = |name: &str| format!("{EVENTS}/{name}");
-    // The server looks once a minute: twice that is enough for it to have seen this time.
+    // The server checks once a minute: two minutes are enough to reach this time.
     let at = async |second: i64| {
         seconds.store(BEGINS + second, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(120)).await;

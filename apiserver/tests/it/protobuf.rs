@@ -309,7 +309,7 @@ async fn the_v2_openapi_document_is_served_in_protobuf() {
         }
         assert!(bytes.starts_with(b"\x0a\x032.0\x12"));
         let text = String::from_utf8_lossy(&bytes);
-        // Everything by its name, and where it is looked for.
+        // All names of paths and definitions are in the document.
         let names =
             json["paths"].as_object().unwrap().keys().chain(json["definitions"].as_object().unwrap().keys());
         names.for_each(|name| assert!(text.contains(name.as_str()), "{name}"));

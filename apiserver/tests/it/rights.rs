@@ -224,7 +224,7 @@ async fn an_aggregated_role_has_the_rules_of_its_parts() {
     for role in ["view", "edit", "admin"] {
         until(&admin, role, false).await;
     }
-    // Two servers come to rest.
+    // Wait until two servers have caught up.
     let at = |role: Value| role["metadata"]["resourceVersion"].clone();
     let before = at(admin.get(&format!("{OURS}/view")).await.fine());
     collected(&admin).await;

@@ -21,8 +21,7 @@ const PATH: &str = "/apis/example.com/v1/namespaces/default/widgets";
 #[derive(Clone, Debug)]
 enum RequestStep {
     Create(Value),
-    /// Which one, its color, whether the version is that which is there, whether finalizers are
-    /// taken away.
+    /// The name, the color, whether the resourceVersion is current, whether finalizers are removed.
     Update(String, String, bool, bool),
     Status(String, u64),
     Patch(String, PatchFormat, Value),

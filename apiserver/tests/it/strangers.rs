@@ -218,7 +218,7 @@ async fn ambiguous_requests_are_refused() {
     let second = format!("DELETE /api/v1/namespaces/default HTTP/1.1\r\n{host}connection: close\r\n\r\n");
     let pair = format!("GET /api/v1/namespaces/default HTTP/1.1\r\n{host}{token}\r\n{second}");
     assert_eq!(place.codes(pair.as_bytes()).await, [200, 401]);
-    // Of both ways to say a length, the one that RFC 9112 puts first counts, as it does in Kubernetes.
+    // Of two headers of length the one with priority in RFC 9112 counts, as in Kubernetes.
     let chunked = "transfer-encoding: chunked\r\ncontent-length: 40\r\n";
     let hidden = format!("{post}{host}{token}{chunked}\r\n0\r\n\r\n{second}");
     let codes = place.codes(hidden.as_bytes()).await;

@@ -41,7 +41,7 @@ pub(crate) async fn handled() -> (ApiServer, Memory, Handle<Widget>) {
     (server, store, handle)
 }
 
-/// A widget by `NAME COLOR`; the label `color` says the same.
+/// A widget from `NAME COLOR`; the label `color` has the same value.
 pub(crate) fn widget(name: &str, color: &str) -> Widget {
     let spec = WidgetSpec { color: Some(color.into()), ..WidgetSpec::default() };
     let mut widget = Widget::new(name, spec);

@@ -70,8 +70,8 @@ fn told(definition: &Value) -> Option<&str> {
     conditions.iter().find(|one| one["type"] == "NonStructuralSchema")?["message"].as_str()
 }
 
-/// Its kind was served no more, and it could neither be changed nor deleted: all that was stored of
-/// it was out of reach.
+/// The kind was no longer served, and its definition could not be changed or deleted: all its
+/// objects were inaccessible.
 #[tokio::test]
 async fn a_kind_with_an_unenforceable_rule_is_served_and_refuses_affected_writes() {
     let (_server, client) = found(&RULE).await;

@@ -1,4 +1,4 @@
-//! In which form answers come, and on which paths.
+//! Content types of answers, compression, and legacy paths.
 
 use std::io::Read as _;
 
@@ -58,7 +58,7 @@ async fn long_answers_are_compressed_on_request() {
         }
         assert!(is_long || form.contains("Table"), "{} bytes of {path} {form}", plain.len());
         assert!(sent.len() < plain.len() || !is_long);
-        // The table says how old they are.
+        // Tables show ages.
         assert!(read == plain || form.contains("Table"));
     }
 }

@@ -1,4 +1,4 @@
-//! Answers as they come: whole ones, and those that go on line by line.
+//! Answers: whole ones, and streams of lines.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ pub(super) struct CaseAnswer {
     pub(super) bytes: Vec<u8>,
 }
 
-/// An answer that goes on.
+/// A streamed answer.
 pub(super) struct CaseStream {
     pieces: Box<dyn Pieces>,
     /// Received bytes without a line end so far.
@@ -36,11 +36,11 @@ impl CaseAnswer {
 
     /// Its body, if that is JSON.
     pub(super) fn json(&self) -> Option<Value> {
-        // Some of it comes as `text/plain`.
+        // Some errors are `text/plain`.
         matches!(self.bytes.first(), Some(b'{')).then(|| serde_json::from_slice(&self.bytes).ok()).flatten()
     }
 
-    /// For people.
+    /// For messages.
     pub(super) fn shown(&self) -> String {
         format!("{} {}", self.status, String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(2000)]))
     }

@@ -41,7 +41,7 @@ fn case(number: u64) -> Result<Case> {
     Case::parse(json!({"case": number.to_string(), "steps": steps}))
 }
 
-/// The object comes to be: created, or applied.
+/// The object is created, by a create or an apply.
 fn first(lot: &mut Lot) -> Value {
     let (manager, version) = (manager(lot), lot.version());
     let mut step = if lot.one_in(2) {

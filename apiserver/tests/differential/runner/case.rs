@@ -76,7 +76,7 @@ pub(crate) struct CaseStep {
     /// Values of the answer for later: a name, and a place.
     #[serde(default)]
     pub(crate) save: BTreeMap<String, String>,
-    /// Asks again until these places have these values; `status` is the HTTP status.
+    /// Repeats the request until these places have these values; `status` is the HTTP status.
     #[serde(default)]
     pub(crate) until: BTreeMap<String, Value>,
     /// Only these places of the body are compared.
@@ -109,7 +109,7 @@ pub(crate) enum After {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Differs {
-    /// The reason, for people.
+    /// The reason, for readers.
     pub(crate) why: String,
     /// The parts that our answer must have. Others are not compared.
     #[serde(default)]
@@ -119,7 +119,7 @@ pub(crate) struct Differs {
     pub(crate) at: Vec<String>,
 }
 
-/// The directory that holds `cases/`, `kinds/` and `recorded/`.
+/// The directory of `cases/`, `kinds/` and `recorded/`.
 pub(crate) fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../apiserver/tests/differential")
 }
@@ -178,7 +178,7 @@ impl Theme {
 }
 
 impl Case {
-    /// A case as a file says it.
+    /// Parses a case.
     pub(crate) fn parse(mut value: Value) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -210,7 +210,7 @@ pub(super) fn yaml(path: &Path) -> Result<Value> {
         .map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// FNV-1a: it tells an old record from a new one, and nothing else hangs on it.
+/// FNV-1a: it only distinguishes outdated records.
 fn print(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))

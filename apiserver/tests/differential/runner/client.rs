@@ -29,11 +29,11 @@ pub(crate) struct Opened {
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     End,
-    /// Nothing came in time. More may come.
+    /// Timed out without a piece; more may follow.
     Late,
 }
 
-/// A body as it comes.
+/// A body in pieces.
 pub(crate) trait Pieces {
     /// Waits at most this long.
     fn next(&mut self, patience: Duration) -> Result<Piece>;

@@ -18,7 +18,7 @@ pub(crate) struct Difference {
     pub(crate) place: String,
     /// None: nothing should be there.
     pub(crate) expected: Option<Value>,
-    /// None: nothing is there.
+    /// `None` for a missing value.
     pub(crate) found: Option<Value>,
     /// The reason for an expected answer that differs from the recorded one.
     pub(crate) why: Option<String>,

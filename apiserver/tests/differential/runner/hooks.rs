@@ -41,7 +41,7 @@ impl Hooks {
         Ok(serde_json::from_value(Names::default().expand_in(&read)?)?)
     }
 
-    /// A configuration of all that mutate, and one of all that validate.
+    /// One configuration of all mutating webhooks, and one of all validating ones.
     pub(crate) fn configurations(&self) -> [Value; 2] {
         [
             ("MutatingWebhookConfiguration", "mutating", &self.mutating),

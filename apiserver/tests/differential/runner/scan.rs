@@ -46,7 +46,7 @@ pub(crate) fn revision(text: &str) -> Option<usize> {
     (length > 0 && !text.starts_with('0')).then_some(length)
 }
 
-/// `8s`, as a table says how old something is. A case ends before it would be minutes.
+/// Ages in tables, as `8s`. A case is shorter than a minute.
 pub(crate) fn age(text: &str) -> bool {
     text.strip_suffix('s')
         .is_some_and(|it| matches!(it.len(), 1 | 2) && it.bytes().all(|b| b.is_ascii_digit()))

@@ -1,4 +1,4 @@
-//! A webhook as people run one: a server of its own, over TLS.
+//! A typical webhook: a server of its own, over TLS.
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -6,7 +6,7 @@ use machinery_store::{Memory, Options};
 
 use super::subnet::{Auditor, Subnet, SubnetStatus, beside, key, records, subnet, two};
 
-/// Numbers that look random, the same for each seed.
+/// Pseudo-random numbers from a seed.
 struct RandomNumbers(u64);
 
 impl RandomNumbers {
@@ -78,7 +78,7 @@ async fn history(seed: u64) {
     }
     let mut auditor = Auditor::default();
     let at = auditor.audit(&store, Revision(1)).await;
-    // Of 600, many come to nothing: the name is taken, or not there, or another is in the way.
+    // Many of 600 have no effect: the name is taken or missing, or another subnet conflicts.
     assert!(done > 100, "seed {seed}: {done} writes");
     let free = (*br#"{"metadata":{"finalizers":null}}"#).into();
     let free = Patch { format: PatchFormat::Merge, body: free, status: false };

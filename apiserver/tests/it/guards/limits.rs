@@ -90,7 +90,7 @@ async fn counted(client: &Client, why: &str) -> Option<u64> {
 
 #[tokio::test]
 async fn a_panic_of_a_guard_is_reported_and_refuses_one_write() {
-    // The trace of a panic may take seconds to write.
+    // The backtrace of a panic may take seconds to write.
     let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
     let (client, handle) = (Client::of(&server), subnets_of(&server));

@@ -160,7 +160,7 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_conflicting_writers_exactly_one_wins() {
     let options = Options { retention: Retention::MANUAL, ..Options::default() };
-    // Without optimization the whole of it takes minutes.
+    // Unoptimized, the whole takes minutes.
     let rounds = if cfg!(debug_assertions) { 2_500 } else { 10_000 };
     races(&Memory::new(options), rounds).await;
 }

@@ -1,4 +1,4 @@
-//! Subnets: those of one network must not overlap.
+//! Subnets: two in one network must not overlap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -134,7 +134,7 @@ pub(crate) fn subnet(name: &str, vnis: &[u64], from: u64, to: u64) -> Subnet {
     Subnet { metadata, spec: SubnetSpec { vnis: vnis.to_vec(), from, to }, status: None }
 }
 
-/// As it goes over the wire.
+/// The wire form.
 pub(crate) fn posted(subnet: &Subnet) -> Value {
     let mut object = serde_json::to_value(subnet).unwrap();
     object["apiVersion"] = "example.com/v1".into();

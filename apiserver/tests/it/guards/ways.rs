@@ -1,5 +1,5 @@
-//! All ways by which objects come, change and go: each goes by the guard, and takes the records
-//! along.
+//! All paths on which objects are created, changed and deleted: each runs the guard, and updates
+//! its records.
 
 use std::sync::Arc;
 

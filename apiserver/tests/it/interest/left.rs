@@ -54,7 +54,7 @@ async fn a_closed_interest_leaves_no_resources() {
         client.post(&at(&id), &opening()).await.fine();
         assert_eq!(series(&client, "machinery_interests").await, "1");
         if round % 2 == 0 {
-            // Its client never comes.
+            // The client never opens its stream.
             tokio::time::sleep(Duration::from_secs(29)).await;
             assert_eq!(series(&client, "machinery_interests").await, "1");
             tokio::time::sleep(Duration::from_secs(2)).await;
@@ -68,7 +68,7 @@ async fn a_closed_interest_leaves_no_resources() {
         unknown(&client.post(&at(&id), &edit).await);
         assert_eq!(begin(&client, &stream(&id)).await.err(), Some(InterestFailure::Gone));
     }
-    // A request for a stream that is taken back before it is answered ends the interest, too.
+    // A cancelled request for a stream ends the interest, too.
     client.post(&at("interest-0123456789"), &opening()).await.fine();
     let request = Request::get(stream("interest-0123456789")).body(Full::default()).unwrap();
     drop(client.send(request).await);

@@ -43,7 +43,7 @@ enum InterestOp {
     },
     /// The client reads up to that many events.
     Read(usize),
-    /// The client is cut off, and comes back.
+    /// The client loses its connection, and reconnects.
     CutOff,
     /// The same, and makes at once the edits that it does not know to be done.
     CutOffInMidEdit,
@@ -393,7 +393,7 @@ impl<'a> Follower<'a> {
         told
     }
 
-    /// A stream that goes to the store while it is read was overtaken.
+    /// A stream that read from the store while changes continued missed some.
     fn has_read_since(&mut self, before: usize) {
         if self.has_read && self.store.watched() > before {
             count(&self.seen.overtaken);

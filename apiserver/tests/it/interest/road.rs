@@ -76,7 +76,7 @@ fn texts(keys: &BTreeSet<Arc<str>>) -> Vec<&str> {
     keys.iter().map(|key| &**key).collect()
 }
 
-/// An edit, as the wire says it.
+/// The wire form of an edit.
 pub(super) fn of_edit(number: u64, edit: &InterestEdit) -> Value {
     json!({"edit": number, "remove": texts(&edit.remove), "add": texts(&edit.add)})
 }
@@ -104,7 +104,7 @@ impl Ask {
         Self { by, namespace: Some("default"), labels: "", keys: keys(first), after: None }
     }
 
-    /// As the wire says it.
+    /// The wire form.
     pub(super) fn body(&self) -> Value {
         let by = match &self.by {
             InterestBy::Field(field) => json!({"field": &**field}),

@@ -288,7 +288,7 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
 
 /// Returns the number of evaluations of watches of widgets.
 async fn asked(client: &Client) -> u64 {
-    // A list from the cache comes after all that was written.
+    // A list from the cache includes all earlier writes.
     client.get(ALL).await.fine();
     let page = client.get("/metrics").await.fine();
     let mut lines =

@@ -133,7 +133,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut other = controller.clone();
     other["uid"] = "2".into();
     rows.push(widget(json!({"name": "n", "ownerReferences": [controller, other]})));
-    // Another place than the path says.
+    // A namespace other than that of the path.
     let elsewhere = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "n", "namespace": "other"}});
     rows.push(Row::post(ALL, JSON, elsewhere.to_string(), BAD));
     let renamed = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b", "resourceVersion": "1"}});

@@ -6,7 +6,7 @@ use super::row::{ALL, BAD, NOT_ALLOWED, NOTHING, ONE, Row};
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = [
-        // Empty segments and dots, plain and encoded: never another path than it looks.
+        // Empty segments and dots, plain and encoded: no path is read as another.
         ("//api/v1/namespaces", NOTHING),
         ("/api//v1/namespaces", NOTHING),
         ("/api/v1//namespaces", NOTHING),

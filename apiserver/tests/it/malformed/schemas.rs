@@ -6,8 +6,8 @@ use super::row::{BAD, CRDS, ExpectedAnswer, INVALID, JSON, Row};
 
 /// Of another type than it must be.
 const OF_TYPE: ExpectedAnswer = BAD;
-/// The same within a schema: Kubernetes says 400, and where Go could not go on; here it is a cause
-/// that names the place, among all others.
+/// The same within a schema: Kubernetes answers 400, without other errors; here it is a cause with
+/// its path, among the others.
 const IN_SCHEMA: ExpectedAnswer = INVALID;
 
 fn definition(change: impl FnOnce(&mut Value)) -> Value {

@@ -320,7 +320,8 @@ fn deep() -> Vec<Row> {
     rows
 }
 
-/// Messages of other kinds than a ConfigMap, cut anywhere in the one field that holds the object.
+/// Messages of other kinds than ConfigMap, truncated anywhere in the one field that holds the
+/// object.
 fn cut_messages() -> Vec<Row> {
     let messages: [(&str, &[u8]); 3] = [
         (

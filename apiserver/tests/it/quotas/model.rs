@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::tools::{beside, named, on, says, widget};
 use crate::client::Client;
 
-/// Numbers that look random, the same for each seed.
+/// Pseudo-random numbers from a seed.
 struct ModelNumbers(u64);
 
 impl ModelNumbers {
@@ -85,7 +85,7 @@ fn step(numbers: &mut ModelNumbers) -> QuotaStep {
     }
 }
 
-/// Does it, and says with which code it was answered.
+/// Runs the step, and returns the code of the answer.
 async fn done(client: &Client, step: &QuotaStep) -> u16 {
     match step {
         QuotaStep::Create(of, namespace, name) => {
@@ -190,7 +190,7 @@ impl Naive {
             let (namespace, name) = (parts.next().unwrap(), parts.next().unwrap());
             let path = format!("{}/{name}", QUOTAS.at(namespace));
             let said = match self.status(key) {
-                // One of which nothing was counted ever says nothing at all.
+                // A quota without any counted object never gets a status.
                 Value::Object(status) if status.is_empty() => continue,
                 status => says(client, &path, status).await,
             };
@@ -230,7 +230,7 @@ async fn sequential_writes_are_allowed_exactly_as_in_a_naive_model() {
     }
 }
 
-/// Follows the store from its first revision to its last, and looks at each.
+/// Follows the store from its first revision to its last, and checks each.
 async fn audited(store: &impl Backend) -> (Naive, usize) {
     let until = store.revision().await.unwrap();
     let mut watch = store.watch(Span::all(), Revision(1)).await.unwrap();
@@ -273,7 +273,7 @@ async fn audited(store: &impl Backend) -> (Naive, usize) {
     (naive, made)
 }
 
-/// Takes a state in; says of which kind it is and where, if it is new.
+/// Applies a state; returns the kind and namespace of a new object.
 fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static CountedKind, String)> {
     let of = KINDS.iter().find(|of| of.is(&entry.key))?;
     if of.plural == "resourcequotas" {

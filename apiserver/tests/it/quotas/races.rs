@@ -114,7 +114,7 @@ async fn a_quota_created_between_count_and_commit_is_enforced() {
     };
     store.before("/quotas/default", make).await;
     exceeds(&client.post(SECRETS, &named("a")).await);
-    // And one that wants something else from now on, which the look did not find to be about this.
+    // And a quota whose new limit includes the kind, after the check had excluded it.
     quick.merge(QUOTA, &json!({"spec": {"hard": {"secrets": null}}})).await.fine();
     let deed = quick.clone();
     let change = async move {
@@ -155,7 +155,7 @@ async fn concurrent_deletions_of_quotas_delete_the_record() {
     store.before("/quotas/default", delete).await;
     client.delete(QUOTA).await.fine();
     assert_eq!(records(&store.inner).await, 0);
-    // And one that comes while the last one goes keeps it.
+    // And a creation during the deletion of the last one keeps the record.
     client.post(QUOTAS, &named("r")).await.fine();
     let deed = quick.clone();
     let make = async move {

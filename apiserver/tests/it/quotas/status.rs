@@ -108,7 +108,7 @@ async fn an_unchanged_quota_status_is_not_written() {
     let path = format!("{QUOTAS}/other");
     let before =
         says(&client, &path, json!({"hard": {"configmaps": "5"}, "used": {"configmaps": "0"}})).await;
-    // Each time the namespace is looked at, and it is seen that it was.
+    // Each round causes checks of the namespace; the quota is unchanged afterwards.
     for round in 0..3 {
         client.post(SECRETS, &named("a")).await.fine();
         client.delete(&format!("{SECRETS}/a")).await.fine();
@@ -126,7 +126,7 @@ async fn a_kind_is_counted_as_long_as_it_is_served() {
     let without = json!({"hard": {"secrets": "1"}, "used": {"secrets": "0"}});
     let with = |used: &str| json!({"hard": {key: "1", "secrets": "1"}, "used": {key: used, "secrets": "0"}});
     says(&client, QUOTA, without.clone()).await;
-    // Nothing but the kind comes and goes.
+    // Only the kind is created and deleted.
     client.post(CRD, &definition()).await.fine();
     says(&client, QUOTA, with("0")).await;
     client.delete(&format!("{CRD}/widgets.example.com")).await.fine();

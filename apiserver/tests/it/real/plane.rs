@@ -1,4 +1,4 @@
-//! A server as people run one: on a disk, over TLS, and started again now and then.
+//! A typical server: on a disk, over TLS, with restarts.
 
 use machinery_apiserver::{Access, ApiServer, Listen};
 use machinery_store::{Disk, DiskOptions, Options, Retention};
