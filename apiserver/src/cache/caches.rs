@@ -85,7 +85,7 @@ impl WatchCaches {
     ) -> Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>> {
         let loaded = Arc::new(SetOnce::new());
         let (store, limits, seed, counted) =
-            (self.store.clone(), self.limits, self.seed, metrics.asked(&kind));
+            (self.store.clone(), self.limits, self.seed, metrics.selection(&kind));
         let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
         self.tasks.spawn(async move {
             let load = WatchCache::load(kind, store, limits, seed, counted);

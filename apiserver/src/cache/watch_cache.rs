@@ -16,7 +16,7 @@ use super::objects::IndexedObjects;
 use super::ring::RingLimits;
 use super::{ObjectState, View};
 use crate::kind::Kind;
-use crate::metrics::Asked;
+use crate::metrics::SelectionCounters;
 use crate::refusal::Refusal;
 use crate::storage::{self, Moment, PATIENCE, too_large};
 
@@ -32,7 +32,7 @@ pub(crate) struct WatchCache {
     /// Notified after each change.
     changed: Notify,
     started: Instant,
-    pub(super) counted: Asked,
+    pub(super) counted: SelectionCounters,
 }
 
 /// The resolution of alarms.
@@ -45,7 +45,7 @@ impl WatchCache {
         store: storage::Objects,
         limits: RingLimits,
         seed: u64,
-        counted: Asked,
+        counted: SelectionCounters,
     ) -> Result<(Arc<Self>, Watch), Refusal> {
         let span = kind.place.span(None);
         let listed = store.list(Range::of(span.clone()), Moment::Newest).await?;

@@ -28,7 +28,7 @@ pub(super) struct Manager {
 pub(super) struct Owned {
     pub(super) set: FieldSet,
     pub(super) api_version: String,
-    /// In UTC, to the second, so that texts are in the order of times. Empty if not known.
+    /// The time of the write in UTC, to the second, so that texts sort by time. Empty if unknown.
     pub(super) time: String,
 }
 

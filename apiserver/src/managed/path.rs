@@ -23,7 +23,7 @@ pub(crate) enum PathElement {
 }
 
 impl PathElement {
-    /// As it is written: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:3`.
+    /// Returns the serialized form: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:3`.
     pub(super) fn to_text(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -62,7 +62,7 @@ fn value(text: &str) -> Result<Value, MalformedFields> {
     read(text.as_bytes()).map(|read| read.value).map_err(|_| MalformedFields)
 }
 
-/// As in messages: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
+/// The form in messages: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
 impl Display for PathElement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
@@ -133,8 +133,8 @@ impl PartialEq for Literal {
 
 impl Eq for Literal {}
 
-/// By value; of two numbers that are equal as floats, whole numbers come first and are compared
-/// exactly.
+/// Compares numbers by value; of two that are equal as floats, whole numbers come first and are
+/// compared exactly.
 fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
     match (whole(left), whole(right)) {

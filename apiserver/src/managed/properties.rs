@@ -63,7 +63,7 @@ fn has_it_or_what_is_in_it(set: &FieldSet, path: &[PathElement]) -> bool {
 }
 
 /// Checks all invariants of an apply, and returns the resulting object.
-fn held(
+fn checked_apply(
     schema: &TestSchema,
     live: Option<Value>,
     by: &str,
@@ -136,7 +136,7 @@ proptest! {
         let mut live = None;
         for step in steps {
             live = match step {
-                RandomWrite::Apply { by, spec, force } => held(&schema, live, by, &spec, force)?,
+                RandomWrite::Apply { by, spec, force } => checked_apply(&schema, live, by, &spec, force)?,
                 RandomWrite::Update { by, spec } => {
                     let mut new = widget(&spec);
                     updated(live.as_ref(), &mut new, &write(by, &schema, "2026-11-21T10:00:00Z"));

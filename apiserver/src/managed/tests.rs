@@ -179,7 +179,7 @@ fn a_creator_owns_all_fields_but_the_servers() {
     assert_eq!(new["metadata"]["managedFields"], expected);
 }
 
-/// As the spec of a Deployment is: a struct in a struct, which has a struct.
+/// Nested structs, like the spec of a Deployment.
 #[test]
 fn fields_that_always_exist_have_no_owner() {
     let always = |name, field| TestSchema { always: true, ..fields([(name, field)]) };

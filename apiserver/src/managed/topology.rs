@@ -13,7 +13,7 @@ pub(crate) trait ListMeta {
         ListType::Atomic
     }
 
-    /// Whether this, if it is a map, is owned as one.
+    /// Whether this is an atomic map.
     fn atomic_map(&self) -> bool {
         false
     }
@@ -43,7 +43,7 @@ pub(crate) trait ListMeta {
 /// How items of a list are identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListType<'a> {
-    /// Not at all.
+    /// Items have no identity: the list is owned as a whole.
     Atomic,
     /// By their values.
     Set,
@@ -74,7 +74,7 @@ pub(crate) static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::n
 
 const METADATA: ObjectMeta = ObjectMeta { is_there: true };
 
-/// That of an object within an object, which need not have any.
+/// Metadata of embedded objects, which may be absent.
 pub(crate) const EMBEDDED_METADATA: ObjectMeta = ObjectMeta { is_there: false };
 
 /// The topology of metadata, of any kind.

@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 /// The namespace, kind, time and randomness of a create.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Creation<'a> {
-    /// Of the path; nothing if the kind is in none.
+    /// The namespace of the path; none for a cluster-scoped kind.
     pub(crate) namespace: Option<&'a str>,
     /// The rule for the kind's names.
     pub(crate) names: NameRule,
@@ -25,7 +25,8 @@ pub(crate) struct Creation<'a> {
     pub(crate) chance: u64,
 }
 
-/// Makes decoded metadata that of a new object: fields that only the server sets are overwritten.
+/// Turns decoded metadata into that of a new object: fields that only the server sets are
+/// overwritten.
 ///
 /// Returns the errors of the other fields; empty if there are none. Fails with 400 if the object
 /// names another namespace, or a resourceVersion.

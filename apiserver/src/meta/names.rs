@@ -45,8 +45,8 @@ pub(crate) fn prefix(rule: NameRule, text: &str) -> Vec<String> {
 
 pub(crate) fn dns_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "characters");
-    if !looks(NameRule::DnsLabel, text) {
-        wrong.push(if looks(NameRule::DnsSubdomain, text) {
+    if !has_form(NameRule::DnsLabel, text) {
+        wrong.push(if has_form(NameRule::DnsSubdomain, text) {
             "must not contain dots".into()
         } else {
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -64,7 +64,7 @@ pub(crate) const MIXED_CASE: &str = "may have mixed case, but should otherwise m
 /// The older rule for labels: they begin with a letter.
 pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "characters");
-    if !looks(NameRule::DnsLabel, text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
+    if !has_form(NameRule::DnsLabel, text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
         wrong.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
              character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
@@ -81,7 +81,7 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
 
 fn subdomain(text: &str, unit: &str) -> Vec<String> {
     let mut wrong = too_long(text, 253, unit);
-    if !looks(NameRule::DnsSubdomain, text) {
+    if !has_form(NameRule::DnsSubdomain, text) {
         wrong.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
              start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -125,7 +125,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
         wrong.push("name part must be non-empty".into());
     }
     wrong.extend(too_long(name, 63, "bytes").into_iter().map(|why| format!("name part {why}")));
-    if !looks(NameRule::LabelKey, name) {
+    if !has_form(NameRule::LabelKey, name) {
         wrong.push(format!("name part {rule}"));
     }
     wrong
@@ -133,7 +133,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "bytes");
-    if !looks(NameRule::LabelValue, text) {
+    if !has_form(NameRule::LabelValue, text) {
         wrong.push(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
              start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
@@ -156,7 +156,7 @@ fn too_long(text: &str, limit: usize, unit: &str) -> Vec<String> {
 }
 
 /// Whether a text keeps to a rule but for its length.
-fn looks(rule: NameRule, text: &str) -> bool {
+fn has_form(rule: NameRule, text: &str) -> bool {
     matches!(rule.check(text), Ok(()) | Err(NameError::TooLong { .. }))
 }
 

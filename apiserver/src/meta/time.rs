@@ -5,7 +5,7 @@ use jiff::Timestamp;
 /// The layout that Go names in its errors.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
-/// As objects have it.
+/// Formats a time as in objects.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -13,9 +13,9 @@ use crate::refusal::Refusal;
 /// Which object is updated, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update<'a> {
-    /// Of the path; nothing if the kind is in none.
+    /// The namespace of the path; none for a cluster-scoped kind.
     pub(crate) namespace: Option<&'a str>,
-    /// Of the path.
+    /// The name in the path.
     pub(crate) name: &'a str,
     /// Which kind of objects: its group and its plural.
     pub(crate) group: &'a str,
@@ -24,8 +24,8 @@ pub(crate) struct Update<'a> {
     pub(crate) unconditional: bool,
 }
 
-/// Makes decoded metadata that of the next state of an object: fields that clients cannot change
-/// are restored.
+/// Turns decoded metadata into that of the next state of an object: fields that clients cannot
+/// change are restored.
 ///
 /// `old` has its `resourceVersion`. This function does not compare it with that of `new`, nor does
 /// it treat the UID as a precondition: another UID is an error here, and a conflict for a full

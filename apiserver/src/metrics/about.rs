@@ -19,13 +19,13 @@ pub(super) struct KnownKinds(Mutex<BTreeSet<[Arc<str>; 3]>>);
 
 /// The requested kind. Requests for unknown kinds and documents share a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct About {
+pub(crate) struct RequestLabels {
     verb: &'static str,
     group: Arc<str>,
     version: Arc<str>,
     resource: Arc<str>,
     subresource: &'static str,
-    /// Of one object, of a namespace, or of all.
+    /// The scope: one object, a namespace, or the cluster.
     scope: &'static str,
 }
 
@@ -54,7 +54,7 @@ impl KnownKinds {
     }
 }
 
-impl Default for About {
+impl Default for RequestLabels {
     /// A request that was not understood.
     fn default() -> Self {
         let empty: Arc<str> = "".into();
@@ -69,7 +69,7 @@ impl Default for About {
     }
 }
 
-impl About {
+impl RequestLabels {
     pub(super) fn objects(known: &KnownKinds, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
         let verb = match verb {
             Verb::Get => "GET",

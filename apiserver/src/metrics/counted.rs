@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 pub(crate) enum Event {
     /// The work on a request panicked.
     Panic,
-    /// As many requests, or bytes of bodies, as may be were there.
+    /// The limit of concurrent requests, or of buffered bodies, was reached.
     TooManyRequests,
     TooManyWatches,
     /// A request was worked on for too long.
@@ -50,7 +50,7 @@ struct Label {
 }
 
 impl Event {
-    /// As metrics have it.
+    /// Returns the name in metrics.
     const fn name(self) -> &'static str {
         match self {
             Self::Panic => "panic",

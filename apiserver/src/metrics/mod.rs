@@ -12,7 +12,7 @@ mod counted;
 mod interested;
 mod page;
 
-pub(crate) use about::About;
+pub(crate) use about::RequestLabels;
 pub(crate) use audited::Audited;
 pub(crate) use counted::{Event, EventCounters};
 pub(crate) use interested::Interested;
@@ -37,11 +37,11 @@ pub(crate) struct Metrics {
     registry: Registry,
     known: KnownKinds,
     requests: Family<Answered, Counter>,
-    seconds: Family<About, Histogram, fn() -> Histogram>,
-    bytes: Family<About, Counter>,
+    seconds: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    bytes: Family<RequestLabels, Counter>,
     in_flight: Family<RequestKind, Gauge>,
-    long_running: Family<About, Gauge>,
-    events: Family<About, Counter>,
+    long_running: Family<RequestLabels, Gauge>,
+    events: Family<RequestLabels, Counter>,
     asked: Family<OfKind, Counter>,
     everywhere: Family<OfKind, Gauge>,
     terminated: Family<Code, Counter>,
@@ -57,7 +57,7 @@ pub(crate) struct Metrics {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
     #[prometheus(flatten)]
-    about: About,
+    about: RequestLabels,
     code: u16,
 }
 
@@ -74,7 +74,7 @@ struct Code {
 /// Counters of watch selection: the number of evaluated watches, and the number that every change
 /// evaluates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct SelectionCounters {
     pub(crate) asked: Counter,
     pub(crate) everywhere: Gauge,
 }
@@ -95,7 +95,7 @@ impl Drop for GoingOn {
     }
 }
 
-/// As kube-apiserver has them: from 5 ms to a minute.
+/// The buckets of kube-apiserver: from 5 ms to a minute.
 const SECONDS: [f64; 18] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
 
@@ -128,8 +128,8 @@ impl Metrics {
     }
 
     /// Returns the labels of a request for objects.
-    pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> About {
-        About::objects(&self.known, kinds, verb, resource)
+    pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> RequestLabels {
+        RequestLabels::objects(&self.known, kinds, verb, resource)
     }
 
     /// A request that is worked on, until the guard is dropped.
@@ -139,16 +139,16 @@ impl Metrics {
     }
 
     /// A watch that is open, until the guard is dropped; and the counter of its events.
-    pub(crate) fn watched(&self, about: &About) -> (GoingOn, Counter) {
+    pub(crate) fn watched(&self, about: &RequestLabels) -> (GoingOn, Counter) {
         let going_on = GoingOn::new(&self.long_running.get_or_create(about));
         (going_on, self.events.get_or_create(about).clone())
     }
 
     /// Returns the watch selection counters of a kind.
-    pub(crate) fn asked(&self, kind: &kind::Kind) -> Asked {
+    pub(crate) fn selection(&self, kind: &kind::Kind) -> SelectionCounters {
         let of = OfKind::new(&self.known, kind);
         let asked = self.asked.get_or_create(&of).clone();
-        Asked { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
+        SelectionCounters { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
     }
 
     /// An open connection, until the guard is dropped.
@@ -164,7 +164,7 @@ impl Metrics {
     }
 
     /// A request was answered. Returns the counter of its bytes.
-    pub(crate) fn answered(&self, about: About, code: u16, took: Duration) -> Counter {
+    pub(crate) fn answered(&self, about: RequestLabels, code: u16, took: Duration) -> Counter {
         if !about.is_watch() {
             self.seconds.get_or_create(&about).observe(took.as_secs_f64());
         }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use crate::invalid::{FieldError, Problem};
 use crate::kind::KindHooks;
 
-/// All data of one, in bytes.
+/// Maximum size of the data of one object, in bytes.
 const MOST: usize = 1 << 20;
 
 pub(super) struct ConfigMaps;

@@ -20,7 +20,7 @@ use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
 
-/// All of them.
+/// Returns all built-in kinds.
 pub(crate) fn kinds() -> impl Iterator<Item = Arc<Kind>> {
     KINDS.iter().cloned()
 }
@@ -66,9 +66,9 @@ struct Native {
     namespaced: bool,
     status: bool,
     generation: bool,
-    /// Whether it has a `Scale`.
+    /// Whether the kind has the subresource `scale`.
     scale: bool,
-    /// In the category `all`.
+    /// Whether the kind is in the category `all`.
     all: bool,
     names: NameRule,
     /// Whether an update requires a resourceVersion.

@@ -6,7 +6,7 @@ use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
 use crate::strategy::{meta_text, metadata_mut};
 
-/// Of every namespace, so that it can be selected by its name.
+/// The label of every namespace with its name, for selectors.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
 /// The finalizer that keeps a namespace until it is empty.
 const KUBERNETES: &str = "kubernetes";

@@ -14,7 +14,7 @@ use crate::discovery::Page;
 /// first use, and those of unchanged kinds are reused.
 #[derive(Debug, Default)]
 pub(crate) struct OpenApi {
-    /// By `apis/GROUP/VERSION`.
+    /// The documents, by `apis/GROUP/VERSION`.
     documents: BTreeMap<String, Arc<Document>>,
     index: OnceLock<Page>,
     swagger: OnceLock<Page>,

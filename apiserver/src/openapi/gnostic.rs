@@ -102,7 +102,7 @@ const QUERY: &[Field] = &[
     ("uniqueItems", 20, Form::Truth),
     (EXTENSIONS, 23, Form::Any),
 ];
-/// Of a path, and of a header.
+/// The fields of parameters in paths and headers.
 const PLACED: &[Field] = &[
     ("required", 1, Form::Truth),
     ("in", 2, Form::Text),

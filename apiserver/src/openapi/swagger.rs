@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::PREFIX;
 
-/// One document of all.
+/// Merges all documents into one.
 pub(super) fn of(documents: Vec<Value>) -> Value {
     let (mut paths, mut definitions) = (Map::new(), Map::new());
     for mut document in documents {

@@ -38,6 +38,6 @@ where
         let Ok(typed) = K::deserialize(object) else { return Vec::new() };
         let others: Vec<Arc<K>> =
             others.iter().filter_map(|other| K::deserialize(other).ok().map(Arc::new)).collect();
-        (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().told(object)).collect()
+        (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().into_field_error(object)).collect()
     }
 }

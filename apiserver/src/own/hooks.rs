@@ -107,7 +107,7 @@ impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
         };
         let Some(validating) = &self.validating else { return Vec::new() };
         let old = old.and_then(|old| K::deserialize(old).ok());
-        validating(&typed, old.as_ref()).into_iter().map(|wrong| wrong.told(new)).collect()
+        validating(&typed, old.as_ref()).into_iter().map(|wrong| wrong.into_field_error(new)).collect()
     }
 
     fn guards(&self) -> &[Arc<dyn Guard>] {

@@ -19,12 +19,12 @@ pub enum Wrong {
     Forbidden(InvalidField),
 }
 
-/// As Kubernetes names an object as a whole.
+/// Kubernetes' name of an object as a whole.
 pub(super) const ROOT: &str = "<nil>";
 
 impl Wrong {
-    /// With the value that is there.
-    pub(super) fn told(self, object: &Value) -> FieldError {
+    /// Converts to the server's error, with the current value of the field.
+    pub(super) fn into_field_error(self, object: &Value) -> FieldError {
         let forbidden = matches!(self, Self::Forbidden(_));
         let (Self::Invalid(InvalidField { field, reason }) | Self::Forbidden(InvalidField { field, reason })) =
             self;
@@ -40,7 +40,7 @@ impl Wrong {
     }
 }
 
-/// Without the value that is there: `spec.rack: Forbidden: it never changes`.
+/// The error without a value: `spec.rack: Forbidden: it never changes`.
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -74,7 +74,8 @@ mod tests {
     fn an_error_has_the_value_of_its_field() {
         let object = json!({"spec": {"ports": [{"name": "a"}], "rack": 7}});
         let wrong = |field: &str| InvalidField { field: field.into(), reason: "no".into() };
-        let check = |wrong: Wrong, expected: &str| assert_eq!(wrong.told(&object).to_string(), expected);
+        let check =
+            |wrong: Wrong, expected: &str| assert_eq!(wrong.into_field_error(&object).to_string(), expected);
         check(wrong("spec.rack").into(), "spec.rack: Invalid value: 7: no");
         check(wrong("spec.ports[0].name").into(), "spec.ports[0].name: Invalid value: \"a\": no");
         check(wrong("spec.zone").into(), "spec.zone: Required value: no");

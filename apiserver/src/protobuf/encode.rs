@@ -51,7 +51,7 @@ pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>)
     Ok(())
 }
 
-/// One value of a field, under a number; none is its zero.
+/// Encodes one value of a field, under a number; a missing one as its zero.
 fn single(
     out: &mut Vec<u8>,
     field: &MessageField,

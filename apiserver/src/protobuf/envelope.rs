@@ -132,7 +132,7 @@ fn unrecognized(expected: ExpectedType<'_>, why: &Malformed, body: &[u8]) -> Ref
     ))
 }
 
-/// As Go prints bytes.
+/// Formats bytes as Go prints them.
 fn listed(bytes: &[u8]) -> String {
     let listed: Vec<String> = bytes.iter().map(u8::to_string).collect();
     format!("[{}]", listed.join(" "))

@@ -30,7 +30,7 @@ impl From<String> for Malformed {
 pub(super) enum Payload<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
-    /// Of a wire type that no message of ours has: passed over.
+    /// Another wire type, which is skipped.
     Other(u8),
 }
 

@@ -8,7 +8,7 @@ use crate::builtin::quantity::{self, IntegerQuantity};
 /// A limit on the number of objects in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Limit<'q> {
-    /// As `spec.hard` has it.
+    /// The key in `spec.hard`.
     pub(crate) key: &'q str,
     pub(crate) what: Counted<'q>,
     pub(crate) most: u64,

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::read::{Quota, QuotaRecord, Quotas};
 use super::turn::Turn;
-use super::used::{Use, exceeded, raise, said};
+use super::used::{Use, exceeded, raise, recorded_usage};
 use super::{Limit, count, is_about, limits};
 use crate::change::{KindView, ObjectWrite, WriteAction};
 use crate::kind::{Kind, Subresource};
@@ -105,7 +105,7 @@ async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held
     for quota in &quotas.all {
         let used = |limit: &Limit<'_>| match count(&of, &view, namespace, limit.what, limit.most) {
             // Enough to refuse one more. The exact number is in the quota's status.
-            counted if counted > limit.most => counted.max(said(&quota.object, limit.key)),
+            counted if counted > limit.most => counted.max(recorded_usage(&quota.object, limit.key)),
             counted => counted,
         };
         let limits = limits(&quota.object).into_iter().filter(|limit| is_about(&registry, limit.what, kind));

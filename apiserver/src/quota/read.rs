@@ -21,7 +21,7 @@ const RECORDS: &str = "/quotas/";
 /// The quotas of a namespace.
 pub(crate) struct Quotas {
     pub(crate) at: Revision,
-    /// In the order of their names.
+    /// The quotas, by name.
     pub(crate) all: Vec<Quota>,
 }
 
@@ -31,7 +31,7 @@ pub(crate) struct Quota {
 }
 
 impl Quotas {
-    /// As of now.
+    /// Reads the current quotas.
     pub(crate) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
         let kind = native::quota();
         let range = Range::of(kind.place.span(Some(namespace)));
@@ -52,7 +52,7 @@ pub(super) struct QuotaRecord {
 }
 
 impl QuotaRecord {
-    /// As of now.
+    /// Reads the current record.
     pub(super) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
         let key = Self::key(namespace);
         let there = shared.objects.get(&key, Moment::Newest).await?;
@@ -77,7 +77,7 @@ impl QuotaRecord {
         self.there.is_some()
     }
 
-    /// That it is as it was read.
+    /// Returns the condition that the record is unchanged.
     pub(super) fn unchanged(&self) -> Condition {
         match &self.there {
             Some(there) => Condition::At(self.key.clone(), there.modified),

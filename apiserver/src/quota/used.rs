@@ -50,7 +50,7 @@ pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
 }
 
 /// Returns the usage that the status of a quota shows.
-pub(super) fn said(quota: &Value, key: &str) -> u64 {
+pub(super) fn recorded_usage(quota: &Value, key: &str) -> u64 {
     match quantity::whole(&quantity::text(&quota["status"]["used"][key])) {
         quantity::IntegerQuantity::Number(said) => said,
         quantity::IntegerQuantity::Negative | quantity::IntegerQuantity::Broken => 0,
@@ -106,7 +106,7 @@ mod tests {
         assert!(!tell(&mut told.clone(), &uses), "it is said already");
         raise(&mut told, &uses[..1]);
         assert_eq!(told["status"]["used"], json!({"pods": "2", "secrets": "0"}));
-        assert_eq!((said(&told, "pods"), said(&told, "cpu")), (2, 0));
+        assert_eq!((recorded_usage(&told, "pods"), recorded_usage(&told, "cpu")), (2, 0));
         assert!(tell(&mut told, &[]), "nothing is counted any more");
         assert_eq!(told["status"], json!({}));
         assert!(!tell(&mut told, &[]));

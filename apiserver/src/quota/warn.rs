@@ -18,7 +18,7 @@ pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
     }
     let hard = quota["spec"]["hard"].as_object().into_iter().flatten();
     let mut why: Vec<(&str, String)> =
-        hard.filter_map(|(key, _)| Some((key.as_str(), unheld(registry, key)?))).collect();
+        hard.filter_map(|(key, _)| Some((key.as_str(), unenforced(registry, key)?))).collect();
     why.sort_unstable();
     let left_out = why.len().saturating_sub(MAX_TOLD);
     let told =
@@ -28,7 +28,7 @@ pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
 }
 
 /// Why a key is not held. None: it is.
-fn unheld(registry: &Registry, key: &str) -> Option<String> {
+fn unenforced(registry: &Registry, key: &str) -> Option<String> {
     let Some(what) = counted(key) else {
         return Some(
             "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else"

@@ -12,7 +12,7 @@ pub(crate) struct Watched {
 }
 
 impl Watched {
-    /// Nothing yet.
+    /// Creates an empty set.
     pub(crate) fn new(quotas: Arc<str>) -> Self {
         Self { quotas, by_namespace: BTreeMap::new() }
     }

@@ -13,12 +13,12 @@ const SHOWN: usize = 30;
 /// How much of one is shown where Kubernetes shows it whole.
 const SHOWN_WHOLE: usize = 4096;
 
-/// In which form a body is.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
     Yaml,
-    /// Of built-in kinds only.
+    /// Supported for built-in kinds only.
     Protobuf,
 }
 
@@ -57,7 +57,7 @@ impl Format {
         Refusal::new(415, "UnsupportedMediaType", format!("{why}: {}", accepted.join(", ")))
     }
 
-    /// As headers have it.
+    /// Returns the media type for headers.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",

@@ -24,10 +24,10 @@ pub(crate) struct ContinueToken {
     start: String,
 }
 
-/// From which moment the rest of a list is.
+/// The revision of the rest of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContinueAt {
-    /// That of its first page.
+    /// The revision of the first page.
     Revision(u64),
     /// The newest revision: for clients that accept inconsistent pages.
     Newest,
@@ -59,7 +59,7 @@ impl ContinueToken {
         &self.start
     }
 
-    /// As clients get it.
+    /// Encodes the token for clients.
     pub(crate) fn encode(&self) -> String {
         let rv = match self.at {
             ContinueAt::Revision(revision) => i64::try_from(revision).unwrap_or(i64::MAX),
@@ -68,7 +68,7 @@ impl ContinueToken {
         URL_SAFE_NO_PAD.encode(json!({"v": VERSION, "rv": rv, "start": self.start}).to_string())
     }
 
-    /// As clients hand it back, or 400.
+    /// Decodes a token from a client, or fails with 400.
     pub(crate) fn decode(token: &str) -> Result<Self, Refusal> {
         if token.len() > MAX_TOKEN {
             return Err(wrong(&format!("longer than {MAX_TOKEN} bytes")));
@@ -90,7 +90,8 @@ impl ContinueToken {
     }
 }
 
-/// One or two names, the last perhaps with the character that makes the first text after it.
+/// Whether the start is one or two names, the last optionally with the suffix that makes it the
+/// next text.
 fn well_formed(start: &str) -> bool {
     let keys = start.strip_suffix('\0').unwrap_or(start);
     keys.split('/').count() <= 2

@@ -17,9 +17,9 @@ pub(crate) struct DeleteOptions {
     pub(crate) propagation: Option<Propagation>,
     /// The deprecated predecessor of [`Self::propagation`]. Never both.
     pub(crate) orphan_dependents: Option<bool>,
-    /// It must have this UID.
+    /// Precondition: the object's UID.
     pub(crate) uid: Option<String>,
-    /// It must have this version.
+    /// Precondition: the object's resourceVersion.
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
 }
@@ -32,7 +32,7 @@ pub(crate) enum Propagation {
     Foreground,
 }
 
-/// As it came, before it is known to make sense.
+/// The options as decoded, before validation.
 #[derive(Default)]
 struct Raw {
     grace_period_seconds: Option<i64>,
@@ -44,7 +44,7 @@ struct Raw {
 }
 
 impl DeleteOptions {
-    /// From the body, if there is one, and else from the query: never from both.
+    /// Parses the body, if there is one, and else the query: never both.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Refusal> {
         let raw = match body {
             Some(body) => Raw::from_body(body)?,

@@ -14,7 +14,7 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
     pub(crate) labels: LabelSelector,
-    /// Not yet held against the fields that the kind has: [`super::check_fields`].
+    /// Not yet checked against the kind's fields: [`super::check_fields`].
     pub(crate) fields: FieldSelector,
     /// Page size. Zero and less are no limit.
     pub(crate) limit: Option<NonZeroU64>,
@@ -31,7 +31,7 @@ pub(crate) struct ListOptions {
 /// The parameters of a get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GetOptions {
-    /// Not older than this; zero is any.
+    /// The minimum revision; zero is any.
     pub(crate) revision: Option<u64>,
 }
 

@@ -5,13 +5,13 @@ use super::ContinueToken;
 /// How a list's revision is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// That one, and no other.
+    /// Exactly this revision.
     Exact,
-    /// That one, or any that came later.
+    /// This revision, or a later one.
     NotOlderThan,
 }
 
-/// From which moment a list is.
+/// The revision of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListAt {
     /// The newest there is now.

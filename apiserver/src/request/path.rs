@@ -89,7 +89,7 @@ impl Resource {
     }
 }
 
-/// One segment, decoded.
+/// Decodes one segment.
 fn segment(raw: &str) -> Result<String, Refusal> {
     let decoded = decode(raw).ok_or_else(|| {
         Refusal::bad_request(format!("the path of the request has a malformed part: {raw:?}"))
@@ -109,7 +109,7 @@ fn is_odd(segment: &str) -> bool {
     matches!(segment, "" | "." | "..")
 }
 
-/// With `%` and two digits for a byte; `None` if they are not digits, or the bytes no text.
+/// Decodes percent-encoding; `None` if the digits are invalid, or the bytes not UTF-8.
 pub(crate) fn decode(raw: &str) -> Option<String> {
     if !raw.contains('%') {
         return Some(raw.to_owned());

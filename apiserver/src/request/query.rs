@@ -35,7 +35,7 @@ impl Query {
         self.all(name).next()
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -51,7 +51,7 @@ impl Query {
         self.choice(name).unwrap_or(false)
     }
 
-    /// The same, if it is there.
+    /// Returns a boolean parameter, if it is present.
     pub(super) fn choice(&self, name: &str) -> Option<bool> {
         self.first(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }

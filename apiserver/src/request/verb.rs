@@ -48,7 +48,7 @@ impl Verb {
         }
     }
 
-    /// As rules and audit have it.
+    /// Returns the name in RBAC rules and audit events.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -62,7 +62,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Whether the verb is read-only.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Get | Self::List | Self::Watch | Self::Interest)
     }

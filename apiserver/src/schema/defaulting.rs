@@ -32,7 +32,7 @@ impl Schema {
         }
     }
 
-    /// Puts in the defaults, and leaves nulls where they are that have none.
+    /// Fills in defaults, and keeps nulls without a default.
     pub(crate) fn fill(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {

@@ -30,11 +30,11 @@ pub(crate) struct Schema {
     pub(crate) rules: ValueRules,
     /// Rules in CEL, as they came.
     pub(crate) validations: Vec<Value>,
-    /// The same, compiled.
+    /// The compiled rules.
     pub(crate) expressions: Vec<Rule>,
     /// Errors of stored rules that cannot be enforced. Writes of the values that they validate are
     /// refused.
-    pub(crate) unheld: Vec<String>,
+    pub(crate) unenforced: Vec<String>,
     /// Whether there are any, here or below.
     pub(crate) has_rules: bool,
     pub(crate) notes: Notes,
@@ -79,7 +79,7 @@ pub(crate) enum MapType {
 /// The restrictions of a value beside its type.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ValueRules {
-    /// As it was written, whether it is known or not.
+    /// The format as written, supported or not.
     pub(crate) format: Option<String>,
     /// The part of the format that is checked.
     pub(crate) checked: Option<ValueFormat>,
@@ -127,7 +127,7 @@ impl Schema {
 }
 
 impl JsonType {
-    /// In the order in which errors list them.
+    /// All types, in the order of error messages.
     pub(crate) const ALL: [Self; 6] =
         [Self::Array, Self::Boolean, Self::Integer, Self::Number, Self::Object, Self::String];
 

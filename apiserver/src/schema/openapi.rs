@@ -24,7 +24,7 @@ impl Schema {
         self.write(&Self::written)
     }
 
-    /// As written, with the fields of embedded resources, which are implied.
+    /// Returns the written schema, with the implied fields of embedded resources.
     fn published(&self) -> Map<String, Value> {
         let mut published = self.write(&Self::published);
         if self.embedded {

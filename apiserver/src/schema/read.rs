@@ -19,8 +19,8 @@ impl Schema {
         Self::parse_again(json, at, &Known::default())
     }
 
-    /// The same of one that has become another: expressions that it had are accepted, also where
-    /// they cannot be held any more.
+    /// Parses the schema of an updated definition: expressions of the old one are accepted, even if
+    /// they cannot be enforced any more.
     pub(crate) fn parse_again(json: &Value, at: &str, known: &Known) -> Result<Self, Vec<FieldError>> {
         match Self::judged(json, at, known) {
             (schema, errors) if errors.is_empty() => Ok(schema),
@@ -41,7 +41,7 @@ impl Schema {
         let SchemaReader { unreadable, unsupported, is_structural, .. } = reader;
         if !unreadable.is_empty() {
             let why = unreadable.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", ");
-            schema.unheld.push(format!("schema error: {why}"));
+            schema.unenforced.push(format!("schema error: {why}"));
             schema.has_rules = true;
             return (schema, unreadable.into_iter().chain(unsupported).collect());
         }

@@ -63,7 +63,7 @@ pub(super) fn check(
     outcome.into_errors()
 }
 
-/// One validation.
+/// The context of one validation.
 #[derive(Clone, Copy)]
 struct Validation<'a> {
     /// A prefix of each field, omitted in the messages.
@@ -73,7 +73,7 @@ struct Validation<'a> {
 impl Validation<'_> {
     /// Validates a value, and tolerates an unchanged one.
     fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
-        let mut outcome = self.anew(schema, value, old, path);
+        let mut outcome = self.changed_value(schema, value, old, path);
         if !outcome.errors.is_empty() && old.is_some_and(|old| correlate::same(schema, value, old)) {
             outcome.errors.clear();
         }
@@ -81,7 +81,13 @@ impl Validation<'_> {
     }
 
     /// Validates a changed value, in which parts may be unchanged.
-    fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
+    fn changed_value(
+        self,
+        schema: &Schema,
+        value: &Value,
+        old: Option<&Value>,
+        path: &ValuePath<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
             outcome.merge(self.kind(schema, value, path));
@@ -115,7 +121,7 @@ impl Validation<'_> {
     /// within them: they restrict the value as a whole.
     fn junctors(self, schema: &Schema, value: &Value, path: &ValuePath<'_>) -> Outcome {
         let rules = &schema.rules;
-        let branch = |schema: &Schema| self.anew(schema, value, None, path);
+        let branch = |schema: &Schema| self.changed_value(schema, value, None, path);
         let mut outcome = Outcome::default();
         if !rules.any_of.is_empty() {
             self.any(&rules.any_of, branch, path, &mut outcome);

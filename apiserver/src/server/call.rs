@@ -20,8 +20,8 @@ use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::fence::Fence;
 use crate::http::{Body, answer};
-use crate::metrics::About;
 use crate::metrics::Event;
+use crate::metrics::RequestLabels;
 use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed};
 use crate::{documents, verbs};
@@ -75,7 +75,7 @@ impl Shared {
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
-        let mut about = About::default();
+        let mut about = RequestLabels::default();
         let span = trace::span(&call, &self.environment);
         let mut trail = None;
         let answer = async {
@@ -117,7 +117,7 @@ impl Shared {
     async fn route(
         self: Arc<Self>,
         call: Call,
-        about: &mut About,
+        about: &mut RequestLabels,
         trail: &mut Option<Trail>,
     ) -> Result<Response<Body>, Refusal> {
         let Call { method, uri, headers, body, identity, .. } = call;
@@ -204,7 +204,7 @@ impl Shared {
         parsed: ParsedRequest,
         (method, uri): (&Method, &Uri),
         identity: &Identity,
-        about: &mut About,
+        about: &mut RequestLabels,
         trail: &mut Option<Trail>,
     ) -> Result<(Route, Query), Refusal> {
         let ParsedRequest { target, query, fence, verb, fields } = parsed;
@@ -237,7 +237,7 @@ impl Shared {
             _ if fence.is_some() => Err(fence_not_allowed()),
             Target::Nothing => Ok((Route::Nothing, query)),
             Target::Other(parts) => {
-                *about = About::document(&parts);
+                *about = RequestLabels::document(&parts);
                 let verb = method.as_str().to_lowercase();
                 if !documents::is_open(&parts) {
                     self.authorize_audited(

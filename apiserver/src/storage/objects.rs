@@ -55,7 +55,7 @@ pub(crate) struct Listed {
 /// The result of a transaction.
 pub(crate) enum Committed {
     Done(Revision),
-    /// Nothing: this is not as it was seen.
+    /// Nothing was committed: a condition failed.
     Lost(Box<Conflict>),
 }
 
@@ -69,7 +69,7 @@ impl Objects {
         self.backend.revision().await.map_err(unreadable)
     }
 
-    /// One object.
+    /// Returns one object.
     pub(crate) async fn get(&self, key: &Key, moment: Moment) -> Result<Option<Arc<Entry>>, Refusal> {
         let range = Range::of(Span::One(key.clone()));
         Ok(self.read(range, moment).await?.entries.pop())

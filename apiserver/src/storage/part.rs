@@ -46,7 +46,7 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
         to.write_str("JSON")
     }
 
-    /// Of names that are there twice the last counts, as it does when all is read.
+    /// The last of duplicate names counts, as in a full decode.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut parts = Map::new();
         while let Some(Text(name)) = map.next_key()? {

@@ -30,7 +30,7 @@ pub(crate) struct Context<'a> {
     pub(crate) now: Timestamp,
     /// The field manager; none if the object names it in managedFields.
     pub(crate) manager: Option<&'a str>,
-    /// Of the path.
+    /// The namespace of the path.
     pub(crate) namespace: Option<&'a str>,
     /// The trace context of the request.
     pub(crate) trace: Option<Traceparent>,
@@ -170,7 +170,7 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
 
 /// Whether two objects differ outside of metadata and, if it is a subresource, status: then the
 /// generation increases.
-pub(crate) fn wanted_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
+pub(crate) fn spec_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
     const ITS_OWN: [&str; 4] = ["metadata", "apiVersion", "kind", "status"];
     let own = if kind.has_status { &ITS_OWN[..] } else { &ITS_OWN[..3] };
     !same_but(own, object(a), object(b))

@@ -24,9 +24,9 @@ pub(super) enum Mark {
 /// treatment if the object does change. An annotation written by a client without a trace context
 /// is an ordinary change, and stays.
 pub(super) fn set_aside(new: &mut Value, old: Option<&Value>, trace: Option<Traceparent>) -> Mark {
-    let had = old.and_then(said);
+    let had = old.and_then(annotation);
     let is_theirs = old.is_some_and(is_managed);
-    let is_written = match said(new) {
+    let is_written = match annotation(new) {
         Some(says) => Some(says) != had,
         None => is_theirs,
     };
@@ -61,7 +61,7 @@ pub(crate) fn forget_trace(object: &mut Value) {
     put(object, "");
 }
 
-fn said(object: &Value) -> Option<&str> {
+fn annotation(object: &Value) -> Option<&str> {
     metadata(object).get("annotations")?.get(KEY)?.as_str()
 }
 
@@ -112,7 +112,7 @@ fn has_room(object: &Value) -> bool {
 
 /// Sets the annotation; an empty text removes it.
 fn put(object: &mut Value, text: &str) {
-    if text == said(object).unwrap_or_default() {
+    if text == annotation(object).unwrap_or_default() {
         return;
     }
     let metadata = metadata_mut(object);
@@ -194,14 +194,14 @@ mod tests {
         let mut new = old.clone();
         set_aside(&mut new, Some(&old), Some(ONE.parse().unwrap())).put(&mut new);
         let left = json!([{"manager": "somebody", "fieldsV1": {"f:spec": {}}}]);
-        assert_eq!((said(&new), &new["metadata"]["managedFields"]), (Some(ONE), &left));
+        assert_eq!((annotation(&new), &new["metadata"]["managedFields"]), (Some(ONE), &left));
         let outside = new.clone();
         set_aside(&mut new, Some(&outside), None).put(&mut new);
-        assert_eq!(said(&new), None, "it is a stamp like any other");
+        assert_eq!(annotation(&new), None, "it is a stamp like any other");
 
         let mut new = object(None);
         let mark = set_aside(&mut new, Some(&old), None);
-        assert!(matches!(mark, Mark::Stays) && said(&new).is_none(), "who wrote it may take it away");
+        assert!(matches!(mark, Mark::Stays) && annotation(&new).is_none(), "who wrote it may take it away");
     }
 
     #[test]
@@ -210,10 +210,10 @@ mod tests {
         new["metadata"]["annotations"]["a"] = "x".repeat(MAX_ANNOTATIONS - 1 - KEY.len() - ONE.len()).into();
         let trace = || Mark::Says(OTHER.parse().unwrap());
         trace().put(&mut new);
-        assert_eq!(said(&new), Some(OTHER));
+        assert_eq!(annotation(&new), Some(OTHER));
         new["metadata"]["annotations"]["b"] = "".into();
         trace().put(&mut new);
-        assert_eq!(said(&new), None);
+        assert_eq!(annotation(&new), None);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::trace::set_aside;
 use super::{
     Context, MODIFIED, Step, conflict, has_finalizers, is_deleting, meta_text, metadata, metadata_mut, same,
-    wanted_differs,
+    spec_differs,
 };
 use crate::invalid::{FieldError, invalid};
 use crate::kind::{Checked, Subresource};
@@ -27,7 +27,7 @@ pub(crate) fn update(
     let names_this =
         |field| matches!(meta_text(&new, field), text if text.is_empty() || text == meta_text(old, field));
     if names_this("name") && (!kind.namespaced || names_this("namespace")) {
-        holds_still(&new, old, whole, context)?;
+        check_preconditions(&new, old, whole, context)?;
     }
     let mut errors = prepare(&mut new, old, subresource, context)?;
     let Checked { errors: found, warnings } = kind.validate(&new, Some(old), subresource);
@@ -42,7 +42,7 @@ pub(crate) fn update(
     kind.through_store(&mut new);
     if kind.has_generation
         && matches!(subresource, Subresource::Main | Subresource::Scale)
-        && wanted_differs(kind, &new, old)
+        && spec_differs(kind, &new, old)
     {
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
@@ -98,7 +98,7 @@ fn prepare(
 }
 
 /// Checks the preconditions: the revision and the UID in the request.
-fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
+fn check_preconditions(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
     let (kind, name) = (context.kind, meta_text(old, "name"));
     match meta_text(new, "resourceVersion") {
         // A missing resourceVersion is reported with all other errors.

@@ -18,7 +18,7 @@ pub(crate) enum Include {
     Object,
 }
 
-/// Makes tables of the objects of one kind.
+/// Converts objects of one kind to tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables<'a> {
     pub(crate) columns: &'a Columns,
@@ -78,7 +78,7 @@ impl Tables<'_> {
         self.whole(metadata.into(), rows, first)
     }
 
-    /// One row.
+    /// Returns the row of an object.
     pub(crate) fn row(&self, mut object: Value) -> Value {
         let cells = self.columns.cells(&object, self.now);
         let conditions = self.columns.conditions(&object);

@@ -46,8 +46,7 @@ impl Authority {
         Ok(params.self_signed(key)?.pem())
     }
 
-    /// One by which clients know a server that is reached under these names and addresses. It is
-    /// none for a client.
+    /// Issues a server certificate for these names and addresses. It is not valid for a client.
     pub(super) fn server(&self, hosts: &[String], now: Timestamp) -> Result<Pair, rcgen::Error> {
         let mut params = params(hosts, "machinery-apiserver", None, now, LEAF_DAYS)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];

@@ -14,7 +14,7 @@ use x509_parser::prelude::FromDer as _;
 
 use crate::auth::private::{self, FileError};
 
-/// All certificates of a file: one at least.
+/// Reads all certificates of a file: at least one.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let text = text(path)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
@@ -52,12 +52,12 @@ pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String,
     (day.unwrap_or_else(|_| format!("second {end}")), end.saturating_sub(now.as_second()))
 }
 
-/// Whether it is its own authority.
-pub(super) fn stands_for_itself(der: &CertificateDer<'static>) -> bool {
+/// Whether the certificate is self-signed.
+pub(super) fn is_self_signed(der: &CertificateDer<'static>) -> bool {
     parsed(der).is_ok_and(|certificate| certificate.subject().as_raw() == certificate.issuer().as_raw())
 }
 
-/// In PEM.
+/// Encodes a certificate in PEM.
 pub(super) fn written(der: &CertificateDer<'static>) -> String {
     let text = STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");

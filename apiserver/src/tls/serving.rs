@@ -79,7 +79,7 @@ impl Serving {
             }
             Source::Files { certificate, .. } => {
                 let chain = pem::certificates(certificate)?;
-                Ok(chain.last().filter(|last| pem::stands_for_itself(last)).map(pem::written))
+                Ok(chain.last().filter(|last| pem::is_self_signed(last)).map(pem::written))
             }
         }
     }

@@ -210,7 +210,7 @@ impl Feed {
     }
 }
 
-/// It ends without an error when its time is over, or with its kind, or with the server.
+/// The stream ends without an error at its timeout, or with its kind, or with the server.
 impl Stream for Feed {
     type Item = Result<Item, WatchError>;
 

@@ -11,7 +11,7 @@ use super::super::ring::RingLimits;
 use crate::cache::WatchCache;
 use crate::crd;
 use crate::kind::{Kind, KindNames};
-use crate::metrics::Asked;
+use crate::metrics::SelectionCounters;
 use crate::storage::{Objects, Place, encode};
 
 /// A namespaced kind with two selectable fields.
@@ -55,7 +55,8 @@ pub(super) struct Running {
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
         let limits = RingLimits { revisions, bytes: 1 << 20 };
-        let loaded = WatchCache::load(kind, Objects::new(backend), limits, 7, Asked::default()).await;
+        let loaded =
+            WatchCache::load(kind, Objects::new(backend), limits, 7, SelectionCounters::default()).await;
         let (cache, watch): (Arc<WatchCache>, Watch) =
             loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());

@@ -8,7 +8,7 @@ use crate::json::plain_type_name;
 use crate::patch::refused::{rejected, too_large};
 use crate::refusal::Refusal;
 
-/// One operation.
+/// One operation of a JSON patch.
 #[derive(Clone, Debug)]
 pub(crate) struct PatchOperation {
     pub(super) path: Pointer,

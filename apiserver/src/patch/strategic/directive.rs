@@ -19,7 +19,7 @@ pub(super) enum Name<'a> {
     Delete(&'a str),
     /// The items of that list in their order.
     Order(&'a str),
-    /// Of the map itself, and not of a field.
+    /// A directive of the map itself, and not of a field.
     Own,
 }
 
@@ -109,7 +109,8 @@ pub(super) fn clean_map(fields: &Map<String, Value>) -> Result<Map<String, Value
     Ok(kept)
 }
 
-/// The same of the items of a list: one with a directive is about the list, and no item.
+/// The same for the items of a list: an item with a directive concerns the list, and is not an
+/// item.
 pub(super) fn clean_list(items: &[Value]) -> Result<Vec<Value>, Refusal> {
     let mut kept = Vec::with_capacity(items.len());
     for item in items {

@@ -35,8 +35,8 @@ pub(super) fn places(items: &[Value], merge_key: Option<&str>) -> Result<Places,
     Ok(places)
 }
 
-/// Puts items that `wanted` places into that order, and the others among them: these in the order
-/// of `before`, each in front of the first one that it was in front of.
+/// Sorts the items that `wanted` names into its order, and inserts the others: in the order of
+/// `before`, each in front of the item that it preceded there.
 pub(super) fn arrange(items: Vec<(ItemIdentity, Value)>, wanted: &Places, before: &Places) -> Vec<Value> {
     let (mut placed, mut others): (Vec<_>, Vec<_>) =
         items.into_iter().partition(|(identity, _)| wanted.contains_key(identity));

@@ -23,7 +23,7 @@ fn types() -> Types {
         .with("labels", "", None, Types::default())
 }
 
-/// As a typed value is written: a null is a field that is not there.
+/// Removes nulls, as the encoding of a typed value does.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),

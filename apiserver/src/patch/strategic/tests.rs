@@ -206,7 +206,7 @@ fn the_order_of_a_list_may_be_given() {
     check_refused(document, wrong, 422, said);
 }
 
-/// As `kubectl apply` removes an item and an environment variable.
+/// The patch by which `kubectl apply` removes an item and an environment variable.
 #[test]
 fn a_patch_of_kubectl() {
     let document = json!({"containers": [

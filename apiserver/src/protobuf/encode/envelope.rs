@@ -68,7 +68,7 @@ fn seal(of: &Type, api_version: &str, kind: &str, object: &Map<String, Value>) -
     Ok(body)
 }
 
-/// All before the object.
+/// Returns the bytes before the object.
 pub(super) fn begun(api_version: &str, kind: &str) -> Vec<u8> {
     let mut body = MAGIC.to_vec();
     let Ok(()) = write_message::<Infallible>(&mut body, 1, |out| {

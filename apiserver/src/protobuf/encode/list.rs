@@ -17,7 +17,7 @@ pub(crate) struct ListWriter {
     kind: String,
     list: &'static Type,
     item: &'static Type,
-    /// Of the items, in the list.
+    /// The field number of the items.
     number: u32,
 }
 

@@ -14,11 +14,11 @@ use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 /// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
 /// or returns the errors. A rule in `known` that does not compile is attached with its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
-    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unheld: false };
+    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unenforced: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
-    let Compiler { mut errors, costs, unheld, .. } = work;
+    let Compiler { mut errors, costs, unenforced, .. } = work;
     errors.extend(costs.errors(at));
-    if errors.is_empty() && !unheld {
+    if errors.is_empty() && !unenforced {
         check_defaults(schema, at, &mut errors);
     }
     errors
@@ -29,7 +29,7 @@ struct Compiler<'a> {
     costs: Costs,
     known: &'a Known,
     /// Whether there is any that cannot be held.
-    unheld: bool,
+    unenforced: bool,
 }
 
 /// The context from enclosing schemas.
@@ -82,7 +82,7 @@ impl Compiler<'_> {
         let Some(declared) = Declared::from_schema(json, above.is_root || schema.embedded, "selfType") else {
             let detail = "expressions see nothing here: give the value, and all that is in it, a type";
             self.errors.push(FieldError::new(at, Problem::Forbidden, detail));
-            schema.unheld.push(format!("rule compile error: {detail}"));
+            schema.unenforced.push(format!("rule compile error: {detail}"));
             return;
         };
         let declared = Arc::new(declared);
@@ -94,21 +94,21 @@ impl Compiler<'_> {
             cardinality: above.cardinality.unwrap_or_else(|| declared.max_cardinality()),
             uncorrelated: above.uncorrelated,
         };
-        let (mut compiled, mut unheld) = (Vec::new(), Vec::new());
+        let (mut compiled, mut unenforced) = (Vec::new(), Vec::new());
         for (i, said) in schema.validations.iter().enumerate() {
             let (rule, errors) = rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs);
             let is_held = rule.is_some();
             compiled.extend(rule);
             if !is_held && self.known.has(said) {
-                unheld.extend(errors.iter().map(|error| format!("rule compile error: {}", error.detail)));
-                self.unheld = true;
+                unenforced.extend(errors.iter().map(|error| format!("rule compile error: {}", error.detail)));
+                self.unenforced = true;
             }
             if is_held || !self.known.has(said) || self.known.is_all() {
                 self.errors.extend(errors);
             }
         }
         schema.expressions = compiled;
-        schema.unheld = unheld;
+        schema.unenforced = unenforced;
     }
 }
 

@@ -110,7 +110,7 @@ impl RuleEvaluation {
             return;
         }
         let old = old.filter(|old| !old.is_null());
-        for why in &schema.unheld {
+        for why in &schema.unenforced {
             let kind = Problem::Invalid(schema.kind.map_or("", JsonType::name).into());
             let error = FieldError::new(at(path, None), kind, why.as_str());
             let is_let_be = was.is_same() || path.is_empty() && same_but_for_metadata(value, old);

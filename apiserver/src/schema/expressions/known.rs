@@ -17,7 +17,7 @@ impl Known {
         Self { all: true, ..Self::default() }
     }
 
-    /// All expressions of a schema.
+    /// Adds all expressions of a schema.
     pub(crate) fn add(&mut self, schema: &Value) {
         match schema {
             Value::Object(fields) => {

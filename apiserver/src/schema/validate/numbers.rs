@@ -55,13 +55,13 @@ impl Validation<'_> {
     }
 
     fn bound(self, number: &Number, said: &str, bound: f64, path: &ValuePath<'_>) -> FieldError {
-        let said = format!("should be {said} {}", said_beside(number, bound));
+        let said = format!("should be {said} {}", shown_with_bound(number, bound));
         self.invalid(path, number.clone(), &said)
     }
 
     fn multiple(self, number: &Number, factor: f64, path: &ValuePath<'_>) -> Option<FieldError> {
         if factor <= 0.0 {
-            let shown = said_beside(number, factor);
+            let shown = shown_with_bound(number, factor);
             let said = format!("factor MultipleOf declared for {path} must be positive: {shown}");
             return Some(self.error(path, Problem::Invalid(factor.into()), said));
         }
@@ -73,7 +73,7 @@ impl Validation<'_> {
                 Number::from_f64(times).is_some_and(|times| is_whole(&times))
             }
         };
-        let said = || format!("should be a multiple of {}", said_beside(number, factor));
+        let said = || format!("should be a multiple of {}", shown_with_bound(number, factor));
         (!met).then(|| self.invalid(path, number.clone(), &said()))
     }
 
@@ -127,7 +127,7 @@ fn is_more(number: &Number, bound: f64) -> bool {
 }
 
 /// Beside an integer a bound is an integer, beside a float it is a float.
-fn said_beside(number: &Number, bound: f64) -> String {
+fn shown_with_bound(number: &Number, bound: f64) -> String {
     match (number.as_i64(), whole(bound)) {
         (Some(_), Some(bound)) => bound.to_string(),
         _ => format_float(bound),

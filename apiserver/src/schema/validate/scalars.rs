@@ -17,7 +17,7 @@ impl Validation<'_> {
         let typed = schema.kind.is_some() || schema.int_or_string;
         let Some(found) = kind_of(value) else {
             return if typed && !schema.nullable {
-                Outcome::of([self.mistyped(path, wanted(schema), "null")])
+                Outcome::of([self.mistyped(path, type_name(schema), "null")])
             } else {
                 Outcome { errors: Vec::new(), matches: 1 }
             };
@@ -37,7 +37,7 @@ impl Validation<'_> {
             return Outcome::of([self.mistyped(path, format, format_of(found))]);
         }
         if typed && !met {
-            return Outcome::of([self.mistyped(path, wanted(schema), found.name())]);
+            return Outcome::of([self.mistyped(path, type_name(schema), found.name())]);
         }
         Outcome { errors: Vec::new(), matches: 1 }
     }
@@ -108,8 +108,8 @@ fn kind_of(value: &Value) -> Option<JsonType> {
     })
 }
 
-/// The type that a schema names.
-fn wanted(schema: &Schema) -> &'static str {
+/// Returns the name of the schema's type.
+fn type_name(schema: &Schema) -> &'static str {
     if schema.int_or_string { "integer,string" } else { schema.kind.map_or("", JsonType::name) }
 }
 

@@ -110,8 +110,8 @@ impl Summary {
         summary
     }
 
-    /// Whether it still initializes, which is at the first container that is not done; and the
-    /// sidecars' restarts.
+    /// Returns whether the pod still initializes, up to the first unfinished container; and the
+    /// restarts of sidecars.
     fn initialize(&mut self, pod: &Value) -> (bool, Restarts) {
         let mut of_sidecars = Restarts::default();
         let declared = &pod["spec"]["initContainers"];
