@@ -45,9 +45,9 @@ pub(crate) trait ListMeta {
 pub(crate) enum ListType<'a> {
     /// Items have no identity: the list is owned as a whole.
     Atomic,
-    /// By their values.
+    /// Items are identified by their values.
     Set,
-    /// By the values of these key fields.
+    /// Items are identified by the values of these key fields.
     Map(Vec<&'a str>),
 }
 

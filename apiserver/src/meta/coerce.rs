@@ -45,7 +45,7 @@ struct RecordType {
 
 #[derive(Clone, Copy)]
 enum FieldType {
-    /// With Go's name of its type; always written, or only if not empty.
+    /// A text with Go's name of its type; always written, or only if not empty.
     Text(&'static str),
     FullText(&'static str),
     Whole,

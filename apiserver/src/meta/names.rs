@@ -2,7 +2,7 @@
 
 use machinery_objects::{NameError, NameRule};
 
-/// Without vowels and their look-alikes, so that no words are generated.
+/// The letters of generated names: no vowels and their look-alikes, so that no words are generated.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// How much of the beginning of a generated name is kept, so that it can be a label of DNS.

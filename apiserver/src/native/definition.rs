@@ -16,7 +16,7 @@ const GROUP: &str = "apiextensions.k8s.io";
 const PLURAL: &str = "customresourcedefinitions";
 const SCHEMA: &str = include_str!("definition.json");
 
-/// Where the definition of this name is.
+/// Returns the key of the definition of this name.
 pub(crate) fn key(name: &str) -> Arc<str> {
     Place::of(GROUP, PLURAL).key(None, name)
 }

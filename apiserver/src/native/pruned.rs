@@ -52,7 +52,7 @@ fn single(base: Base, value: &mut Value) {
     }
 }
 
-/// No time at all is null.
+/// Normalizes a time; the zero time is null.
 fn time(text: &str, precision: Precision) -> Option<Value> {
     let mut moment = KubeTime::parse(text, precision).ok()?;
     if precision == Precision::Seconds {

@@ -22,7 +22,7 @@ pub(crate) struct Counted<'q> {
     /// Empty for the oldest.
     pub(crate) group: &'q str,
     pub(crate) plural: &'q str,
-    /// Only pods that have not ended.
+    /// Whether only unfinished pods count.
     pub(crate) unended: bool,
 }
 

@@ -15,7 +15,7 @@ use crate::server::Shared;
 use crate::storage::Moment;
 use crate::verbs::output::read;
 
-/// Where the records are. No key of an object begins with a slash.
+/// The prefix of the records' keys. No key of an object begins with a slash.
 const RECORDS: &str = "/quotas/";
 
 /// The quotas of a namespace.

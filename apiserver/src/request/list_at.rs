@@ -22,7 +22,7 @@ pub(crate) enum ListAt {
     NotOlderThan(u64),
     /// This revision.
     Exact(u64),
-    /// Where an earlier page ended.
+    /// The position after an earlier page.
     After(ContinueToken),
 }
 

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema, ValueRules};
 
-/// Where an OpenAPI document has the metadata of objects.
+/// The reference to the metadata of objects in OpenAPI documents.
 const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Schema {

@@ -65,7 +65,7 @@ fn annotation(object: &Value) -> Option<&str> {
     metadata(object).get("annotations")?.get(KEY)?.as_str()
 }
 
-/// Where it is in the fields of a manager.
+/// The path of the annotation in the fields of a manager.
 const PATH: [&str; 4] = ["fieldsV1", "f:metadata", "f:annotations", "f:machinery.dev/traceparent"];
 
 /// Whether a field manager owns the annotation: then a client wrote it, and not the server.

@@ -38,7 +38,7 @@ const YEAR: i64 = 365 * DAY;
 /// Go's longest duration.
 const LONGEST: i64 = i64::MAX / 1_000_000_000;
 
-/// Two or three digits that matter. Two seconds in the future are still now: clocks differ.
+/// Formats two or three significant digits. Two seconds in the future count as now: clocks differ.
 pub(super) fn elapsed(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().min(LONGEST);
     let two = |large: i64, unit: &str, small: i64, part: &str| match small {

@@ -16,7 +16,7 @@ use crate::auth::private::{self, FileError};
 /// Certificates with less than thirty days of validity are renewed.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Under these a server is always reached.
+/// Names and addresses in every server certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The directory, and the names and addresses that the server's certificate is for.
@@ -41,7 +41,7 @@ pub(crate) struct Certificates {
 }
 
 impl GeneratedCertificates {
-    /// For the local host and these `hosts`: names and addresses.
+    /// Certificates for the local host and these `hosts`: names and addresses.
     pub(crate) fn new(directory: impl Into<PathBuf>, hosts: impl IntoIterator<Item = String>) -> Self {
         let mut all = LOCAL.map(str::to_owned).to_vec();
         for host in hosts {
@@ -74,7 +74,7 @@ impl GeneratedCertificates {
         ["ca", "server", "admin"].iter().try_for_each(|name| self.read(name).map(|_| ()))
     }
 
-    /// Where the server's certificate and its key are, and the authority's certificate.
+    /// Returns the paths of the server's certificate and key, and of the authority's certificate.
     pub(super) fn paths(&self) -> [PathBuf; 3] {
         ["server.crt", "server.key", "ca.crt"].map(|name| self.directory.join(name))
     }

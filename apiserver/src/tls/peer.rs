@@ -10,7 +10,7 @@ use x509_parser::oid_registry::Oid;
 use super::pem;
 use crate::auth::identity::Identity;
 
-/// Where Kubernetes puts a user's UID.
+/// The attribute in which Kubernetes has a user's UID.
 const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
 
 /// The identity in a chain that was verified: the common name is the user, each organization a

@@ -17,7 +17,7 @@ use crate::auth::private::{self, FileError};
 /// Certificates with less validity left cause a warning.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Where the certificates are from.
+/// The source of the certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The server makes them. Clients are known by the same authority.

@@ -33,7 +33,7 @@ fn answers_equal_the_recorded_ones() {
     answers(None);
 }
 
-/// With everything encrypted in the store.
+/// The same cases, with all values encrypted in the store.
 #[test]
 fn answers_equal_the_recorded_ones_on_an_encrypted_store() {
     answers(Some(crate::encryption::all("k")));

@@ -201,7 +201,7 @@ async fn an_owner_reference_to_another_namespace_is_reported_in_an_event() {
     assert_eq!(events["items"].as_array().unwrap().len(), 2, "once, however often it is seen: {events:#}");
 }
 
-/// Where an object is.
+/// The scope of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Default,

@@ -31,14 +31,14 @@ struct AccessRequest {
     method: Method,
     kind: usize,
     status: bool,
-    /// Of an object, or of all.
+    /// The name of an object, or none for the collection.
     name: Option<&'static str>,
     /// `watch=true`
     watches: bool,
     /// `fieldSelector=metadata.name=…`
     selects: Option<&'static str>,
     dry_run: bool,
-    /// For a table, metadata, or an object as it is.
+    /// The form of the answer: table, metadata, or the object.
     form: usize,
 }
 

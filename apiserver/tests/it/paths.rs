@@ -83,7 +83,7 @@ fn written_otherwise(path: &str) -> Vec<String> {
     all
 }
 
-/// From there to where he may not read.
+/// Returns paths from `from` to objects that the user may not read.
 fn detours(from: &str) -> Vec<String> {
     let namespace = from.strip_suffix("/configmaps/a").unwrap();
     let mut all = Vec::new();

@@ -21,7 +21,7 @@ struct CountedRevisions {
 }
 
 impl CountedRevisions {
-    /// Of a server that writes nothing by itself.
+    /// Starts a server without writes of its own.
     async fn start() -> Self {
         let store = Memory::new(Options::default());
         let mut scaled = definition();

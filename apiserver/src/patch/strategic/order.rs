@@ -11,7 +11,7 @@ use crate::refusal::Refusal;
 /// The identity of an item: its merge key's value, or the item itself.
 pub(super) type ItemIdentity = String;
 
-/// Where each item is; of items that are alike, the first.
+/// The position of each item; of duplicates, the first.
 pub(super) type Places = BTreeMap<ItemIdentity, usize>;
 
 pub(super) fn identity(item: &Value, merge_key: Option<&str>) -> Result<ItemIdentity, Refusal> {

@@ -303,7 +303,7 @@ proptest! {
         prop_assert_eq!(patched(&keyed(&from), &patch), Ok(keyed(&to)));
     }
 
-    /// Where nothing is known of the types, and for all but lists, it is a merge patch.
+    /// Without types, and for all values but lists, the result is that of a merge patch.
     #[test]
     fn without_merge_keys_a_strategic_merge_equals_a_merge_patch(document in object(), patch in object()) {
         let merged = apply(PatchKind::Merge, &document, patch.to_string().as_bytes(), None);

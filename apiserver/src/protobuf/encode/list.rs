@@ -25,7 +25,7 @@ impl ListWriter {
     /// The end of every list.
     pub(crate) const END: &'static [u8] = END;
 
-    /// For lists of a kind: `v1`, `PodList`.
+    /// Creates an encoder for lists of a kind: `v1`, `PodList`.
     ///
     /// # Errors
     /// 406 if there are no messages of it.

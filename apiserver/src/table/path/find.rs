@@ -134,7 +134,7 @@ fn passes(item: &Value, filter: &Filter) -> Result<bool, Mismatch> {
     }
 }
 
-/// Only values of one kind can be compared, and whole numbers are another kind than others.
+/// Compares values of one type; whole numbers are a type of their own.
 fn compare(left: &Value, operator: Operator, right: &Value) -> Result<bool, Mismatch> {
     let order = match (left, right) {
         (Value::Bool(a), Value::Bool(b)) => match operator {

@@ -168,7 +168,7 @@ fn terminates(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }
 
-/// Where the quoted text ends: at the quote that no backslash is before.
+/// Returns the end of a quoted text: the quote without a backslash before it.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let mut before = ' ';
     for (at, c) in text.char_indices() {

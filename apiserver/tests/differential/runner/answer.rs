@@ -28,7 +28,7 @@ pub(super) enum Line {
 }
 
 impl CaseAnswer {
-    /// All of it.
+    /// Reads the whole answer.
     pub(super) fn read(opened: Opened) -> Result<Self> {
         let Opened { status, headers, mut pieces } = opened;
         Ok(Self { status, headers, bytes: whole(&mut *pieces)? })
@@ -40,7 +40,7 @@ impl CaseAnswer {
         matches!(self.bytes.first(), Some(b'{')).then(|| serde_json::from_slice(&self.bytes).ok()).flatten()
     }
 
-    /// For messages.
+    /// Formats the answer for messages.
     pub(super) fn shown(&self) -> String {
         format!("{} {}", self.status, String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(2000)]))
     }

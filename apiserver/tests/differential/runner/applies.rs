@@ -262,7 +262,7 @@ fn texts(lot: &mut Lot) -> Value {
     keys.map(|key| (key.to_owned(), Value::from(lot.of(&["p", "q"])))).collect()
 }
 
-/// Some of these, in any order.
+/// Returns a random subset, in random order.
 fn some(lot: &mut Lot, of: &[&str]) -> Value {
     let mut left = of.to_vec();
     let mut out = Vec::new();

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::Result;
 
-/// One file of cases.
+/// A file of cases.
 #[derive(Debug)]
 pub(crate) struct Theme {
     /// The file's name.
@@ -40,7 +40,7 @@ pub(crate) struct Case {
     pub(crate) print: String,
 }
 
-/// One thing to do.
+/// One step of a case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct CaseStep {
@@ -79,7 +79,7 @@ pub(crate) struct CaseStep {
     /// Repeats the request until these places have these values; `status` is the HTTP status.
     #[serde(default)]
     pub(crate) until: BTreeMap<String, Value>,
-    /// Only these places of the body are compared.
+    /// The only compared places of the body.
     #[serde(default)]
     pub(crate) only: Vec<String>,
     /// These places of the body are not compared.
@@ -90,7 +90,7 @@ pub(crate) struct CaseStep {
     pub(crate) see: Vec<String>,
     /// We answer otherwise, on purpose.
     pub(crate) differs: Option<Differs>,
-    /// For the reader.
+    /// A note for readers.
     #[serde(rename = "note")]
     _note: Option<String>,
 }

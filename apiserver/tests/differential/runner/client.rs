@@ -8,9 +8,10 @@ use super::Result;
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// With the query, and fit for a request line.
+    /// The path with the query, encoded for a request line.
     pub(crate) path: String,
-    /// Without a credential, unless the case is about one: a client adds its own where
+    /// The headers. They have a credential only if the case is about one: a client adds its own if
+    /// `authorization` is absent.
     /// `authorization` is absent.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
@@ -48,7 +49,7 @@ pub(crate) trait CaseClient {
     fn namespace(&mut self, name: &str) -> Result<()>;
 }
 
-/// All of a body that ends by itself.
+/// Reads a body to its end.
 pub(crate) fn whole(pieces: &mut dyn Pieces) -> Result<Vec<u8>> {
     const PATIENCE: Duration = Duration::from_secs(30);
     let mut bytes = Vec::new();

@@ -14,7 +14,7 @@ pub(crate) struct Difference {
     pub(crate) step: usize,
     /// The request.
     pub(crate) to: String,
-    /// Where in the answer, as a JSON pointer.
+    /// The place in the answer, as a JSON pointer.
     pub(crate) place: String,
     /// None: nothing should be there.
     pub(crate) expected: Option<Value>,
@@ -44,8 +44,8 @@ pub(crate) enum Whose {
     Ours,
 }
 
-/// Where the answers to a case part from the recorded ones. Answers that are missing are
-/// differences too.
+/// Returns the differences between the answers to a case and the recorded ones. A missing answer is
+/// a difference.
 pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: &[Value]) -> Vec<Difference> {
     let compared =
         case.steps.iter().enumerate().filter(|(_, step)| step.request.is_some() || step.events.is_some());

@@ -30,7 +30,7 @@ impl Names {
         Ok(whole)
     }
 
-    /// All texts in it, keys too.
+    /// Expands all texts of a value, keys too.
     pub(crate) fn expand_in(&self, value: &Value) -> Result<Value> {
         Ok(match value {
             Value::String(text) => self.expand(text)?.into(),

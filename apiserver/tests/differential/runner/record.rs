@@ -23,9 +23,9 @@ pub(crate) struct Record {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recorded {
-    /// Of the case as it was then.
+    /// The fingerprint of the recorded case.
     pub(crate) print: String,
-    /// Of each step that is compared, in order.
+    /// The answers of the compared steps, in order.
     pub(crate) answers: Vec<Value>,
 }
 

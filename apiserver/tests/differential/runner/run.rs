@@ -18,7 +18,7 @@ use super::place;
 /// The result of one case.
 #[derive(Debug)]
 pub(crate) struct Played {
-    /// Of each step that is compared, in order.
+    /// The answers of the compared steps, in order.
     pub(crate) answers: Vec<Value>,
     /// Why it did not go on.
     pub(crate) trouble: Option<String>,
@@ -29,7 +29,7 @@ const SEEN: [&str; 6] = ["allow", "content-type", "location", "retry-after", "wa
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Of a text that is compared itself.
+/// Maximum length of a text that is compared literally.
 const LONGEST: usize = 4000;
 
 const EVENT: Duration = Duration::from_secs(6);

@@ -46,7 +46,7 @@ impl Hook {
         Self::showing(rcgen::CertificateParams::new(names).unwrap(), reply).await
     }
 
-    /// One that shows a certificate like this, which stands for itself.
+    /// Starts a webhook with a self-signed certificate like this.
     pub(crate) async fn showing(
         certificate: rcgen::CertificateParams,
         reply: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
@@ -80,12 +80,12 @@ impl Hook {
         Self { address, ca, seen, connections, _tasks: tasks }
     }
 
-    /// One that allows everything.
+    /// Starts a webhook that allows every request.
     pub(crate) async fn allowing() -> Self {
         Self::new(|_, _| Reply::Response(json!({"allowed": true}))).await
     }
 
-    /// One that answers with this patch.
+    /// Starts a webhook that answers with this patch.
     pub(crate) async fn patching(patch: Value) -> Self {
         Self::new(move |_, _| patched(&patch)).await
     }

@@ -100,7 +100,7 @@ async fn an_object_over_the_key_limit_can_be_deleted() {
     server.stop().await;
 }
 
-/// That a trace is noted is no reason to ask the guards, nor is that it is not any more.
+/// A change of the trace annotation alone does not call the guards.
 #[tokio::test]
 async fn an_object_over_the_key_limit_can_be_deleted_with_and_without_a_trace_context() {
     let ids = SpanIds::seeded(1);

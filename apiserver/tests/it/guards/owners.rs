@@ -11,7 +11,7 @@ use super::older::is_gone;
 use super::subnet::{Subnet, is_in_the_way, key, records, subnet, subnets_of, unguarded};
 use crate::client::Client;
 
-/// One of each owner, and one of each finalizer.
+/// A kind with a guard that allows one object per owner, and one per finalizer.
 fn one_of_each() -> KindOf<Subnet> {
     let keys = |subnet: &Subnet| {
         let owners = subnet.metadata.owner_references.iter().flat_map(|all| all.as_array().unwrap());

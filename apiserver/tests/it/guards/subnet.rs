@@ -44,7 +44,7 @@ pub(crate) struct SubnetSpec {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SubnetStatus {
-    /// It counts up to here by now.
+    /// The current value of the counter.
     pub(crate) grown_to: u64,
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn keys(subnet: &Subnet) -> Vec<String> {
     subnet.spec.vnis.iter().map(|vni| format!("vni/{vni}")).collect()
 }
 
-/// Two servers on one store, and a handle of each.
+/// Starts two servers on one store, with a handle of each.
 pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], GuardCalls) {
     let asked = GuardCalls::default();
     let start = async || {

@@ -13,7 +13,7 @@ pub(super) type OracleKey = (String, String);
 
 #[derive(Default)]
 pub(super) struct InterestOracle {
-    /// All objects as they were from a revision on.
+    /// The state of all objects, from a revision on.
     history: BTreeMap<u64, BTreeMap<OracleKey, Value>>,
 }
 
@@ -66,7 +66,7 @@ impl InterestOracle {
         self.history.last_key_value().map_or(&NONE, |(_, objects)| objects)
     }
 
-    /// All objects at a revision.
+    /// Returns all objects at a revision.
     pub(super) fn at(&self, revision: u64) -> &BTreeMap<OracleKey, Value> {
         static NONE: BTreeMap<OracleKey, Value> = BTreeMap::new();
         self.history.range(..=revision).next_back().map_or(&NONE, |(_, objects)| objects)

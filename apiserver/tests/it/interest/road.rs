@@ -85,7 +85,7 @@ pub(super) fn revision(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// Where the interests of widgets are.
+/// Returns the path of interests in widgets.
 pub(super) fn interests(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("/apis/example.com/v1/namespaces/{namespace}/widgets"),

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::row::{BAD, CRDS, ExpectedAnswer, INVALID, JSON, Row};
 
-/// Of another type than it must be.
+/// The answer to a value of a wrong type.
 const OF_TYPE: ExpectedAnswer = BAD;
 /// The same within a schema: Kubernetes answers 400, without other errors; here it is a cause with
 /// its path, among the others.

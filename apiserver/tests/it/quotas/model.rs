@@ -22,8 +22,7 @@ impl ModelNumbers {
     }
 }
 
-/// Where objects of a kind are, as paths and as keys of the store have it, and by which keys of
-/// quotas they are counted.
+/// A counted kind: its path, its key prefix in the store, and the quota keys that count it.
 struct CountedKind {
     path: &'static str,
     place: &'static str,

@@ -71,7 +71,7 @@ pub(crate) fn says<'a>(
     }
 }
 
-/// It was refused because there are as many as may be.
+/// Expects a refusal for an exceeded quota.
 #[track_caller]
 pub(crate) fn exceeds(answer: &Answer) {
     let (code, reason, message) = answer.refused();
