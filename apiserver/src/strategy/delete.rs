@@ -1,4 +1,4 @@
-//! An object that is to go.
+//! The strategy of deletions.
 
 use serde_json::{Value, json};
 

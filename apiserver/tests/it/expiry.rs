@@ -1,4 +1,4 @@
-//! Events go an hour after they were last written, by the clock that the server was given.
+//! Events expire an hour after their last write, by the clock of the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

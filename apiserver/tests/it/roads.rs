@@ -1,6 +1,5 @@
-//! The two roads into the server lead to the same place: random writes made on the wire of one
-//! server and through a handle of another have the same outcomes and leave the same objects, and
-//! both roads show the same of one server.
+//! The wire and in-process handles are equivalent: random writes through either have the same
+//! outcomes and leave the same objects, and reads of one server through both are equal.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Sets of fields, as they are read, written and reckoned with.
+//! Sets of field paths: decoding, encoding and set operations.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

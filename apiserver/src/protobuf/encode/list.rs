@@ -1,5 +1,5 @@
-//! A list, written piece by piece: its items come one after the other, and only how long they are
-//! is known before.
+//! Streaming encoder of lists: items are encoded one by one, and only their total length is needed
+//! in advance.
 
 use serde_json::{Map, Value};
 

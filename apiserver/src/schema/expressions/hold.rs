@@ -1,4 +1,4 @@
-//! Rules against an object, in the words of Kubernetes.
+//! Evaluation of rules over objects, with the messages of Kubernetes.
 
 use machinery_cel::{Bindings, Budget, RunError, Val};
 use serde_json::Value;

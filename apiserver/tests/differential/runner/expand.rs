@@ -1,5 +1,5 @@
-//! `${name}` in a case stands for a text: one the theme names, one that an answer held, or many
-//! times the same.
+//! Variables of cases: `${name}` is a text of the theme, a saved value of an answer, or a repeated
+//! text.
 
 use std::collections::BTreeMap;
 

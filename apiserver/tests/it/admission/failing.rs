@@ -1,4 +1,4 @@
-//! Webhooks that do not answer as they should.
+//! Failing webhooks, and their failure policies.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Objects that are older than their guard, or than its limits: they can always go.
+//! Objects that precede their guard, or its limits: they can always be deleted.
 
 use std::sync::Arc;
 

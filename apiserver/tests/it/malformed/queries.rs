@@ -1,4 +1,4 @@
-//! Parameters that are none, or do not go together.
+//! Invalid and contradictory query parameters.
 
 use http::Method;
 
