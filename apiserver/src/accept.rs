@@ -1,26 +1,26 @@
-//! What a client wants for an answer: its `Accept` header, read as kube-apiserver reads it.
+//! Content negotiation: the `Accept` header, parsed as kube-apiserver parses it.
 
 use crate::refusal::Refusal;
 
-/// What kind of place the answer comes from: what can be asked for differs.
+/// The kind of endpoint that answers; the representations on offer depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// An object, or a list of them.
+pub(crate) enum EndpointKind {
+    /// An object or a list of objects.
     Object,
-    /// A stream of events.
+    /// A watch stream.
     Watch,
-    /// `/api` and `/apis`: they have an aggregated form.
+    /// `/api` and `/apis`, which have an aggregated form.
     Roots,
-    /// Whatever has one form: `/apis/GROUP`, `/version`, a `Status`…
+    /// An endpoint with one representation: `/apis/GROUP`, `/version`, a `Status`…
     Plain,
 }
 
-/// How to write an answer.
+/// The negotiated format of a response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Form {
+pub(crate) struct ResponseFormat {
     pub(crate) media: Media,
-    pub(crate) shape: Shape,
-    /// With indentation, by the parameter `pretty=1` of the media type. The query may ask for it too.
+    pub(crate) shape: Representation,
+    /// Indented JSON, by the media type parameter `pretty=1`. The query can request it too.
     pub(crate) pretty: bool,
 }
 
@@ -32,21 +32,21 @@ pub(crate) enum Media {
     Protobuf,
 }
 
-/// What there are messages of, and so can be answered in protobuf.
+/// The part of a response that has a protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Messages {
-    /// Of nothing: it is a document.
+pub(crate) enum ProtobufSupport {
+    /// None: the response is a document.
     None,
-    /// Of its metadata alone: a custom resource.
+    /// The metadata: a custom resource.
     Metadata,
-    /// Of all of it: a built-in kind, or a `Status`.
+    /// All of it: a built-in kind, or a `Status`.
     All,
 }
 
-/// What the object is turned into.
+/// The representation that the object is converted to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Shape {
-    /// Nothing: it is answered as it is.
+pub(crate) enum Representation {
+    /// No conversion.
     #[default]
     Whole,
     Table(MetaVersion),
@@ -69,39 +69,41 @@ pub(crate) enum DiscoveryVersion {
     V2beta1,
 }
 
-/// The form to answer in. A client's best wish that can be met counts: the highest `q`, then what is more exactly
-/// named, then what it named first.
+/// Returns the best acceptable format: by `q`, then by specificity, then by order in the header.
 ///
 /// # Errors
-/// 406 if nothing that the client accepts can be made.
-pub(crate) fn negotiate(accept: Option<&str>, place: Place, messages: Messages) -> Result<Form, Refusal> {
+/// 406 if no accepted media type can be produced.
+pub(crate) fn negotiate(
+    accept: Option<&str>,
+    place: EndpointKind,
+    messages: ProtobufSupport,
+) -> Result<ResponseFormat, Refusal> {
     let header = accept.unwrap_or_default().trim();
     if header.is_empty() {
-        return Ok(Form::default());
+        return Ok(ResponseFormat::default());
     }
     let ranges = ranges(header);
     let chosen = match place {
-        Place::Roots => {
-            choose(&ranges, Place::Roots, messages).or_else(|| choose(&ranges, Place::Plain, messages))
-        }
+        EndpointKind::Roots => choose(&ranges, EndpointKind::Roots, messages)
+            .or_else(|| choose(&ranges, EndpointKind::Plain, messages)),
         _ => choose(&ranges, place, messages),
     };
     match chosen {
-        Some(form) if place == Place::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
+        Some(form) if place == EndpointKind::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
         Some(form) => Ok(form),
         None => Err(refused(&LISTED)),
     }
 }
 
-/// The form of a refusal: the one asked for if that can be, and else JSON, since it is said in any case.
-pub(crate) fn for_refusals(accept: Option<&str>) -> Form {
-    negotiate(accept, Place::Plain, Messages::All).unwrap_or_default()
+/// The format of a refusal: the negotiated one, or JSON if none is acceptable.
+pub(crate) fn for_refusals(accept: Option<&str>) -> ResponseFormat {
+    negotiate(accept, EndpointKind::Plain, ProtobufSupport::All).unwrap_or_default()
 }
 
-/// Whether a document that exists as JSON only is accepted.
+/// Checks that a document available as JSON only is accepted.
 ///
 /// # Errors
-/// 406 if it is not.
+/// 406 if JSON is not accepted.
 pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
     let header = accept.unwrap_or_default().trim();
     let json = |range: &Range<'_>| range.covers("json");
@@ -111,10 +113,11 @@ pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
     Err(refused(&["application/json"]))
 }
 
-/// Whether the OpenAPI document of version 2 is wanted in protobuf, which has two names.
+/// Returns whether the client prefers the OpenAPI v2 document in protobuf, which has two media
+/// types.
 ///
 /// # Errors
-/// 406 if it is accepted neither so nor as JSON.
+/// 406 if neither protobuf nor JSON is accepted.
 pub(crate) fn openapi_v2(accept: Option<&str>) -> Result<bool, Refusal> {
     let header = accept.unwrap_or_default().trim();
     let json = |range: &Range<'_>| range.covers("json");
@@ -130,23 +133,23 @@ pub(crate) fn openapi_v2(accept: Option<&str>) -> Result<bool, Refusal> {
 const OPENAPI_V2: [&str; 2] =
     ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
 
-/// What it is answered as, under either name: the other one is none that libraries can read.
+/// The `Content-Type` under either name; libraries cannot parse the other one.
 pub(crate) const OPENAPI_V2_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-impl Form {
-    /// The `Content-Type` of an answer in this form. A client picks its decoder by it.
+impl ResponseFormat {
+    /// The `Content-Type` of a response in this format; clients select their decoder by it.
     pub(crate) const fn content_type(self) -> &'static str {
         match (self.media, self.shape) {
-            (Media::Json, Shape::Discovery(DiscoveryVersion::V2)) => {
+            (Media::Json, Representation::Discovery(DiscoveryVersion::V2)) => {
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
-            (Media::Json, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+            (Media::Json, Representation::Discovery(DiscoveryVersion::V2beta1)) => {
                 "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
-            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2)) => {
+            (Media::Yaml, Representation::Discovery(DiscoveryVersion::V2)) => {
                 "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
-            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+            (Media::Yaml, Representation::Discovery(DiscoveryVersion::V2beta1)) => {
                 "application/yaml;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
             }
             (Media::Json, _) => "application/json",
@@ -155,7 +158,7 @@ impl Form {
         }
     }
 
-    /// The `Content-Type` of events in this form.
+    /// The `Content-Type` of a watch stream in this format.
     pub(crate) const fn stream_type(self) -> &'static str {
         match self.media {
             Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
@@ -164,13 +167,13 @@ impl Form {
     }
 }
 
-impl Messages {
-    const fn are_of(self, shape: Shape) -> bool {
+impl ProtobufSupport {
+    const fn are_of(self, shape: Representation) -> bool {
         match shape {
-            Shape::Whole => matches!(self, Self::All),
-            Shape::Metadata(_) | Shape::MetadataList(_) => !matches!(self, Self::None),
-            // Kubernetes has messages of neither.
-            Shape::Table(_) | Shape::Discovery(_) => false,
+            Representation::Whole => matches!(self, Self::All),
+            Representation::Metadata(_) | Representation::MetadataList(_) => !matches!(self, Self::None),
+            // Kubernetes defines protobuf messages for neither.
+            Representation::Table(_) | Representation::Discovery(_) => false,
         }
     }
 }
@@ -198,7 +201,8 @@ impl DiscoveryVersion {
 const OFFERED: [(&str, Media); 3] =
     [("json", Media::Json), ("yaml", Media::Yaml), ("vnd.kubernetes.protobuf", Media::Protobuf)];
 
-/// What a refusal lists. Protobuf is in Kubernetes' list for every kind, also for those that have no messages.
+/// The media types listed in a refusal. As in Kubernetes, protobuf is listed for every kind, also
+/// for those without messages.
 const LISTED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMED: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -208,7 +212,7 @@ fn refused(offers: &[&str]) -> Refusal {
     Refusal::new(406, "NotAcceptable", message)
 }
 
-fn choose(ranges: &[Range<'_>], place: Place, messages: Messages) -> Option<Form> {
+fn choose(ranges: &[Range<'_>], place: EndpointKind, messages: ProtobufSupport) -> Option<ResponseFormat> {
     ranges.iter().find_map(|range| {
         let (_, media) = OFFERED.iter().find(|(subtype, _)| range.covers(subtype))?;
         range.form(*media, place).filter(|form| form.media != Media::Protobuf || messages.are_of(form.shape))
@@ -223,7 +227,7 @@ struct Range<'a> {
     parameters: Vec<(&'a str, &'a str)>,
 }
 
-/// The ranges, best first. What cannot be read is passed over.
+/// The ranges, best first. Malformed ranges are ignored.
 fn ranges(header: &str) -> Vec<Range<'_>> {
     let mut ranges: Vec<Range<'_>> = header.split(',').filter_map(Range::read).collect();
     ranges.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(b.exactness().cmp(&a.exactness())));
@@ -264,8 +268,8 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// The form that this range asks for, if it can be had there.
-    fn form(&self, media: Media, place: Place) -> Option<Form> {
+    /// Returns the format that this range requests, if the endpoint offers it.
+    fn form(&self, media: Media, place: EndpointKind) -> Option<ResponseFormat> {
         let (mut kind, mut group, mut version, mut pretty) = (None, None, None, false);
         for (name, value) in &self.parameters {
             match *name {
@@ -274,7 +278,7 @@ impl<'a> Range<'a> {
                 "v" => version = Some(*value),
                 "pretty" => pretty = *value == "1",
                 "stream" if *value != "watch" || media == Media::Yaml => return None,
-                // The server's version of meta.
+                // The API version of the server's metadata.
                 "sv" if *value != "v1" => return None,
                 _ => {}
             }
@@ -282,37 +286,37 @@ impl<'a> Range<'a> {
         let asked = kind.or(group).or(version).is_some();
         let wish = (group.unwrap_or_default(), version.unwrap_or_default(), kind.unwrap_or_default());
         let shape = match place {
-            Place::Roots => discovery(wish)?,
-            Place::Object | Place::Watch if asked => conversion(wish)?,
+            EndpointKind::Roots => discovery(wish)?,
+            EndpointKind::Object | EndpointKind::Watch if asked => conversion(wish)?,
             _ if asked => return None,
-            _ => Shape::Whole,
+            _ => Representation::Whole,
         };
-        Some(Form { media, shape, pretty })
+        Some(ResponseFormat { media, shape, pretty })
     }
 }
 
-fn discovery((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+fn discovery((group, version, kind): (&str, &str, &str)) -> Option<Representation> {
     match (group, version, kind) {
         ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") => {
-            Some(Shape::Discovery(DiscoveryVersion::V2))
+            Some(Representation::Discovery(DiscoveryVersion::V2))
         }
         ("apidiscovery.k8s.io", "v2beta1", "APIGroupDiscoveryList") => {
-            Some(Shape::Discovery(DiscoveryVersion::V2beta1))
+            Some(Representation::Discovery(DiscoveryVersion::V2beta1))
         }
         _ => None,
     }
 }
 
-fn conversion((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+fn conversion((group, version, kind): (&str, &str, &str)) -> Option<Representation> {
     let version = match (group, version) {
         ("meta.k8s.io", "v1") => MetaVersion::V1,
         ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
         _ => return None,
     };
     match kind {
-        "Table" => Some(Shape::Table(version)),
-        "PartialObjectMetadata" => Some(Shape::Metadata(version)),
-        "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
+        "Table" => Some(Representation::Table(version)),
+        "PartialObjectMetadata" => Some(Representation::Metadata(version)),
+        "PartialObjectMetadataList" => Some(Representation::MetadataList(version)),
         _ => None,
     }
 }

@@ -1,38 +1,38 @@
-//! What is wrong with a field, in the words of Kubernetes.
+//! Field errors, with the texts of Kubernetes.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
 use serde_json::Value;
 
+use crate::go_format::{format_value, quote};
 use crate::refusal::{About, Cause, Refusal};
-use crate::shown::{quoted, shown};
 
-/// One thing that is wrong with one field.
+/// One error of one field.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FieldError {
-    /// `spec.ports[0].name`; empty for the whole.
+    /// The path: `spec.ports[0].name`; empty for the whole object.
     pub(crate) field: String,
     pub(crate) problem: Problem,
-    /// What is wrong, for people. May be empty.
+    /// The explanation; may be empty.
     pub(crate) detail: String,
 }
 
-/// What kind of wrong.
+/// The type of a field error.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Problem {
     Required,
     Duplicate(Value),
     Invalid(Value),
-    /// Of an object or a list, which is not said.
+    /// An object or list, which is not quoted.
     DuplicateAsItIs,
     InvalidAsItIs,
-    /// With the value as Kubernetes writes it, where that is in an order of its own.
+    /// With the value as Kubernetes formats it, where its order differs from ours.
     InvalidAs(String),
     NotSupported(Value),
     Forbidden,
     TooLong,
-    /// How many there are.
+    /// The actual number.
     TooMany(usize),
     TypeInvalid(Value),
 }
@@ -42,7 +42,7 @@ impl FieldError {
         Self { field: field.into(), problem, detail: detail.into() }
     }
 
-    /// The cause in a `Status`: its message is without the field, which has a place of its own.
+    /// The cause in a `Status`. The field is not part of its message.
     pub(crate) fn cause(&self) -> Cause {
         Cause { reason: self.problem.reason(), message: self.body(), field: self.field.clone() }
     }
@@ -52,7 +52,7 @@ impl FieldError {
         let value = match &self.problem {
             Problem::TooMany(count) => format!(": {count}"),
             Problem::InvalidAs(text) => format!(": {text}"),
-            problem => problem.value().map(|value| format!(": {}", shown(value))).unwrap_or_default(),
+            problem => problem.value().map(|value| format!(": {}", format_value(value))).unwrap_or_default(),
         };
         let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
         format!("{head}{value}{detail}")
@@ -110,19 +110,19 @@ impl Problem {
     }
 }
 
-/// 422: these fields of this object are wrong.
+/// The 422 refusal of an object with these field errors.
 pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Refusal {
     let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
-    // A rule that is held twice has two causes, and is told once.
+    // Repeated errors appear once in the message, but each as a cause.
     let mut known = BTreeSet::new();
-    let mut told: Vec<String> = errors.iter().map(FieldError::to_string).collect();
-    told.retain(|error| known.insert(error.clone()));
-    let said = match told.as_slice() {
+    let mut messages: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+    messages.retain(|error| known.insert(error.clone()));
+    let message_list = match messages.as_slice() {
         [one] => one.clone(),
-        _ => format!("[{}]", told.join(", ")),
+        _ => format!("[{}]", messages.join(", ")),
     };
     let about = About { group: group.into(), kind: kind.into(), name: name.into(), uid: String::new() };
     let causes = errors.iter().map(FieldError::cause).collect();
-    let message = format!("{qualified} {} is invalid: {said}", quoted(name));
+    let message = format!("{qualified} {} is invalid: {message_list}", quote(name));
     Refusal { about, causes, ..Refusal::new(422, "Invalid", message) }
 }

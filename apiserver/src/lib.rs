@@ -1,191 +1,88 @@
-//! The Kubernetes wire protocol over a store: a real API server in a library.
+//! The Kubernetes wire protocol over a store: an API server as a library.
 //!
-//! kubectl, kube-rs, client-go and whoever else speaks to Kubernetes can speak to it, over a socket or without one. It
-//! stands on any [`Backend`](machinery_store::Backend): in memory for a test, on a disk for a control plane.
+//! kubectl, kube-rs, client-go and other Kubernetes clients use it over a socket or in process. It
+//! runs on any [`Backend`](machinery_store::Backend): in memory for a test, on disk for a control
+//! plane.
 //!
-//! # What it promises
+//! # Promises
 //!
-//! Each promise names the tests that hold it: in `tests/it/`, or beside the code. Over all of them stands the judge: what
-//! the genuine Kubernetes API machinery answered to some nine hundred requests is kept in `tests/differential/`, and ours
-//! must answer the same (`ours_answers_what_the_genuine_one_answers`). Where it differs on purpose, the case says why.
+//! Tests are found by name in `tests/it/` and beside the code. All of them together are checked
+//! against Kubernetes: `tests/differential/` has its responses to some nine hundred requests, and
+//! this server must respond the same (`answers_equal_the_recorded_ones`). A case of an
+//! intended difference states the reason.
 //!
-//! 1. **An object is created, read, changed and deleted** as clients expect: generations, revisions, conflicts, finalizers,
-//!    status apart (`an_object_is_created_read_changed_and_deleted`, `status_is_apart`, `a_finalizer_holds_an_object`).
-//! 2. **Lists are of one moment**, also over pages (`lists_are_paged_and_selected`). They are handed out as the bytes that
-//!    are stored (`an_object_comes_back_with_its_revision`).
-//! 3. **What leaves a selection is deleted** to who watches it, and what enters is added. An event costs what it is delivered to: it
-//!    is looked up in an index of watches, and each is told exactly what the evaluation of every selector would tell it, wherever it
-//!    begins and however slowly it reads (`each_watch_is_told_what_the_naive_way_tells_it`).
-//! 4. **A kind comes with its definition**, can be used by who has the answer, and goes with it
-//!    (`a_kind_comes_with_its_definition_and_goes_with_it`).
-//! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
-//!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
-//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 28.
-//! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
-//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); what is taken can be read, changed and deleted by everybody, however deep it is
-//!    (`what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is`); who is not known learns nothing (`strangers`).
-//!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How many objects a namespace may have
-//!    is said in a ResourceQuota: see 38. Without one there is no limit but the store's.
-//! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
-//!    client-go (the tests of `protobuf`).
-//! 9. **RBAC agrees with a naive reading of the rules** on a hundred thousand random pairs of
-//!    a policy and a request in each run (`the_rules_agree_with_the_naive_reading`), and on requests as they come
-//!    (`who_asks_may_what_a_naive_reading_of_its_role_says`).
-//! 10. **Certificates and tokens are replaced while it runs**; a file that is not good is named, and what was read before it goes on
-//!     (`tokens_are_replaced_and_bad_ones_are_not`, `certificates_are_replaced_and_connections_stay`).
-//! 11. **What it counts has a bound**: no client makes a series by what it asks (`nobody_makes_a_series_by_asking`).
-//! 12. **A kill loses nothing that was acknowledged**, and every watch resumes from its revision, with nothing missing and nothing twice:
-//!     twenty servers are killed under load in the tests of the command `machinery`
-//!     (`servers_killed_under_load_lose_nothing_and_every_watch_resumes`).
-//! 13. **Clients that others wrote work unmodified**, over TLS and over restarts of the server: kubectl, kube-rs, client-go with
-//!     its defaults and a manager of controller-runtime, the Python client, an operator of kopf (`tests/it/kubectl.rs`,
-//!     `tests/it/kube_rs.rs`, `tests/it/kube_rs_apply.rs`, `tests/it/real/`; what they do is in `tests/clients/`). The manager's operator comes to the
-//!     same end when it is killed in mid-work (`client_go_works_unmodified`). kube-rs' own examples run by `cargo xtask operators`.
-//!     kopf's run in the tests (`examples_of_kopf_work_unmodified`).
-//! 14. **A watch resumes where it was** when the server was started again: nothing is missed, doubled or listed anew
-//!     (`client_go_works_unmodified`, `its_watcher_goes_on_after_a_restart`). One that comes while the server stops is told to
-//!     come again (`a_watch_of_a_server_that_stops_is_told_to_come_again`).
-//! 15. **A [`Handle`] keeps the promises of the ports** `ListWatch` and `Writer` of `machinery-objects`, for types, without HTTP:
-//!     pages of one moment, watches from there or from the state, leaving told apart from deletion, preconditions, errors by what
-//!     the caller can do (`tests/it/handle.rs`).
-//! 16. **Both roads lead to the same place**: what is written through a handle is what the wire would have written, and its
-//!     identity may do there what it may do on the wire (`both_roads_lead_to_the_same_place`,
-//!     `roles_and_bindings_hold_for_a_handle_as_on_the_wire`).
-//! 17. **A state of an object is decoded once** for all handles that read it as one type
-//!     (`a_state_is_decoded_once_for_all_who_read_it`).
-//! 18. **What a [`KindOf`] asks of its objects holds for everybody** (`what_a_kind_asks_holds_on_the_wire_and_through_a_handle`);
-//!     what it notes of a write, of whichever part, is its own (`what_the_server_notes_of_a_write_is_its_own_on_every_way`); and
-//!     nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
-//! 19. **Lists are made as they are sent**, in every form, and so many at the same time (`a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same`,
-//!     `a_long_list_has_a_place_until_it_is_sent`). **Long answers are compressed** for who can read gzip
-//!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
-//!     (`a_watch_is_not_compressed`).
-//! 20. **A write under a fence** is made only if the Lease or lock that it names, or each of up to four, is still the writer's at that moment: on every way, by
-//!     every server of the store (`a_holder_paused_past_its_epoch_is_refused_on_every_write_path`,
-//!     `a_takeover_between_the_look_and_the_commit_is_noticed`). A renewal refuses nothing (`a_renewal_meanwhile_is_no_refusal`).
-//! 21. **A watch by interest** has keys that are edited while it runs, on the wire and through a handle: at each mark what its client
-//!     has is what there is under the keys, over edits, changes, lost connections, restarts and compaction; nothing else is told, and
-//!     what leaves is told apart from what is gone (`what_the_client_has_is_what_the_server_has_under_its_keys`,
-//!     `an_edit_is_told_from_one_moment`). What is wrong or too much is refused and changes nothing
-//!     (`what_is_wrong_with_an_interest_is_refused`, `a_million_keys_are_refused`), and nothing is left of an interest when its
-//!     stream is over (`nothing_is_left_of_an_interest`).
-//! 22. **A guard of a [`KindOf`] holds for objects beside each other**: two that are in each other's way never both exist, through
-//!     however many servers of one store they are written, and of two writers one always wins
-//!     (`of_two_conflicting_writers_exactly_one_wins`, `no_two_objects_conflict_at_any_revision`,
-//!     `a_conflict_between_the_check_and_the_commit_is_noticed`). A check that panics, takes long or never ends harms nobody else
-//!     (`a_check_that_panics_is_named_and_harms_nobody_else`, `a_check_that_never_ends_holds_up_its_kind_and_nothing_else`). What is
-//!     older than its guard can always go (`what_has_keys_that_it_may_not_have_can_still_go`).
-//! 23. **Who watches and does not read is ended** within seconds and counted as `slow_watch`: its stream alone, or its connection if
-//!     that is blocked. Who is owed nothing, or takes a little all the time, goes on
-//!     (`a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_on`, `a_watch_that_is_taken_slowly_lives`).
-//! 24. **A change says in which trace it was made**, in the annotation [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION), where
-//!     its request or the caller of its handle is in one (`a_change_says_its_trace`, `a_handle_writes_in_the_trace_of_its_caller`).
-//!     That makes no write of what is none (`a_trace_makes_no_write`), what a client wrote there itself stays
-//!     (`what_a_client_wrote_about_its_trace_stays`), and a header that is no `traceparent` is nothing
-//!     (`a_header_that_is_no_traceparent_is_nothing`). Why: `docs/designs/014-traces.md`.
+//! | # | claim | tests |
+//! |---|---|---|
+//! | 1 | **Create, read, update and delete** as clients expect: generations, resourceVersions, conflicts, finalizers, and status as a subresource | `an_object_is_created_read_changed_and_deleted`, `status_is_a_subresource`, `a_finalizer_blocks_deletion` |
+//! | 2 | **Lists are consistent**, also over pages, and are sent as the stored bytes | `lists_are_paged_and_selected`, `an_object_comes_back_with_its_revision` |
+//! | 3 | **An object that leaves a selection is deleted** for its watchers, one that enters is added. Events are dispatched by an index of watchers, with the result of evaluating every selector, for any start and reading speed | `indexed_dispatch_equals_naive_evaluation` |
+//! | 4 | **A CustomResourceDefinition serves its kind** from its response on, until it is deleted | `a_kind_is_served_while_its_definition_exists` |
+//! | 5 | **Deleting a namespace deletes its contents**; creation in it fails by a condition of the same transaction | `deleting_a_namespace_deletes_its_contents` |
+//! | 6 | **The garbage collector deletes dependents after their owner**; for foreground and orphan deletion see 28 | `dependents_are_deleted_after_their_owner` |
+//! | 7 | **Invalid requests are refused** with the codes, reasons and causes that clients read, and change nothing (some four thousand requests). Accepted objects of any depth can be read, changed and deleted. Unauthenticated clients learn nothing. Every resource of a request or connection has a limit: [`Limits`]; for objects of a namespace see 38 | the tests of `listen`, `strangers`, `invalid_requests_are_refused`, `malformed_requests_are_refused_and_change_nothing`, `accepted_objects_of_any_depth_can_be_read_changed_and_deleted` |
+//! | 8 | **Protobuf bodies of built-in kinds** are read byte for byte as client-go writes them: `tests/bodies/` was written by client-go | the tests of `protobuf` |
+//! | 9 | **RBAC agrees with a naive evaluation** on a hundred thousand random pairs of policy and request in each run, and on requests over the wire | `decisions_equal_those_of_naive_rules`, `authorization_equals_a_naive_reading_of_the_role` |
+//! | 10 | **Certificates and tokens are reloaded**; an invalid file is named, and the previous one stays in effect | `tokens_are_reloaded_and_invalid_files_ignored`, `certificates_are_reloaded_without_closing_connections` |
+//! | 11 | **Metrics are bounded**: no request creates a series | `requests_cannot_create_series` |
+//! | 12 | **A kill loses no acknowledged write**, and every watch resumes without gap or repetition: twenty servers are killed under load in the tests of the command `machinery` | `servers_killed_under_load_lose_nothing_and_every_watch_resumes` |
+//! | 13 | **Clients of others work unmodified**, over TLS and restarts: kubectl, kube-rs, client-go with its defaults, a manager of controller-runtime, also when killed, the Python client and an operator of kopf (`tests/clients/`). The examples of kube-rs run by `cargo xtask operators` | `tests/it/kubectl.rs`, `tests/it/kube_rs.rs`, `tests/it/kube_rs_apply.rs`, `tests/it/real/`, `client_go_works_unmodified`, `examples_of_kopf_work_unmodified` |
+//! | 14 | **A watch resumes after a restart** without a gap, a repetition or a relist. A watch that starts during shutdown is refused with a retry | `client_go_works_unmodified`, `its_watcher_resumes_after_a_restart`, `a_watch_of_a_stopping_server_ends_with_a_retryable_error` |
+//! | 15 | **A [`Handle`] implements** `ListWatch` and `Writer` of `machinery-objects` without HTTP: consistent pages, watches from a version or with the state, leaving distinguished from deletion, preconditions, and errors by the possible reaction | `tests/it/handle.rs` |
+//! | 16 | **A handle and the wire are equivalent**: the same writes are stored, and the same rights apply | `service_and_handle_writes_give_the_same_objects`, `roles_and_bindings_hold_for_a_handle_as_on_the_wire` |
+//! | 17 | **An object state is decoded once** for all handles of one type | `a_state_is_decoded_once_for_all_readers` |
+//! | 18 | **Validation by a [`KindOf`] applies to all writers**; its own notes on a write are not the client's, and its name cannot be taken by a definition | `hooks_of_a_kind_apply_on_the_wire_and_through_a_handle`, `stamped_fields_belong_to_the_server_on_every_write_path`, `a_definition_of_its_name_is_refused_either_way` |
+//! | 19 | **Lists are streamed** in every format, with a limit on concurrent ones. **Long responses are compressed** with gzip if accepted; watches are not | `a_streamed_list_is_equal_in_every_format`, `a_long_list_holds_a_permit_until_it_is_sent`, `long_answers_are_compressed_on_request`, `a_long_document_is_compressed_incrementally`, `a_watch_is_not_compressed` |
+//! | 20 | **A write under a fence** is committed only if each named Lease or lock, up to four, is still the writer's: on every path and by every server of the store. A renewal does not refuse it | `a_holder_paused_past_its_epoch_is_refused_on_every_write_path`, `a_takeover_between_check_and_commit_is_a_conflict`, `a_concurrent_renewal_does_not_refuse_a_write` |
+//! | 21 | **Interest watches** have keys that are edited while they run, on the wire and through a handle. At each marker the client has exactly the objects under its keys, over edits, lost connections, restarts and compaction; other objects cause no events. Invalid edits change nothing, and an interest is freed with its stream | `client_state_equals_server_state_under_its_keys`, `an_edit_lists_objects_of_one_revision`, `invalid_interests_are_refused`, `a_million_keys_are_refused`, `a_closed_interest_leaves_no_resources` |
+//! | 22 | **A guard of a [`KindOf`] holds between objects**: conflicting objects never coexist, by whichever servers they are written, and one of two writers wins. A check that panics, is slow or never returns affects no other kind. Objects older than their guard can be deleted | `of_two_conflicting_writers_exactly_one_wins`, `no_two_objects_conflict_at_any_revision`, `a_conflict_between_check_and_commit_is_detected`, `a_panic_of_a_guard_is_reported_and_refuses_one_write`, `a_guard_that_hangs_blocks_only_its_kind`, `an_object_over_the_key_limit_can_be_deleted` |
+//! | 23 | **A stalled watch is reset** within seconds and counted as `slow_watch`: only its stream, or its connection if that is blocked. Idle and slowly read watches continue | `a_stalled_watch_is_reset_and_others_of_its_connection_continue`, `a_slowly_read_watch_continues` |
+//! | 24 | **A write records its trace context** in the annotation [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION). It causes no write by itself, keeps an annotation of the client, and ignores invalid headers. Design: `docs/designs/014-traces.md` | `a_change_records_its_trace_context`, `a_handle_writes_in_the_trace_of_its_caller`, `a_trace_context_alone_causes_no_write`, `a_trace_annotation_of_a_client_is_kept`, `an_invalid_traceparent_header_is_ignored` |
+//! | 25 | **Access reviews** are answered and refused as Kubernetes does; an aggregated ClusterRole has the rules of its parts. **Impersonation** requires permission for each impersonated attribute and gives exactly the rights of that user; invalid impersonation is refused | the tests of `reviews`, `an_aggregated_role_has_the_rules_of_its_parts`, `impersonation_gives_exactly_the_rights_of_the_impersonated_user` |
+//! | 26 | **Server-side apply equals that of Kubernetes**: objects, field ownership and conflicts, over random applies, updates and patches by three field managers (five thousand by `cargo xtask record applies --sequences 5000`), also of built-in kinds and `scale`. Its invariants hold over random schemas. Design: `docs/designs/016-server-side-apply.md` | `random_applies_equal_the_recorded_ones`, `writes_to_built_in_kinds_equal_those_of_kubernetes`, `applying_a_scale_owns_the_replicas`, `an_apply_gives_exactly_the_applied_fields`, `disjoint_applies_commute` |
+//! | 27 | **The audit log follows its policy**, in the format of Kubernetes and before the response: every verb, refusals, start and end of watches, impersonation, panics. No secret value is in the audit log, another log, a trace, a metric or an event. Webhook calls are annotated. An event that cannot be written is counted and refuses the request only if so configured. Design: `docs/designs/018-audit.md` | `every_verb_is_logged_with_request_and_response`, `decisions_equal_those_of_a_naive_policy`, `no_line_has_the_value_of_a_secret`, `secrets_are_in_no_log_metric_trace_or_event`, `audit_annotations_of_webhooks_are_logged`, `mutations_by_webhooks_are_logged`, `failed_audit_writes_are_counted_and_refuse_requests_only_if_configured` |
+//! | 28 | **Garbage collection equals a naive evaluation** over random owner graphs, with cycles and several owners, for all propagation policies and over restarts. An owner reference to another namespace is reported in an event, and a dependent of an owner of an unknown kind is kept until the kind is served | `garbage_collection_equals_a_naive_evaluation`, `propagation_policies_are_accepted_in_query_and_body`, `foreground_deletion_waits_for_blocking_dependents`, `a_deletion_begun_before_a_restart_is_completed`, `an_owner_reference_to_another_namespace_is_reported_in_an_event`, `a_dependent_of_an_unknown_owner_is_kept`, `owners_of_a_new_kind_are_checked_once_it_is_served` |
+//! | 29 | **Protobuf responses** byte for byte as Go writes them, for built-in kinds and for metadata of every kind, if the client prefers them; long lists are streamed; watch events and errors, too. Design: `docs/designs/019-protobuf.md` | `encoded_bodies_equal_those_of_go`, `a_list_encoded_in_pieces_equals_that_of_go`, `encoded_objects_decode_to_the_same`, `built_in_kinds_are_returned_in_protobuf_on_request`, `metadata_of_custom_resources_is_returned_in_protobuf`, `a_long_list_in_protobuf_is_streamed`, `a_watch_in_protobuf_is_framed_by_lengths`, `an_error_of_a_watch_in_protobuf_is_an_event` |
+//! | 30 | **The OpenAPI v2 document in protobuf**, which kubectl before 1.29 requires | `the_v2_openapi_document_is_served_in_protobuf`, `an_old_kubectl_reads_the_old_document`, `client_go_works_unmodified` |
+//! | 31 | **A webhook configuration applies from its response on**, after a start, and to other servers of the store. Unsupported configurations are refused, and configurations are never sent to webhooks | `a_configuration_applies_from_its_response_on`, `configurations_apply_after_a_start_and_to_other_servers`, `an_unsupported_configuration_is_refused`, `configurations_are_never_sent_to_webhooks` |
+//! | 32 | **Webhooks are called by their configurations**: rules and selectors, equivalent versions without loss of fields, the namespace of the request, order and reinvocation, and the request's attributes | `rules_match_as_in_a_naive_evaluation`, `a_webhook_is_called_for_requests_that_it_selects`, `equivalent_versions_are_converted_to_the_matched_one`, `fields_missing_in_an_equivalent_version_survive_a_webhook`, `the_namespace_in_an_object_does_not_affect_matching`, `webhooks_are_called_in_order_and_reinvoked_if_needed`, `a_review_has_the_attributes_of_the_request` |
+//! | 33 | **Admission sees the committed state**: after a conflict the admission chain runs again, up to ten times. Objects mutated by a webhook are validated by the schema, and the fields have no field manager | `a_patch_is_applied_to_the_state_that_is_committed`, `a_change_between_admission_and_commit_repeats_admission`, `a_write_that_loses_every_attempt_is_refused_with_a_retry`, `a_mutated_object_is_validated_by_the_schema_and_stored`, `fields_set_by_a_webhook_have_no_field_manager` |
+//! | 34 | **A failing webhook has the effect of its `failurePolicy`**. Recursion, redirects and growing patches are bounded. It is authenticated by its `caBundle` only, which may be a self-signed certificate. Its message and warnings reach the client | the cases `admission`, `a_failing_mutating_webhook_has_the_effect_of_its_failure_policy`, `a_failing_validating_webhook_has_the_effect_of_its_failure_policy`, `a_recursive_webhook_is_bounded`, `redirects_of_a_webhook_are_not_followed`, `a_patch_that_grows_is_refused`, `a_webhook_is_authenticated_by_its_ca_bundle_or_the_roots_of_the_server`, `a_self_signed_certificate_in_the_ca_bundle_is_trusted`, `a_denial_has_the_message_and_reason_of_the_webhook`, `warnings_reach_the_client_of_allowed_and_denied_requests` |
+//! | 35 | **[`Admission`] applies on the wire and through handles**, and so do webhooks. A panic refuses one request | `in_process_admission_applies_on_the_wire_and_through_handles`, `a_panic_of_admission_refuses_one_request`, `webhooks_are_called_for_writes_through_a_handle` |
+//! | 36 | **CEL rules**: `x-kubernetes-validations` with the messages, cost budgets and ratcheting of Kubernetes; invalid rules are refused with their definition. `matchConditions` of webhooks may use the authorizer | the cases `expressions`, `every_value_is_validated_by_its_rule`, `a_rule_over_its_cost_budget_is_stopped_and_reported`, `unchanged_violations_are_tolerated_unless_the_rule_uses_old_self`, `conditions_read_the_request_and_its_objects`, `conditions_authorize_the_user_of_the_request`, `conditions_over_the_cost_budget_refuse_the_request` |
+//! | 37 | **Encryption at rest** by Kubernetes' `EncryptionConfiguration`, invisible to clients; no configured secret is in a file in plain. Keys are rotated at a start. A server that cannot decrypt its store names the object and key and does not start. Errors in the configuration name no secret. Design: `docs/designs/021-encryption-at-rest.md` | `configured_kinds_are_encrypted_on_both_write_paths`, `answers_equal_the_recorded_ones_on_an_encrypted_store`, `no_secret_is_in_any_file`, `keys_are_rotated_over_restarts_and_retired_ones_cannot_decrypt`, `a_server_without_the_key_does_not_start`, `invalid_providers_are_rejected_with_advice` |
+//! | 38 | **A ResourceQuota is exact** under concurrent creation by any number of servers, from its response on, with the messages of Kubernetes, for every kind, on the wire and through handles. A status includes every acknowledged creation and is right at rest. Unenforced settings are a warning. Design: `docs/designs/022-quotas.md` | `concurrent_creators_fill_a_quota_exactly`, `an_object_created_between_count_and_commit_is_counted`, `a_new_quota_applies_to_creations_after_its_response`, `a_quota_created_between_count_and_commit_is_enforced`, `an_object_over_the_quota_is_refused_as_in_kubernetes`, `objects_of_every_kind_are_counted_on_every_write_path`, `a_quota_applies_to_a_handle_as_on_the_wire`, `an_acknowledged_object_is_counted`, `no_revision_exceeds_a_quota_and_final_counts_are_exact`, `changes_without_a_running_server_are_counted_after_a_restart`, `a_writer_is_warned_of_unenforced_keys` |
 //!
-//! 25. **Questions about access are answered for whom they are about**, and refused where they are none, as Kubernetes does (the tests of `reviews`); a role
-//!     that is made of others says what it has of them (`a_role_that_is_made_of_others_says_what_it_has_of_them`). **Who may stand for another** does so in a request, with all that the other may and nothing more; who may not, or says it so that
-//!     it cannot be understood, is refused (`who_may_stand_for_another_has_its_rights_and_no_others`).
-//! 26. **What is applied comes to what the genuine machinery makes of it**: objects, who owns what of them, and conflicts, over random sequences of
-//!     applies, updates and patches by three managers (`random_applies_come_to_what_the_genuine_machinery_makes_of_them`; five thousand
-//!     by `cargo xtask record applies --sequences 5000`), of built-in kinds too
-//!     (`writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them`), and of how many
-//!     (`how_many_is_owned_by_who_applies_a_scale`). Its invariants hold over random schemas (`whoever_applies_gets_what_is_said_and_no_more`,
-//!     `who_do_not_touch_come_to_one_object_in_either_order`). Why: `docs/designs/016-server-side-apply.md`.
-//! 27. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
-//!     at its begin and its end, for whom it was made, a panic (`every_verb_is_in_the_log_with_what_was_sent_and_answered` and the tests beside it;
-//!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
-//!     policy says (`no_line_has_the_value_of_a_secret`), nor in a log, a trace, a metric or an event (`what_is_secret_is_in_no_log_metric_trace_or_event`). What webhooks say of a request, and what they did with it, is there (`what_webhooks_say_of_a_request_is_in_the_log`,
-//!     `what_webhooks_did_with_a_request_is_in_the_log`). What cannot be written is counted, and refused only where that is asked for
-//!     (`what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for`). Why: `docs/designs/018-audit.md`.
-//! 28. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
-//!     and several owners, whoever is deleted and however, and over restarts (`what_is_left_is_what_the_naive_way_leaves`). In the background, in
-//!     the foreground or as orphans, said in the query or in the body, of one or of many (`how_it_goes_can_be_said_in_every_way`,
-//!     `who_waits_is_there_until_what_it_owns_is_not`, `what_was_begun_before_a_restart_is_done_after_it`). Who cannot own an object for where they
-//!     are is told of in an event (`an_owner_that_cannot_be_one_for_where_it_is_is_told_of`), and whose owner's kind is not known stays
-//!     (`whose_owner_cannot_be_told_stays`) until it is (`when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there`).
+//! # Non-goals
 //!
-//! 29. **Answers are in protobuf for who asks for it first**, as client-go does: built-in kinds, and the metadata of every kind, byte for
-//!     byte as Go writes them (`json_is_the_bytes_that_go_makes_of_it`, `a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole`,
-//!     `what_is_written_is_read_again`, `built_in_kinds_are_answered_in_protobuf_for_who_asks`,
-//!     `of_custom_resources_the_metadata_is_answered_in_protobuf`); long lists without being held
-//!     (`a_long_list_in_protobuf_is_made_as_it_is_sent`); events and errors of watches too (`a_watch_in_protobuf_is_framed_by_lengths`,
-//!     `an_error_of_a_watch_in_protobuf_is_a_message_too`). Why: `docs/designs/019-protobuf.md`.
-//! 30. **Old kubectls find the old OpenAPI document**, in protobuf, which those before 1.29 need to create anything
-//!     (`the_old_openapi_document_is_there_in_protobuf`, `an_old_kubectl_reads_the_old_document`; client-go reads it in
-//!     `client_go_works_unmodified`).
-//!
-//! 31. **A configuration of webhooks holds from its answer on**: for every request to this server that begins after it
-//!     (`a_configuration_holds_from_its_answer_on`), and when a server starts on its store, or hears of it from another one
-//!     (`configurations_are_there_when_a_server_starts_on_its_store_and_followed_by_others`). What it cannot obey it does not take
-//!     (`a_configuration_that_cannot_be_obeyed_is_refused`), and configurations themselves are never sent to webhooks
-//!     (`configurations_are_never_sent`).
-//! 32. **Webhooks are asked as their configurations say**: about what their rules and selectors mean (`the_rules_agree_with_a_naive_reading`,
-//!     `a_webhook_is_asked_about_what_it_selects`), in the version that is meant
-//!     (`the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant`) and with nothing lost by that
-//!     (`what_another_version_has_not_is_there_after_a_webhook_for_that_one`), wherever an object says that it is
-//!     (`what_an_object_says_of_its_namespace_decides_nothing`), those that mutate in order and once more where they want
-//!     to (`webhooks_are_asked_in_order_and_once_more_if_they_want_to`); and they are told who asks for what (`a_review_says_what_is_asked_for`).
-//! 33. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
-//!     (`a_patch_is_always_applied_to_what_is_committed`, `what_changes_between_the_question_and_the_commit_is_asked_about_again`), ten times at
-//!     most (`who_is_overtaken_each_time_is_told_to_try_again`). What a webhook makes is held against the schema like what a client sends
-//!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`), and is nobody's (`what_a_webhook_makes_is_nobodys`).
-//! 34. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
-//!     `who_judges_and_fails_is_what_its_policy_says`), one that asks for what it is asked about, sends elsewhere or makes objects grow is bounded
-//!     (`a_webhook_that_asks_for_what_it_is_asked_about_comes_to_an_end`, `nobody_is_sent_elsewhere_by_a_webhook`, `a_patch_that_grows_is_refused`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
-//!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`), which may be that certificate itself
-//!     (`a_certificate_that_stands_for_itself_is_believed_if_it_is_given`). What it says reaches the client
-//!     (`a_refusal_is_what_the_webhook_says`; the cases `admission` of the judge, `warnings_reach_the_client_whether_it_is_refused_or_not`).
-//! 35. **[`Admission`] holds on the wire and through handles** (`admission_in_the_process_holds_on_both_roads`), and harms nobody else when it panics
-//!     (`admission_that_panics_refuses_and_harms_nobody_else`). So do webhooks
-//!     (`webhooks_are_asked_about_what_is_written_through_a_handle`).
-//! 36. **Rules in CEL hold**: what a definition's `x-kubernetes-validations` say, in Kubernetes' words and within its budgets; what was so before is let be
-//!     (the cases `expressions` of the judge; `every_value_is_held_against_its_rule`, `what_costs_too_much_ends_and_is_said`,
-//!     `what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was`). One that cannot be evaluated is refused with its definition. A webhook's
-//!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`), also by what who asks may do besides
-//!     (`conditions_ask_the_rules_about_who_makes_the_request`, `more_checks_than_conditions_may_cost_refuse_the_request`).
-//! 37. **What is configured is encrypted in the store**, in the form of Kubernetes' `EncryptionConfiguration`, and nobody above can tell
-//!     (`what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not`, `ours_answers_the_same_on_a_store_that_is_encrypted`): no secret is in any file
-//!     (`no_secret_is_in_any_file`, of the command). Keys are replaced at a start, after which what they replace is not needed
-//!     (`keys_are_replaced_over_starts_and_what_was_before_cannot_be_read`). A server that cannot read all of its store names the object and the key, and does not
-//!     start (`a_server_without_the_key_does_not_start`). What is wrong in the configuration is named, and no secret of it
-//!     (`what_is_no_provider_is_refused_with_advice`). Why: `docs/designs/021-encryption-at-rest.md`.
-//!
-//! 38. **A ResourceQuota holds exactly**: of those who create at the same time, through however many servers of one store, as many get a place as
-//!     there are (`of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place`,
-//!     `who_takes_the_last_place_between_the_look_and_the_commit_has_it`), and from its answer on
-//!     (`a_quota_made_while_others_create_holds_for_who_begins_after_its_answer`,
-//!     `a_quota_that_is_made_between_the_look_and_the_commit_is_noticed`), in Kubernetes' words
-//!     (`one_more_than_there_may_be_is_refused_as_kubernetes_says_it`), for every kind and on every road
-//!     (`objects_of_every_kind_are_counted_however_they_are_made`, `a_quota_holds_for_a_handle_as_on_the_wire`). Whoever has the answer to a create
-//!     is counted in the status, and at rest it says what there is (`who_has_the_answer_is_counted`,
-//!     `at_no_revision_is_something_made_that_may_not_be_and_at_rest_the_counts_are_right`,
-//!     `what_happened_while_no_server_ran_is_said_after_a_restart`). What of a quota is not held is said to who writes it
-//!     (`what_is_not_held_is_said_to_who_writes_it`). Why: `docs/designs/022-quotas.md`.
-//!
-//! # What it does not do
-//!
-//! - Not yet: webhooks that convert. They are refused with the right error, and never half obeyed. Nor has it tokens for service accounts.
-//! - Quotas count objects. Amounts (`cpu`, `requests.storage`), `services.nodeports` and its like, and scopes are taken as Kubernetes takes them, with a
-//!   `Warning`, and not held; there are no LimitRanges. What a handle writes has no warnings: the status says what is counted.
-//! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
-//!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
-//! - Owners are known by their UID alone: where a reference has the right one and a wrong name or kind, its owner is there. Kubernetes takes
-//!   such an object away. Who may write an object may also make an owner wait for it (`blockOwnerDeletion`): the admission plugin
-//!   `OwnerReferencesPermissionEnforcement`, which is off by default in Kubernetes, is not here. Where an owner and the definition of its kind go while
-//!   no collector runs, what they owned stays.
-//! - Discovery, definitions (CustomResourceDefinitions) and tables are answered in JSON or YAML, never in protobuf. Clients list JSON too.
-//! - Its upkeep asks no webhook and no [`Admission`]: what it does follows from what was admitted. There is no `CONNECT`, as nothing can be
-//!   connected to. Without the feature `server` it calls nobody: such calls fail, and `failurePolicy` says what becomes of that.
-//! - It has no scheduler and no controllers: pods and deployments are records.
-//! - An object deeper than 120 levels is refused, so that whoever reads it can, and a body of more than 128, or of more than 100 000 values: what a request may cost in memory is a
-//!   small multiple of its bytes. Kubernetes takes both.
+//! - Conversion webhooks are not supported yet and are refused with the right error. There are no
+//!   service account tokens.
+//! - Quotas count objects. Amounts (`cpu`, `requests.storage`), `services.nodeports` and similar,
+//!   and scopes are accepted with a `Warning` and not enforced; there are no LimitRanges. A write
+//!   through a handle returns no warnings: the status lists the enforced resources.
+//! - Where Kubernetes accepts a request by accident, this server refuses it: see `differs` in
+//!   `tests/differential/cases/`. Request bodies cannot be compressed.
+//! - Owners are identified by UID alone: a reference with the right UID and a wrong name or kind
+//!   has an owner. Kubernetes deletes such a dependent. A writer of an object may also
+//!   block the foreground deletion of its owner (`blockOwnerDeletion`): the admission plugin
+//!   `OwnerReferencesPermissionEnforcement`, off by default in Kubernetes, is not implemented. If
+//!   an owner and the definition of its kind are deleted while no collector runs, its dependents
+//!   are kept.
+//! - Discovery, CustomResourceDefinitions and tables are served in JSON or YAML, never in protobuf.
+//!   Clients accept JSON, too.
+//! - Server-side controllers call neither webhooks nor [`Admission`]: their writes follow from
+//!   admitted ones. There is no `CONNECT`. Without the feature `server` webhook calls fail, and
+//!   `failurePolicy` applies.
+//! - There is no scheduler, and there are no controllers of workloads: pods and deployments are
+//!   plain records.
+//! - An object deeper than 120 levels is refused, so that every client can read it, and so is a
+//!   body deeper than 128 levels or with more than 100 000 values: the memory of a request is a
+//!   small multiple of its bytes. Kubernetes accepts both.
 //!
 //! # Spans
 //!
-//! `request` (info): one for each request on the wire, with its `method`, `path` and `status`, and the ids `trace_id`, `span_id` and, if it
-//! comes from a span, `parent_id`; where whoever began the trace does not have it recorded, also `sampled`, which is false.
+//! `request` (info): one per request over the wire, with `method`, `path`, `status`, `trace_id`,
+//! `span_id` and, for a remote parent, `parent_id`; with `sampled` = false if the parent is not
+//! sampled.
 //!
 //! # Example
 //!
@@ -199,7 +96,7 @@
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
-//! let mut service = server.service(Identity::admin());                  // what kube::Client::new takes
+//! let mut service = server.service(Identity::admin());                  // for kube::Client::new
 //!
 //! let request = Request::get("/api/v1/namespaces").body(Full::<bytes::Bytes>::default())?;
 //! let answer = service.call(request).await?;
@@ -210,19 +107,20 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A controller of kube-rs, tested on it without a cluster: `docs/guides/test-a-controller.md`. Guards, fences and interest watches:
-//! `docs/guides/beyond-kubernetes.md`.
+//! A kube-rs controller tested without a cluster: `docs/guides/test-a-controller.md`. Guards,
+//! fences and interest watches: `docs/guides/beyond-kubernetes.md`.
 //!
 //! # Features
 //!
-//! `k8s`: handles of types of kube, and kinds that kube derives. Without it handles are of any type, by a kind that is given.
+//! `k8s`: handles of kube types and kinds derived by kube. Without it a handle of any type needs
+//! its kind.
 //!
-//! `server`: the server on a socket, with TLS and the certificates that it makes for itself. Not on by default: in the process
-//! neither is needed. `testing`: what mutation tests and fuzz targets run.
+//! `server`: a server on a socket, with TLS and generated certificates. Not a default feature.
+//! `testing`: entry points of mutation tests and fuzz targets.
 
 #![allow(
     clippy::result_large_err,
-    reason = "a refusal is made once a request, and says all that clients read"
+    reason = "a refusal is created once per request, with all details for clients"
 )]
 
 mod accept;
@@ -232,11 +130,13 @@ mod auth;
 mod builtin;
 mod cache;
 mod change;
+mod controllers;
 mod crd;
 mod discovery;
 mod documents;
 mod encryption;
 mod fence;
+mod go_format;
 mod guard;
 mod handle;
 mod http;
@@ -261,16 +161,14 @@ mod same;
 mod schema;
 mod select;
 mod server;
-mod shown;
 mod storage;
 mod strategy;
 mod table;
-/// What mutation tests and fuzz targets run.
+/// Entry points of mutation tests and fuzz targets.
 #[cfg(feature = "testing")]
 pub mod testing;
 #[cfg(feature = "server")]
 mod tls;
-mod upkeep;
 mod verbs;
 mod watch;
 mod yaml;
@@ -287,7 +185,7 @@ pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};
 
-/// The guides, so that their code is compiled and run.
+/// The guides, to compile and run their examples.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/test-a-controller.md")]
 struct TestAController;

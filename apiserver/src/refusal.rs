@@ -1,67 +1,69 @@
-//! Why a request was not done: one type, which is the `Status` that clients read.
+//! Error responses: one type, sent to clients as a Kubernetes `Status` object.
 
 use serde_json::{Map, Value, json};
 
-/// A request that was not done, as Kubernetes says it. Clients switch on the reason, and show the message.
+/// An error response in the terms of Kubernetes. Clients branch on the reason and show the message.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Refusal {
     /// The HTTP status.
     pub code: u16,
-    /// What clients switch on: `NotFound`, `Conflict`, `Invalid`… Empty where a webhook refused and gave none.
+    /// The machine-readable reason: `NotFound`, `Conflict`, `Invalid`… Empty if a webhook denied
+    /// the request without a reason.
     pub reason: &'static str,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// What it is about, where that is known.
+    /// The object that the error concerns, if known.
     pub about: About,
-    /// What is wrong with which field.
+    /// The invalid fields.
     pub causes: Vec<Cause>,
-    /// When trying again may help, in seconds.
+    /// Seconds after which a retry may succeed.
     pub retry_after: Option<u32>,
-    /// What the client should know besides.
+    /// Warnings for the client.
     pub warnings: Vec<String>,
-    /// Of a list that cannot go on as it was: the token with which it can go on otherwise.
+    /// For an expired list: a continue token for the remainder, inconsistent with the earlier
+    /// pages.
     pub next: Option<String>,
-    /// Reasons that only a webhook has: the client is told them, and the server does nothing by them.
+    /// Reasons that only a webhook uses: passed on to the client and ignored by the server.
     pub(crate) foreign: Option<Box<Foreign>>,
-    /// Its words are those of somebody who was asked about what was sent, and may repeat it.
+    /// True if the message was written by admission, which has seen the object and may quote it.
     pub(crate) by_others: bool,
 }
 
-/// What a webhook says that Kubernetes has no word for.
+/// Reasons of a webhook that Kubernetes does not define.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Foreign {
-    /// In place of the reason.
+    /// Replaces the reason.
     pub(crate) reason: String,
-    /// In place of the reasons of the causes, one for each.
+    /// Replace the reasons of the causes, by index.
     pub(crate) of_causes: Vec<String>,
 }
 
-/// Which object a refusal is about.
+/// The object that an error concerns.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The API group; empty for the oldest.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The kind, or the plural: Kubernetes says either, by the reason.
+    /// The kind or the plural, whichever Kubernetes uses with the reason.
     pub kind: String,
     /// The name.
     pub name: String,
-    /// The UID, where one was compared.
+    /// The UID, if a UID was compared.
     pub uid: String,
 }
 
-/// One thing that is wrong.
+/// One invalid field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cause {
     /// `FieldValueInvalid`, `FieldValueRequired`…
     pub reason: &'static str,
-    /// For people.
+    /// A message for people.
     pub message: String,
-    /// Where: `spec.ports[0].name`.
+    /// The field path: `spec.ports[0].name`.
     pub field: String,
 }
 
 impl Refusal {
-    /// A refusal of nothing in particular.
+    /// Returns a refusal that concerns no object.
     #[must_use]
     pub fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
         let (about, causes) = (About::default(), Vec::new());
@@ -79,20 +81,20 @@ impl Refusal {
         }
     }
 
-    /// 400: the request makes no sense.
+    /// 400: the request is malformed.
     #[must_use]
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(400, "BadRequest", message)
     }
 
-    /// The same, with what the client should know besides.
+    /// Adds warnings for the client.
     #[must_use]
     pub fn warning(mut self, warnings: &[String]) -> Self {
         self.warnings.extend_from_slice(warnings);
         self
     }
 
-    /// The `Status` object.
+    /// Returns the `Status` object.
     #[must_use]
     pub fn status(&self) -> Value {
         let mut status = json!({
@@ -104,7 +106,7 @@ impl Refusal {
         } else if self.reason.is_empty()
             && let Some(status) = status.as_object_mut()
         {
-            // A webhook refuses as it likes.
+            // A webhook may deny without a reason.
             status.remove("reason");
         }
         if let Some(next) = &self.next {

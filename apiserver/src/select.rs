@@ -1,4 +1,4 @@
-//! Which objects of a kind a list or a watch is about.
+//! The selection of objects in a list or watch.
 
 use std::sync::Arc;
 
@@ -6,12 +6,12 @@ use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE, NameRule}
 use machinery_store::{Entry, Span};
 use serde_json::Value;
 
-use crate::cache::{Labelled, State};
+use crate::cache::{ObjectState, StoredLabels};
 use crate::kind::Kind;
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 
-/// What is selected of one kind.
+/// The selection of objects of one kind.
 #[derive(Clone)]
 pub(crate) struct Selection {
     pub(crate) kind: Arc<Kind>,
@@ -24,7 +24,7 @@ impl Selection {
         self.labels.is_everything() && self.fields.is_everything()
     }
 
-    /// The keys that all that is selected is among: one, where one name is asked for and names one object.
+    /// Returns the range of keys of all selected objects: one key, for one name in one namespace.
     pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
         let place = &self.kind.place;
         match self.fields.exactly(NAME).filter(|name| NameRule::PathSegment.check(name).is_ok()) {
@@ -47,9 +47,11 @@ impl Selection {
 }
 
 impl Selection {
-    /// Whether a stored state is selected. What cannot be read is not: it is counted, and shown by the name under which it is asked for.
+    /// Whether a stored state is selected. An unreadable one is not: it is counted, and returned as
+    /// an error by a get.
     ///
-    /// Most are passed over by what is cheapest to know: the key, then the labels, and the object as a whole at last.
+    /// Checks the cheapest condition first: the key, then the labels, and the decoded object at
+    /// last.
     pub(crate) fn sees(&self, entry: &Entry) -> bool {
         if self.is_everything() {
             return true;
@@ -61,13 +63,14 @@ impl Selection {
             return read(&self.kind, entry, entry.modified).is_ok_and(|object| self.matches(&object));
         }
         self.labels.is_everything()
-            || Labelled::of(entry).is_some_and(|labelled| self.labels.matches_by(|key| labelled.get(key)))
+            || StoredLabels::of(entry).is_some_and(|labelled| self.labels.matches_by(|key| labelled.get(key)))
     }
 }
 
 impl Selection {
-    /// Whether a state is selected, by what was taken out of it. As with entries, what cannot be read is not.
-    pub(crate) fn sees_state(&self, state: &State) -> bool {
+    /// Whether a state is selected, by its extracted parts. As with entries, an unreadable one is
+    /// not.
+    pub(crate) fn sees_state(&self, state: &ObjectState) -> bool {
         let labelled = || state.labels().is_some_and(|labels| self.labels.matches(labels));
         self.sees_key(&state.entry.key)
             && (self.labels.is_everything() || labelled())
@@ -117,7 +120,7 @@ mod tests {
         Entry { key, value, created: Revision(1), modified: Revision(7) }
     }
 
-    /// What is seen of the stored form is what is seen of the object.
+    /// The stored form and the object give the same selection.
     #[track_caller]
     fn check(kind: &Arc<Kind>, object: &Value, labels: &str, fields: &str) -> bool {
         let (labels, fields) = (labels.parse().expect("labels"), fields.parse().expect("fields"));
@@ -125,12 +128,12 @@ mod tests {
         let entry = entry(kind, object);
         let seen = selection.sees(&entry);
         assert_eq!(seen, selection.matches(object), "{object}");
-        assert_eq!(selection.sees_state(&State::of(kind, entry.into())), seen, "{object}");
+        assert_eq!(selection.sees_state(&ObjectState::of(kind, entry.into())), seen, "{object}");
         seen
     }
 
     #[test]
-    fn what_is_seen_of_the_bytes_is_what_the_object_is() {
+    fn selection_by_stored_form_equals_selection_by_object() {
         let object = json!({"metadata": {"name": "a", "namespace": "b", "labels": {"x": "1", "y/z": ""}}});
         let maps = kind("", "configmaps");
         for (labels, fields, expected) in [
@@ -165,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_not_selected() {
+    fn unreadable_objects_are_not_selected() {
         let maps = kind("", "configmaps");
         let (key, value) = ("core/configmaps/b/a".into(), b"nothing"[..].into());
         let broken = Entry { key, value, created: Revision(1), modified: Revision(7) };

@@ -1,4 +1,5 @@
-//! What this crate's mutation tests and fuzz targets share: each takes any bytes, and panics if what it holds is not so.
+//! Properties shared by this crate's mutation tests and fuzz targets: each accepts any bytes, and
+//! panics if its property does not hold.
 
 mod apply;
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::builtin::table;
 use crate::fence::Fence;
-use crate::interest::Ask;
+use crate::interest::EditRequest;
 use crate::json;
 use crate::patch::{Patch, PatchKind, PatchMeta};
 use crate::protobuf;
@@ -21,7 +22,8 @@ use crate::yaml;
 
 pub use apply::applies;
 
-/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads elsewhere.
+/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads
+/// elsewhere.
 ///
 /// # Panics
 /// It is not so.
@@ -49,7 +51,8 @@ pub fn paths(bytes: &[u8]) {
     }
 }
 
-/// Selectors: one that is taken is written in a form that is taken as the same; one that is not is refused with 400.
+/// Selectors: an accepted one is written in a form that is accepted as the same; an invalid one is
+/// refused with 400.
 ///
 /// # Panics
 /// It is not so.
@@ -69,8 +72,8 @@ pub fn selectors(bytes: &[u8]) {
     }
 }
 
-/// Tokens of pages, as they come and as they are inside: one that is taken names nothing outside its list, and is
-/// written as it is read.
+/// Continue tokens, encoded and decoded: an accepted one stays within its list, and is written as
+/// it was read.
 ///
 /// # Panics
 /// It is not so.
@@ -93,8 +96,8 @@ pub fn continue_tokens(bytes: &[u8]) {
     }
 }
 
-/// Patches: the first line says which kind, or is a document; the rest is the patch. What one makes can be read again,
-/// is no larger than it may be, and a merge patch that is applied twice is as if applied once.
+/// Patches: the first line is the kind of patch, or a document; the rest is the patch. A patched
+/// document can be parsed again, respects the size limit, and a merge patch is idempotent.
 ///
 /// # Panics
 /// It is not so.
@@ -131,8 +134,8 @@ pub fn patches(bytes: &[u8]) {
     }
 }
 
-/// Schemas: the first line is an object, the rest a schema. One that is taken is taken again as it is shown, and what
-/// was pruned and defaulted stays as it is.
+/// Schemas: the first line is an object, the rest a schema. The published form of an accepted
+/// schema is accepted, and pruning and defaulting are idempotent.
 ///
 /// # Panics
 /// It is not so.
@@ -165,8 +168,8 @@ pub fn schemas(bytes: &[u8]) {
     );
 }
 
-/// Bodies in JSON, YAML and protobuf: what is read is written in a form that is read as the same, and is no more than
-/// so many times what came.
+/// Bodies in JSON, YAML and protobuf: a decoded body is encoded to a form that decodes to the same,
+/// and memory is bounded by a multiple of the input.
 ///
 /// # Panics
 /// It is not so.
@@ -180,7 +183,7 @@ pub fn bodies(bytes: &[u8]) {
         let text = yaml::write(&read.value);
         assert_eq!(yaml::read(text.as_bytes()).map(|again| again.value), Ok(read.value), "YAML: {text}");
     }
-    let expected = protobuf::Expected { api_version: "v1", kind: "ConfigMap" };
+    let expected = protobuf::ExpectedType { api_version: "v1", kind: "ConfigMap" };
     if let Ok(object) = protobuf::decode(bytes, expected) {
         assert!(
             nodes(&object) <= 64 * (bytes.len() + 64),
@@ -194,20 +197,20 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
-/// The object in a body of protobuf, which is taken for this kind where it does not say. None: it is no such body.
+/// Decodes the object in a body of protobuf, by default of this kind. `None`: it is no such body.
 #[must_use]
 pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
-    protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+    protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()
 }
 
-/// What this server reads and Kubernetes does not, edits of interests and fences: one that is taken is written in a form that
-/// is taken as the same.
+/// Formats that Kubernetes does not have, edits of interests and fences: an accepted one is encoded
+/// to a form that decodes to the same.
 ///
 /// # Panics
 /// It is not so.
 pub fn beyond(bytes: &[u8]) {
     let said = String::from_utf8_lossy(bytes);
-    let edit = |body: &[u8]| Ask::parse("interest-0123456789", body);
+    let edit = |body: &[u8]| EditRequest::parse("interest-0123456789", body);
     match edit(bytes) {
         Ok(ask) => {
             let texts = |keys: &BTreeSet<Arc<str>>| keys.iter().map(|key| json!(**key)).collect::<Value>();
@@ -250,7 +253,7 @@ fn nodes(value: &Value) -> usize {
     }
 }
 
-/// A refusal is the client's to mend, and does not say much more than the client did.
+/// Checks that a refusal is a client error, with a message not much longer than the request.
 fn client_error(code: u16, message: &str, said: &str) {
     assert!((400..500).contains(&code), "{code}: {message}");
     let most = 8192 + 64 * said.len();

@@ -10,30 +10,31 @@ use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Budget, Options, budget, options};
 
-use crate::json::{self, MAX_DEPTH, MAX_VALUES, Malformed, Read, number};
+use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
-/// The stack of the reader, which is recursive and takes much of it for each level when it is not optimized.
+/// The stack of the recursive parser, which needs much of it for each level in unoptimized builds.
 const STACK: usize = 8 << 20;
 
-/// How many values there may be, those that aliases repeat included.
+/// Maximum number of values, including repetitions by aliases.
 const MAX_NODES: usize = MAX_VALUES;
 
 /// How much aliases may repeat: less than makes a small text a large object.
 const MAX_REPEATED: usize = 50_000;
 
-/// How many duplicate keys are told.
+/// Maximum number of duplicate keys in warnings.
 const MAX_DUPLICATES: usize = 100;
 
-/// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`, `on` and their like are true.
+/// Reads one document; later ones must be empty. Scalars are those of YAML 1.1: `yes`, `on` and
+/// their like are true.
 ///
-/// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a tag of an
-/// application means nothing.
-pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
-    // What clients call YAML is JSON most of the time.
+/// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a
+/// tag of an application means nothing.
+pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
+    // Most bodies with the content type of YAML are JSON.
     if bytes.trim_ascii_start().starts_with(b"{") {
         match json::read(bytes) {
             Ok(read) => return Ok(read),
-            Err(why) if why == Malformed::too_many() => return Err(why),
+            Err(why) if why == MalformedJson::too_many() => return Err(why),
             Err(_) => {}
         }
     }
@@ -46,7 +47,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
     })
 }
 
-fn parse(bytes: &[u8]) -> Result<Read, Malformed> {
+fn parse(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("no UTF-8 at byte {}", error.valid_up_to())))?;
     let (text, rest) = first::first(text);
@@ -60,7 +61,7 @@ fn parse(bytes: &[u8]) -> Result<Read, Malformed> {
             .map_err(|error| malformed(error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")))?;
     let mut known = BTreeSet::new();
     duplicates.retain(|path| known.insert(path.clone()));
-    Ok(Read { value, duplicates })
+    Ok(ParsedJson { value, duplicates })
 }
 
 /// A value as YAML.
@@ -85,8 +86,8 @@ fn limits() -> Options {
     }
 }
 
-fn malformed(why: String) -> Malformed {
-    Malformed(format!("yaml: {why}"))
+fn malformed(why: String) -> MalformedJson {
+    MalformedJson(format!("yaml: {why}"))
 }
 
 /// A value, with the paths of duplicate keys below it added to those known.
@@ -95,7 +96,7 @@ struct Node<'a> {
 }
 
 impl Node<'_> {
-    /// What was found from `below` on is below this step.
+    /// Prefixes the findings from index `below` on with this step.
     fn below(&mut self, below: usize, step: &str) {
         for path in &mut self.duplicates[below..] {
             let dot = if path.starts_with('[') { "" } else { "." };
@@ -180,7 +181,7 @@ impl<'de> Visitor<'de> for Node<'_> {
     fn visit_map<A: MapAccess<'de>>(mut self, mut map: A) -> Result<Value, A::Error> {
         let mut object = Map::new();
         let first = self.duplicates.len();
-        while let Some(key) = map.next_key_seed(Key)? {
+        while let Some(key) = map.next_key_seed(MappingKey)? {
             if object.contains_key(&key)
                 && self.duplicates.len() < MAX_DUPLICATES
                 && !self.duplicates[first..].contains(&key)
@@ -197,9 +198,9 @@ impl<'de> Visitor<'de> for Node<'_> {
 }
 
 /// A key, as a text.
-struct Key;
+struct MappingKey;
 
-impl<'de> DeserializeSeed<'de> for Key {
+impl<'de> DeserializeSeed<'de> for MappingKey {
     type Value = String;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<String, D::Error> {
@@ -207,7 +208,7 @@ impl<'de> DeserializeSeed<'de> for Key {
     }
 }
 
-impl Visitor<'_> for Key {
+impl Visitor<'_> for MappingKey {
     type Value = String;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -305,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused() {
+    fn unsupported_documents_are_refused() {
         refused("a: 1\n---\nb: 2\n");
         refused("a: [");
         refused("a: b: c");
@@ -314,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_no_deeper_than_allowed() {
+    fn the_nesting_of_documents_is_limited() {
         let nested =
             |open: &str, depth: usize, close: &str| format!("{}1{}", open.repeat(depth), close.repeat(depth));
         for (open, close) in [("[", "]"), ("{a: ", "}"), ("- ", ""), ("? ", "")] {
@@ -325,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn of_duplicates_the_last_holds_and_all_are_told() {
+    fn the_last_duplicate_key_counts_and_all_are_reported() {
         let read = read(b"a: 1\na: 2\nb:\n- {c: {}}\n- c: {d: 1, d: 2}\n").unwrap();
         assert_eq!(read.value, json!({"a": 2, "b": [{"c": {}}, {"c": {"d": 2}}]}));
         assert_eq!(read.duplicates, ["a", "b[1].c.d"]);

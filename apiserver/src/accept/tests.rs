@@ -7,29 +7,31 @@ const BOTH: &str = "only the following media types are accepted: application/jso
 const V2: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList";
 const V2BETA1: &str = "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList";
 
-fn json(shape: Shape) -> Form {
-    Form { shape, ..Form::default() }
+fn json(shape: Representation) -> ResponseFormat {
+    ResponseFormat { shape, ..ResponseFormat::default() }
 }
 
-fn protobuf(shape: Shape) -> Form {
-    Form { media: Media::Protobuf, shape, ..Form::default() }
+fn protobuf(shape: Representation) -> ResponseFormat {
+    ResponseFormat { media: Media::Protobuf, shape, ..ResponseFormat::default() }
 }
 
 #[track_caller]
-fn check(place: Place, accept: &str, expected: Form) {
-    let messages = if place == Place::Roots { Messages::None } else { Messages::Metadata };
+fn check(place: EndpointKind, accept: &str, expected: ResponseFormat) {
+    let messages =
+        if place == EndpointKind::Roots { ProtobufSupport::None } else { ProtobufSupport::Metadata };
     assert_eq!(negotiate(Some(accept), place, messages), Ok(expected), "{accept}");
 }
 
 #[track_caller]
-fn refused(place: Place, accept: &str, message: &str) {
-    let refusal = negotiate(Some(accept), place, Messages::Metadata).expect_err("nothing is acceptable");
+fn refused(place: EndpointKind, accept: &str, message: &str) {
+    let refusal =
+        negotiate(Some(accept), place, ProtobufSupport::Metadata).expect_err("nothing is acceptable");
     assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (406, "NotAcceptable", message));
 }
 
 #[test]
-fn no_wish_is_json() {
-    assert_eq!(negotiate(None, Place::Object, Messages::All), Ok(json(Shape::Whole)));
+fn json_is_the_default_without_preference() {
+    assert_eq!(negotiate(None, EndpointKind::Object, ProtobufSupport::All), Ok(json(Representation::Whole)));
     for accept in [
         "",
         "*",
@@ -39,69 +41,85 @@ fn no_wish_is_json() {
         "APPLICATION/JSON",
         "application/json;charset=utf-8",
     ] {
-        check(Place::Object, accept, json(Shape::Whole));
-        check(Place::Watch, accept, json(Shape::Whole));
-        check(Place::Roots, accept, json(Shape::Whole));
+        check(EndpointKind::Object, accept, json(Representation::Whole));
+        check(EndpointKind::Watch, accept, json(Representation::Whole));
+        check(EndpointKind::Roots, accept, json(Representation::Whole));
     }
-    check(Place::Object, "application/json;pretty=1", Form { pretty: true, ..Form::default() });
     check(
-        Place::Object,
+        EndpointKind::Object,
+        "application/json;pretty=1",
+        ResponseFormat { pretty: true, ..ResponseFormat::default() },
+    );
+    check(
+        EndpointKind::Object,
         "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
-        json(Shape::Whole),
+        json(Representation::Whole),
     );
 }
 
 #[test]
-fn what_kubectl_and_controllers_send() {
+fn accept_headers_of_kubectl_and_controllers_are_negotiated() {
     let kubectl = format!("{TABLE},application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json");
-    check(Place::Object, &kubectl, json(Shape::Table(MetaVersion::V1)));
-    check(Place::Watch, &kubectl, json(Shape::Table(MetaVersion::V1)));
-    check(Place::Plain, &kubectl, json(Shape::Whole));
+    check(EndpointKind::Object, &kubectl, json(Representation::Table(MetaVersion::V1)));
+    check(EndpointKind::Watch, &kubectl, json(Representation::Table(MetaVersion::V1)));
+    check(EndpointKind::Plain, &kubectl, json(Representation::Whole));
     let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
                     application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-    check(Place::Object, metadata, protobuf(Shape::Metadata(MetaVersion::V1)));
+    check(EndpointKind::Object, metadata, protobuf(Representation::Metadata(MetaVersion::V1)));
     let list = metadata.replace("PartialObjectMetadata", "PartialObjectMetadataList");
-    check(Place::Object, &list, protobuf(Shape::MetadataList(MetaVersion::V1)));
-    check(Place::Object, "application/vnd.kubernetes.protobuf,application/json", json(Shape::Whole));
-    check(Place::Watch, "application/json;stream=watch", json(Shape::Whole));
+    check(EndpointKind::Object, &list, protobuf(Representation::MetadataList(MetaVersion::V1)));
+    check(
+        EndpointKind::Object,
+        "application/vnd.kubernetes.protobuf,application/json",
+        json(Representation::Whole),
+    );
+    check(EndpointKind::Watch, "application/json;stream=watch", json(Representation::Whole));
 }
 
 #[test]
 fn the_roots_prefer_the_aggregated_form() {
     check(
-        Place::Roots,
+        EndpointKind::Roots,
         &format!("{V2},{V2BETA1},application/json"),
-        json(Shape::Discovery(DiscoveryVersion::V2)),
+        json(Representation::Discovery(DiscoveryVersion::V2)),
     );
     check(
-        Place::Roots,
+        EndpointKind::Roots,
         &format!("{V2BETA1},application/json"),
-        json(Shape::Discovery(DiscoveryVersion::V2beta1)),
+        json(Representation::Discovery(DiscoveryVersion::V2beta1)),
     );
-    check(Place::Roots, &format!("{V2};profile=nopeer"), json(Shape::Discovery(DiscoveryVersion::V2)));
-    check(Place::Roots, &format!("application/json,{V2}"), json(Shape::Discovery(DiscoveryVersion::V2)));
-    check(Place::Roots, &format!("{TABLE},application/json"), json(Shape::Whole));
-    refused(Place::Roots, &V2.replace("v2", "v3"), BOTH);
-    refused(Place::Plain, V2, BOTH);
-    assert_eq!(json(Shape::Discovery(DiscoveryVersion::V2)).content_type(), V2);
-}
-
-#[test]
-fn quality_comes_before_exactness_and_order() {
-    let yaml = Form { media: Media::Yaml, ..Form::default() };
-    check(Place::Object, "application/yaml, application/json", yaml);
-    check(Place::Object, "application/yaml;q=0.5, application/json", json(Shape::Whole));
-    check(Place::Object, "*/*, application/yaml", yaml);
-    check(Place::Object, "application/yaml;q=x, application/json;q=0.1", json(Shape::Whole));
     check(
-        Place::Object,
+        EndpointKind::Roots,
+        &format!("{V2};profile=nopeer"),
+        json(Representation::Discovery(DiscoveryVersion::V2)),
+    );
+    check(
+        EndpointKind::Roots,
+        &format!("application/json,{V2}"),
+        json(Representation::Discovery(DiscoveryVersion::V2)),
+    );
+    check(EndpointKind::Roots, &format!("{TABLE},application/json"), json(Representation::Whole));
+    refused(EndpointKind::Roots, &V2.replace("v2", "v3"), BOTH);
+    refused(EndpointKind::Plain, V2, BOTH);
+    assert_eq!(json(Representation::Discovery(DiscoveryVersion::V2)).content_type(), V2);
+}
+
+#[test]
+fn quality_takes_precedence_over_specificity_and_order() {
+    let yaml = ResponseFormat { media: Media::Yaml, ..ResponseFormat::default() };
+    check(EndpointKind::Object, "application/yaml, application/json", yaml);
+    check(EndpointKind::Object, "application/yaml;q=0.5, application/json", json(Representation::Whole));
+    check(EndpointKind::Object, "*/*, application/yaml", yaml);
+    check(EndpointKind::Object, "application/yaml;q=x, application/json;q=0.1", json(Representation::Whole));
+    check(
+        EndpointKind::Object,
         "application/yaml;as=Table;v=v1;g=meta.k8s.io",
-        Form { media: Media::Yaml, shape: Shape::Table(MetaVersion::V1), pretty: false },
+        ResponseFormat { media: Media::Yaml, shape: Representation::Table(MetaVersion::V1), pretty: false },
     );
 }
 
 #[test]
-fn what_cannot_be_made_is_406() {
+fn unsupported_media_types_are_406() {
     for accept in [
         ",",
         "application",
@@ -114,11 +132,11 @@ fn what_cannot_be_made_is_406() {
         "application/json;as=Table;v=v2;g=meta.k8s.io",
         "application/json;g=meta.k8s.io",
     ] {
-        refused(Place::Object, accept, BOTH);
+        refused(EndpointKind::Object, accept, BOTH);
     }
     let stream = "only the following media types are accepted: application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
-    refused(Place::Watch, "application/yaml, application/json", stream);
-    refused(Place::Watch, "application/vnd.kubernetes.protobuf;stream=watch", BOTH);
+    refused(EndpointKind::Watch, "application/yaml, application/json", stream);
+    refused(EndpointKind::Watch, "application/vnd.kubernetes.protobuf;stream=watch", BOTH);
 }
 
 #[test]
@@ -126,33 +144,42 @@ fn protobuf_is_answered_where_there_are_messages() {
     const BOTH_FORMS: &str = "application/vnd.kubernetes.protobuf,application/json";
     const METADATA: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
     let of = |accept: &str, place, messages| negotiate(Some(accept), place, messages).ok();
-    let whole = protobuf(Shape::Whole);
-    for place in [Place::Object, Place::Watch, Place::Plain] {
-        assert_eq!(of(BOTH_FORMS, place, Messages::All), Some(whole));
-        assert_eq!(of("application/vnd.kubernetes.protobuf;stream=watch", place, Messages::All), Some(whole));
-        assert_eq!(of(BOTH_FORMS, place, Messages::Metadata), Some(Form::default()));
-        assert_eq!(of("application/vnd.kubernetes.protobuf", place, Messages::Metadata), None);
-        assert_eq!(of("application/vnd.kubernetes.protobuf", place, Messages::None), None);
-        assert_eq!(of("*/*", place, Messages::All), Some(Form::default()));
+    let whole = protobuf(Representation::Whole);
+    for place in [EndpointKind::Object, EndpointKind::Watch, EndpointKind::Plain] {
+        assert_eq!(of(BOTH_FORMS, place, ProtobufSupport::All), Some(whole));
+        assert_eq!(
+            of("application/vnd.kubernetes.protobuf;stream=watch", place, ProtobufSupport::All),
+            Some(whole)
+        );
+        assert_eq!(of(BOTH_FORMS, place, ProtobufSupport::Metadata), Some(ResponseFormat::default()));
+        assert_eq!(of("application/vnd.kubernetes.protobuf", place, ProtobufSupport::Metadata), None);
+        assert_eq!(of("application/vnd.kubernetes.protobuf", place, ProtobufSupport::None), None);
+        assert_eq!(of("*/*", place, ProtobufSupport::All), Some(ResponseFormat::default()));
     }
     let (less, more) = (
         "application/vnd.kubernetes.protobuf;q=0.5,application/json",
         "application/json;q=0.5,application/vnd.kubernetes.protobuf",
     );
-    assert_eq!(of(less, Place::Object, Messages::All), Some(Form::default()));
-    assert_eq!(of(more, Place::Object, Messages::All), Some(whole));
-    for messages in [Messages::All, Messages::Metadata] {
-        assert_eq!(of(METADATA, Place::Object, messages), Some(protobuf(Shape::Metadata(MetaVersion::V1))));
+    assert_eq!(of(less, EndpointKind::Object, ProtobufSupport::All), Some(ResponseFormat::default()));
+    assert_eq!(of(more, EndpointKind::Object, ProtobufSupport::All), Some(whole));
+    for messages in [ProtobufSupport::All, ProtobufSupport::Metadata] {
+        assert_eq!(
+            of(METADATA, EndpointKind::Object, messages),
+            Some(protobuf(Representation::Metadata(MetaVersion::V1)))
+        );
         let table = format!("{},{TABLE}", TABLE.replace("json", "vnd.kubernetes.protobuf"));
-        assert_eq!(of(&table, Place::Object, messages), Some(json(Shape::Table(MetaVersion::V1))));
+        assert_eq!(
+            of(&table, EndpointKind::Object, messages),
+            Some(json(Representation::Table(MetaVersion::V1)))
+        );
     }
     assert_eq!(whole.content_type(), "application/vnd.kubernetes.protobuf");
     assert_eq!(whole.stream_type(), "application/vnd.kubernetes.protobuf;stream=watch");
-    assert_eq!(Form::default().stream_type(), "application/json");
+    assert_eq!(ResponseFormat::default().stream_type(), "application/json");
 }
 
 #[test]
-fn the_old_document_has_two_forms() {
+fn openapi_v2_is_served_as_json_or_protobuf() {
     let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
     let of = |accept: &str| openapi_v2(Some(accept)).map_err(|refusal| refusal.code);
     assert_eq!(openapi_v2(None), Ok(false));
@@ -184,9 +211,9 @@ fn documents_are_json_only() {
 proptest! {
     #[test]
     fn no_header_panics(header in "[a-z*/;,=. 0-9]{0,60}|.{0,40}") {
-        for place in [Place::Object, Place::Watch, Place::Roots, Place::Plain] {
-            if let Ok(form) = negotiate(Some(&header), place, Messages::All) {
-                prop_assert!(place != Place::Watch || form.media != Media::Yaml);
+        for place in [EndpointKind::Object, EndpointKind::Watch, EndpointKind::Roots, EndpointKind::Plain] {
+            if let Ok(form) = negotiate(Some(&header), place, ProtobufSupport::All) {
+                prop_assert!(place != EndpointKind::Watch || form.media != Media::Yaml);
             }
         }
     }

@@ -1,22 +1,22 @@
-//! What somebody asks for, as who is asked about it sees it.
+//! The attributes of a request under admission.
 
 use serde_json::Value;
 
 use crate::auth::Identity;
 
-/// What is to be done.
+/// The operation of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
-    /// An object is made.
+    /// Create.
     Create,
-    /// An object, or a part of one, is replaced or patched.
+    /// Update or patch of an object or subresource.
     Update,
-    /// An object is deleted. Of many that are deleted at once, each is asked about.
+    /// Delete. The deletion of a collection is one operation per object.
     Delete,
 }
 
 impl Operation {
-    /// `CREATE`, as rules and reviews have it.
+    /// Returns the name in rules and AdmissionReviews: `CREATE`.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -27,32 +27,33 @@ impl Operation {
     }
 }
 
-/// What somebody asks for.
+/// The attributes of a request, as `admission.Attributes` of Kubernetes.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Attributes<'a> {
-    /// Who asks.
+    /// The user.
     pub user: &'a Identity,
-    /// What for.
+    /// The operation.
     pub operation: Operation,
-    /// The API group; empty for the oldest.
+    /// The API group; empty for the core group.
     pub group: &'a str,
-    /// The version that is asked for.
+    /// The version of the request.
     pub version: &'a str,
-    /// The kind of the object: `Scale`, where it is about how many.
+    /// The kind of the object; `Scale` for the subresource `scale`.
     pub kind: &'a str,
     /// The plural.
     pub resource: &'a str,
     /// `status`, `scale` or `finalize`; empty for the object itself.
     pub subresource: &'a str,
-    /// Of the object. That of a namespace is itself.
+    /// The namespace of the object; for a namespace its own name.
     pub namespace: Option<&'a str>,
-    /// The object's; a generated one is there already.
+    /// The name of the object, possibly generated.
     pub name: &'a str,
-    /// The object as it would be stored. None in [`mutate`](super::Admission::mutate), which has it, and where one is deleted.
+    /// The object to be stored. None for a deletion and in [`mutate`](super::Admission::mutate),
+    /// which has it as a parameter.
     pub object: Option<&'a Value>,
-    /// The object as it is. None for a new one.
+    /// The stored object. None for a creation.
     pub old: Option<&'a Value>,
-    /// Whether everything is done but the last: then nothing else may be changed either.
+    /// Whether the write is a dry run: admission must then have no side effects.
     pub dry_run: bool,
 }

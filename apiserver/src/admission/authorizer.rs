@@ -1,4 +1,5 @@
-//! The server's rules, as conditions ask them: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! RBAC as the `authorizer` of match conditions:
+//! `authorizer.group('').resource('pods').check('get').allowed()`.
 
 use std::sync::Arc;
 
@@ -6,28 +7,28 @@ use machinery_cel::{Authorizer, Check, Decision, On};
 
 use crate::auth::Identity;
 use crate::auth::identity::AUTHENTICATED;
-use crate::auth::rbac::{Attributes, On as Asked, Resource, Rules};
+use crate::auth::rbac::{RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
 
-/// Answers about who makes a request, by the rules of one moment.
-pub(super) struct ByRules {
-    /// None: everybody may do everything.
-    pub(super) rules: Option<Arc<Rules>>,
+/// Decides checks about the user of a request, by the policy of one moment.
+pub(super) struct RbacAuthorizer {
+    /// None: everything is allowed.
+    pub(super) rules: Option<Arc<RbacPolicy>>,
     pub(super) identity: Identity,
 }
 
-impl Authorizer for ByRules {
+impl Authorizer for RbacAuthorizer {
     fn decide(&self, check: &Check) -> Decision {
         let Some(rules) = &self.rules else { return Decision { allowed: true, ..Decision::default() } };
         let account = check.account.as_ref().map(|account| {
             let mut identity = Identity::service_account(&account.namespace, &account.name);
-            // Nobody has shown to be it.
+            // The service account is not authenticated.
             identity.groups.retain(|group| group != AUTHENTICATED);
             identity
         });
-        // Rules do not look at selectors.
+        // RBAC ignores selectors.
         let on = match &check.on {
-            On::Path(path) => Asked::Path(path),
-            On::Resource(it) => Asked::Resource(Resource {
+            On::Path(path) => RequestTarget::Path(path),
+            On::Resource(it) => RequestTarget::Resource(ResourceAttributes {
                 group: &it.group,
                 resource: &it.resource,
                 subresource: &it.subresource,
@@ -35,8 +36,8 @@ impl Authorizer for ByRules {
                 name: &it.name,
             }),
         };
-        let decided =
-            rules.allows(account.as_ref().unwrap_or(&self.identity), &Attributes { verb: &check.verb, on });
+        let decided = rules
+            .allows(account.as_ref().unwrap_or(&self.identity), &RequestAttributes { verb: &check.verb, on });
         Decision { allowed: decided.allowed, reason: decided.reason(), error: None }
     }
 }

@@ -1,28 +1,28 @@
-//! `matchConditions`: expressions in CEL that say of a request whether a webhook is asked about it.
+//! `matchConditions`: CEL expressions that decide whether a request matches a webhook.
 
 use std::sync::{Arc, LazyLock};
 
 use machinery_cel::{Authorizer, Bindings, Budget, Declared, Env, Program, Resource, RunError, Type, Val};
 use serde_json::{Value, json};
 
-/// How many a webhook may have.
+/// Limit per webhook, as in Kubernetes.
 pub(super) const MOST: usize = 64;
 
 const AUTHORIZER: &str = "authorizer";
 const REQUEST_RESOURCE: &str = "authorizer.requestResource";
 
-/// All conditions of a webhook.
+/// The match conditions of a webhook.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conditions(Vec<(String, Arc<Program>)>);
 
-/// Whom conditions ask, and about which resource if they do not say.
-pub(super) struct Asked {
+/// The authorizer of conditions and its default resource.
+pub(super) struct ConditionAuthorizer {
     pub(super) authorizer: Arc<dyn Authorizer>,
     pub(super) resource: Resource,
 }
 
 impl Conditions {
-    /// Those of a webhook; or why one of them is none.
+    /// Compiles the conditions of a webhook.
     pub(super) fn of(webhook: &Value) -> Result<Self, String> {
         let all = webhook["matchConditions"].as_array().into_iter().flatten();
         let one = |condition: &Value| {
@@ -36,14 +36,18 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether one of them asks an authorizer.
-    pub(super) fn ask(&self) -> bool {
+    /// Whether a condition uses an authorizer.
+    pub(super) fn use_authorizer(&self) -> bool {
         self.0.iter().any(|(_, program)| program.uses(AUTHORIZER) || program.uses(REQUEST_RESOURCE))
     }
 
-    /// Whether all hold of the request of a review. One that does not settles it, also where another one fails; but not where
-    /// all together cost too much.
-    pub(super) fn hold(&self, request: &Value, asked: Option<&Asked>) -> Result<bool, String> {
+    /// Whether all conditions hold for a request. A false condition decides even if another one
+    /// fails, but not if the cost budget is exceeded.
+    pub(super) fn hold(
+        &self,
+        request: &Value,
+        default: Option<&ConditionAuthorizer>,
+    ) -> Result<bool, String> {
         const NOTHING: &Value = &Value::Null;
         let mut alone = request.clone();
         for field in ["object", "oldObject"] {
@@ -54,7 +58,7 @@ impl Conditions {
             .with("object", part("object"))
             .with("oldObject", part("oldObject"))
             .with("request", &alone);
-        if let Some(Asked { authorizer, resource }) = asked {
+        if let Some(ConditionAuthorizer { authorizer, resource }) = default {
             bindings = bindings.with_authorizer(AUTHORIZER, authorizer).with_resource(
                 REQUEST_RESOURCE,
                 authorizer,
@@ -80,7 +84,7 @@ impl Conditions {
     }
 }
 
-/// An expression over `object`, `oldObject`, `request` and `authorizer`, which is true or false.
+/// Compiles a boolean expression over `object`, `oldObject`, `request` and `authorizer`.
 pub(super) fn compiled(expression: &str) -> Result<Program, String> {
     let program = ENV.compile(expression).map_err(|errors| format!("compilation failed: {errors}"))?;
     if *program.result_type() == Type::Bool { Ok(program) } else { Err("must evaluate to bool".into()) }
@@ -131,15 +135,15 @@ mod tests {
             "operation": "CREATE", "name": "a", "dryRun": false, "kind": {"group": "", "version": "v1", "kind": "Pod"},
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
-        let asked = conditions.ask().then(|| {
+        let authorizer = conditions.use_authorizer().then(|| {
             let resource = Resource { resource: "pods".into(), namespace: "n".into(), ..Resource::default() };
-            Asked { authorizer: Arc::new(Gets), resource }
+            ConditionAuthorizer { authorizer: Arc::new(Gets), resource }
         });
-        let found = conditions.hold(&request, asked.as_ref());
+        let found = conditions.hold(&request, authorizer.as_ref());
         assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");
     }
 
-    /// Everybody may get everything.
+    /// Allows every `get`.
     struct Gets;
 
     impl Authorizer for Gets {
@@ -149,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_ask_the_authorizer() {
+    fn conditions_use_the_authorizer() {
         check(&["authorizer.requestResource.check('get').allowed()"], Ok(true));
         check(&["authorizer.path('/a').check('post').allowed()"], Ok(false));
         check(
@@ -159,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn all_together_may_cost_so_much_and_then_nothing_is_settled() {
+    fn conditions_share_a_cost_budget() {
         let two =
             "authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()";
         check(&[two, two, two], Ok(true));
@@ -173,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn conditions_look_at_the_request_and_its_objects() {
+    fn conditions_read_the_request_and_its_objects() {
         check(&[], Ok(true));
         check(&["object.spec.n == 3", "oldObject == null", "request.operation == 'CREATE'"], Ok(true));
         check(&["'g' in request.userInfo.groups", "request.kind.kind == 'Pod'", "!request.dryRun"], Ok(true));
@@ -181,13 +185,13 @@ mod tests {
     }
 
     #[test]
-    fn one_that_fails_is_told_unless_another_settles_it() {
+    fn a_false_condition_overrides_a_failing_one() {
         check(&["object.spec.m == 3"], Err("expression of the condition \"0\" failed: no such key: m"));
         check(&["object.spec.m == 3", "false"], Ok(false));
     }
 
     #[test]
-    fn what_is_no_condition_is_refused() {
+    fn invalid_conditions_are_refused() {
         for (expression, said) in [
             ("1", "must evaluate to bool"),
             ("object.", "compilation failed"),

@@ -1,4 +1,4 @@
-//! Which requests a webhook is for.
+//! Matches requests against rules and selectors of webhooks.
 
 use std::sync::Arc;
 
@@ -8,36 +8,36 @@ use serde_json::Value;
 use super::Operation;
 use crate::kind::Kind;
 
-/// What is asked for, as far as rules look at it.
+/// The attributes that rules match.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct About<'a> {
+pub(super) struct RuleInput<'a> {
     pub(super) operation: Operation,
     pub(super) group: &'a str,
     pub(super) version: &'a str,
     pub(super) resource: &'a str,
     pub(super) subresource: &'a str,
-    /// Whether the object is in a namespace. No namespace is.
+    /// Whether the object is namespaced; false for a namespace.
     pub(super) is_in_namespace: bool,
 }
 
-/// One rule.
+/// A rule of a webhook.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Rule {
+pub(super) struct WebhookRule {
     operations: Vec<String>,
     groups: Vec<String>,
     versions: Vec<String>,
     resources: Vec<String>,
-    scope: Scope,
+    scope: RuleScope,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scope {
+enum RuleScope {
     All,
     Cluster,
     Namespaced,
 }
 
-impl Rule {
+impl WebhookRule {
     pub(super) fn of(rule: &Value) -> Self {
         let texts = |field: &str| {
             let texts = rule[field].as_array().into_iter().flatten();
@@ -49,19 +49,19 @@ impl Rule {
             versions: texts("apiVersions"),
             resources: texts("resources"),
             scope: match rule["scope"].as_str() {
-                Some("Cluster") => Scope::Cluster,
-                Some("Namespaced") => Scope::Namespaced,
-                _ => Scope::All,
+                Some("Cluster") => RuleScope::Cluster,
+                Some("Namespaced") => RuleScope::Namespaced,
+                _ => RuleScope::All,
             },
         }
     }
 
-    pub(super) fn matches(&self, about: &About<'_>) -> bool {
+    pub(super) fn matches(&self, about: &RuleInput<'_>) -> bool {
         let has = |said: &[String], wanted: &str| said.iter().any(|one| one == "*" || one == wanted);
         let scope = match self.scope {
-            Scope::All => true,
-            Scope::Cluster => !about.is_in_namespace,
-            Scope::Namespaced => about.is_in_namespace,
+            RuleScope::All => true,
+            RuleScope::Cluster => !about.is_in_namespace,
+            RuleScope::Namespaced => about.is_in_namespace,
         };
         let resource = |said: &String| {
             let (resource, sub) = said.split_once('/').unwrap_or((said, ""));
@@ -75,32 +75,38 @@ impl Rule {
     }
 }
 
-/// In which version a webhook is asked about something.
+/// The version of the objects in an AdmissionReview.
 #[derive(Clone)]
-pub(super) enum As {
-    /// In the one that is asked for.
+pub(super) enum ReviewVersion {
+    /// The version of the request.
     Itself,
-    /// In another one of the same objects.
+    /// An equivalent version of the same objects.
     Other(Arc<Kind>),
 }
 
-/// Whether one of the rules is for this, or, where it need not be exactly this, for the same objects in another version.
-pub(super) fn matched(rules: &[Rule], is_exact: bool, about: &About<'_>, others: &[Arc<Kind>]) -> Option<As> {
+/// Returns the version that a rule matches: that of the request or, unless `matchPolicy` is
+/// `Exact`, an equivalent one.
+pub(super) fn matched(
+    rules: &[WebhookRule],
+    is_exact: bool,
+    about: &RuleInput<'_>,
+    others: &[Arc<Kind>],
+) -> Option<ReviewVersion> {
     if rules.iter().any(|rule| rule.matches(about)) {
-        return Some(As::Itself);
+        return Some(ReviewVersion::Itself);
     }
     let others = if is_exact { &[] } else { others };
-    // What an earlier rule is for comes first.
+    // Earlier rules take precedence.
     let found = rules.iter().find_map(|rule| {
         others.iter().find(|other| {
             let (group, version, resource) = (&*other.group, &*other.version, other.names.plural.as_str());
-            rule.matches(&About { group, version, resource, ..*about })
+            rule.matches(&RuleInput { group, version, resource, ..*about })
         })
     });
-    found.map(|other| As::Other(other.clone()))
+    found.map(|other| ReviewVersion::Other(other.clone()))
 }
 
-/// Whether one of the two has these labels. A selector that says nothing selects also what is not there.
+/// Whether a selector matches one of two objects. An empty selector matches missing objects, too.
 pub(super) fn selects(selector: &LabelSelector, objects: [Option<&Value>; 2]) -> bool {
     let labels = |object: &Value| {
         let labels = object.pointer("/metadata/labels").cloned().unwrap_or_default();

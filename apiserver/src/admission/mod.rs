@@ -1,38 +1,39 @@
-//! Admission: who is asked before an object is written, in the process and by webhook.
+//! Admission: in-process plugins and webhooks that mutate and validate writes.
 //!
-//! Decided by plain functions:
+//! Pure functions:
 //!
-//! * [`matching`]: which webhooks a request is for
-//! * [`review`]: what they are sent, and what their answers mean
-//! * [`rounds`]: which are asked once more
-//! * [`conditions`]: about which of these it is asked, by expression; [`authorizer`]: whom expressions ask
-//! * [`config`]: what a configuration must be; [`webhook`]: what was read of it
+//! * [`matching`]: rules and selectors
+//! * [`review`]: AdmissionReview requests and responses
+//! * [`reinvocation`]: webhooks to call again
+//! * [`conditions`]: match conditions; [`authorizer`]: the authorizer that they use
+//! * [`config`]: validation of configurations; [`webhook`]: their compiled form
 //!
-//! Around them: [`ask`] asks about one write, [`desk`] knows who is to be asked, and [`call`] has the connections.
+//! Around them: [`chain`] runs the admission chain of a write, [`registry`] holds the plugins and
+//! webhooks, and [`call`] their connections.
 
-mod ask;
 mod attributes;
 mod authorizer;
 mod call;
+mod chain;
 mod conditions;
 mod config;
-mod desk;
+mod in_process;
 mod matching;
 mod notes;
-mod own;
 mod reason;
+mod registry;
+mod reinvocation;
 mod review;
-mod rounds;
 mod webhook;
 
 pub use attributes::{Attributes, Operation};
-pub use own::{Admission, Denied};
+pub use in_process::{Admission, Denied};
 
-pub(crate) use ask::Asking;
-pub(crate) use call::Roads;
+pub(crate) use call::WebhookTransport;
+pub(crate) use chain::AdmissionChain;
 pub(crate) use config::{Configurations, GROUP};
-pub(crate) use desk::Desk;
-pub(crate) use notes::Notes;
+pub(crate) use notes::AdmissionNotes;
+pub(crate) use registry::AdmissionRegistry;
 
-/// How often a write is asked about anew because somebody else's came before it.
-pub(crate) const ROUNDS: usize = 10;
+/// Attempts of a write under contention, each with a new admission chain.
+pub(crate) const MAX_ATTEMPTS: usize = 10;

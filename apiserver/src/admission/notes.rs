@@ -1,4 +1,4 @@
-//! What is noted of a request besides its answer: for its client, and for an audit log.
+//! Warnings and audit annotations that admission adds to a request.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -6,29 +6,29 @@ use std::sync::OnceLock;
 use machinery_sync::Mutex;
 use serde_json::Value;
 
-use crate::server::Asked;
+use crate::server::WireRequest;
 
-/// Warnings longer than this are cut, where all together are too long.
+/// Length to which warnings are cut if all together are too long.
 const MOST_OF_ONE: usize = 256;
-/// So many characters of warnings a client is sent.
+/// Limit of all warnings of a response, in characters.
 const MOST: usize = 4096;
 
-/// What is noted of one request.
+/// Warnings and audit annotations of one request.
 #[derive(Default)]
-pub(crate) struct Notes<'a> {
-    /// The request, where it came over the wire.
-    pub(super) asked: Option<&'a Asked>,
-    /// The options of a deletion, as they were read.
+pub(crate) struct AdmissionNotes<'a> {
+    /// The request, if it came over the wire.
+    pub(super) wire: Option<&'a WireRequest>,
+    /// The parsed options of a deletion.
     pub(crate) options: OnceLock<Value>,
     warnings: Mutex<Vec<String>>,
 }
 
-impl<'a> Notes<'a> {
-    pub(crate) fn of(asked: &'a Asked) -> Self {
-        Self { asked: Some(asked), ..Self::default() }
+impl<'a> AdmissionNotes<'a> {
+    pub(crate) fn of(wire: &'a WireRequest) -> Self {
+        Self { wire: Some(wire), ..Self::default() }
     }
 
-    /// What a webhook says to the client, and to the log if there is one.
+    /// Adds warnings and audit annotations of a webhook.
     pub(super) fn add(&self, name: &str, warnings: Vec<String>, annotations: BTreeMap<String, String>) {
         let mut all = self.warnings.lock();
         for warning in warnings {
@@ -36,14 +36,14 @@ impl<'a> Notes<'a> {
                 all.push(warning);
             }
         }
-        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+        if let Some(log) = self.wire.and_then(|wire| wire.annotations.as_deref()) {
             log.add(name, annotations);
         }
     }
 
-    /// What the server says of a webhook to the log, under a key of Kubernetes.
+    /// Adds an audit annotation about a webhook.
     pub(super) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
-        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+        if let Some(log) = self.wire.and_then(|wire| wire.annotations.as_deref()) {
             log.note(webhook, key, value, has_content);
         }
     }
@@ -52,7 +52,7 @@ impl<'a> Notes<'a> {
         self.add("", vec![warning.to_owned()], BTreeMap::new());
     }
 
-    /// What the client should know, as much as it is sent.
+    /// Returns the warnings, cut to the limit.
     pub(crate) fn warnings(&self) -> Vec<String> {
         limited(self.warnings.lock().clone())
     }
@@ -86,8 +86,8 @@ mod tests {
     }
 
     #[test]
-    fn what_several_say_is_told_once() {
-        let notes = Notes::default();
+    fn repeated_warnings_are_sent_once() {
+        let notes = AdmissionNotes::default();
         notes.add("a.example.com", vec!["once".into(), "once".into()], BTreeMap::new());
         notes.add("b.example.com", vec!["once".into()], BTreeMap::new());
         assert_eq!(notes.warnings(), ["once"]);

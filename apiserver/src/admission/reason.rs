@@ -1,4 +1,4 @@
-//! The reasons that clients switch on, as texts that last.
+//! The Status reasons of Kubernetes as static strings.
 
 const REASONS: [&str; 20] = [
     "Unauthorized",
@@ -37,7 +37,7 @@ const CAUSES: [&str; 11] = [
     "FieldManagerConflict",
 ];
 
-/// The one that Kubernetes has; else what stands for none.
+/// Returns the reason if Kubernetes defines it, else an empty one.
 pub(super) fn known(text: &str) -> &'static str {
     REASONS.into_iter().find(|one| *one == text).unwrap_or_default()
 }
@@ -46,7 +46,7 @@ pub(super) fn known_cause(text: &str) -> &'static str {
     CAUSES.into_iter().find(|one| *one == text).unwrap_or_default()
 }
 
-/// What a status is called.
+/// Returns the reason of an HTTP status.
 pub(super) const fn of_code(code: u16) -> &'static str {
     match code {
         400 => "BadRequest",

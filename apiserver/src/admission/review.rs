@@ -1,4 +1,4 @@
-//! What a webhook is sent, and what its answer means.
+//! AdmissionReview requests and responses.
 
 use std::collections::BTreeMap;
 
@@ -13,34 +13,40 @@ use crate::refusal::{Cause, Foreign, Refusal};
 
 const VERSION: &str = "admission.k8s.io/v1";
 
-/// What an answer says.
+/// A webhook's response.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct ReviewResponse {
     pub(super) allowed: bool,
-    /// None: it changes nothing.
+    /// None if it changes nothing.
     pub(super) patch: Option<Patch>,
-    /// The patch as it came.
+    /// The patch as received.
     pub(super) patch_bytes: Vec<u8>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
-    /// Why not.
+    /// The Status of a denial.
     status: Value,
 }
 
-/// In which version the objects of a review are, where that is another one than is asked for.
-pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>, options: &Value) -> Value {
+/// Builds an AdmissionReview. `version` is an equivalent version that the objects were converted
+/// to.
+pub(super) fn request(
+    uid: &str,
+    attributes: &Attributes<'_>,
+    version: Option<&Kind>,
+    options: &Value,
+) -> Value {
     let kind =
         |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
     let of =
         |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "resource": of});
-    // How many is asked in the same kind of every version.
-    let is_scale = asked.subresource == "scale";
+    // `Scale` is the same kind in every version.
+    let is_scale = attributes.subresource == "scale";
     let request_kind = match is_scale {
         true => kind("autoscaling", "v1", "Scale"),
-        false => kind(asked.group, asked.version, asked.kind),
+        false => kind(attributes.group, attributes.version, attributes.kind),
     };
-    let request_resource = of(asked.group, asked.version, asked.resource);
-    let (kind, resource) = match shown_as {
+    let request_resource = of(attributes.group, attributes.version, attributes.resource);
+    let (kind, resource) = match version {
         None => (request_kind.clone(), request_resource.clone()),
         Some(other) => {
             let resource = of(&other.group, &other.version, &other.names.plural);
@@ -56,29 +62,29 @@ pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>
     put("requestKind", request_kind);
     put("requestResource", request_resource);
     for (field, text) in [
-        ("subResource", asked.subresource),
-        ("requestSubResource", asked.subresource),
-        ("name", asked.name),
-        ("namespace", asked.namespace.unwrap_or_default()),
+        ("subResource", attributes.subresource),
+        ("requestSubResource", attributes.subresource),
+        ("name", attributes.name),
+        ("namespace", attributes.namespace.unwrap_or_default()),
     ] {
         if !text.is_empty() {
             put(field, text.into());
         }
     }
-    put("operation", asked.operation.name().into());
-    put("userInfo", asked.user.user_info());
-    put("object", asked.object.cloned().unwrap_or_default());
-    put("oldObject", asked.old.cloned().unwrap_or_default());
-    put("dryRun", asked.dry_run.into());
+    put("operation", attributes.operation.name().into());
+    put("userInfo", attributes.user.user_info());
+    put("object", attributes.object.cloned().unwrap_or_default());
+    put("oldObject", attributes.old.cloned().unwrap_or_default());
+    put("dryRun", attributes.dry_run.into());
     put("options", options.clone());
     json!({"kind": "AdmissionReview", "apiVersion": VERSION, "request": request})
 }
 
-/// Reads an answer to the review of this UID.
+/// Reads the response to the review with this UID.
 ///
 /// # Errors
-/// It is none.
-pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, String> {
+/// The response is invalid.
+pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<ReviewResponse, String> {
     let review: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
     let (version, kind) = (&review["apiVersion"], &review["kind"]);
     if version != VERSION || kind != "AdmissionReview" {
@@ -116,7 +122,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
         (false, Some(_), _) => return Err("validating webhook may not return response.patch".into()),
         (false, None, Some(_)) => return Err("validating webhook may not return response.patchType".into()),
     };
-    Ok(Answer {
+    Ok(ReviewResponse {
         allowed,
         patch,
         patch_bytes,
@@ -143,7 +149,7 @@ fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<(Option<Pa
     }
 }
 
-/// Bytes as Go reads them: in base64, or as a list of numbers, which is what kube-rs sends.
+/// Decodes bytes as Go does: from base64, or from a list of numbers as kube-rs sends.
 fn bytes(value: &Value) -> Result<Vec<u8>, String> {
     match value {
         Value::String(text) => {
@@ -158,8 +164,8 @@ fn bytes(value: &Value) -> Result<Vec<u8>, String> {
     }
 }
 
-impl Answer {
-    /// Why a request is refused that this does not allow.
+impl ReviewResponse {
+    /// Returns the error response of a denial.
     pub(super) fn refusal(&self, webhook: &str) -> Refusal {
         let text = |field: &str| self.status[field].as_str().unwrap_or_default();
         let code = self.status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
@@ -195,7 +201,7 @@ impl Answer {
     }
 }
 
-/// 500: something went wrong that the client can do nothing about.
+/// 500: an error that the client cannot fix.
 pub(super) fn internal(why: &str) -> Refusal {
     let cause = Cause { reason: "", message: why.into(), field: String::new() };
     Refusal {

@@ -1,4 +1,4 @@
-//! Webhooks as they are asked: what their configurations say, read once.
+//! Compiled webhooks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,40 +6,40 @@ use std::time::Duration;
 use machinery_objects::LabelSelector;
 use serde_json::Value;
 
-use super::call::{Caller, Callers};
+use super::call::{WebhookClient, WebhookClients};
 use super::conditions::Conditions;
-use super::matching::Rule;
+use super::matching::WebhookRule;
 use crate::auth::rbac::selector;
 use crate::strategy::meta_text;
 
-/// All that there are.
+/// All webhooks of a server.
 #[derive(Default)]
 pub(crate) struct Webhooks {
-    /// In the order in which they are asked: by the names of their configurations, and as they are there.
+    /// In call order: by name of the configuration, then by position.
     pub(super) mutating: Vec<Webhook>,
     pub(super) validating: Vec<Webhook>,
 }
 
-/// One of them.
+/// One webhook.
 pub(super) struct Webhook {
-    /// The name of the configuration that it is in.
+    /// The name of its configuration.
     pub(super) configuration: String,
     pub(super) name: String,
-    pub(super) rules: Vec<Rule>,
+    pub(super) rules: Vec<WebhookRule>,
     pub(super) namespaces: LabelSelector,
     pub(super) objects: LabelSelector,
     pub(super) conditions: Conditions,
-    /// Whether only the version that its rules name is meant.
+    /// `matchPolicy: Exact`.
     pub(super) is_exact: bool,
-    /// Whether a request goes on where it cannot be asked.
-    pub(super) is_ignored: bool,
-    /// Whether it wants to see what later ones change.
+    /// `failurePolicy: Ignore`.
+    pub(super) fails_open: bool,
+    /// `reinvocationPolicy: IfNeeded`.
     pub(super) if_needed: bool,
-    /// Whether it may be asked about what is not carried out.
-    pub(super) is_harmless: bool,
-    pub(super) time: Duration,
-    /// How it is reached, or why it cannot be asked.
-    pub(super) caller: Result<Arc<Caller>, String>,
+    /// Whether it may be called for a dry run.
+    pub(super) supports_dry_run: bool,
+    pub(super) timeout: Duration,
+    /// Its client, or the reason that it cannot be called.
+    pub(super) caller: Result<Arc<WebhookClient>, String>,
 }
 
 impl Webhooks {
@@ -47,8 +47,8 @@ impl Webhooks {
         self.mutating.is_empty() && self.validating.is_empty()
     }
 
-    /// Those of these configurations. Who was reached before goes on being reached by the same connections.
-    pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &Callers) -> Self {
+    /// Compiles configurations. Clients with an unchanged `clientConfig` keep their connections.
+    pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &WebhookClients) -> Self {
         let all = |mut configurations: Vec<Value>| {
             configurations.sort_by(|a, b| meta_text(a, "name").cmp(meta_text(b, "name")));
             let of = |configuration: &Value| {
@@ -63,11 +63,11 @@ impl Webhooks {
 }
 
 impl Webhook {
-    fn of(configuration: &str, webhook: &Value, callers: &Callers) -> Self {
+    fn of(configuration: &str, webhook: &Value, callers: &WebhookClients) -> Self {
         let (namespaces, objects) =
             (of_field(webhook, "namespaceSelector"), of_field(webhook, "objectSelector"));
         let conditions = Conditions::of(webhook);
-        // None of these is written by this server. What was, by another one, is not obeyed in part.
+        // Other servers of the store may write such configurations; none is applied partially.
         let unread = match (&conditions, &namespaces, &objects) {
             (Err(why), ..) => Some(format!("it has a condition that this server cannot evaluate: {why}")),
             (_, Some(_), Some(_)) => None,
@@ -78,21 +78,21 @@ impl Webhook {
         Self {
             configuration: configuration.to_owned(),
             name: webhook["name"].as_str().unwrap_or_default().to_owned(),
-            rules: rules.map(Rule::of).collect(),
+            rules: rules.map(WebhookRule::of).collect(),
             namespaces: namespaces.unwrap_or_default(),
             objects: objects.unwrap_or_default(),
             conditions: conditions.unwrap_or_default(),
             is_exact: webhook["matchPolicy"] == "Exact",
-            is_ignored: webhook["failurePolicy"] == "Ignore",
+            fails_open: webhook["failurePolicy"] == "Ignore",
             if_needed: webhook["reinvocationPolicy"] == "IfNeeded",
-            is_harmless: matches!(webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
-            time: Duration::from_secs(seconds),
+            supports_dry_run: matches!(webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
+            timeout: Duration::from_secs(seconds),
             caller: unread.map_or_else(|| Ok(callers.of(&webhook["clientConfig"])), Err),
         }
     }
 }
 
-/// A selector that is not there selects everything.
+/// Returns a selector; a missing one selects everything.
 fn of_field(webhook: &Value, field: &str) -> Option<LabelSelector> {
     match webhook.get(field).filter(|value| !value.is_null()) {
         Some(value) => selector(value),

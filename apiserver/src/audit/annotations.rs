@@ -1,4 +1,4 @@
-//! What those who admit a request say of it in the log.
+//! Audit annotations that admission adds to a request.
 
 use std::collections::BTreeMap;
 
@@ -6,70 +6,72 @@ use machinery_sync::Mutex;
 
 use crate::meta::names::label_key;
 
-/// So many bytes of them a request may have, keys and all.
+/// Maximum size of a request's annotations in bytes, including keys.
 const BYTES: usize = 64 << 10;
 
-/// Gathered while the request is worked on.
+/// The audit annotations of one request, collected while it is processed.
 #[derive(Default)]
 pub(crate) struct Annotations {
-    gathered: Mutex<Gathered>,
+    collected: Mutex<CollectedAnnotations>,
 }
 
-/// What was gathered.
+/// The annotations collected so far.
 #[derive(Default)]
-pub(super) struct Gathered {
-    pub(super) said: BTreeMap<String, String>,
-    pub(super) noted: BTreeMap<String, Noted>,
+pub(super) struct CollectedAnnotations {
+    pub(super) from_webhooks: BTreeMap<String, String>,
+    pub(super) from_server: BTreeMap<String, ServerAnnotation>,
     bytes: usize,
-    /// By whom something was said that cannot be kept, and why.
+    /// Webhooks with omitted annotations, and the reason.
     pub(super) left_out: BTreeMap<String, &'static str>,
 }
 
-/// What the server says of a webhook.
-pub(super) struct Noted {
+/// An annotation that the server adds about a webhook.
+pub(super) struct ServerAnnotation {
     pub(super) value: String,
-    /// Whether it has something of the object, which is only said where requests are.
+    /// Whether the value includes content of the object; such values are logged from level
+    /// `Request` on.
     pub(super) has_content: bool,
 }
 
 impl Annotations {
-    /// What the server says of a webhook, under a key of Kubernetes.
+    /// Adds the server's annotation about a webhook, under a key of Kubernetes.
     pub(crate) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
-        let mut gathered = self.gathered.lock();
-        let bytes = gathered.bytes + key.len() + value.len();
+        let mut collected = self.collected.lock();
+        let bytes = collected.bytes + key.len() + value.len();
         if bytes > BYTES {
-            gathered.left_out.insert(webhook.to_owned(), "they are too long");
+            collected.left_out.insert(webhook.to_owned(), "they are too long");
         } else {
-            gathered.bytes = bytes;
-            gathered.noted.insert(key, Noted { value, has_content });
+            collected.bytes = bytes;
+            collected.from_server.insert(key, ServerAnnotation { value, has_content });
         }
     }
 
-    /// What a webhook says, under its name. What was said first stays, as in Kubernetes.
+    /// Adds a webhook's annotations, prefixed with its name. As in Kubernetes, the first value of a
+    /// key is kept.
     pub(crate) fn add(&self, webhook: &str, annotations: BTreeMap<String, String>) {
-        let mut gathered = self.gathered.lock();
+        let mut collected = self.collected.lock();
         for (key, value) in annotations {
             let key = format!("{webhook}/{key}");
             if !label_key(&key).is_empty() {
-                gathered.left_out.insert(webhook.to_owned(), "a key is no name");
+                collected.left_out.insert(webhook.to_owned(), "a key is no name");
                 continue;
             }
-            if gathered.said.contains_key(&key) {
+            if collected.from_webhooks.contains_key(&key) {
                 continue;
             }
-            let bytes = gathered.bytes + key.len() + value.len();
+            let bytes = collected.bytes + key.len() + value.len();
             if bytes > BYTES {
-                gathered.left_out.insert(webhook.to_owned(), "they are too long");
+                collected.left_out.insert(webhook.to_owned(), "they are too long");
             } else {
-                gathered.bytes = bytes;
-                gathered.said.insert(key, value);
+                collected.bytes = bytes;
+                collected.from_webhooks.insert(key, value);
             }
         }
     }
 
-    /// All of it.
-    pub(super) fn take(&self) -> Gathered {
-        std::mem::take(&mut *self.gathered.lock())
+    /// Takes the collected annotations.
+    pub(super) fn take(&self) -> CollectedAnnotations {
+        std::mem::take(&mut *self.collected.lock())
     }
 }
 
@@ -82,19 +84,19 @@ mod tests {
         for (webhook, key, value) in said {
             annotations.add(webhook, BTreeMap::from([((*key).to_owned(), (*value).to_owned())]));
         }
-        let Gathered { said: all, left_out: without, .. } = annotations.take();
+        let CollectedAnnotations { from_webhooks: all, left_out: without, .. } = annotations.take();
         assert_eq!(all.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), kept);
         assert_eq!(without.iter().map(|(name, why)| (&**name, *why)).collect::<Vec<_>>(), left_out);
     }
 
     #[test]
-    fn they_are_under_the_name_of_their_webhook_and_the_first_stays() {
+    fn annotations_are_prefixed_by_webhook_and_the_first_value_is_kept() {
         let said = [("a.b.c", "k", "1"), ("a.b.d", "k", "2"), ("a.b.c", "k", "3")];
         check(&said, &[("a.b.c/k", "1"), ("a.b.d/k", "2")], &[]);
     }
 
     #[test]
-    fn what_cannot_be_a_key_is_left_out() {
+    fn invalid_annotation_keys_are_omitted() {
         for key in ["", "x/y", "a b", &"x".repeat(64)] {
             check(
                 &[("a.b.c", key, "1"), ("a.b.c", "k", "2")],
@@ -105,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_together_is_left_out() {
+    fn annotations_beyond_the_size_limit_are_omitted() {
         let long = "x".repeat(BYTES - "a.b.c/k".len());
         check(
             &[("a.b.c", "k", &long), ("a.b.d", "k", "")],

@@ -1,33 +1,34 @@
-//! What is said of a request: one event of `audit.k8s.io/v1`, as a line.
+//! The audit event of a request: `audit.k8s.io/v1`, serialized as one line.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::annotations::{Annotations, Gathered, Noted};
-use super::policy::{Level, Stage};
+use super::annotations::{Annotations, CollectedAnnotations, ServerAnnotation};
+use super::policy::{AuditLevel, AuditStage};
 use crate::auth::Identity;
 use crate::refusal::Refusal;
 use crate::request::{Resource, decode};
 
-/// A name of a client is cut off there.
+/// Maximum length of a logged user agent; longer ones are truncated.
 const USER_AGENT_CHARS: usize = 1024;
-/// A body that is longer is left out.
+/// Maximum size of a logged body; longer ones are omitted.
 pub(super) const BODY_BYTES: usize = 512 << 10;
-/// Says what was left out, and why.
+/// Annotation that lists omitted fields and the reasons.
 const LEFT_OUT: &str = "machinery.dev/left-out";
 
-/// What is known of a request, and grows with it.
+/// An audit event, completed as the request is processed.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Event {
+pub(super) struct AuditEvent {
     fields: Map<String, Value>,
     annotations: Map<String, Value>,
     left_out: Vec<String>,
-    /// Parts of the request are not to be read in it: nor in what is said of them.
+    /// The URI held a token or the resource holds secrets, so that messages and annotations are
+    /// redacted.
     pub(super) hides: bool,
 }
 
-impl Event {
-    /// Of a request that came.
+impl AuditEvent {
+    /// The event of a received request.
     pub(super) fn new(id: &str, uri: &str, user_agent: Option<&str>, received: Timestamp) -> Self {
         let (uri, redacted) = without_tokens(uri);
         let mut event = Self { hides: redacted, ..Self::default() };
@@ -46,7 +47,7 @@ impl Event {
         self.fields.insert(field.into(), value);
     }
 
-    pub(super) fn level(&mut self, level: Level) {
+    pub(super) fn level(&mut self, level: AuditLevel) {
         self.set("level", level.name().into());
     }
 
@@ -58,15 +59,16 @@ impl Event {
         self.annotations.insert(key.into(), value.into().into());
     }
 
-    /// What those say who were asked about it. Of what is not to be read here they may know all, so only that they said it is said.
-    pub(super) fn admitted(&mut self, annotations: &Annotations, level: Level) {
-        let Gathered { said, noted, left_out, .. } = annotations.take();
-        for (key, Noted { value, has_content }) in noted {
-            if !has_content || (level >= Level::Request && !self.hides) {
+    /// Adds the annotations of admission. Webhooks saw the whole object, so where content is hidden
+    /// only their keys are logged.
+    pub(super) fn add_annotations(&mut self, annotations: &Annotations, level: AuditLevel) {
+        let CollectedAnnotations { from_webhooks, from_server, left_out, .. } = annotations.take();
+        for (key, ServerAnnotation { value, has_content }) in from_server {
+            if !has_content || (level >= AuditLevel::Request && !self.hides) {
                 self.annotate(&key, value);
             }
         }
-        for (key, value) in said {
+        for (key, value) in from_webhooks {
             self.annotate(&key, if self.hides { "REDACTED".into() } else { value });
         }
         for (webhook, why) in left_out {
@@ -74,7 +76,7 @@ impl Event {
         }
     }
 
-    /// What it is about: of objects that are selected, the name if that is selected.
+    /// Sets `objectRef`; `name` may be the one that a field selector selects.
     pub(super) fn object(&mut self, resource: &Resource, name: &str) {
         let of = [
             ("resource", Some(resource.plural.as_str())),
@@ -84,31 +86,31 @@ impl Event {
             ("apiVersion", Some(resource.version.as_str())),
             ("subresource", resource.subresource.as_deref()),
         ];
-        let said =
+        let text =
             of.into_iter().filter_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
-        self.set("objectRef", said.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
+        self.set("objectRef", text.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
     }
 
-    /// What an object says of itself, where the path did not.
-    pub(super) fn named_by(&mut self, object: &Value) {
+    /// Fills in the fields of `objectRef` that the path lacks, from the object.
+    pub(super) fn complete_object_ref(&mut self, object: &Value) {
         let Some(about) = self.fields.get_mut("objectRef") else { return };
         for field in ["name", "namespace", "uid", "resourceVersion"] {
-            let said = object["metadata"][field].as_str().filter(|text| !text.is_empty());
-            if let Some(said) = said.filter(|_| about[field].is_null()) {
-                about[field] = said.into();
+            let text = object["metadata"][field].as_str().filter(|text| !text.is_empty());
+            if let Some(text) = text.filter(|_| about[field].is_null()) {
+                about[field] = text.into();
             }
         }
     }
 
-    /// The name alone, of what was made under one that the server chose.
-    pub(super) fn made(&mut self, object: &Value) {
+    /// Fills in a name that the server generated.
+    pub(super) fn created(&mut self, object: &Value) {
         let Some(about) = self.fields.get_mut("objectRef") else { return };
         if let Some(name) = object["metadata"]["name"].as_str().filter(|_| about["name"].is_null()) {
             about["name"] = name.into();
         }
     }
 
-    /// What was sent or answered.
+    /// Sets the request or response body.
     pub(super) fn body(&mut self, field: &'static str, body: Result<Value, &str>, without_managed: bool) {
         match body {
             Ok(mut object) => {
@@ -128,24 +130,24 @@ impl Event {
         self.left_out.push(format!("{field}: {why}"));
     }
 
-    /// It was done, with this code.
+    /// Sets the status code of a successful response.
     pub(super) fn answered(&mut self, code: u16) {
         self.set("responseStatus", json!({"metadata": {}, "code": code}));
     }
 
-    /// It was not done.
+    /// Sets the status of a failed request.
     pub(super) fn refused(&mut self, refusal: &Refusal) {
         let mut status = refusal.status();
         if let Some(status) = status.as_object_mut() {
             status.remove("kind");
             status.remove("apiVersion");
-            // These tell of names at most; others tell what is wrong with what was sent.
+            // Messages of these codes mention names at most; those of others may quote the request.
             let is_of_names = matches!(refusal.code, 401 | 403 | 404 | 405 | 409 | 410 | 429 | 503 | 504);
             if self.hides && (refusal.by_others || !is_of_names) {
                 status.remove("message");
                 status.remove("details");
             }
-            // A reason of a webhook's own may be anything.
+            // A webhook chooses its reason freely.
             if self.hides && refusal.foreign.is_some() {
                 status.insert("reason".into(), refusal.reason.into());
             }
@@ -153,8 +155,8 @@ impl Event {
         self.set("responseStatus", status);
     }
 
-    /// The line for a stage.
-    pub(super) fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+    /// Serializes the event of a stage.
+    pub(super) fn line(&self, stage: AuditStage, now: Timestamp) -> Vec<u8> {
         let mut annotations = self.annotations.clone();
         if !self.left_out.is_empty() {
             annotations.insert(LEFT_OUT.into(), self.left_out.join("; ").into());
@@ -171,12 +173,12 @@ impl Event {
     }
 }
 
-/// As Kubernetes writes `MicroTime`.
+/// The format of Kubernetes' `MicroTime`.
 fn micros(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-/// What holds secrets, wherever somebody sends it.
+/// Whether the object holds secrets, whichever endpoint it was sent to.
 fn holds_secrets(object: &Value) -> bool {
     ["Secret", "SecretList", "TokenReview", "TokenRequest"].iter().any(|kind| object["kind"] == *kind)
         || object["items"].as_array().is_some_and(|items| items.iter().any(holds_secrets))
@@ -189,7 +191,7 @@ fn forget_managers(object: &mut Value) {
     object.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten().for_each(forget_managers);
 }
 
-/// The same path and query, without the values of tokens; and whether there were any.
+/// Redacts the values of tokens in the query; returns whether there were any.
 fn without_tokens(uri: &str) -> (String, bool) {
     let Some((path, query)) = uri.split_once('?') else { return (uri.to_owned(), false) };
     let mut redacted = false;
@@ -212,7 +214,7 @@ mod tests {
     use crate::refusal::Foreign;
 
     #[test]
-    fn tokens_are_not_in_a_uri() {
+    fn tokens_are_redacted_in_the_uri() {
         let check = |uri: &str, expected: &str| assert_eq!(without_tokens(uri).0, expected);
         check("/api", "/api");
         check("/api?watch=1&token=x&a=b", "/api?watch=1&token=REDACTED&a=b");
@@ -223,8 +225,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_secret_is_not_said() {
-        let mut event = Event { hides: true, ..Event::default() };
+    fn messages_about_secrets_are_not_logged() {
+        let mut event = AuditEvent { hides: true, ..AuditEvent::default() };
         event.refused(&Refusal::new(422, "Invalid", "data[x]: planted"));
         let expected = json!({"metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422});
         assert_eq!(event.fields["responseStatus"], expected);
@@ -237,17 +239,17 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_in_anothers_place_is_left_out() {
-        let mut event = Event::default();
+    fn a_secret_in_another_request_body_is_omitted() {
+        let mut event = AuditEvent::default();
         event.body("requestObject", Ok(json!({"items": [{"kind": "Secret"}]})), false);
         assert_eq!(event.fields.get("requestObject"), None);
         assert_eq!(event.left_out, ["requestObject: it holds secrets"]);
     }
 
     #[test]
-    fn managers_are_left_out_where_nobody_wants_them() {
+    fn managed_fields_are_omitted_by_policy() {
         let object = json!({"metadata": {"name": "a", "managedFields": []}, "items": [{"metadata": {"managedFields": []}}]});
-        let mut event = Event::default();
+        let mut event = AuditEvent::default();
         event.body("requestObject", Ok(object), true);
         let expected = json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]});
         assert_eq!(event.fields["requestObject"], expected);

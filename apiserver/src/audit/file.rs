@@ -1,4 +1,4 @@
-//! A log that is a file. When it is long it gets another name, and a new one begins; the oldest go.
+//! Audit log files: a full file is renamed and a new one begun; the oldest are deleted.
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
@@ -9,17 +9,17 @@ use jiff::{SignedDuration, Timestamp, tz::TimeZone};
 
 use super::AuditSink;
 
-/// An audit log in a file, that only its owner can read.
+/// An audit log file with mode 0600.
 ///
-/// What is written is with the kernel: a kill of the process loses nothing of it, a loss of power may. A file that cannot be given
-/// another name grows on.
+/// Written lines are in the kernel's page cache: they survive a kill of the process, but perhaps
+/// not a power failure. A file that cannot be renamed keeps growing.
 #[derive(Debug)]
 pub struct AuditFile {
     path: PathBuf,
     file: File,
-    /// How long it is.
+    /// Length of the file.
     bytes: u64,
-    /// It ends within a line.
+    /// Whether the file ends within a line.
     torn: bool,
     max_bytes: u64,
     max_age: Option<SignedDuration>,
@@ -27,33 +27,34 @@ pub struct AuditFile {
     clock: fn() -> Timestamp,
 }
 
-/// In the names of those that are full: their order is that of their times.
+/// Time stamp in the names of rotated files; their lexical order is that of time.
 const STAMP: &str = "%Y-%m-%dT%H-%M-%S%.3f";
 
 impl AuditFile {
-    /// Opens a log, and goes on at the end of what is there. It is full at 100 MB, and those that are full stay.
+    /// Opens a log and appends to an existing file. It is rotated at 100 MB; rotated files are
+    /// kept.
     ///
     /// # Errors
-    /// It cannot be opened or made.
+    /// The file cannot be opened or created.
     pub fn open(path: impl Into<PathBuf>) -> io::Result<Self> {
         Self::at(path.into(), Timestamp::now)
     }
 
-    /// How long it gets before a new one begins. An event that is longer is alone in one.
+    /// Sets the length at which the file is rotated. A longer event has a file of its own.
     #[must_use]
     pub const fn max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
     }
 
-    /// How long those that are full stay, in days.
+    /// Sets the maximum age of rotated files, in days.
     #[must_use]
     pub fn max_age_days(mut self, days: u32) -> Self {
         self.max_age = Some(SignedDuration::from_hours(24 * i64::from(days)));
         self
     }
 
-    /// How many of those that are full stay.
+    /// Sets the maximum number of rotated files.
     #[must_use]
     pub const fn max_backups(mut self, backups: usize) -> Self {
         self.max_backups = Some(backups);
@@ -67,8 +68,8 @@ impl AuditFile {
 
     fn put(&mut self, lines: &[u8]) -> io::Result<()> {
         if self.bytes > 0 && self.bytes + lines.len() as u64 > self.max_bytes {
-            // If not now, then with the next line.
-            let _ = self.begin_anew();
+            // A failed rotation is retried with the next line.
+            let _ = self.rotate();
         }
         if self.torn {
             self.file.write_all(b"\n")?;
@@ -79,7 +80,7 @@ impl AuditFile {
             self.bytes += lines.len() as u64;
             return Ok(());
         }
-        // A disk that is full takes a part. What nobody was told of as written is not to be there.
+        // A full disk accepts part of a write. Lines reported as not written are removed again.
         self.torn = self.file.set_len(self.bytes).is_err();
         if self.torn {
             self.bytes = self.file.metadata().map_or(self.bytes, |metadata| metadata.len());
@@ -87,19 +88,19 @@ impl AuditFile {
         written
     }
 
-    fn begin_anew(&mut self) -> io::Result<()> {
+    fn rotate(&mut self) -> io::Result<()> {
         let now = (self.clock)();
         match fs::rename(&self.path, self.backup(now)) {
-            // Somebody else took it away.
+            // Another process has moved the file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             renamed => renamed?,
         }
         (self.file, self.bytes, self.torn) = open(&self.path)?;
-        self.clear(now);
+        self.delete_backups(now);
         Ok(())
     }
 
-    /// A name that none has.
+    /// A name that is not in use.
     fn backup(&self, mut now: Timestamp) -> PathBuf {
         let (stem, end) = self.ends();
         loop {
@@ -114,8 +115,9 @@ impl AuditFile {
         }
     }
 
-    /// Deletes those that are too old or too many. One that cannot be deleted is tried again the next time.
-    fn clear(&self, now: Timestamp) {
+    /// Deletes rotated files that are too old or too many. A failed deletion is retried at the next
+    /// rotation.
+    fn delete_backups(&self, now: Timestamp) {
         let mut backups = self.backups();
         backups.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
         for (at, (time, path)) in backups.into_iter().enumerate() {
@@ -126,7 +128,7 @@ impl AuditFile {
         }
     }
 
-    /// Those that are full, and since when.
+    /// The rotated files, with the times in their names.
     fn backups(&self) -> Vec<(Timestamp, PathBuf)> {
         let (stem, end) = self.ends();
         let home = self.path.parent().filter(|home| !home.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -139,7 +141,7 @@ impl AuditFile {
         fs::read_dir(home).into_iter().flatten().flatten().filter_map(named).collect()
     }
 
-    /// `audit-` and `.log` of `audit.log`.
+    /// The prefix `audit-` and suffix `.log` of `audit.log`.
     fn ends(&self) -> (OsString, OsString) {
         let mut stem = self.path.file_stem().unwrap_or_default().to_owned();
         stem.push("-");
@@ -161,7 +163,7 @@ impl AuditSink for AuditFile {
     }
 }
 
-/// The file, how long it is, and whether it ends within a line.
+/// Opens the file; returns it with its length and whether it ends within a line.
 fn open(path: &Path) -> io::Result<(File, u64, bool)> {
     let mut options = OpenOptions::new();
     options.create(true).read(true).append(true);
@@ -170,7 +172,7 @@ fn open(path: &Path) -> io::Result<(File, u64, bool)> {
     let mut file = options.open(path)?;
     let bytes = file.metadata()?.len();
     let mut last = [b'\n'];
-    // Of what is no file, as a pipe, nobody can tell the end.
+    // A pipe cannot seek, so its end is unknown.
     if bytes > 0 && file.seek(SeekFrom::End(-1)).is_ok() {
         file.read_exact(&mut last)?;
     }
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_full_gets_another_name() {
+    fn a_full_file_is_rotated() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("audit.log");
         let mut file = AuditFile::at(path.clone(), clock).unwrap().max_bytes(8);
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn those_that_are_too_old_or_too_many_go_and_nothing_else() {
+    fn only_old_or_excess_backups_are_deleted() {
         let home = tempfile::tempdir().unwrap();
         for name in
             ["audit-2026-11-01T00-00-00.000.log", "audit-2026-11-23T00-00-00.000.log", "audit-notes.log"]
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn it_goes_on_with_a_line_of_its_own() {
+    fn appending_to_a_torn_file_begins_a_new_line() {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().join("audit");
         fs::write(&path, "whole\nhalf").unwrap();

@@ -1,11 +1,11 @@
-//! The audit log: who asked for what, when, and what came of it.
+//! The audit log: the user, request, time and result of each request.
 //!
-//! * [`policy`]: what is logged of which request; [`read`] is its file
-//! * [`event`]: what is said of a request
-//! * [`annotations`]: what those say of it who admit it
-//! * [`trail`]: a request, from its coming to its last byte
-//! * [`writer`]: what is said goes to a [`AuditSink`], in order and by one task
-//! * [`file`]: the sink that is a file
+//! * [`policy`]: the rules that select the level of a request; [`read`] parses its file
+//! * [`event`]: the event of a request
+//! * [`annotations`]: annotations added by admission
+//! * [`trail`]: the audit record of a request, from its arrival to the last byte of the response
+//! * [`writer`]: one task writes the events to an [`AuditSink`], in order
+//! * [`file`]: a sink with log rotation
 
 mod annotations;
 mod event;
@@ -23,5 +23,5 @@ pub use sink::AuditSink;
 pub use writer::Audit;
 
 pub(crate) use annotations::Annotations;
-pub(crate) use trail::{Asked, Tail, Trail};
+pub(crate) use trail::{AuditTarget, Tail, Trail};
 pub(crate) use writer::Log;

@@ -1,27 +1,27 @@
-//! The file of a policy.
+//! Parses audit policy files.
 
 use serde::Deserialize;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::policy::{AuditPolicy, Level, OfGroup, Rule, Stage, Stages};
+use super::policy::{AuditLevel, AuditPolicy, AuditRule, AuditStage, GroupResources, Stages};
 use crate::yaml;
 
-/// Why a policy was not taken: none of it holds.
+/// The reason why a policy was rejected. No rule of a rejected policy applies.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {why}")]
 pub struct AuditPolicyError {
-    /// Where: `rules[2].level`.
+    /// Path of the invalid value: `rules[2].level`.
     pub place: String,
-    /// What is wrong, and what to write instead.
+    /// The error, and a valid replacement.
     pub why: String,
 }
 
 impl AuditPolicy {
-    /// Reads the YAML or JSON of a `Policy` of `audit.k8s.io/v1`.
+    /// Parses a `Policy` of `audit.k8s.io/v1`, in YAML or JSON.
     ///
     /// # Errors
-    /// It is none, or says something that would not be obeyed.
+    /// The text is not such a policy, or holds a field or value that the server would not apply.
     pub fn read(text: &str) -> Result<Self, AuditPolicyError> {
         let policy = yaml::read(text.as_bytes()).map_err(|error| wrong("the policy", &error.0))?;
         if let Some(twice) = policy.duplicates.first() {
@@ -98,9 +98,9 @@ struct OneGroup {
     resource_names: Vec<String>,
 }
 
-fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
+fn read_rule(place: &str, rule: Value) -> Result<AuditRule, AuditPolicyError> {
     let rule: OneRule = shaped(place, rule)?;
-    let level = Level::ALL.into_iter().find(|level| level.name() == rule.level).ok_or_else(|| {
+    let level = AuditLevel::ALL.into_iter().find(|level| level.name() == rule.level).ok_or_else(|| {
         let why = format!("{:?} is no level: write None, Metadata, Request or RequestResponse", rule.level);
         wrong(&format!("{place}.level"), &why)
     })?;
@@ -121,7 +121,7 @@ fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
         }
     }
     let group = |(at, group)| read_group(&format!("{place}.resources[{at}]"), group);
-    Ok(Rule {
+    Ok(AuditRule {
         level,
         users: rule.users,
         groups: rule.user_groups,
@@ -134,14 +134,14 @@ fn read_rule(place: &str, rule: Value) -> Result<Rule, AuditPolicyError> {
     })
 }
 
-fn read_group(place: &str, group: Value) -> Result<OfGroup, AuditPolicyError> {
+fn read_group(place: &str, group: Value) -> Result<GroupResources, AuditPolicyError> {
     let OneGroup { group, resources, resource_names: names } = shaped(place, group)?;
     if group.contains(['/', '*']) {
         let why = format!("{group:?} is no group: it has neither a version nor a star; \"\" is that of pods");
         return Err(wrong(&format!("{place}.group"), &why));
     }
     if resources.is_empty() && !names.is_empty() {
-        let why = "names of what? write resources, too";
+        let why = "names require resources: write resources, too";
         return Err(wrong(&format!("{place}.resourceNames"), why));
     }
     for (at, resource) in resources.iter().enumerate() {
@@ -157,7 +157,7 @@ fn read_group(place: &str, group: Value) -> Result<OfGroup, AuditPolicyError> {
             return Err(wrong(&format!("{place}.resources[{at}]"), &why));
         }
     }
-    Ok(OfGroup { group, resources, names })
+    Ok(GroupResources { group, resources, names })
 }
 
 fn is_word(text: &str) -> bool {
@@ -166,7 +166,7 @@ fn is_word(text: &str) -> bool {
 
 fn stages(place: &str, names: &[String]) -> Result<Stages, AuditPolicyError> {
     names.iter().enumerate().try_fold(Stages::default(), |all, (at, name)| {
-        let stage = Stage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| {
+        let stage = AuditStage::ALL.into_iter().find(|stage| stage.name() == name).ok_or_else(|| {
             let why = format!(
                 "{name:?} is no stage: write RequestReceived, ResponseStarted, ResponseComplete or Panic"
             );
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_policy_is_refused_with_advice() {
+    fn invalid_policies_are_rejected_with_advice() {
         refused("rules: []", "rules", "- level: Metadata");
         refused("rules: [{level: metadata}]", "rules[0].level", "write None, Metadata");
         refused("rules: [{level: None}, {verbs: [get]}]", "rules[1].level", "\"\" is no level");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn the_example_of_the_guide_is_one() {
+    fn the_example_policy_of_the_guide_is_valid() {
         let example = include_str!("../../../docs/guides/audit-policy.yaml");
         assert!(AuditPolicy::read(example).unwrap().rules.len() > 3);
     }

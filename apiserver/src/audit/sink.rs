@@ -1,17 +1,19 @@
-//! Where events go.
+//! The output of the audit log.
 
 use std::io;
 
-/// Where the events of an audit log go. It is one's own: nobody else writes there, and nothing is written by two at a time.
+/// The output of an audit log. It has a single writer, and calls never overlap.
 pub trait AuditSink: Send + 'static {
-    /// Writes events: each is a line of JSON, with its end. It may block; it is called on a thread for that.
+    /// Writes events, each one line of JSON with its newline. It may block: it is called on a
+    /// blocking thread.
     ///
     /// # Errors
-    /// They could not be written, or not all of them. All count as lost; what is written next must begin a line of its own.
+    /// The lines were not written, or only in part. All of them count as lost; the next write must
+    /// begin a new line.
     fn write(&mut self, lines: &[u8]) -> io::Result<()>;
 }
 
-/// A stream, as the standard output.
+/// A stream, such as standard output.
 impl<W: io::Write + Send + 'static> AuditSink for W {
     fn write(&mut self, lines: &[u8]) -> io::Result<()> {
         self.write_all(lines)?;

@@ -1,4 +1,4 @@
-//! A request in the log, from its coming to its last byte.
+//! The audit record of a request, from its arrival to the last byte of the response.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Annotations;
-use super::event::{BODY_BYTES, Event};
-use super::policy::{Attributes, Decision, Level, Stage, holds_secrets};
+use super::event::{AuditEvent, BODY_BYTES};
+use super::policy::{AuditAttributes, AuditDecision, AuditLevel, AuditStage, holds_secrets};
 use super::writer::Log;
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes as Allowed, On, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::http::Body;
 use crate::refusal::Refusal;
 use crate::request::{Resource, Verb};
@@ -23,63 +23,63 @@ use crate::server::Shared;
 use crate::{json, protobuf, yaml};
 
 const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// An id of a client's is cut off there.
+/// Maximum length of a client's audit ID; longer ones are truncated.
 const ID_CHARS: usize = 64;
 
-/// What is written of one request. Dropping it writes the end of a request that is not answered any more.
+/// The audit record of one request. Dropping it logs a request that gets no response.
 pub(crate) struct Trail {
     id: HeaderValue,
-    about: Box<About>,
+    record: Box<AuditRecord>,
 }
 
-struct About {
+struct AuditRecord {
     shared: Arc<Shared>,
     log: Arc<Log>,
-    place: Option<OwnedSemaphorePermit>,
-    event: Event,
-    decision: Decision,
+    slot: Option<OwnedSemaphorePermit>,
+    event: AuditEvent,
+    decision: AuditDecision,
     verb: Option<Verb>,
     resource: Option<Resource>,
     body: Option<(Bytes, Option<HeaderValue>)>,
-    /// What is said of it while it is worked on.
+    /// Annotations added by admission.
     annotations: Arc<Annotations>,
     panicked: bool,
     refused: bool,
 }
 
-/// What a request asks for, as far as that can be read.
-pub(crate) enum Asked<'a> {
-    /// Of those that the selector selects.
+/// The target of a request, as far as it could be parsed.
+pub(crate) enum AuditTarget<'a> {
+    /// The objects that a selector selects.
     Objects(Verb, &'a Resource, &'a FieldSelector),
     Path(&'a Method),
 }
 
 impl Trail {
-    /// Of a request that just came.
+    /// Begins the record of a request.
     ///
     /// # Errors
-    /// The log takes nothing more.
+    /// 429 if the log accepts no more requests.
     pub(crate) async fn begin(
         shared: &Arc<Shared>,
         log: &Arc<Log>,
         (uri, headers, peer): (&Uri, &HeaderMap, Option<IpAddr>),
     ) -> Result<Self, Refusal> {
-        let now = shared.world.now();
+        let now = shared.environment.now();
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let said = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
-        let id = said.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
-        let asked = uri.path_and_query().map_or("/", |asked| asked.as_str());
-        let mut event = Event::new(&id, asked, text(&USER_AGENT), now);
+        let client_id = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
+        let id = client_id.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.environment.uid());
+        let target = uri.path_and_query().map_or("/", |target| target.as_str());
+        let mut event = AuditEvent::new(&id, target, text(&USER_AGENT), now);
         if let Some(peer) = peer {
             event.set("sourceIPs", json!([peer.to_string()]));
         }
         let id = HeaderValue::try_from(id).expect("it was a header, or is a UUID");
-        let about = About {
+        let record = AuditRecord {
             shared: shared.clone(),
             log: log.clone(),
-            place: Some(log.place().await?),
+            slot: Some(log.slot().await?),
             event,
-            decision: Decision::default(),
+            decision: AuditDecision::default(),
             verb: None,
             resource: None,
             body: None,
@@ -87,141 +87,143 @@ impl Trail {
             panicked: false,
             refused: false,
         };
-        Ok(Self { id, about: about.into() })
+        Ok(Self { id, record: record.into() })
     }
 
-    /// It is known who asks, or that it is not known. From here on it is decided what is said of the request.
+    /// Records the result of authentication, and selects the audit level of the request.
     ///
     /// # Errors
-    /// It could not be written, and must have been.
+    /// 500 if the event must be written and could not be.
     pub(crate) async fn received(
         &mut self,
         user: Option<&Identity>,
-        asked: Asked<'_>,
+        target: AuditTarget<'_>,
         path: &str,
     ) -> Result<(), Refusal> {
-        let About { event, log, .. } = &mut *self.about;
+        let AuditRecord { event, log, .. } = &mut *self.record;
         let small: String;
-        let (verb, on) = match &asked {
-            Asked::Objects(verb, resource, fields) => {
-                (verb.name(), Allowed::of(verb.name(), asks(resource)).selecting(fields).on)
-            }
-            Asked::Path(method) => {
+        let (verb, on) = match &target {
+            AuditTarget::Objects(verb, resource, fields) => (
+                verb.name(),
+                RequestAttributes::of(verb.name(), resource_attributes(resource)).selecting(fields).on,
+            ),
+            AuditTarget::Path(method) => {
                 small = method.as_str().to_lowercase();
-                (small.as_str(), On::Path(path))
+                (small.as_str(), RequestTarget::Path(path))
             }
         };
-        let decision = log.policy.decide(&Attributes { user, verb, on });
+        let decision = log.policy.decide(&AuditAttributes { user, verb, on });
         log.decided(decision.level);
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
-        if let (Asked::Objects(verb, resource, _), On::Resource(about)) = (asked, &on) {
-            event.hides |= holds_secrets(about);
-            event.object(resource, about.name);
-            (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
+        if let (AuditTarget::Objects(verb, resource, _), RequestTarget::Resource(target)) = (target, &on) {
+            event.hides |= holds_secrets(target);
+            event.object(resource, target.name);
+            (self.record.verb, self.record.resource) = (Some(verb), Some(resource.clone()));
         }
-        self.about.decision = decision;
-        // Who is not known is told so at once: that is one event.
-        if user.is_none() || !self.about.says(Stage::RequestReceived) {
+        self.record.decision = decision;
+        // An unauthenticated request is rejected at once, so it has one event.
+        if user.is_none() || !self.record.logs(AuditStage::RequestReceived) {
             return Ok(());
         }
-        let line = self.about.event.line(Stage::RequestReceived, self.about.shared.world.now());
-        if self.about.log.write(line, None).await || !self.about.log.strict {
+        let line = self.record.event.line(AuditStage::RequestReceived, self.record.shared.environment.now());
+        if self.record.log.write(line, None).await || !self.record.log.strict {
             return Ok(());
         }
-        self.about.log.rejected();
+        self.record.log.rejected();
         let message =
             "the request could not be logged, and so was not done: see what is wrong with the audit log";
         Err(Refusal::new(500, "InternalError", message))
     }
 
-    /// It is made as another than who sends it.
-    pub(crate) fn stands_for(&mut self, other: &Identity) {
-        self.about.event.set("impersonatedUser", other.user_info());
+    /// Records the impersonated user.
+    pub(crate) fn impersonates(&mut self, other: &Identity) {
+        self.record.event.set("impersonatedUser", other.user_info());
     }
 
-    /// It may be done, or not.
+    /// Records the authorization decision.
     pub(crate) fn decided(&mut self, allowed: bool, reason: impl FnOnce() -> String) {
-        if self.about.decision.level > Level::None {
+        if self.record.decision.level > AuditLevel::None {
             let decision = if allowed { "allow" } else { "forbid" };
-            self.about.event.annotate("authorization.k8s.io/decision", decision);
-            self.about.event.annotate("authorization.k8s.io/reason", reason());
+            self.record.event.annotate("authorization.k8s.io/decision", decision);
+            self.record.event.annotate("authorization.k8s.io/reason", reason());
         }
     }
 
-    /// What was sent.
+    /// Records the request body.
     pub(crate) fn body(&mut self, bytes: &Bytes, headers: &HeaderMap) {
-        if self.about.decision.level > Level::None && !bytes.is_empty() {
-            self.about.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
+        if self.record.decision.level > AuditLevel::None && !bytes.is_empty() {
+            self.record.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
         }
     }
 
-    /// Where those say something of it who are asked about it.
+    /// Returns the annotations, for admission to add to.
     pub(crate) fn annotations(&self) -> Arc<Annotations> {
-        self.about.annotations.clone()
+        self.record.annotations.clone()
     }
 
-    /// It is not done.
+    /// Records a refusal.
     pub(crate) fn refused(&mut self, refusal: &Refusal) {
-        self.about.event.refused(refusal);
-        self.about.refused = true;
+        self.record.event.refused(refusal);
+        self.record.refused = true;
     }
 
-    /// The work on it panicked.
+    /// Records a panic of the handler.
     pub(crate) fn panicked(&mut self) {
-        self.about.panicked = true;
+        self.record.panicked = true;
     }
 
-    /// Its answer, which is given when what there is to say is written. Of one that is sent in parts the end is said when it ends.
+    /// Completes the record; returns the response once its events are written. The record of a
+    /// streamed response is completed at the end of the stream.
     pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
-        let Self { id, mut about } = self;
+        let Self { id, mut record } = self;
         answer.headers_mut().insert(AUDIT_ID, id);
-        if about.decision.level == Level::None {
-            about.place = None;
+        if record.decision.level == AuditLevel::None {
+            record.slot = None;
             return answer;
         }
         let code = answer.status().as_u16();
-        if !about.refused {
-            about.event.answered(code);
+        if !record.refused {
+            record.event.answered(code);
         }
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         if let Some(bytes) = answer.body().whole_bytes() {
-            about.request();
-            about.event.admitted(&about.annotations, about.decision.level);
-            about.response(Ok(&bytes), content_type.as_ref());
-            let stage = if about.panicked { Stage::Panic } else { Stage::ResponseComplete };
-            let place = about.place.take();
-            if about.says(stage) {
-                let line = about.event.line(stage, about.shared.world.now());
-                about.log.write(line, place).await;
+            record.request();
+            record.event.add_annotations(&record.annotations, record.decision.level);
+            record.response(Ok(&bytes), content_type.as_ref());
+            let stage = if record.panicked { AuditStage::Panic } else { AuditStage::ResponseComplete };
+            let slot = record.slot.take();
+            if record.logs(stage) {
+                let line = record.event.line(stage, record.shared.environment.now());
+                record.log.write(line, slot).await;
             }
             return answer;
         }
         let is_watch = answer.body().is_watch();
-        if is_watch && about.says(Stage::ResponseStarted) {
-            let line = about.event.line(Stage::ResponseStarted, about.shared.world.now());
-            about.log.write(line, None).await;
+        if is_watch && record.logs(AuditStage::ResponseStarted) {
+            let line = record.event.line(AuditStage::ResponseStarted, record.shared.environment.now());
+            record.log.write(line, None).await;
         }
-        let keeps = !is_watch && about.decision.level == Level::RequestResponse;
-        let tail = Tail { about, content_type, sent: keeps.then(Vec::new), ended: is_watch };
+        let keeps = !is_watch && record.decision.level == AuditLevel::RequestResponse;
+        let tail = Tail { record, content_type, sent: keeps.then(Vec::new), ended: is_watch };
         answer.map(|body| body.with_tail(tail))
     }
 }
 
-/// The end of an answer that is sent in parts: when this is dropped, that is said.
+/// Completes the record of a streamed response when dropped.
 pub(crate) struct Tail {
-    about: Box<About>,
+    record: Box<AuditRecord>,
     content_type: Option<HeaderValue>,
-    /// What was sent, where that is logged and is not too long.
+    /// The bytes sent, if they are logged and within the size limit.
     sent: Option<Vec<u8>>,
-    /// All of it was sent.
+    /// Whether the whole response was sent.
     ended: bool,
 }
 
 impl Tail {
     pub(crate) fn part(&mut self, bytes: &Bytes) {
-        // One byte more than may be, that it is seen to be too long.
+        // One byte beyond the limit, which marks the body as too long.
         if let Some(sent) = self.sent.as_mut().filter(|sent| sent.len() <= BODY_BYTES) {
             sent.extend_from_slice(bytes);
         }
@@ -234,69 +236,71 @@ impl Tail {
 
 impl Drop for Tail {
     fn drop(&mut self) {
-        let Self { about, content_type, sent, ended } = self;
+        let Self { record, content_type, sent, ended } = self;
         match sent {
-            Some(sent) if *ended => about.response(Ok(sent), content_type.as_ref()),
-            Some(_) => about.response(Err("the client did not take all of it"), None),
+            Some(sent) if *ended => record.response(Ok(sent), content_type.as_ref()),
+            Some(_) => record.response(Err("the client did not take all of it"), None),
             None => {}
         }
-        about.complete();
+        record.complete();
     }
 }
 
-impl About {
-    fn says(&self, stage: Stage) -> bool {
-        self.decision.level > Level::None && !self.decision.omit_stages.has(stage)
+impl AuditRecord {
+    fn logs(&self, stage: AuditStage) -> bool {
+        self.decision.level > AuditLevel::None && !self.decision.omit_stages.has(stage)
     }
 
-    /// Says the end, if that was not done, with nobody waiting for it.
+    /// Queues the final event, unless it was written before.
     fn complete(&mut self) {
-        let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
+        let Some(slot) = self.slot.take().filter(|_| self.logs(AuditStage::ResponseComplete)) else {
+            return;
+        };
         self.request();
-        self.event.admitted(&self.annotations, self.decision.level);
-        self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
+        self.event.add_annotations(&self.annotations, self.decision.level);
+        self.log.leave(self.event.line(AuditStage::ResponseComplete, self.shared.environment.now()), slot);
     }
 
-    /// Says what was sent.
+    /// Adds the request body to the event.
     fn request(&mut self) {
         let Some((bytes, content_type)) = self.body.take() else { return };
-        let says_all = self.decision.level >= Level::Request;
+        let logs_body = self.decision.level >= AuditLevel::Request;
         let names = matches!(self.verb, Some(Verb::Create | Verb::Update));
-        if !says_all && !names {
+        if !logs_body && !names {
             return;
         }
         let body = self.read(&bytes, content_type.as_ref());
         if let Some(object) = body.as_ref().ok().filter(|_| names) {
-            self.event.named_by(object);
+            self.event.complete_object_ref(object);
         }
-        if says_all {
+        if logs_body {
             self.event.body("requestObject", body, self.decision.omit_managed_fields);
         }
     }
 
-    /// Says what was answered.
+    /// Adds the response body to the event.
     fn response(&mut self, bytes: Result<&[u8], &str>, content_type: Option<&HeaderValue>) {
-        let says_all = self.decision.level == Level::RequestResponse;
+        let logs_body = self.decision.level == AuditLevel::RequestResponse;
         let is_new = self.verb == Some(Verb::Create) && !self.refused;
-        if !says_all && !is_new {
+        if !logs_body && !is_new {
             return;
         }
         let body = match bytes {
             Ok([]) => return,
             Ok(bytes) if self.resource.is_some() => self.read(bytes, content_type),
-            // Documents are long, and the same for everybody.
+            // Documents are long, and identical for all clients.
             Ok(_) => Err("a document"),
             Err(why) => Err(why),
         };
         if let Some(object) = body.as_ref().ok().filter(|_| is_new) {
-            self.event.made(object);
+            self.event.created(object);
         }
-        if says_all {
+        if logs_body {
             self.event.body("responseObject", body, self.decision.omit_managed_fields);
         }
     }
 
-    /// A body as JSON.
+    /// Decodes a body.
     fn read(&self, bytes: &[u8], content_type: Option<&HeaderValue>) -> Result<Value, &'static str> {
         if bytes.len() > BODY_BYTES {
             return Err("it is too long");
@@ -319,14 +323,14 @@ impl About {
             Verb::Delete | Verb::DeleteCollection => ("v1", "DeleteOptions"),
             _ => (kind.api_version.as_ref(), kind.names.kind.as_ref()),
         };
-        protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+        protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()
     }
 }
 
-impl Drop for About {
+impl Drop for AuditRecord {
     fn drop(&mut self) {
-        // A place that is still held is that of a request whose client went away, or whose answer just ended.
-        if self.place.is_some() && self.says(Stage::ResponseComplete) {
+        // The slot is still held if the client disconnected or the response ended a moment ago.
+        if self.slot.is_some() && self.logs(AuditStage::ResponseComplete) {
             let why = "the client went away before it was answered: what it asked for may have been done";
             self.event.refused(&Refusal::new(499, "ClientClosedRequest", why));
             self.complete();
@@ -334,8 +338,8 @@ impl Drop for About {
     }
 }
 
-fn asks(resource: &Resource) -> Asks<'_> {
-    Asks {
+fn resource_attributes(resource: &Resource) -> ResourceAttributes<'_> {
+    ResourceAttributes {
         group: &resource.group,
         resource: &resource.plural,
         subresource: resource.subresource.as_deref().unwrap_or_default(),

@@ -1,4 +1,4 @@
-//! What is said of requests goes to the sink: in order, by one task, which is owned and ends when all is written.
+//! Writes audit events to the sink, in order, by one owned task that ends after draining the queue.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::AuditSink;
-use super::policy::{AuditPolicy, Level};
+use super::policy::{AuditLevel, AuditPolicy};
 use crate::metrics::Audited;
 use crate::refusal::Refusal;
 use crate::server::Limits;
 
-/// So many lines are written at once.
+/// Maximum number of lines in one write.
 const AT_ONCE: usize = 256;
 
-/// What is logged, and where.
+/// An audit policy with its sink.
 pub struct Audit {
     policy: AuditPolicy,
     sink: Box<dyn AuditSink>,
@@ -27,14 +27,15 @@ pub struct Audit {
 }
 
 impl Audit {
-    /// Logs what the policy says. A request waits until what is said of it is written. If that cannot be done, it is counted, and the
-    /// request is done and answered all the same.
+    /// Logs the events that `policy` selects. A response waits until its events are written. Failed
+    /// writes are counted; the request proceeds all the same.
     #[must_use]
     pub fn new(policy: AuditPolicy, sink: impl AuditSink) -> Self {
         Self { policy, sink: Box::new(sink), strict: false }
     }
 
-    /// The same; and a request of which it cannot be written that it came is refused with 500, and not done.
+    /// Rejects a request with 500, before processing it, if its `RequestReceived` event cannot be
+    /// written.
     #[must_use]
     pub fn strict(mut self) -> Self {
         self.strict = true;
@@ -42,50 +43,50 @@ impl Audit {
     }
 }
 
-/// The log of a running server.
+/// The audit log of a running server.
 ///
-/// Its queue has no limit of its own: each request holds a place from its beginning until its last line is written, and has at most one more line
-/// in the queue, which it waits for.
+/// Its queue needs no limit of its own: each request holds a slot from its arrival until its last
+/// line is written, and queues at most one more line, which it waits for.
 pub(crate) struct Log {
     pub(super) policy: AuditPolicy,
     pub(super) strict: bool,
-    queue: UnboundedSender<Item>,
-    places: Arc<Semaphore>,
-    patience: Duration,
+    queue: UnboundedSender<QueuedLine>,
+    slots: Arc<Semaphore>,
+    request_timeout: Duration,
     metrics: Audited,
     task: TaskTracker,
-    ending: CancellationToken,
+    stopping: CancellationToken,
 }
 
-/// A line, and who waits for it.
-struct Item {
+/// A line with its completion notification.
+struct QueuedLine {
     line: Vec<u8>,
     written: Option<oneshot::Sender<bool>>,
-    _place: Option<OwnedSemaphorePermit>,
+    _slot: Option<OwnedSemaphorePermit>,
 }
 
 impl Log {
-    /// Begins one. Its task ends with it, or with [`Self::end`].
+    /// Starts the log. Its task ends when it is dropped, or by [`Self::end`].
     pub(crate) fn begin(audit: Audit, limits: &Limits, metrics: Audited) -> Self {
         let Audit { policy, sink, strict } = audit;
         let (queue, lines) = unbounded_channel();
-        let (task, ending) = (TaskTracker::new(), CancellationToken::new());
-        task.spawn(run(lines, sink, ending.clone(), metrics.clone()));
+        let (task, stopping) = (TaskTracker::new(), CancellationToken::new());
+        task.spawn(run(lines, sink, stopping.clone(), metrics.clone()));
         task.close();
-        // What is refused because there is too much is logged too.
+        // Requests rejected by the concurrency limits are logged too.
         let long = limits.watches.saturating_add(limits.long_lists);
-        let places = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
-        let places = Arc::new(Semaphore::new(places));
-        Self { policy, strict, queue, places, patience: limits.work, metrics, task, ending }
+        let slots = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
+        let slots = Arc::new(Semaphore::new(slots));
+        Self { policy, strict, queue, slots, request_timeout: limits.work, metrics, task, stopping }
     }
 
-    /// A place for a request.
+    /// Acquires a slot for a request.
     ///
     /// # Errors
-    /// There was none for as long as a request may take: nothing is written any more.
-    pub(super) async fn place(&self) -> Result<OwnedSemaphorePermit, Refusal> {
-        match timeout(self.patience, self.places.clone().acquire_owned()).await {
-            Ok(Ok(place)) => Ok(place),
+    /// 429 if no slot became free within the request timeout: the sink is stuck.
+    pub(super) async fn slot(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        match timeout(self.request_timeout, self.slots.clone().acquire_owned()).await {
+            Ok(Ok(slot)) => Ok(slot),
             _ => {
                 self.metrics.rejected.inc();
                 let message = "the audit log takes nothing more, please try again later.";
@@ -94,66 +95,66 @@ impl Log {
         }
     }
 
-    /// Writes a line. False: it is not written, or nobody knows.
-    pub(super) async fn write(&self, line: Vec<u8>, place: Option<OwnedSemaphorePermit>) -> bool {
+    /// Writes a line. `false`: the line was not written, or the result is unknown.
+    pub(super) async fn write(&self, line: Vec<u8>, slot: Option<OwnedSemaphorePermit>) -> bool {
         let (written, done) = oneshot::channel();
-        self.put(Item { line, written: Some(written), _place: place });
-        // What takes longer may still be written, and is counted by the task if it is not.
-        matches!(timeout(self.patience, done).await, Ok(Ok(true)))
+        self.put(QueuedLine { line, written: Some(written), _slot: slot });
+        // After the timeout the line may still be written; if not, the task counts it as lost.
+        matches!(timeout(self.request_timeout, done).await, Ok(Ok(true)))
     }
 
-    /// Writes a line that nobody waits for.
-    pub(super) fn leave(&self, line: Vec<u8>, place: OwnedSemaphorePermit) {
-        self.put(Item { line, written: None, _place: Some(place) });
+    /// Queues a line without waiting for its write.
+    pub(super) fn leave(&self, line: Vec<u8>, slot: OwnedSemaphorePermit) {
+        self.put(QueuedLine { line, written: None, _slot: Some(slot) });
     }
 
-    /// A request was refused because it could not be logged.
+    /// Counts a request that was rejected because it could not be logged.
     pub(super) fn rejected(&self) {
         self.metrics.rejected.inc();
     }
 
-    /// How much is said of a request.
-    pub(super) fn decided(&self, level: Level) {
+    /// Counts the audit level of a request.
+    pub(super) fn decided(&self, level: AuditLevel) {
         self.metrics.level(level.name());
     }
 
-    fn put(&self, item: Item) {
+    fn put(&self, item: QueuedLine) {
         if self.queue.send(item).is_err() {
             // The server was stopped.
             self.metrics.lost(1);
         }
     }
 
-    /// Writes what is queued, and takes nothing more. A sink that is stuck is left behind.
+    /// Drains the queue and accepts nothing more. A stuck sink is abandoned after the timeout.
     pub(crate) async fn end(&self) {
-        self.ending.cancel();
-        let _ = timeout(self.patience, self.task.wait()).await;
+        self.stopping.cancel();
+        let _ = timeout(self.request_timeout, self.task.wait()).await;
     }
 }
 
 async fn run(
-    mut queue: UnboundedReceiver<Item>,
+    mut queue: UnboundedReceiver<QueuedLine>,
     mut sink: Box<dyn AuditSink>,
-    ending: CancellationToken,
+    stopping: CancellationToken,
     metrics: Audited,
 ) {
     let mut items = Vec::new();
     loop {
         tokio::select! {
             biased;
-            () = ending.cancelled(), if !queue.is_closed() => queue.close(),
+            () = stopping.cancelled(), if !queue.is_closed() => queue.close(),
             number = queue.recv_many(&mut items, AT_ONCE) => {
                 if number == 0 {
                     return;
                 }
                 let lines: Vec<u8> = items.iter().flat_map(|item| &item.line).copied().collect();
                 let write = move || {
-                    // What a sink makes of its panic is its own; the next lines are given to it as well.
+                    // A sink handles its own panics; it also receives the next lines.
                     let written = catch_unwind(AssertUnwindSafe(|| sink.write(&lines)));
                     (matches!(written, Ok(Ok(()))), sink)
                 };
                 let Ok((written, back)) = tokio::task::spawn_blocking(write).await else {
-                    // The runtime ends.
+                    // The runtime is shutting down.
                     metrics.lost(number);
                     return;
                 };

@@ -1,4 +1,4 @@
-//! From a request's credentials to an identity.
+//! Authentication: from a request's credentials to an identity.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use http::HeaderMap;
 
 use super::bearer::{bearer, unauthorized};
 use super::identity::Identity;
-use super::token::Tokens;
+use super::token::TokenTable;
 
 use crate::refusal::Refusal;
 
-/// What credentials are held against.
+/// The accepted credentials.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Authenticator {
-    pub(crate) tokens: Arc<Tokens>,
+    pub(crate) tokens: Arc<TokenTable>,
 }
 
 impl Authenticator {
-    /// Who a request is from; `certificate` is who the connection's certificate says it is, once that was verified.
+    /// Returns the user of a request; `certificate` is the verified identity of the connection.
     ///
-    /// A certificate that is good is enough, as in Kubernetes. Otherwise a header that is there must be good: a bad
-    /// token is never nobody's.
+    /// A certificate takes precedence, as in Kubernetes. Otherwise a token must be valid: a bad one
+    /// never makes the request anonymous.
     pub(crate) fn identify(
         &self,
         headers: &HeaderMap,
@@ -43,7 +43,7 @@ mod tests {
     use http::header::AUTHORIZATION;
 
     fn check(header: Option<&'static str>, certificate: Option<&str>, expected: Result<&str, u16>) {
-        let mut tokens = Tokens::default();
+        let mut tokens = TokenTable::default();
         assert!(tokens.add("good", Identity::new("ann")));
         let authenticator = Authenticator { tokens: Arc::new(tokens) };
         let headers = header.map(|it| (AUTHORIZATION, HeaderValue::from_static(it))).into_iter().collect();

@@ -1,14 +1,15 @@
-//! What the `Authorization` header holds.
+//! Parses the `Authorization` header.
 
 use http::HeaderMap;
 use http::header::AUTHORIZATION;
 
 use crate::refusal::Refusal;
 
-/// The token of a request; none, where there is no such header.
+/// Returns the bearer token of a request; `None` without the header.
 ///
-/// The scheme is read in any case. Two such headers, another scheme, no token, more words than two, or bytes that are
-/// not printable ASCII are 401: a proxy and this server must not read one request as two different users.
+/// The scheme is case-insensitive. A repeated header, another scheme, a missing token, more than
+/// two words, or bytes that are not printable ASCII are 401: a proxy and this server must not read
+/// one request as two different users.
 pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else { return Ok(None) };
@@ -24,7 +25,8 @@ pub(crate) fn bearer(headers: &HeaderMap) -> Result<Option<&str>, Refusal> {
     Ok(Some(token))
 }
 
-/// 401, in the only words that Kubernetes has for it: what was wrong with a credential is nobody's business.
+/// 401 in the only words that Kubernetes has for it, so that a client learns nothing about the
+/// credential.
 pub(crate) fn unauthorized() -> Refusal {
     Refusal::new(401, "Unauthorized", "Unauthorized")
 }
@@ -43,7 +45,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_is_read_in_any_case_of_the_scheme() {
+    fn the_bearer_scheme_is_case_insensitive() {
         check(&[], Ok(None));
         check(&[b"Bearer abc"], Ok(Some("abc")));
         check(&[b"bearer abc"], Ok(Some("abc")));
@@ -52,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_malformed_is_401() {
+    fn malformed_authorization_headers_are_401() {
         for value in [
             &b""[..],
             b"Bearer",

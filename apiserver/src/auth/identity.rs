@@ -1,45 +1,45 @@
-//! Who a request is from, once that is known.
+//! The authenticated user of a request.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-/// Whoever is in this group may do everything, whatever the policy says.
+/// Members of this group may do everything, regardless of RBAC.
 pub(crate) const MASTERS: &str = "system:masters";
-/// Everybody who is known.
+/// The group of all authenticated users.
 pub(crate) const AUTHENTICATED: &str = "system:authenticated";
-/// Everybody who is not.
+/// The group of unauthenticated users.
 pub(crate) const UNAUTHENTICATED: &str = "system:unauthenticated";
-/// The user that a request without a credential is from, where such requests are let in.
+/// The user of a request without credentials, where such requests are allowed.
 pub(crate) const ANONYMOUS: &str = "system:anonymous";
 
-/// A user with its groups: what authorization and audit see.
+/// A user with its groups, as seen by authorization and audit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// The name.
     pub user: String,
-    /// Tells two users apart that have one name at different times. May be empty.
+    /// Distinguishes users that had the same name at different times. May be empty.
     pub uid: String,
-    /// The groups, each of them once.
+    /// The groups, without duplicates.
     pub groups: Vec<String>,
-    /// What else the credential said.
+    /// Further attributes from the credential.
     pub extra: BTreeMap<String, Vec<String>>,
 }
 
 impl Identity {
-    /// A user who has shown who it is: in `system:authenticated`, and in no other group yet.
+    /// An authenticated user, in the group `system:authenticated` alone.
     #[must_use]
     pub fn new(user: impl Into<String>) -> Self {
         Self::of(user.into(), [AUTHENTICATED])
     }
 
-    /// One who may do everything.
+    /// A user with all permissions.
     #[must_use]
     pub fn admin() -> Self {
         Self::of("admin".into(), [MASTERS, AUTHENTICATED])
     }
 
-    /// Nobody in particular.
+    /// The anonymous user.
     #[must_use]
     pub fn anonymous() -> Self {
         Self::of(ANONYMOUS.into(), [UNAUTHENTICATED])
@@ -53,7 +53,7 @@ impl Identity {
         Self::of(service_account_user(namespace, name), groups)
     }
 
-    /// The same one, in `group` as well.
+    /// Adds the user to `group`.
     #[must_use]
     pub fn in_group(mut self, group: impl Into<String>) -> Self {
         let group = group.into();
@@ -63,20 +63,20 @@ impl Identity {
         self
     }
 
-    /// The same one, with this UID.
+    /// Sets the UID.
     #[must_use]
     pub fn with_uid(mut self, uid: impl Into<String>) -> Self {
         self.uid = uid.into();
         self
     }
 
-    /// Whether it is in `group`.
+    /// Whether the user is in `group`.
     #[must_use]
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|of| of == group)
     }
 
-    /// As `UserInfo` says it: in reviews, in admission, in the audit log. What is empty is left out.
+    /// The `UserInfo` for reviews, admission and the audit log. Empty fields are omitted.
     #[must_use]
     pub fn user_info(&self) -> Value {
         let mut info = Map::new();
@@ -98,7 +98,7 @@ impl Identity {
     }
 }
 
-/// The user that a ServiceAccount is.
+/// The user name of a ServiceAccount.
 pub(crate) fn service_account_user(namespace: &str, name: &str) -> String {
     format!("system:serviceaccount:{namespace}:{name}")
 }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn user_info_has_what_is_known() {
+    fn user_info_omits_empty_fields() {
         let known = Identity::new("ann").with_uid("7").in_group("dev").in_group("dev");
         let expected = json!({"username": "ann", "uid": "7", "groups": ["system:authenticated", "dev"]});
         assert_eq!(known.user_info(), expected);
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_not_authenticated() {
+    fn anonymous_is_not_authenticated() {
         assert!(!Identity::anonymous().is_in(AUTHENTICATED));
         assert!(Identity::admin().is_in(MASTERS));
     }

@@ -1,4 +1,4 @@
-//! A request that is made as somebody else, by who may: `kubectl --as`.
+//! Impersonation: the user, groups, UID and extras of the `Impersonate-*` headers (`kubectl --as`).
 
 use std::collections::BTreeMap;
 
@@ -6,16 +6,19 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 use machinery_objects::NameRule;
 
 use super::identity::{ANONYMOUS, AUTHENTICATED, Identity, UNAUTHENTICATED};
-use super::rbac::{Attributes, Resource};
+use super::rbac::{RequestAttributes, ResourceAttributes};
 use crate::refusal::Refusal;
 use crate::request::decode;
 
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";
-/// The group of what is no object: UIDs, and what else credentials say.
+/// The group of UIDs and extras in authorization requests.
 const GROUP: &str = "authentication.k8s.io";
 
-/// Whom a request says that it is made as.
+/// The impersonated attributes of a request.
+///
+/// Impersonation requires RBAC permission for each of them; the request then has exactly that
+/// user's rights.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Impersonated {
     user: String,
@@ -25,67 +28,73 @@ pub(crate) struct Impersonated {
 }
 
 impl Impersonated {
-    /// Nobody, if nothing is said. 400 if it cannot be told who: what is not understood is never passed over.
+    /// Parses the impersonation headers; `None` if there are none. An unknown or malformed one is
+    /// 400, and never ignored.
     pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         let mut names = headers.keys().filter(|name| name.as_str().starts_with(PREFIX)).peekable();
         if names.peek().is_none() {
             return Ok(None);
         }
-        let mut asked = Self::default();
+        let mut requested = Self::default();
         for name in names {
             let all = headers.get_all(name).iter().map(|value| text(name, value));
             let all: Vec<String> = all.collect::<Result<_, _>>()?;
             match name.as_str() {
-                "impersonate-user" => asked.user = only(name, all)?,
-                "impersonate-uid" => asked.uid = only(name, all)?,
-                "impersonate-group" => asked.groups = all,
+                "impersonate-user" => requested.user = only(name, all)?,
+                "impersonate-uid" => requested.uid = only(name, all)?,
+                "impersonate-group" => requested.groups = all,
                 other => {
                     let key = other.strip_prefix(EXTRA).and_then(decode).filter(|key| !key.is_empty());
                     let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
-                    // The name of a header is in small letters already, and what was written with percent signs may not be.
-                    asked.extra.entry(key.to_lowercase()).or_default().extend(all);
+                    // Header names are lower case, but percent-decoding can yield upper case.
+                    requested.extra.entry(key.to_lowercase()).or_default().extend(all);
                 }
             }
         }
-        if asked.user.is_empty() {
+        if requested.user.is_empty() {
             let message = "groups, UIDs and extras are those of a user: say which, in Impersonate-User";
             return Err(Refusal::bad_request(message));
         }
-        Ok(Some(asked))
+        Ok(Some(requested))
     }
 
-    /// What whoever asks must be allowed: all of this.
-    pub(crate) fn needs(&self) -> Vec<Attributes<'_>> {
-        let named = |resource, name| Resource { resource, name, ..Resource::default() };
+    /// The permissions that the caller needs, all of them.
+    pub(crate) fn required_permissions(&self) -> Vec<RequestAttributes<'_>> {
+        let named = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
         let user = match account(&self.user) {
-            Some((namespace, name)) => Resource { namespace, ..named("serviceaccounts", name) },
+            Some((namespace, name)) => ResourceAttributes { namespace, ..named("serviceaccounts", name) },
             None => named("users", &self.user),
         };
         let groups = self.groups.iter().map(|group| named("groups", group));
-        let uid = (!self.uid.is_empty()).then(|| Resource { group: GROUP, ..named("uids", &self.uid) });
+        let uid =
+            (!self.uid.is_empty()).then(|| ResourceAttributes { group: GROUP, ..named("uids", &self.uid) });
         let extra = self.extra.iter().flat_map(|(key, values)| {
-            let of = move |value| Resource { group: GROUP, subresource: key, ..named("userextras", value) };
+            let of = move |value| ResourceAttributes {
+                group: GROUP,
+                subresource: key,
+                ..named("userextras", value)
+            };
             values.iter().map(move |value| of(value.as_str()))
         });
         let all = [user].into_iter().chain(groups).chain(uid).chain(extra);
-        all.map(|on| Attributes::of("impersonate", on)).collect()
+        all.map(|on| RequestAttributes::of("impersonate", on)).collect()
     }
 
-    /// Who that is: in the groups that were said, and in those that everybody of its kind is in.
+    /// The impersonated user, in the requested groups and the implicit groups of its kind.
     pub(crate) fn identity(self) -> Identity {
         let Self { user, uid, mut groups, extra } = self;
         if let (Some((namespace, name)), true) = (account(&user), groups.is_empty()) {
             groups = Identity::service_account(namespace, name).groups;
         }
         let everybody = if user == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
-        let is_said = groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
+        let is_explicit = groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
         let identity = Identity { user, uid, groups: Vec::new(), extra };
-        let all = groups.into_iter().chain((!is_said).then(|| everybody.to_owned()));
+        let all = groups.into_iter().chain((!is_explicit).then(|| everybody.to_owned()));
         all.fold(identity, Identity::in_group)
     }
 }
 
-/// The ServiceAccount that a user is: its namespace and its name.
+/// The namespace and name, if `user` is a ServiceAccount.
 fn account(user: &str) -> Option<(&str, &str)> {
     let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
     let is_one = NameRule::DnsLabel.check(namespace).is_ok() && NameRule::DnsSubdomain.check(name).is_ok();
@@ -112,7 +121,7 @@ fn wrong(name: &HeaderName, what: &str) -> Refusal {
 mod tests {
     use super::*;
 
-    fn asked(headers: &[(&'static str, &str)]) -> Result<Option<Impersonated>, String> {
+    fn requested(headers: &[(&'static str, &str)]) -> Result<Option<Impersonated>, String> {
         let mut all = HeaderMap::new();
         for (name, value) in headers {
             all.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
@@ -121,16 +130,16 @@ mod tests {
     }
 
     fn identity(headers: &[(&'static str, &str)]) -> Identity {
-        asked(headers).unwrap().unwrap().identity()
+        requested(headers).unwrap().unwrap().identity()
     }
 
     #[test]
-    fn who_asks_for_nobody_else_is_who_it_is() {
-        assert_eq!(asked(&[("accept", "*/*"), ("x-impersonate-user", "ann")]), Ok(None));
+    fn requests_without_impersonation_headers_impersonate_nobody() {
+        assert_eq!(requested(&[("accept", "*/*"), ("x-impersonate-user", "ann")]), Ok(None));
     }
 
     #[test]
-    fn groups_are_those_that_are_said_and_that_of_everybody() {
+    fn impersonated_groups_include_the_implicit_ones() {
         let groups = |headers: &[(&'static str, &str)]| identity(headers).groups;
         assert_eq!(groups(&[("impersonate-user", "ann")]), [AUTHENTICATED]);
         let said = [("impersonate-user", "ann"), ("impersonate-group", "dev"), ("impersonate-group", "ops")];
@@ -145,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn each_thing_that_is_said_has_to_be_allowed() {
+    fn each_impersonated_attribute_requires_permission() {
         let headers = [
             ("impersonate-user", "ann"),
             ("impersonate-uid", "7"),
@@ -158,23 +167,32 @@ mod tests {
             all.append(name, HeaderValue::from_static(value));
             all
         });
-        let asked = Impersonated::of(&headers).unwrap().unwrap();
-        let of = |resource, name| Resource { resource, name, ..Resource::default() };
-        let scope =
-            |value| Resource { group: GROUP, subresource: "example.com/scope", ..of("userextras", value) };
-        let uid = Resource { group: GROUP, ..of("uids", "7") };
+        let requested = Impersonated::of(&headers).unwrap().unwrap();
+        let of = |resource, name| ResourceAttributes { resource, name, ..ResourceAttributes::default() };
+        let scope = |value| ResourceAttributes {
+            group: GROUP,
+            subresource: "example.com/scope",
+            ..of("userextras", value)
+        };
+        let uid = ResourceAttributes { group: GROUP, ..of("uids", "7") };
         let expected = [of("users", "ann"), of("groups", "dev"), uid, scope("read"), scope("write")];
-        assert_eq!(asked.needs(), expected.map(|on| Attributes::of("impersonate", on)));
+        assert_eq!(
+            requested.required_permissions(),
+            expected.map(|on| RequestAttributes::of("impersonate", on))
+        );
         let robot = Impersonated { user: "system:serviceaccount:n:robot".into(), ..Impersonated::default() };
-        let account = Resource { namespace: "n", ..of("serviceaccounts", "robot") };
-        assert_eq!(robot.needs(), [Attributes::of("impersonate", account)]);
-        // What only looks like an account is a user.
+        let account = ResourceAttributes { namespace: "n", ..of("serviceaccounts", "robot") };
+        assert_eq!(robot.required_permissions(), [RequestAttributes::of("impersonate", account)]);
+        // A malformed ServiceAccount name is a plain user name.
         let odd = Impersonated { user: "system:serviceaccount:n:a:b".into(), ..Impersonated::default() };
-        assert_eq!(odd.needs()[0], Attributes::of("impersonate", of("users", "system:serviceaccount:n:a:b")));
+        assert_eq!(
+            odd.required_permissions()[0],
+            RequestAttributes::of("impersonate", of("users", "system:serviceaccount:n:a:b"))
+        );
     }
 
     #[test]
-    fn what_is_not_understood_is_refused() {
+    fn malformed_impersonation_headers_are_refused() {
         let user = ("impersonate-user", "ann");
         for (headers, why) in [
             (vec![("impersonate-group", "system:masters")], "those of a user"),
@@ -188,7 +206,7 @@ mod tests {
             (vec![user, ("impersonate-extra-a%2", "x")], "none that this server knows"),
             (vec![user, ("impersonate-extra-a%ff", "x")], "none that this server knows"),
         ] {
-            let refused = asked(&headers).unwrap_err();
+            let refused = requested(&headers).unwrap_err();
             assert!(refused.contains(why), "{headers:?}: {refused}");
         }
     }

@@ -1,12 +1,12 @@
-//! Who asks, and whether they may.
+//! Authentication and authorization of requests.
 //!
-//! * [`identity`]: who a request is from
-//! * [`bearer`]: what its `Authorization` header holds
-//! * [`token`]: tokens, as digests; [`token_file`]: the file that they are in
-//! * [`authenticate`]: from a request's credentials to an identity
-//! * [`impersonate`]: whom a request says that it is made as
-//! * [`rbac`]: whether that identity may, by the roles and bindings there are
-//! * [`private`]: files that only their owner may read
+//! * [`identity`]: the authenticated user
+//! * [`bearer`]: parses the `Authorization` header
+//! * [`token`]: bearer tokens, stored as digests; [`token_file`]: their file
+//! * [`authenticate`]: from credentials to an identity
+//! * [`impersonate`]: impersonated users, groups, UIDs and extras
+//! * [`rbac`]: authorization by roles and bindings
+//! * [`private`]: files with mode 0600
 
 pub(crate) mod authenticate;
 pub(crate) mod bearer;

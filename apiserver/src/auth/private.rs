@@ -1,4 +1,4 @@
-//! Files that only their owner may read: keys, tokens, kubeconfigs.
+//! Files with mode 0600: keys, tokens, kubeconfigs.
 
 use std::fmt::Display;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -6,10 +6,10 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-/// No file of ours is near this: a wrong path must not fill the memory.
+/// Maximum file size: a wrong path must not exhaust memory.
 const LIMIT: u64 = 16 << 20;
 
-/// What is wrong with a file, and what to do about it: one line.
+/// The error of a file and its remedy, on one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {what}; {remedy}", path.display())]
 pub(crate) struct FileError {
@@ -34,7 +34,7 @@ impl FileError {
     }
 }
 
-/// What the file holds, or nothing where there is no file.
+/// Returns the contents of the file, or `None` if it does not exist.
 pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
     let failed = |error: &io::Error| FileError::of(path, "reading", error);
     let file = match File::open(path) {
@@ -51,7 +51,7 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
     text.map(Some).map_err(|_| FileError::new(path, "it is not text", "name the file that was meant"))
 }
 
-/// Refuses a secret that others than its owner may read.
+/// Rejects a secret that users other than its owner may read.
 pub(crate) fn check_mode(path: &Path) -> Result<(), FileError> {
     let mode = fs::metadata(path).map_err(|error| FileError::of(path, "reading", &error))?.mode() & 0o777;
     if mode & 0o077 == 0 {
@@ -61,7 +61,7 @@ pub(crate) fn check_mode(path: &Path) -> Result<(), FileError> {
     Err(FileError::new(path, format_args!("others than its owner may use it (mode {mode:o})"), remedy))
 }
 
-/// Refuses a path at which no file of ours can be written, and leaves everything as it is.
+/// Rejects a path at which no file can be written. Changes nothing.
 #[cfg(feature = "server")]
 pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
     if path.is_dir() || path.file_name().is_none() {
@@ -71,7 +71,7 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
             "name a file",
         ));
     }
-    // What is not there yet is made in the first directory above it that is.
+    // Missing directories are created in the first existing one above.
     let above =
         path.ancestors().skip(1).map(|above| if above == Path::new("") { Path::new(".") } else { above });
     let there = above.into_iter().find(|above| fs::symlink_metadata(above).is_ok()).unwrap_or(Path::new("/"));
@@ -84,8 +84,8 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
     remove(&probe)
 }
 
-/// Says apart a file from what it was before: when it was written, how long it is, and which one it is. `None`: it is
-/// not there.
+/// Distinguishes versions of a file: modification time, size and inode. `None` if it does not
+/// exist.
 #[cfg(feature = "server")]
 pub(crate) type Stamp = Option<(i64, i64, u64, u64)>;
 
@@ -95,14 +95,14 @@ pub(crate) fn stamp(path: &Path) -> Stamp {
     Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
 }
 
-/// Makes the directory and those above it. The ones that it makes are for their owner alone (0700).
+/// Creates the directory and its parents, with mode 0700.
 pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
     made.map_err(|error| FileError::of(path, "making the directory", &error))
 }
 
-/// Writes the file for its owner alone (0600). Who reads it meanwhile sees what was there before, or all of `text`;
-/// so does who reads it after a crash.
+/// Replaces the file atomically, with mode 0600. Concurrent readers, and readers after a crash, see
+/// the previous contents or all of `text`.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     let directory = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -117,7 +117,7 @@ pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     moved.map_err(|error| FileError::of(path, "writing", &error))
 }
 
-/// Removes the file, if there is one.
+/// Removes the file if it exists.
 #[cfg(feature = "server")]
 pub(crate) fn remove(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
@@ -126,7 +126,8 @@ pub(crate) fn remove(path: &Path) -> Result<(), FileError> {
     }
 }
 
-/// A file that is left from a crash is removed rather than opened: its mode, or where it links to, is not ours.
+/// A file left by a crash is removed rather than opened: its mode, or the target of a symbolic
+/// link, is not trusted.
 fn put(path: &Path, text: &str) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -143,7 +144,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     #[test]
-    fn what_is_written_is_for_its_owner_alone() {
+    fn files_are_written_with_mode_0600() {
         let directory = tempfile::tempdir().expect("a directory");
         let path = directory.path().join("a/b/secret");
         write(&path, "one").expect("written");
@@ -160,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_crash_left_is_not_written_through() {
+    fn a_leftover_symlink_is_not_followed() {
         let directory = tempfile::tempdir().expect("a directory");
         let (path, victim) = (directory.path().join("secret"), directory.path().join("victim"));
         fs::write(&victim, "precious").expect("written");
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn no_file_is_nothing_and_no_text_is_an_error() {
+    fn a_missing_file_is_none_and_invalid_utf8_is_an_error() {
         let directory = tempfile::tempdir().expect("a directory");
         assert_eq!(read(&directory.path().join("none")), Ok(None));
         let path = directory.path().join("bytes");

@@ -1,4 +1,5 @@
-//! Tokens, held as digests: who has read this process's memory, or timed its answers, has no token yet.
+//! Bearer tokens, stored as digests: neither this process's memory nor the timing of responses
+//! reveals a token.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,15 +10,15 @@ use super::identity::Identity;
 
 type Digest = [u8; 32];
 
-/// Which token is whose.
+/// Identities by token.
 ///
-/// The first bytes of a digest find the candidates, and the digests of these are compared in a time that does not
-/// depend on where they differ. What the search gives away are bytes of a digest, and nobody can make a token for them.
+/// The first bytes of a digest find the candidates; their digests are compared in constant time.
+/// The lookup can leak bytes of a digest only, and no token can be constructed from those.
 #[derive(Clone, Default)]
-pub(crate) struct Tokens(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
+pub(crate) struct TokenTable(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
 
-impl Tokens {
-    /// Makes `token` that of `identity`. False, and nothing is done, if it is somebody's already.
+impl TokenTable {
+    /// Adds a token of `identity`. Returns `false` if the token exists already.
     #[cfg(any(test, feature = "server"))]
     #[must_use]
     pub(crate) fn add(&mut self, token: &str, identity: Identity) -> bool {
@@ -30,21 +31,21 @@ impl Tokens {
         true
     }
 
-    /// Whose token this is.
+    /// Returns the owner of a token.
     pub(crate) fn identify(&self, token: &str) -> Option<Arc<Identity>> {
         let digest = digest(token);
         let candidates = self.0.get(&start(&digest))?;
         candidates.iter().find(|(held, _)| same(held, &digest)).map(|(_, identity)| Arc::clone(identity))
     }
 
-    /// How many there are.
+    /// Returns the number of tokens.
     pub(crate) fn len(&self) -> usize {
         self.0.values().map(Vec::len).sum()
     }
 }
 
-/// Shows no digest: it goes into logs.
-impl std::fmt::Debug for Tokens {
+/// Prints no digests, since it is logged.
+impl std::fmt::Debug for TokenTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Tokens({})", self.len())
     }
@@ -64,7 +65,7 @@ fn start(digest: &Digest) -> u64 {
     digest[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Looks at every byte, wherever the first difference is. `black_box` keeps it a loop without a way out.
+/// Compares every byte, in constant time. `black_box` keeps the compiler from adding an early exit.
 fn same(one: &Digest, other: &Digest) -> bool {
     let differences = one.iter().zip(other).fold(0, |sum, (a, b)| std::hint::black_box(sum | (a ^ b)));
     differences == 0
@@ -75,8 +76,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_is_found_and_nothing_like_it() {
-        let mut tokens = Tokens::default();
+    fn only_the_exact_token_is_accepted() {
+        let mut tokens = TokenTable::default();
         assert!(tokens.add("s3cret", Identity::new("ann")));
         assert!(tokens.add("other", Identity::new("bob")));
         assert!(!tokens.add("s3cret", Identity::new("eve")), "a token has one owner");
@@ -100,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn a_made_token_has_all_the_bits() {
+    fn a_generated_token_encodes_all_bits() {
         assert_eq!(token_of([0xa5; 32]), "a5".repeat(32));
         assert_eq!(token_of([0x05; 32]).len(), 64);
     }

@@ -1,4 +1,4 @@
-//! The file that tokens are in, in the format of kube-apiserver's `--token-auth-file`:
+//! The token file, in the format of kube-apiserver's `--token-auth-file`:
 //! `token,user,uid,"group1,group2"`, the groups optional.
 
 mod csv;
@@ -10,13 +10,13 @@ use machinery_sync::Swap;
 
 use super::identity::Identity;
 use super::private::{self, FileError};
-use super::token::{Tokens, token_of};
+use super::token::{TokenTable, token_of};
 
-/// The tokens of a file, which is read again when it is asked to be.
+/// The tokens of a file, which can be reloaded.
 #[derive(Debug)]
 pub(crate) struct TokenFile {
     path: PathBuf,
-    tokens: Swap<Tokens>,
+    tokens: Swap<TokenTable>,
 }
 
 impl TokenFile {
@@ -30,19 +30,19 @@ impl TokenFile {
         &self.path
     }
 
-    /// Reads the file again. If it is not good, what was read before is kept, and the error says why.
+    /// Reads the file again. On error the previous tokens are kept.
     pub(crate) fn reload(&self) -> Result<(), FileError> {
         self.tokens.swap(Arc::new(tokens(&self.path)?));
         Ok(())
     }
 
-    /// The tokens, as the file was when it was read last.
-    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+    /// The tokens as of the last successful read.
+    pub(crate) fn tokens(&self) -> Arc<TokenTable> {
         self.tokens.load()
     }
 }
 
-/// Whether the file can be used, or is to be made. Changes nothing.
+/// Checks that the file is usable or does not exist yet. Changes nothing.
 pub(crate) fn check(path: &Path) -> Result<(), FileError> {
     if private::read(path)?.is_none() {
         return Ok(());
@@ -51,9 +51,10 @@ pub(crate) fn check(path: &Path) -> Result<(), FileError> {
     tokens(path).map(|_| ())
 }
 
-/// The token of `identity` in the file; one is made of `random` and added, with the file if need be, where it has none.
+/// Returns the token of `identity`. If the file has none, generates one from `random` and adds it,
+/// creating the file if necessary.
 ///
-/// The file is refused where others than its owner may use it.
+/// Fails if users other than the owner can access the file.
 pub(crate) fn ensure(path: &Path, identity: &Identity, random: [u8; 32]) -> Result<String, FileError> {
     let there = private::read(path)?;
     if there.is_some() {
@@ -74,9 +75,9 @@ pub(crate) fn ensure(path: &Path, identity: &Identity, random: [u8; 32]) -> Resu
     Ok(token)
 }
 
-/// Reads tokens from the text of such a file.
-pub(crate) fn parse(text: &str) -> Result<Tokens, LineError> {
-    let mut tokens = Tokens::default();
+/// Parses the text of a token file.
+pub(crate) fn parse(text: &str) -> Result<TokenTable, LineError> {
+    let mut tokens = TokenTable::default();
     for Entry { line, token, identity } in entries(text)? {
         if !tokens.add(&token, identity) {
             return Err(LineError { line, what: "this token is in the file already" });
@@ -85,7 +86,7 @@ pub(crate) fn parse(text: &str) -> Result<Tokens, LineError> {
     Ok(tokens)
 }
 
-/// What is wrong with the text. It holds nothing of the text, which is secret.
+/// An error in the file. It quotes nothing of the text, which is secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
 pub(crate) struct LineError {
@@ -99,7 +100,7 @@ struct Entry {
     identity: Identity,
 }
 
-fn tokens(path: &Path) -> Result<Tokens, FileError> {
+fn tokens(path: &Path) -> Result<TokenTable, FileError> {
     let text = private::read(path)?
         .ok_or_else(|| FileError::new(path, "there is no such file", "check the path"))?;
     parse(&text).map_err(|error| of(path, &error))
@@ -109,7 +110,8 @@ fn of(path: &Path, error: &LineError) -> FileError {
     FileError::new(path, error, "a line is: token,user,uid,\"group1,group2\"")
 }
 
-/// Kubernetes skips what has no token, and takes a user without a name. Here both are refused: they are mistakes.
+/// Kubernetes skips lines without a token and accepts users without a name. Both are mistakes, so
+/// they are rejected here.
 fn entries(text: &str) -> Result<Vec<Entry>, LineError> {
     let mut entries = Vec::new();
     for record in csv::records(text)? {
@@ -119,7 +121,7 @@ fn entries(text: &str) -> Result<Vec<Entry>, LineError> {
             return wrong("it has less than three columns");
         };
         if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
-            return wrong("the token is empty, or holds what no header can hold");
+            return wrong("the token is empty, or holds characters that a header cannot hold");
         }
         if user.is_empty() {
             return wrong("the user has no name");

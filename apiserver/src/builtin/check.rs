@@ -1,4 +1,4 @@
-//! What is wrong with an object of a built-in kind by its types alone, in the words of Go's decoder.
+//! Type checks of built-in kinds, with the error messages of Go's decoder.
 
 use base64::Engine as _;
 use base64::alphabet;
@@ -6,29 +6,29 @@ use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
 use serde_json::Value;
 
 use super::quantity;
-use super::time::{Moment, Precision};
-use super::types::{Base, Field, Shape, Type, table};
+use super::time::{KubeTime, Precision};
+use super::types::{Base, Cardinality, MessageField, Type, table};
 use crate::json::plain_type_name;
 
-/// Go takes the same texts: padded, whatever the bits past the last byte.
+/// As in Go: padding is required, and trailing bits are ignored.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
     &alphabet::STANDARD,
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// How many unknown fields are named; the decoder of Kubernetes stops there too.
+/// Maximum number of unknown fields to report, as in the decoder of Kubernetes.
 const MOST_UNKNOWN: usize = 100;
 
 /// A value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TypeError {
-    /// `spec.containers[0].name`; empty for the whole.
+    /// The path: `spec.containers[0].name`; empty for the whole object.
     pub(crate) path: String,
-    /// In Go's words, which name the path in their own way.
+    /// Go's error message, which has its own notation of the path.
     pub(crate) message: String,
 }
 
-/// The paths of fields that the type does not have: `spec.containers[0].imag`. Names are compared as they are.
+/// Returns the paths of unknown fields: `spec.containers[0].imag`. Names are case-sensitive.
 pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
     let mut walk = Walk::default();
     walk.message(of, value);
@@ -36,14 +36,14 @@ pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
     walk.unknown
 }
 
-/// The values that are not of their field's type. Kubernetes names the first of them only.
+/// Returns all type errors. Kubernetes reports the first of them only.
 pub(crate) fn type_errors(of: &Type, value: &Value) -> Vec<TypeError> {
     let mut walk = Walk::default();
     walk.message(of, value);
     walk.wrong
 }
 
-/// Bytes of a text, or Go's error.
+/// Decodes Base64, with Go's error messages.
 pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     let lines: String;
     let text = if text.contains(['\r', '\n']) {
@@ -55,7 +55,8 @@ pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     BASE64.decode(text).map_err(|error| {
         let at = match error {
             base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
-            // Go points at the four characters that are not whole, or behind a padding that is too short.
+            // Go reports the offset of the incomplete quantum, or the end if the padding is too
+            // short.
             _ if text.ends_with('=') => text.len(),
             _ => text.len() - text.len() % 4,
         };
@@ -63,13 +64,13 @@ pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
     })
 }
 
-/// A walk over an object beside its type.
+/// Traverses an object along with its type.
 #[derive(Default)]
 struct Walk<'a> {
     unknown: Vec<String>,
     wrong: Vec<TypeError>,
     path: String,
-    /// The type that has the field that is looked at, and the fields that led there as Go tells them.
+    /// The type of the current field, and the Go path to that field.
     owner: Option<&'a Type>,
     fields: Vec<&'a str>,
 }
@@ -102,19 +103,19 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn field(&mut self, field: &'a Field, value: &Value) {
+    fn field(&mut self, field: &'a MessageField, value: &Value) {
         let path = self.path.len();
         match (field.shape, value) {
             (_, Value::Null) => {}
-            (Shape::One, _) => self.single(field.base, value),
-            (Shape::List, Value::Array(elements)) => {
+            (Cardinality::One, _) => self.single(field.base, value),
+            (Cardinality::List, Value::Array(elements)) => {
                 for (index, element) in elements.iter().enumerate() {
                     self.path.push_str(&format!("[{index}]"));
                     self.single(field.base, element);
                     self.path.truncate(path);
                 }
             }
-            (Shape::Map, Value::Object(entries)) => {
+            (Cardinality::Map, Value::Object(entries)) => {
                 for (key, entry) in entries {
                     self.path.push('.');
                     self.path.push_str(key);
@@ -122,8 +123,8 @@ impl<'a> Walk<'a> {
                     self.path.truncate(path);
                 }
             }
-            (Shape::List, _) => self.mismatch(value, &format!("[]{}", go_type(field.base))),
-            (Shape::Map, _) => self.mismatch(value, &format!("map[string]{}", go_type(field.base))),
+            (Cardinality::List, _) => self.mismatch(value, &format!("[]{}", go_type(field.base))),
+            (Cardinality::Map, _) => self.mismatch(value, &format!("map[string]{}", go_type(field.base))),
         }
     }
 
@@ -152,8 +153,8 @@ impl<'a> Walk<'a> {
                     self.mismatch(text, "string");
                 }
             }
-            (Base::Time, Value::String(text)) => self.check(Moment::parse(text, Precision::Seconds)),
-            (Base::MicroTime, Value::String(text)) => self.check(Moment::parse(text, Precision::Micros)),
+            (Base::Time, Value::String(text)) => self.check(KubeTime::parse(text, Precision::Seconds)),
+            (Base::MicroTime, Value::String(text)) => self.check(KubeTime::parse(text, Precision::Micros)),
             (Base::Time | Base::MicroTime, _) => self.mismatch(value, "string"),
             (Base::Quantity, _) => {
                 self.check(quantity::canonical(&quantity::text(value)).map_err(|error| error.to_string()));
@@ -182,8 +183,8 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// A field with the names of what is inlined on the way, `kind` and `apiVersion` counted as such.
-fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a Field)> {
+/// Returns a field with the names of its inlined types; `kind` and `apiVersion` are in `TypeMeta`.
+fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a MessageField)> {
     let (through, field) = table().field_through(of, name)?;
     let mut through: Vec<&str> = through.into_iter().map(Type::short_name).collect();
     if field.number == 0 {
@@ -214,10 +215,10 @@ fn go_type(base: Base) -> &'static str {
 mod tests {
     use super::*;
 
-    /// What the decoder of Kubernetes said of each body, recorded by `record/bodies`. Its texts name some types by names of
-    /// their own where ours name what they are: these are compared up to there.
+    /// The decoder errors of Kubernetes for each body, recorded by `record/bodies`. Its messages
+    /// have other names for some types, so they are compared up to the type.
     #[test]
-    fn bodies_are_judged_as_kubernetes_judges_them() {
+    fn type_errors_are_those_of_kubernetes() {
         let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/strict.json")).unwrap();
         for case in recorded.as_array().unwrap() {
             let of = |key: &str| case[key].as_str().unwrap();
@@ -250,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_where_and_what() {
+    fn errors_have_path_and_type() {
         let pod = table().kind("", "v1", "Pod").unwrap();
         let body = serde_json::json!({"spec": {"containers": [{"name": "a"}, {"name": 1, "image": true}]}});
         let wrong = type_errors(pod, &body);
@@ -262,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_unknown_fields_a_hundred_are_named() {
+    fn at_most_a_hundred_unknown_fields_are_reported() {
         let body: Value = (0..300).map(|n| (format!("x{n}"), Value::Null)).collect();
         assert_eq!(unknown_fields(table().kind("", "v1", "Pod").unwrap(), &body).len(), 100);
     }

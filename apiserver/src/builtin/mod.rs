@@ -1,4 +1,4 @@
-//! The kinds that Kubernetes has built in, as data: their message types, and what is checked by these alone.
+//! The built-in kinds of Kubernetes as data: their message types, and the checks based on these.
 
 mod check;
 pub(crate) mod quantity;
@@ -6,5 +6,5 @@ mod time;
 mod types;
 
 pub(crate) use check::{decode_base64, type_errors, unknown_fields};
-pub(crate) use time::{Moment, Precision};
-pub(crate) use types::{Base, Field, Merge, Omit, Shape, Type, table};
+pub(crate) use time::{KubeTime, Precision};
+pub(crate) use types::{Base, Cardinality, Merge, MessageField, Omit, Type, table};

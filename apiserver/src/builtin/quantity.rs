@@ -1,11 +1,12 @@
-//! Quantities: `500m`, `1Gi`, `12e6`. One amount has many texts; what Kubernetes keeps is one of them.
+//! Quantities: `500m`, `1Gi`, `12e6`. Equal amounts have several texts; Kubernetes stores the
+//! canonical one.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
 
-/// Why a text is no quantity.
+/// The reason why a text is not a quantity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoQuantity {
     Format,
@@ -25,11 +26,11 @@ impl fmt::Display for NoQuantity {
     }
 }
 
-/// So many digits fit a number of 128 bits with room to move the point.
+/// Maximum number of digits: a 128-bit integer holds them, with margin to move the point.
 const MOST_DIGITS: usize = 36;
 
-/// The text that Kubernetes keeps for this one. Unlike there, absurd numbers are refused: of more than 36 digits, of more than
-/// 18 after the point with a binary suffix, of a power of ten beyond a million.
+/// Returns the canonical text, as in Kubernetes. Unlike there, extreme numbers are rejected: more
+/// than 36 digits, more than 18 decimals with a binary suffix, or a power of ten beyond a million.
 pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     if text.is_empty() {
         return Err(NoQuantity::Format);
@@ -37,43 +38,44 @@ pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     if text == "0" {
         return Ok(text.to_owned());
     }
-    let parts = Parts::parse(text)?;
+    let parts = QuantityParts::parse(text)?;
     let suffix = Suffix::parse(parts.suffix)?;
     let small = is_small(&parts, suffix);
     if small && is_kept(&parts, suffix)? {
         return Ok(text.to_owned());
     }
-    // Go notices that there is no digit only where it does not take the short way.
+    // Outside its fast path, Go rejects a number without digits.
     if !small && !parts.digits {
         return Err(NoQuantity::Numeric);
     }
     Amount::new(&parts, suffix)?.text(suffix.form)
 }
 
-/// An amount, to who counts.
+/// A quantity as an integer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whole {
-    /// So many; more than there are numbers count as the largest.
+pub(crate) enum IntegerQuantity {
+    /// The number, saturated at `u64::MAX`.
     Number(u64),
     Negative,
-    /// A part of one, or no quantity.
+    /// A fraction, or not a quantity.
     Broken,
 }
 
-/// The number that a text is.
-pub(crate) fn whole(text: &str) -> Whole {
+/// Parses a quantity as an integer.
+pub(crate) fn whole(text: &str) -> IntegerQuantity {
     let amount = || {
-        let parts = Parts::parse(text)?;
+        let parts = QuantityParts::parse(text)?;
         Amount::new(&parts, Suffix::parse(parts.suffix)?)
     };
     match amount() {
-        Ok(amount) if amount.negative && amount.mantissa > 0 => Whole::Negative,
-        Ok(amount) => amount.number().map_or(Whole::Broken, Whole::Number),
-        Err(_) => Whole::Broken,
+        Ok(amount) if amount.negative && amount.mantissa > 0 => IntegerQuantity::Negative,
+        Ok(amount) => amount.number().map_or(IntegerQuantity::Broken, IntegerQuantity::Number),
+        Err(_) => IntegerQuantity::Broken,
     }
 }
 
-/// What JSON has in the place of a quantity, as the text that it counts as: a number is one too, anything else is none.
+/// The text of a quantity in JSON, which may also be a number; any other value yields a text that
+/// is not a quantity.
 pub(crate) fn text(value: &Value) -> Cow<'_, str> {
     match value {
         Value::String(text) => Cow::Borrowed(text.trim()),
@@ -82,22 +84,22 @@ pub(crate) fn text(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The parts of a text. Zeros before the number are in none of them.
-struct Parts<'a> {
+/// The components of a text, without leading zeros.
+struct QuantityParts<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
     suffix: &'a str,
-    /// Whether there was any digit at all.
+    /// Whether the number has any digit.
     digits: bool,
 }
 
-impl<'a> Parts<'a> {
+impl<'a> QuantityParts<'a> {
     fn parse(text: &'a str) -> Result<Self, NoQuantity> {
         let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
         let number = unsigned.trim_start_matches('0');
         if number.is_empty() {
-            // Go takes a lone sign for zero as well.
+            // Go accepts a lone sign as zero, too.
             return Ok(Self { negative: false, whole: "", fraction: "", suffix: "", digits: true });
         }
         let (whole, rest) = split(number, |byte| byte.is_ascii_digit());
@@ -115,7 +117,7 @@ impl<'a> Parts<'a> {
         Ok(Self { negative: text.starts_with('-'), whole, fraction, suffix, digits })
     }
 
-    /// How many digits there are: a whole part of none is a zero.
+    /// Number of digits; an empty whole part counts as one zero.
     fn length(&self) -> usize {
         self.whole.len().max(1) + self.fraction.len()
     }
@@ -133,9 +135,9 @@ fn split(text: &str, mut belongs: impl FnMut(u8) -> bool) -> (&str, &str) {
     text.split_at(text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len()))
 }
 
-/// The three ways to write powers.
+/// The three notations of powers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum Notation {
     Decimal,
     Exponent,
     Binary,
@@ -143,8 +145,8 @@ enum Form {
 
 #[derive(Clone, Copy)]
 struct Suffix {
-    form: Form,
-    /// Of two where the form is binary, else of ten.
+    form: Notation,
+    /// A power of two in binary notation, otherwise of ten.
     power: i32,
 }
 
@@ -157,32 +159,33 @@ impl Suffix {
         let find =
             |among: &[(&str, i32)]| among.iter().find(|(suffix, _)| *suffix == text).map(|(_, power)| *power);
         if let Some(power) = find(&DECIMAL) {
-            return Ok(Self { form: Form::Decimal, power });
+            return Ok(Self { form: Notation::Decimal, power });
         }
         if let Some(power) = find(&BINARY) {
-            return Ok(Self { form: Form::Binary, power });
+            return Ok(Self { form: Notation::Binary, power });
         }
         let power = text.strip_prefix(['e', 'E']).and_then(|power| power.parse().ok());
         let power =
             power.filter(|power: &i32| power.unsigned_abs() <= 1_000_000).ok_or(NoQuantity::Suffix)?;
-        Ok(Self { form: Form::Exponent, power })
+        Ok(Self { form: Notation::Exponent, power })
     }
 }
 
-/// Whether Go takes its short way with this number.
-fn is_small(parts: &Parts<'_>, suffix: Suffix) -> bool {
+/// Whether Go uses its fast path for this number.
+fn is_small(parts: &QuantityParts<'_>, suffix: Suffix) -> bool {
     match suffix.form {
-        Form::Binary => {
+        Notation::Binary => {
             let power = usize::try_from(suffix.power * 3 / 10).unwrap_or(usize::MAX);
             parts.fraction.is_empty() && parts.length().saturating_add(power) <= 14
         }
-        Form::Decimal | Form::Exponent => parts.length() <= 18 && scale(parts, suffix) >= -9,
+        Notation::Decimal | Notation::Exponent => parts.length() <= 18 && scale(parts, suffix) >= -9,
     }
 }
 
-/// Whether a small number's text is kept as it is. This is looser than canonical: `1.500` and `+1Ki` are.
-fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
-    if suffix.form == Form::Binary {
+/// Whether Go keeps the text of a small number. This accepts more than canonical texts: `1.500` and
+/// `+1Ki`.
+fn is_kept(parts: &QuantityParts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
+    if suffix.form == Notation::Binary {
         return Ok(parts.value()? & 7 != 0);
     }
     let zeros = format!("{}{}", parts.whole, parts.fraction).ends_with("000");
@@ -190,12 +193,12 @@ fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
 }
 
 /// The power of ten of the last digit.
-fn scale(parts: &Parts<'_>, suffix: Suffix) -> i32 {
+fn scale(parts: &QuantityParts<'_>, suffix: Suffix) -> i32 {
     let places = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
-    if suffix.form == Form::Binary { -places } else { suffix.power.saturating_sub(places) }
+    if suffix.form == Notation::Binary { -places } else { suffix.power.saturating_sub(places) }
 }
 
-/// An amount: `mantissa` × 10^`exponent`, no finer than a milliardth.
+/// An amount: `mantissa` × 10^`exponent`, with `exponent` ≥ -9.
 struct Amount {
     negative: bool,
     mantissa: u128,
@@ -203,10 +206,10 @@ struct Amount {
 }
 
 impl Amount {
-    fn new(parts: &Parts<'_>, suffix: Suffix) -> Result<Self, NoQuantity> {
+    fn new(parts: &QuantityParts<'_>, suffix: Suffix) -> Result<Self, NoQuantity> {
         let mut mantissa = parts.value()?;
         let mut exponent = scale(parts, suffix);
-        if suffix.form == Form::Binary {
+        if suffix.form == Notation::Binary {
             const MOST: u128 = i64::MAX as u128;
             if parts.fraction.len() > 18 {
                 return Err(NoQuantity::Numeric);
@@ -216,7 +219,7 @@ impl Amount {
                 (mantissa, exponent) = (MOST, 0);
             }
         }
-        // Whoever wants some gets some: what is too small is rounded away from zero.
+        // As in Kubernetes, amounts below 1n are rounded away from zero.
         if exponent < -9 {
             mantissa =
                 power_of_ten(-9 - exponent).map_or(u128::from(mantissa > 0), |one| mantissa.div_ceil(one));
@@ -225,12 +228,12 @@ impl Amount {
         Ok(Self { negative: parts.negative, mantissa, exponent })
     }
 
-    fn text(mut self, form: Form) -> Result<String, NoQuantity> {
+    fn text(mut self, form: Notation) -> Result<String, NoQuantity> {
         if self.mantissa == 0 {
             return Ok("0".to_owned());
         }
         let sign = if self.negative { "-" } else { "" };
-        if form == Form::Binary
+        if form == Notation::Binary
             && let Some(whole) = self.whole().filter(|whole| *whole >= 1024)
         {
             let times = (whole.trailing_zeros() / 10).min(6);
@@ -241,26 +244,27 @@ impl Amount {
             self.mantissa /= 10;
             self.exponent += 1;
         }
-        // Beyond the last suffix Kubernetes forgets the power. Here the number keeps its zeros, and any power can be read again.
-        let most = if form == Form::Exponent { 999_999 } else { 18 };
+        // Kubernetes loses the power beyond the last suffix. Here the number is written with zeros
+        // instead, so that every output parses again.
+        let most = if form == Notation::Exponent { 999_999 } else { 18 };
         while self.exponent % 3 != 0 || self.exponent > most {
             self.mantissa = self.mantissa.saturating_mul(10);
             self.exponent -= 1;
         }
         let mantissa = self.mantissa;
-        // What is given out must be readable again.
+        // Every output must parse again.
         if mantissa.to_string().len() > MOST_DIGITS {
             return Err(NoQuantity::Numeric);
         }
         Ok(match DECIMAL.iter().find(|(_, power)| *power == self.exponent) {
-            Some((suffix, _)) if form != Form::Exponent || self.exponent == 0 => {
+            Some((suffix, _)) if form != Notation::Exponent || self.exponent == 0 => {
                 format!("{sign}{mantissa}{suffix}")
             }
             _ => format!("{sign}{mantissa}e{}", self.exponent),
         })
     }
 
-    /// The amount, if it has no fraction, or the largest number there is.
+    /// The amount as an integer, saturated; `None` for a fraction.
     fn number(&self) -> Option<u64> {
         let whole = match self.exponent {
             ..=0 => self.whole()?,
@@ -270,7 +274,7 @@ impl Amount {
         Some(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// The amount, if it has no fraction.
+    /// The amount as an integer; `None` for a fraction.
     fn whole(&self) -> Option<u128> {
         let one = power_of_ten(-self.exponent)?;
         self.mantissa.is_multiple_of(one).then(|| self.mantissa / one)
@@ -287,7 +291,7 @@ mod tests {
 
     use super::*;
 
-    /// What Go made of each text, recorded by `record/bodies`.
+    /// Go's result for each text, recorded by `record/bodies`.
     #[test]
     fn quantities_are_those_of_go() {
         let recorded: Value =
@@ -302,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn absurd_numbers_are_refused_or_kept_whole() {
+    fn extreme_numbers_are_rejected_or_exact() {
         for (text, expected) in [
             ("1000E", Ok("1000E")),
             ("1e1000000", Ok("10e999999")),
@@ -318,23 +322,23 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_are_told_from_others() {
+    fn integers_are_distinguished_from_fractions() {
         for (text, expected) in [
-            ("0", Whole::Number(0)),
-            ("-0", Whole::Number(0)),
-            ("5", Whole::Number(5)),
-            ("2k", Whole::Number(2000)),
-            ("1Ki", Whole::Number(1024)),
-            ("3e2", Whole::Number(300)),
-            ("0e1000000", Whole::Number(0)),
-            ("5000m", Whole::Number(5)),
-            ("1e30", Whole::Number(u64::MAX)),
-            ("1e1000000", Whole::Number(u64::MAX)),
-            ("500m", Whole::Broken),
-            ("1.5", Whole::Broken),
-            ("lots", Whole::Broken),
-            ("-1", Whole::Negative),
-            ("-1n", Whole::Negative),
+            ("0", IntegerQuantity::Number(0)),
+            ("-0", IntegerQuantity::Number(0)),
+            ("5", IntegerQuantity::Number(5)),
+            ("2k", IntegerQuantity::Number(2000)),
+            ("1Ki", IntegerQuantity::Number(1024)),
+            ("3e2", IntegerQuantity::Number(300)),
+            ("0e1000000", IntegerQuantity::Number(0)),
+            ("5000m", IntegerQuantity::Number(5)),
+            ("1e30", IntegerQuantity::Number(u64::MAX)),
+            ("1e1000000", IntegerQuantity::Number(u64::MAX)),
+            ("500m", IntegerQuantity::Broken),
+            ("1.5", IntegerQuantity::Broken),
+            ("lots", IntegerQuantity::Broken),
+            ("-1", IntegerQuantity::Negative),
+            ("-1n", IntegerQuantity::Negative),
         ] {
             assert_eq!(whole(text), expected, "{text}");
         }
@@ -342,7 +346,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_canonical_stays(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
+        fn canonicalization_is_idempotent(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
             if let Ok(once) = canonical(&text) {
                 prop_assert_eq!(canonical(&once), Ok(once.clone()), "{}", text);
             }

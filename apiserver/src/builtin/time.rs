@@ -1,28 +1,28 @@
-//! Times as the built-in kinds write them, which is stricter than RFC 3339 and in one place laxer.
+//! Time formats of the built-in kinds: stricter than RFC 3339, except for the hour.
 
 use std::fmt::Write as _;
 
-/// A moment since 1970.
+/// A time since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Moment {
+pub(crate) struct KubeTime {
     pub(crate) seconds: i64,
-    /// Below a milliard.
+    /// Less than 10^9.
     pub(crate) nanos: u32,
 }
 
-/// How finely a field tells the time.
+/// The precision of a time field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Precision {
     Seconds,
-    /// Six digits, no more and no fewer.
+    /// Exactly six decimals.
     Micros,
 }
 
-impl Moment {
-    /// The first moment of the year 1, which Go takes for no time at all.
+impl KubeTime {
+    /// The beginning of the year 1, Go's zero time.
     pub(crate) const NONE: Self = Self { seconds: -62_135_596_800, nanos: 0 };
 
-    /// Reads a time. The error is Go's.
+    /// Parses a time, with Go's error messages.
     pub(crate) fn parse(text: &str, precision: Precision) -> Result<Self, String> {
         let mut parser = Parser { whole: text, at: 0, precision };
         let year = parser.number("2006", 4, i64::MAX, "year")?;
@@ -49,7 +49,7 @@ impl Moment {
         Ok(Self { seconds, nanos })
     }
 
-    /// The time in UTC; none where the year has not four digits.
+    /// Formats the time in UTC; `None` if the year does not have four digits.
     pub(crate) fn format(self, precision: Precision) -> Option<String> {
         let (year, month, day) = date(self.seconds.div_euclid(86_400))?;
         let second = self.seconds.rem_euclid(86_400);
@@ -65,7 +65,7 @@ impl Moment {
 
 struct Parser<'a> {
     whole: &'a str,
-    /// Past what was read, which was ASCII.
+    /// Offset of the next byte. All bytes before it are ASCII.
     at: usize,
     precision: Precision,
 }
@@ -82,7 +82,7 @@ impl Parser<'_> {
         if number > most { Err(self.out_of_range(what)) } else { Ok(number) }
     }
 
-    /// One digit is enough here, unlike everywhere else.
+    /// Go accepts a single digit here, unlike in the other fields.
     fn hour(&mut self) -> Result<i64, String> {
         let two = self.rest().get(1).is_some_and(u8::is_ascii_digit);
         self.number("15", if two { 2 } else { 1 }, 23, "hour")
@@ -114,7 +114,7 @@ impl Parser<'_> {
         Ok(nanos)
     }
 
-    /// Seconds east of Greenwich.
+    /// The offset from UTC in seconds.
     fn offset(&mut self) -> Result<i64, String> {
         let rest = self.rest();
         if rest.first() == Some(&b'Z') {
@@ -170,7 +170,7 @@ fn decimal(digits: &[u8]) -> Option<i64> {
         .try_fold(0, |number, digit| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0')))
 }
 
-/// As Go quotes what it could not read: bytes that are not printable ASCII by their numbers.
+/// Go's quoting in parse errors: bytes other than printable ASCII are escaped in hexadecimal.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for byte in text.bytes() {
@@ -193,19 +193,20 @@ fn days_in(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days from 1970 to a date. Years here begin in March, so that the day that comes and goes is the last.
+/// Days from 1970-01-01 to a date. Years begin in March, so that a leap day is the last day of a
+/// year.
 fn days_before(year: i64, month: i64, day: i64) -> i64 {
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
     year * 365 + leap_days + (month * 153 + 2) / 5 + day - 1 - 719_468
 }
 
-/// The date so many days after 1970, if its year has four digits.
+/// The date `days` after 1970-01-01, if its year has four digits.
 fn date(days: i64) -> Option<(i64, i64, i64)> {
     if !(days_before(0, 1, 1)..days_before(10_000, 1, 1)).contains(&days) {
         return None;
     }
-    // A guess, and some years too near to 1970: one in 366.
+    // A first estimate, which errs towards 1970 by one year in 366.
     let mut year = 1970 + days / 366;
     while days_before(year, 1, 1) > days {
         year -= 1;
@@ -229,14 +230,14 @@ mod tests {
 
     use super::*;
 
-    /// What Go's own decoder made of each text, recorded by `record/bodies`.
+    /// The result of Go's decoder for each text, recorded by `record/bodies`.
     #[test]
     fn times_are_read_as_go_reads_them() {
         let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/times.json")).unwrap();
         for (text, outcomes) in recorded.as_object().unwrap() {
             for (form, precision) in [("Time", Precision::Seconds), ("MicroTime", Precision::Micros)] {
-                let (said, expected) = match Moment::parse(text, precision) {
-                    Ok(moment) if moment == Moment::NONE => ("null".to_owned(), &outcomes[form]["is"]),
+                let (said, expected) = match KubeTime::parse(text, precision) {
+                    Ok(moment) if moment == KubeTime::NONE => ("null".to_owned(), &outcomes[form]["is"]),
                     Ok(moment) => (moment.format(precision).unwrap_or_default(), &outcomes[form]["is"]),
                     Err(error) => (error, &outcomes[form]["error"]),
                 };
@@ -246,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn years_of_five_digits_are_none() {
+    fn years_of_five_digits_are_not_formatted() {
         for (seconds, expected) in [
             (253_402_300_799, Some("9999-12-31T23:59:59Z")),
             (253_402_300_800, None),
@@ -255,22 +256,22 @@ mod tests {
             (i64::MAX, None),
             (i64::MIN, None),
         ] {
-            assert_eq!(Moment { seconds, nanos: 0 }.format(Precision::Seconds).as_deref(), expected);
+            assert_eq!(KubeTime { seconds, nanos: 0 }.format(Precision::Seconds).as_deref(), expected);
         }
     }
 
     proptest! {
         #[test]
-        fn what_is_written_reads_the_same(seconds in -62_167_219_200_i64..253_402_300_800, micros in 0..1_000_000_u32) {
-            let moment = Moment { seconds, nanos: micros * 1000 };
+        fn formatted_times_parse_to_the_same_time(seconds in -62_167_219_200_i64..253_402_300_800, micros in 0..1_000_000_u32) {
+            let moment = KubeTime { seconds, nanos: micros * 1000 };
             let text = moment.format(Precision::Micros).unwrap();
-            prop_assert_eq!(Moment::parse(&text, Precision::Micros), Ok(moment));
+            prop_assert_eq!(KubeTime::parse(&text, Precision::Micros), Ok(moment));
         }
 
         #[test]
         fn no_text_panics(text in ".{0,40}") {
-            let _ = Moment::parse(&text, Precision::Seconds);
-            let _ = Moment::parse(&text, Precision::Micros);
+            let _ = KubeTime::parse(&text, Precision::Seconds);
+            let _ = KubeTime::parse(&text, Precision::Micros);
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The table of message types: which fields a built-in kind has, with their types, protobuf numbers and ways to merge.
+//! The type table: fields of the built-in kinds, with their types, protobuf numbers and merge
+//! strategies.
 
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
@@ -9,73 +10,75 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 
-/// What `record/types` found in the tags of the Go types, and in what clients that apply know.
+/// Recorded by `record/types` from the tags of the Go types and the apply configurations of
+/// client-go.
 const RECORDED: &str = include_str!("types.json");
 
-/// The API version of what is known in every group: options of requests, frames of watches.
+/// The API version of types that exist in every group: request options and watch frames.
 const EVERYWHERE: &str = "*";
 
-/// All message types, found by kind or by name.
+/// All message types, indexed by kind and by name.
 #[derive(Debug)]
 pub(crate) struct TypeTable {
     types: Vec<Type>,
     names: BTreeMap<String, usize>,
-    /// By `GROUP/VERSION/KIND`, as an object says it: the oldest group has no name and no slash.
+    /// By `GROUP/VERSION/KIND`; the core group has neither name nor slash.
     kinds: BTreeMap<String, usize>,
 }
 
 /// A message type.
 #[derive(Debug)]
 pub(crate) struct Type {
-    /// As OpenAPI names it: `io.k8s.api.core.v1.Pod`.
+    /// The OpenAPI name: `io.k8s.api.core.v1.Pod`.
     pub(crate) name: String,
-    /// By name. What is inlined is first, without one.
-    pub(crate) fields: Vec<Field>,
-    /// Indexes of the fields that protobuf has, by number.
+    /// Sorted by name. Inlined fields have an empty name and precede the others.
+    pub(crate) fields: Vec<MessageField>,
+    /// Indexes of the protobuf fields, sorted by number.
     numbered: Vec<usize>,
-    /// Whether it is one value to those who apply.
+    /// Whether server-side apply treats the value as atomic.
     pub(crate) is_atomic: bool,
 }
 
 /// A field of a message type.
 #[derive(Debug)]
-pub(crate) struct Field {
-    /// As in JSON. Empty: the fields of this message stand among those of its owner in JSON.
+pub(crate) struct MessageField {
+    /// The JSON name. Empty for an inlined message: its fields appear in the enclosing JSON object.
     pub(crate) name: String,
-    /// In protobuf; 0 where it is not there (`kind` and `apiVersion` are in the envelope).
+    /// The protobuf number; 0 for `kind` and `apiVersion`, which are in the envelope.
     pub(crate) number: u32,
-    /// What a single value of it is.
+    /// The type of a single value.
     pub(crate) base: Base,
-    /// How many.
-    pub(crate) shape: Shape,
-    /// Whether it may be absent as opposed to zero.
+    /// One value, a list or a map.
+    pub(crate) shape: Cardinality,
+    /// Whether the Go field is a pointer, which distinguishes absent from zero.
     pub(crate) pointer: bool,
-    /// When JSON leaves it out.
+    /// The condition under which JSON omits the field.
     pub(crate) omit: Omit,
-    /// How a strategic merge patch merges it: `merge`, `replace`, `retainKeys`, or two of these with a comma.
+    /// The strategy of a strategic merge patch: `merge`, `replace`, `retainKeys`, or two of these
+    /// separated by a comma.
     pub(crate) patch_strategy: Option<String>,
-    /// By which field of an element a strategic merge patch finds it.
+    /// The field of an element that identifies it in a strategic merge patch.
     pub(crate) patch_merge_key: Option<String>,
-    /// How those who apply share it.
+    /// The merge behaviour in server-side apply.
     pub(crate) merge: Merge,
-    /// What it is where it is left out, if items are told apart by it.
+    /// The default value of a field that is a list map key.
     pub(crate) key_default: Option<Value>,
 }
 
-/// How those who apply share a field.
+/// The merge behaviour of a field in server-side apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Merge {
-    /// As what it is: a list is one value, a map or a message is shared field by field.
+    /// Default: lists are atomic; maps and messages are merged field by field.
     Plainly,
-    /// It is one value.
+    /// Atomic.
     Atomic,
-    /// It is a list of values that are told apart by what they are.
+    /// `listType=set`.
     Set,
-    /// It is a list of items that are told apart by these fields.
+    /// `listType=map` with these keys.
     Keyed(Vec<String>),
 }
 
-/// What a single value is.
+/// The type of a single value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Base {
     String,
@@ -84,42 +87,44 @@ pub(crate) enum Base {
     Int64,
     /// Base64 in JSON.
     Bytes,
-    /// A list of texts in JSON; in protobuf a message that wraps them.
+    /// A list of strings in JSON; in protobuf a message that wraps it.
     Strings,
-    /// RFC 3339, in seconds.
+    /// RFC 3339, with a precision of seconds.
     Time,
-    /// RFC 3339, with six digits of a second.
+    /// RFC 3339, with six decimals.
     MicroTime,
     Quantity,
     IntOrString,
     /// An object of any kind.
     RawExtension,
-    /// The owned fields of a manager: JSON in protobuf too.
+    /// The fields that a manager owns: JSON, also in protobuf.
     FieldsV1,
-    /// A message, for [`TypeTable::get`].
+    /// A message: the index for [`TypeTable::get`].
     Message(usize),
 }
 
-/// How many values a field has.
+/// The cardinality of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Shape {
+pub(crate) enum Cardinality {
     One,
     List,
-    /// Keys are texts.
+    /// Keys are strings.
     Map,
 }
 
-/// When JSON leaves a field out.
+/// The condition under which JSON omits a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Omit {
     Never,
-    /// When it is zero, no pointer, or of no elements. A struct never is.
+    /// `omitempty`: false, 0, a nil pointer, or an empty string, list or map. Structs are never
+    /// empty.
     Empty,
-    /// When it is zero, structs too.
+    /// `omitzero`: as `omitempty`, but structs of zero values are omitted as well.
     Zero,
 }
 
-/// The one table. Options and frames are found in every group, so ask only for kinds that are built in.
+/// Returns the type table. Request options and watch frames are found in every group, so look up
+/// built-in kinds only.
 pub(crate) fn table() -> &'static TypeTable {
     static TABLE: OnceLock<TypeTable> = OnceLock::new();
     TABLE.get_or_init(|| {
@@ -128,45 +133,45 @@ pub(crate) fn table() -> &'static TypeTable {
 }
 
 impl TypeTable {
-    /// The type of a kind.
+    /// Returns the type of a kind.
     pub(crate) fn kind(&self, group: &str, version: &str, kind: &str) -> Option<&Type> {
         let separator = if group.is_empty() { "" } else { "/" };
         self.kind_of(&format!("{group}{separator}{version}"), kind)
     }
 
-    /// The type of a kind whose group and version are told as objects tell them: `v1`, `apps/v1`.
+    /// Returns the type of a kind by its `apiVersion`: `v1`, `apps/v1`.
     pub(crate) fn kind_of(&self, api_version: &str, kind: &str) -> Option<&Type> {
         let index = self.kinds.get(&format!("{api_version}/{kind}"));
         let index = index.or_else(|| self.kinds.get(&format!("{EVERYWHERE}/{kind}")))?;
         self.types.get(*index)
     }
 
-    /// A type by its OpenAPI name.
+    /// Returns a type by its OpenAPI name.
     pub(crate) fn named(&self, name: &str) -> Option<&Type> {
         self.names.get(name).map(|index| self.get(*index))
     }
 
-    /// The type in a [`Base::Message`].
+    /// Returns the type of a [`Base::Message`].
     pub(crate) fn get(&self, index: usize) -> &Type {
         &self.types[index]
     }
 
-    /// All types, by name.
+    /// All types, sorted by name.
     pub(crate) fn types(&self) -> impl Iterator<Item = &Type> {
         self.types.iter()
     }
 
-    /// A field as JSON has it: what is inlined counts as the type's own.
-    pub(crate) fn field<'a>(&'a self, of: &'a Type, name: &str) -> Option<&'a Field> {
+    /// Returns a field by its JSON name, including fields of inlined messages.
+    pub(crate) fn field<'a>(&'a self, of: &'a Type, name: &str) -> Option<&'a MessageField> {
         self.field_through(of, name).map(|(_, field)| field)
     }
 
-    /// A field as JSON has it, and the inlined types that lead to it.
+    /// Returns a field by its JSON name, with the path of inlined types that contain it.
     pub(crate) fn field_through<'a>(
         &'a self,
         of: &'a Type,
         name: &str,
-    ) -> Option<(Vec<&'a Type>, &'a Field)> {
+    ) -> Option<(Vec<&'a Type>, &'a MessageField)> {
         if name.is_empty() {
             return None;
         }
@@ -180,7 +185,7 @@ impl TypeTable {
         })
     }
 
-    /// The types whose fields stand among this one's in JSON.
+    /// The inlined types.
     fn inlined<'a>(&'a self, of: &'a Type) -> impl Iterator<Item = &'a Type> {
         of.fields.iter().take_while(|field| field.name.is_empty()).filter_map(|field| match field.base {
             Base::Message(index) => Some(self.get(index)),
@@ -190,24 +195,24 @@ impl TypeTable {
 }
 
 impl Type {
-    /// The field with this protobuf number.
-    pub(crate) fn numbered(&self, number: u32) -> Option<&Field> {
+    /// Returns the field with a protobuf number.
+    pub(crate) fn numbered(&self, number: u32) -> Option<&MessageField> {
         let found = self.numbered.binary_search_by_key(&number, |index| self.fields[*index].number).ok()?;
         Some(&self.fields[self.numbered[found]])
     }
 
-    /// The fields that protobuf has, by number.
-    pub(crate) fn by_number(&self) -> impl Iterator<Item = &Field> {
+    /// The protobuf fields, sorted by number.
+    pub(crate) fn by_number(&self) -> impl Iterator<Item = &MessageField> {
         self.numbered.iter().map(|index| &self.fields[*index])
     }
 
-    /// As Go names it in errors: `v1.Pod`.
+    /// The name in Go's error messages: `v1.Pod`.
     pub(crate) fn go_name(&self) -> &str {
         let package = self.name.rmatch_indices('.').nth(1).map_or(0, |(at, _)| at + 1);
         &self.name[package..]
     }
 
-    /// The last part of the name: `Pod`.
+    /// The last component of the name: `Pod`.
     pub(crate) fn short_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or(&self.name)
     }

@@ -1,4 +1,4 @@
-//! The caches of a server: one a kind, made when somebody first wants it.
+//! The watch caches of a server, one per kind, created on first use.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -11,39 +11,39 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ring::Most;
-use super::{By, Cache, Follow, Keys, View, Wanted};
+use super::ring::RingLimits;
+use super::{CacheWatcher, KeyField, ObjectFilter, View, WatchCache, WatchKeys};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
 use crate::server::Limits;
 use crate::storage;
 
-/// All caches that there are. A kind has one for each version that is asked for.
-pub(crate) struct Caches {
+/// All watch caches. Each served version of a kind has its own.
+pub(crate) struct WatchCaches {
     store: storage::Objects,
-    made: Arc<Mutex<HashMap<Of, Cell, FixedState>>>,
+    made: Arc<Mutex<HashMap<KindId, CacheEntry, FixedState>>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    most: Most,
+    limits: RingLimits,
     seed: u64,
 }
 
-/// A kind, by where it is in memory. Whoever has its cell has the kind, too.
+/// A kind by its address. The slot holds a reference, so the address is not reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-struct Of(usize);
+struct KindId(usize);
 
-/// A cache, or what became of it. Its task takes it out when it ends, or could not begin.
+/// A cache, loaded or failed. Its task removes the slot when the cache stops or fails to load.
 #[derive(Clone)]
-struct Cell {
+struct CacheEntry {
     _kind: Arc<Kind>,
-    loaded: Arc<SetOnce<Result<Arc<Cache>, Refusal>>>,
+    loaded: Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>>,
 }
 
-/// So often another cache is asked for, where the store ended one just then.
+/// Attempts to get another cache if the store's watch was lost.
 const TRIES: usize = 3;
 
-impl Caches {
+impl WatchCaches {
     pub(crate) fn new(
         store: storage::Objects,
         limits: &Limits,
@@ -51,22 +51,22 @@ impl Caches {
         stopping: CancellationToken,
         seed: u64,
     ) -> Self {
-        let most = Most { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
+        let limits = RingLimits { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
         let made = Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed)));
-        Self { store, made: Arc::new(made), tasks, stopping, most, seed }
+        Self { store, made: Arc::new(made), tasks, stopping, limits, seed }
     }
 
-    /// The cache of a kind. Whoever comes first begins it, and whoever comes meanwhile waits with them. It is made also if
-    /// nobody waits any more.
-    pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
-        let of = Of(Arc::as_ptr(kind).addr());
+    /// Returns the cache of a kind. The first caller starts loading it, concurrent callers wait for
+    /// the same load, and the load continues if all callers are cancelled.
+    pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<WatchCache>, Refusal> {
+        let of = KindId(Arc::as_ptr(kind).addr());
         let loaded = {
             let mut made = self.made.lock();
-            let is_over = |cell: &Cell| cell.loaded.get().is_some_and(is_over);
-            if made.get(&of).is_some_and(is_over) {
+            let has_stopped = |cell: &CacheEntry| cell.loaded.get().is_some_and(has_stopped);
+            if made.get(&of).is_some_and(has_stopped) {
                 made.remove(&of);
             }
-            let begin = || Cell { _kind: kind.clone(), loaded: self.begin(of, kind.clone(), metrics) };
+            let begin = || CacheEntry { _kind: kind.clone(), loaded: self.begin(of, kind.clone(), metrics) };
             made.entry(of).or_insert_with(begin).loaded.clone()
         };
         loaded.wait().await.clone()
@@ -77,14 +77,20 @@ impl Caches {
         self.made.lock().is_empty()
     }
 
-    fn begin(&self, of: Of, kind: Arc<Kind>, metrics: &Metrics) -> Arc<SetOnce<Result<Arc<Cache>, Refusal>>> {
+    fn begin(
+        &self,
+        of: KindId,
+        kind: Arc<Kind>,
+        metrics: &Metrics,
+    ) -> Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>> {
         let loaded = Arc::new(SetOnce::new());
-        let (store, most, seed, counted) = (self.store.clone(), self.most, self.seed, metrics.asked(&kind));
+        let (store, limits, seed, counted) =
+            (self.store.clone(), self.limits, self.seed, metrics.selection(&kind));
         let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
         self.tasks.spawn(async move {
-            let load = Cache::load(kind, store, most, seed, counted);
+            let load = WatchCache::load(kind, store, limits, seed, counted);
             let load = stopping.run_until_cancelled(load).await;
-            match load.unwrap_or_else(|| Err(super::cell::stopped())) {
+            match load.unwrap_or_else(|| Err(super::watch_cache::stopped())) {
                 Ok((cache, watch)) => {
                     let _ = own.set(Ok(cache.clone()));
                     cache.run(watch, &stopping).await;
@@ -102,7 +108,7 @@ impl Caches {
         loaded
     }
 
-    /// The objects of a kind, as [`Cache::view`] gives them.
+    /// Returns a view of a kind; see [`WatchCache::view`].
     pub(crate) async fn view(
         &self,
         kind: &Arc<Kind>,
@@ -119,19 +125,20 @@ impl Caches {
         }
     }
 
-    /// What is there, and a watch from just then on, as [`Cache::view_and_follow`] gives them; of no key yet if it is by keys.
+    /// Returns a view and a watcher; see [`WatchCache::view_and_follow`]. With `by` its set of keys
+    /// is empty.
     pub(crate) async fn view_and_follow(
         &self,
-        wanted: &Wanted,
-        by: Option<&By>,
+        filter: &ObjectFilter,
+        by: Option<&KeyField>,
         metrics: &Metrics,
         least: Option<Revision>,
-    ) -> Result<(View, Follow), Refusal> {
+    ) -> Result<(View, CacheWatcher), Refusal> {
         let mut tries = 1..TRIES;
         loop {
-            let cache = self.of(&wanted.selection.kind, metrics).await?;
-            let keys = by.map(|by| Keys { by: by.clone(), set: BTreeSet::new() });
-            match cache.view_and_follow(wanted.clone(), keys, least).await {
+            let cache = self.of(&filter.selection.kind, metrics).await?;
+            let keys = by.map(|by| WatchKeys { by: by.clone(), set: BTreeSet::new() });
+            match cache.view_and_follow(filter.clone(), keys, least).await {
                 Err(_) if cache.is_lost() && tries.next().is_some() => {}
                 begun => return begun,
             }
@@ -139,6 +146,6 @@ impl Caches {
     }
 }
 
-fn is_over(loaded: &Result<Arc<Cache>, Refusal>) -> bool {
+fn has_stopped(loaded: &Result<Arc<WatchCache>, Refusal>) -> bool {
     loaded.as_ref().map_or(true, |cache| cache.is_ended())
 }

@@ -1,4 +1,4 @@
-//! A kind's objects and its watches, at one moment: what happens to both, without a clock, a lock or a wait.
+//! The state of a cache: objects, ring and watchers at one revision. No clock, no lock, no waiting.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -6,45 +6,45 @@ use std::task::Waker;
 use machinery_objects::Revision;
 use machinery_store::{Change as Changed, Event, Key, WatchError};
 
-use super::objects::Objects;
-use super::pending::Pending;
-use super::ring::{Change, Most, Revised, Ring};
-use super::watches::Watches;
-use super::{State, View};
+use super::objects::IndexedObjects;
+use super::pending::PendingRevisions;
+use super::ring::{RevisionChanges, Ring, RingLimits, WatchChange};
+use super::watchers::Watchers;
+use super::{ObjectState, View};
 use crate::kind::Kind;
 
-/// The state of a cache. The objects, the ring and the watches are as of the same revision, always.
+/// The state of a cache. Objects, ring and watchers are always at the same revision.
 pub(super) struct Hub {
     kind: Arc<Kind>,
-    objects: Objects,
+    objects: IndexedObjects,
     ring: Ring,
-    pub(super) watches: Watches,
-    /// All up to here is known.
+    pub(super) watches: Watchers,
+    /// The revision that the cache has reached.
     pub(super) reached: Revision,
-    /// The kind is another one after this.
+    /// The last revision before the kind was replaced.
     last: Option<Revision>,
-    ended: Option<Ended>,
+    ended: Option<StopReason>,
 }
 
-/// Why a cache is one no more.
+/// The reason that a cache stopped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub(crate) enum StopReason {
     /// The server stops.
     Stopped,
-    /// Its kind is another one now, or is gone.
+    /// The kind was replaced or deleted.
     Replaced,
-    /// The store does not tell what happens any more. Whoever watches can go on from where it is, by another cache.
+    /// The store's watch was lost. Watchers can resume with another cache.
     Lost(WatchError),
 }
 
-/// A change, with the states before and after it taken apart already.
-pub(super) struct Step {
+/// A change of one object, already parsed.
+pub(super) struct ObjectChange {
     key: Key,
-    after: Option<Arc<State>>,
+    after: Option<Arc<ObjectState>>,
 }
 
-impl Step {
-    pub(super) fn of(event: Event, state: impl Fn(Arc<machinery_store::Entry>) -> State) -> Self {
+impl ObjectChange {
+    pub(super) fn of(event: Event, state: impl Fn(Arc<machinery_store::Entry>) -> ObjectState) -> Self {
         match event.change {
             Changed::Put(entry) => Self { key: entry.key.clone(), after: Some(Arc::new(state(entry))) },
             Changed::Deleted(key) => Self { key, after: None },
@@ -53,87 +53,95 @@ impl Step {
 }
 
 impl Hub {
-    /// With all that was there at a revision.
-    pub(super) fn new(kind: Arc<Kind>, objects: Objects, at: Revision, most: Most, seed: u64) -> Self {
-        let (ring, watches) = (Ring::new(at, most), Watches::new(seed));
+    /// Creates the state with all objects at a revision.
+    pub(super) fn new(
+        kind: Arc<Kind>,
+        objects: IndexedObjects,
+        at: Revision,
+        limits: RingLimits,
+        seed: u64,
+    ) -> Self {
+        let (ring, watches) = (Ring::new(at, limits), Watchers::new(seed));
         Self { kind, objects, ring, watches, reached: at, last: None, ended: None }
     }
 
-    /// All that one revision did. Adds whom to wake.
-    pub(super) fn take(&mut self, revision: Revision, steps: Vec<Step>, wake: &mut Vec<Waker>) {
+    /// Applies the changes of one revision. Adds wakers to `wake`.
+    pub(super) fn apply(&mut self, revision: Revision, steps: Vec<ObjectChange>, wake: &mut Vec<Waker>) {
         if self.is_past(revision) {
-            return self.reach(revision, wake);
+            return self.advance(revision, wake);
         }
         let before = self.objects.change(steps.iter().map(|step| (&step.key, step.after.clone())));
-        let changes = before.into_iter().zip(steps).map(|(before, step)| Change::new(before, step.after));
-        let changes: Box<[Change]> =
+        let changes =
+            before.into_iter().zip(steps).map(|(before, step)| WatchChange::new(before, step.after));
+        let changes: Box<[WatchChange]> =
             changes.filter(|change| change.before.is_some() || change.after.is_some()).collect();
-        let revised = Arc::new(Revised { revision, changes });
+        let revised = Arc::new(RevisionChanges { revision, changes });
         let number = self.ring.end();
         self.watches.note(&self.kind, &revised, number, wake);
         self.ring.push(revised);
         self.reached = revision;
     }
 
-    /// Nothing happened up to here that is not known.
-    pub(super) fn reach(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
+    /// Advances to a revision without changes.
+    pub(super) fn advance(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
         self.reached = self.reached.max(self.last.map_or(revision, |last| last.min(revision)));
-        self.watches.tell(wake);
+        self.watches.report_progress(wake);
         if self.is_past(revision.next()) {
-            self.end(Ended::Replaced, wake);
+            self.end(StopReason::Replaced, wake);
         }
     }
 
-    /// The kind is another one after this revision. Watches go on up to there.
+    /// Sets the last revision of the kind. Watchers continue up to it.
     pub(super) fn replaced(&mut self, last: Revision, wake: &mut Vec<Waker>) {
         self.last = Some(last);
         if self.reached >= last {
-            self.end(Ended::Replaced, wake);
+            self.end(StopReason::Replaced, wake);
         }
     }
 
-    /// Ends all watches, once they have what there is.
-    pub(super) fn end(&mut self, why: Ended, wake: &mut Vec<Waker>) {
+    /// Stops the cache; watchers still receive their pending events.
+    pub(super) fn end(&mut self, why: StopReason, wake: &mut Vec<Waker>) {
         self.ended.get_or_insert(why);
         wake.extend(self.watches.take_wakers());
     }
 
-    pub(super) const fn ended(&self) -> Option<&Ended> {
+    pub(super) const fn ended(&self) -> Option<&StopReason> {
         self.ended.as_ref()
     }
 
-    /// The objects as of now.
+    /// Returns a view of the current objects.
     pub(super) fn view(&self) -> View {
         self.objects.view(self.reached)
     }
 
-    /// A watch that is in the index begins with what comes after a revision. False: not all of that is in the ring, and it
-    /// begins with what comes from now on.
+    /// Starts an indexed watcher after a revision. False: the ring no longer has all later
+    /// revisions, and the watcher starts at the current one.
     pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
-        let all = place.and_then(|number| Some(Pending::all(number, self.ring.get(number)?.revision)));
+        let all =
+            place.and_then(|number| Some(PendingRevisions::all(number, self.ring.get(number)?.revision)));
         self.watches.slot(number).pending = all;
         place.is_some()
     }
 
-    /// Puts a watch that is too far behind to where the ring ends.
+    /// Moves a watcher that is too far behind to the end of the ring.
     pub(super) fn skip(&mut self, number: u32) -> Revision {
         self.watches.slot(number).pending = None;
         self.reached
     }
 
-    /// What a watch has to look at next.
-    pub(super) fn look(&mut self, number: u32) -> Look {
+    /// Returns the next pending revision of a watcher.
+    pub(super) fn read_next(&mut self, number: u32) -> RingRead {
         let slot = self.watches.slot(number);
-        let Some(pending) = slot.pending.take() else { return Look::Nothing };
+        let Some(pending) = slot.pending.take() else { return RingRead::Nothing };
         let Some(revised) = self.ring.get(pending.number).cloned() else {
             let first = pending.revision;
             slot.pending = Some(pending);
-            return Look::TooFarBehind(first);
+            return RingRead::TooFarBehind(first);
         };
         let revision = |number| Some(self.ring.get(number)?.revision);
         self.watches.slot(number).pending = pending.rest(revision);
-        Look::At(revised)
+        RingRead::At(revised)
     }
 
     fn is_past(&self, revision: Revision) -> bool {
@@ -141,10 +149,10 @@ impl Hub {
     }
 }
 
-/// What a watch finds in the ring.
-pub(super) enum Look {
-    At(Arc<Revised>),
-    /// What it has not looked at begins with this revision, and is not in the ring any more.
+/// The next pending revision of a watcher.
+pub(super) enum RingRead {
+    At(Arc<RevisionChanges>),
+    /// The ring no longer has the pending revisions, of which this is the first.
     TooFarBehind(Revision),
     Nothing,
 }

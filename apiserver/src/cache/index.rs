@@ -1,24 +1,24 @@
-//! The watches that something concerns: found under what an object has, not by asking each.
+//! An index from terms to watchers, so that an event does not evaluate every watcher.
 
 use foldhash::fast::FixedState;
 use hashbrown::{HashMap, HashSet};
 
-/// Numbers of watches by the hashes of terms.
+/// Watcher IDs by the hash of a term.
 #[derive(Debug)]
 pub(super) struct Index {
-    terms: HashMap<u64, Numbers, FixedState>,
+    terms: HashMap<u64, WatcherIds, FixedState>,
 }
 
-/// Most terms have one or a few; of those that have many each is found as fast.
+/// Sized by count: most terms have few watchers, and large sets still have fast lookup.
 #[derive(Debug)]
-enum Numbers {
+enum WatcherIds {
     One(u32),
     Few(Vec<u32>),
-    /// In a box: there is a place for each term, and few are as large.
+    /// Boxed, since most entries are small.
     Many(Box<HashSet<u32, FixedState>>),
 }
 
-/// More than so many are no longer searched one by one.
+/// Beyond this size a set replaces the vector.
 const FEW: usize = 32;
 
 impl Index {
@@ -30,7 +30,7 @@ impl Index {
         match self.terms.get_mut(&term) {
             Some(numbers) => numbers.add(number),
             None => {
-                self.terms.insert(term, Numbers::One(number));
+                self.terms.insert(term, WatcherIds::One(number));
             }
         }
     }
@@ -41,13 +41,13 @@ impl Index {
         }
     }
 
-    /// Calls with each that is there under a term.
+    /// Calls `each` with every watcher ID of a term.
     pub(super) fn each(&self, term: u64, each: impl FnMut(u32)) {
         match self.terms.get(&term) {
             None => {}
-            Some(Numbers::One(number)) => [*number].into_iter().for_each(each),
-            Some(Numbers::Few(numbers)) => numbers.iter().copied().for_each(each),
-            Some(Numbers::Many(numbers)) => numbers.iter().copied().for_each(each),
+            Some(WatcherIds::One(number)) => [*number].into_iter().for_each(each),
+            Some(WatcherIds::Few(numbers)) => numbers.iter().copied().for_each(each),
+            Some(WatcherIds::Many(numbers)) => numbers.iter().copied().for_each(each),
         }
     }
 
@@ -62,7 +62,7 @@ impl Index {
     }
 }
 
-impl Numbers {
+impl WatcherIds {
     fn add(&mut self, number: u32) {
         match self {
             Self::One(other) => *self = Self::Few(vec![*other, number]),
@@ -78,7 +78,7 @@ impl Numbers {
         }
     }
 
-    /// Whether none is left.
+    /// Returns whether none is left.
     fn remove(&mut self, number: u32) -> bool {
         match self {
             Self::One(other) => *other == number,

@@ -1,37 +1,38 @@
-//! The watch cache: the objects of a kind as of the newest revision, found by what they have; and the watches of them, found by
-//! what they want.
+//! The watch cache: the objects of a kind at the newest revision, indexed, and the index of their
+//! watchers.
 //!
-//! An event is looked up in the index of watches under what its object was and what it became, so it costs what it is delivered
-//! to. What a watch has not looked at yet is in a ring that all share; what is not in the ring any more is in the store.
+//! An event is looked up in the index by the object's state before and after, so its cost depends
+//! on its receivers only. Pending revisions are read from a shared ring and, if dropped from it,
+//! from the store.
 //!
-//! * [`state`]: an object, with what it is found by
-//! * [`wanted`], [`term`]: what a watch is of, and where an index has that
-//! * [`ring`], [`index`], [`watches`], [`objects`], [`hub`]: what happens, without a clock or a wait
-//! * [`cell`], [`caches`]: one kind's cache, and all of them
-//! * [`follow`]: one watch's place in it
+//! * [`object_state`]: an object with its parsed labels and fields
+//! * [`filter`], [`term`]: the filter of a watch or list, and its place in the index
+//! * [`ring`], [`index`], [`watchers`], [`objects`], [`hub`]: state without clock or waiting
+//! * [`watch_cache`], [`caches`]: the cache of one kind, and all of them
+//! * [`watcher`]: one watcher
 
 mod caches;
-mod cell;
-mod follow;
+mod filter;
 mod hub;
 mod index;
+mod object_state;
 mod objects;
 mod pending;
 mod ring;
-mod state;
 mod term;
-mod wanted;
-mod watches;
+mod watch_cache;
+mod watcher;
+mod watchers;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use caches::Caches;
-pub(crate) use cell::Cache;
-pub(crate) use follow::{Follow, Keys, Missing, Next, What};
-pub(crate) use hub::Ended;
-pub(crate) use objects::{Found, View};
-pub(crate) use ring::{Change, Form, Revised};
-pub(crate) use state::{Labelled, State};
+pub(crate) use caches::WatchCaches;
+pub(crate) use filter::{KeyField, ObjectFilter};
+pub(crate) use hub::StopReason;
+pub(crate) use object_state::{ObjectState, StoredLabels};
+pub(crate) use objects::{SelectedObjects, View};
+pub(crate) use ring::{EventEncoding, RevisionChanges, WatchChange};
 pub(crate) use term::Term;
-pub(crate) use wanted::{By, Wanted};
+pub(crate) use watch_cache::WatchCache;
+pub(crate) use watcher::{CacheWatcher, EventType, MissedRange, WatchKeys, WatcherItem};

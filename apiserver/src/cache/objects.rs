@@ -1,4 +1,4 @@
-//! The objects of a kind, by what they are found by, to be read as of a moment.
+//! The objects of a kind, indexed by label, field and guard, with consistent views.
 
 use std::sync::Arc;
 
@@ -6,46 +6,46 @@ use machinery_objects::Revision;
 use machinery_snapshot::{Index, Label, Map, Snapshot};
 use machinery_store::{Entry, Key};
 
-use super::wanted::Filed;
-use super::{By, State, Term, Wanted};
+use super::filter::IndexPlacement;
+use super::{KeyField, ObjectFilter, ObjectState, Term};
 
-/// The objects as of the newest revision.
-pub(super) struct Objects {
-    map: Map<Key, Arc<State>>,
+/// The objects at the newest revision.
+pub(super) struct IndexedObjects {
+    map: Map<Key, Arc<ObjectState>>,
     indexes: Arc<Indexes>,
 }
 
 struct Indexes {
     keys: Index<Key>,
     labels: Index<Label>,
-    /// One a selectable field, in the kind's order.
+    /// One index per selectable field, in the kind's order.
     fields: Box<[Index<Arc<str>>]>,
     guards: Index<Arc<str>>,
 }
 
-/// The objects of a kind as of one revision.
+/// The objects of a kind at one revision.
 #[derive(Clone)]
 pub(crate) struct View {
-    /// All that was committed up to here is in it, and nothing after.
+    /// The revision: all commits up to it are included, and no later ones.
     pub(crate) at: Revision,
-    snapshot: Snapshot<Key, Arc<State>>,
+    snapshot: Snapshot<Key, Arc<ObjectState>>,
     indexes: Arc<Indexes>,
 }
 
-impl Objects {
-    /// With these; of a kind with so many selectable fields.
-    pub(super) fn new(fields: usize, seed: u64, states: impl IntoIterator<Item = State>) -> Self {
-        let mut builder = Map::<Key, Arc<State>>::builder(seed);
+impl IndexedObjects {
+    /// Creates the map of a kind with `fields` selectable fields.
+    pub(super) fn new(fields: usize, seed: u64, states: impl IntoIterator<Item = ObjectState>) -> Self {
+        let mut builder = Map::<Key, Arc<ObjectState>>::builder(seed);
         let indexes = Indexes {
             keys: builder.keys(),
-            labels: builder.index(|_, state: &Arc<State>| {
+            labels: builder.index(|_, state: &Arc<ObjectState>| {
                 let labels = state.labels().into_iter().flat_map(|labels| labels.iter());
                 labels.map(Label::from).collect::<Vec<_>>()
             }),
             fields: (0..fields)
                 .map(|at| builder.text(move |_, state| state.field(at).filter(|value| !value.is_empty())))
                 .collect(),
-            guards: builder.index(|_, state: &Arc<State>| state.guards().to_vec()),
+            guards: builder.index(|_, state: &Arc<ObjectState>| state.guards().to_vec()),
         };
         let map = builder.build();
         let mut writer = map.write();
@@ -57,11 +57,11 @@ impl Objects {
         Self { map, indexes: Arc::new(indexes) }
     }
 
-    /// Sets some, or takes them out; returns what each was before.
+    /// Inserts or removes objects; returns their previous states.
     pub(super) fn change<'a>(
         &self,
-        changes: impl Iterator<Item = (&'a Key, Option<Arc<State>>)>,
-    ) -> Vec<Option<Arc<State>>> {
+        changes: impl Iterator<Item = (&'a Key, Option<Arc<ObjectState>>)>,
+    ) -> Vec<Option<Arc<ObjectState>>> {
         let mut writer = self.map.write();
         let before = changes.map(|(key, state)| match state {
             Some(state) => writer.insert(key.clone(), state),
@@ -77,84 +77,94 @@ impl Objects {
     }
 }
 
-/// What is found, up to a limit.
-pub(crate) struct Found {
-    /// In the order of the keys.
+/// The result of a selection, up to a limit.
+pub(crate) struct SelectedObjects {
+    /// In key order.
     pub(crate) entries: Vec<Arc<Entry>>,
-    /// How many more there are; at least so many, where not everything is wanted.
+    /// The number of further objects; a lower bound unless everything is selected.
     pub(crate) more: usize,
 }
 
 impl View {
-    /// All that is wanted, in the order of the keys; no more than a limit of them.
-    pub(crate) fn wanted(&self, wanted: &Wanted, limit: Option<usize>) -> Found {
+    /// Returns the selected objects in key order, up to a limit.
+    pub(crate) fn select(&self, filter: &ObjectFilter, limit: Option<usize>) -> SelectedObjects {
         let limit = limit.unwrap_or(usize::MAX);
-        let namespace = match wanted.filed() {
-            Filed::Everywhere(Term::Any(namespace)) => namespace,
-            Filed::Under(terms) => match terms[..] {
+        let namespace = match filter.placement() {
+            IndexPlacement::Everywhere(Term::Any(namespace)) => namespace,
+            IndexPlacement::Under(terms) => match terms[..] {
                 [Term::Any(namespace)] => namespace,
-                _ => return self.found_under(wanted, &terms, limit),
+                _ => return self.found_under(filter, &terms, limit),
             },
-            Filed::Everywhere(_) => None,
+            IndexPlacement::Everywhere(_) => None,
         };
-        let start = wanted.selection.kind.place.start(namespace);
-        let everything = wanted.selection.is_everything();
+        let start = filter.selection.kind.place.start(namespace);
+        let everything = filter.selection.is_everything();
         let all = self.snapshot.prefix(&self.indexes.keys, &start).map(|(_, state)| state);
-        let mut states = all.filter(|state| everything || wanted.sees(state));
+        let mut states = all.filter(|state| everything || filter.sees(state));
         let entries: Vec<_> = states.by_ref().take(limit).map(|state| state.entry.clone()).collect();
         let more = match entries.len() < limit {
             true => 0,
             false if everything => states.count(),
-            // Of what has to be looked at one by one it is enough to know that there is more.
+            // After a scan it suffices to know that there are more.
             false => states.take(1).count(),
         };
-        Found { entries, more }
+        SelectedObjects { entries, more }
     }
 
-    fn found_under(&self, wanted: &Wanted, terms: &[Term<'_>], limit: usize) -> Found {
-        let mut states: Vec<&Arc<State>> = Vec::new();
+    fn found_under(&self, filter: &ObjectFilter, terms: &[Term<'_>], limit: usize) -> SelectedObjects {
+        let mut states: Vec<&Arc<ObjectState>> = Vec::new();
         for term in terms {
-            self.each(wanted, term, |state| states.extend(wanted.sees(state).then_some(state)));
+            self.each(filter, term, |state| states.extend(filter.sees(state).then_some(state)));
         }
         states.sort_unstable_by(|a, b| a.entry.key.cmp(&b.entry.key));
         let entries: Vec<_> = states.iter().take(limit).map(|state| state.entry.clone()).collect();
         let more = states.len() - entries.len();
-        Found { entries, more }
+        SelectedObjects { entries, more }
     }
 
-    /// What is wanted of the objects under one key of an interest.
-    pub(crate) fn under<'s>(&'s self, wanted: &Wanted, by: &By, key: &str) -> Vec<&'s Arc<State>> {
+    /// Returns the selected objects under one key of an interest.
+    pub(crate) fn under<'s>(
+        &'s self,
+        filter: &ObjectFilter,
+        by: &KeyField,
+        key: &str,
+    ) -> Vec<&'s Arc<ObjectState>> {
         let mut states = Vec::new();
-        self.each(wanted, &by.term(wanted.namespace.as_deref(), key), |state| {
-            if wanted.sees(state) && by.of(wanted, state) == Some(key) {
+        self.each(filter, &by.term(filter.namespace.as_deref(), key), |state| {
+            if filter.sees(state) && by.of(filter, state) == Some(key) {
                 states.push(state);
             }
         });
         states
     }
 
-    /// The objects under a guard.
-    pub(crate) fn guarded<'s>(&'s self, guard: &str) -> impl Iterator<Item = &'s Arc<State>> {
+    /// Returns the objects under a guard key.
+    pub(crate) fn guarded<'s>(&'s self, guard: &str) -> impl Iterator<Item = &'s Arc<ObjectState>> {
         self.snapshot.by(&self.indexes.guards, guard).map(|(_, state)| state)
     }
 
-    /// How many objects there are whose keys begin so, of those that count: no further than a limit.
-    pub(crate) fn count(&self, start: &str, most: u64, counts: impl Fn(&State) -> bool) -> u64 {
-        let most = usize::try_from(most).unwrap_or(usize::MAX);
+    /// Counts the objects under a key prefix that `counts` accepts, up to `limits`.
+    pub(crate) fn count(&self, start: &str, limits: u64, counts: impl Fn(&ObjectState) -> bool) -> u64 {
+        let limits = usize::try_from(limits).unwrap_or(usize::MAX);
         let all = self.snapshot.prefix(&self.indexes.keys, start).filter(|(_, state)| counts(state));
-        all.take(most).count() as u64
+        all.take(limits).count() as u64
     }
 
-    /// The object with this key.
-    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<State>> {
+    /// Returns the object with this key.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<ObjectState>> {
         self.snapshot.get(key)
     }
 
-    /// Calls with all objects that have a term, and perhaps with others.
-    fn each<'s>(&'s self, wanted: &Wanted, term: &Term<'_>, mut each: impl FnMut(&'s Arc<State>)) {
-        let place = &wanted.selection.kind.place;
+    /// Calls `each` with all objects that have a term, and possibly with others.
+    fn each<'s>(
+        &'s self,
+        filter: &ObjectFilter,
+        term: &Term<'_>,
+        mut each: impl FnMut(&'s Arc<ObjectState>),
+    ) {
+        let place = &filter.selection.kind.place;
         match *term {
-            Term::Name(namespace, name) if namespace.is_some() || !wanted.selection.kind.namespaced => {
+            Term::Name(namespace, name) if namespace.is_some() || !filter.selection.kind.namespaced => {
                 self.get(&place.key(namespace, name)).into_iter().for_each(each);
             }
             Term::Any(namespace) | Term::Name(namespace, _) => {

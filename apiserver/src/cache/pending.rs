@@ -1,45 +1,44 @@
-//! What a watch has yet to look at.
+//! The pending revisions of a watcher.
 
 use std::collections::VecDeque;
 
 use machinery_objects::Revision;
 
-/// The first in the ring that may concern a watch and that it has not looked at, and the next of those. Who has more to look at than is noted
-/// looks at all that comes after.
+/// The first pending revision of a watcher in the ring, and the following ones. When the list is
+/// full, the watcher scans all later revisions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pending {
+pub(super) struct PendingRevisions {
     pub(super) number: u64,
     pub(super) revision: Revision,
-    /// How far each is from the one before it; and which is the last.
+    /// Differences between consecutive numbers, and the last number.
     steps: VecDeque<u32>,
     last: u64,
-    /// Whether all that comes after the last of them is to be looked at.
-    walks: bool,
+    /// Whether all revisions after the last are pending.
+    scans: bool,
 }
 
-/// A watch that is not read holds no more than a kilobyte by this, however much happens. One that is has far fewer, even where it is one of a
-/// thousand.
+/// Limits an unread watcher to about a kilobyte. A watcher that is read rarely has more than a few.
 const STEPS: usize = 256;
 
-impl Pending {
-    /// One, and what is noted after it.
+impl PendingRevisions {
+    /// A single pending revision.
     pub(super) const fn one(number: u64, revision: Revision) -> Self {
-        Self { number, revision, steps: VecDeque::new(), last: number, walks: false }
+        Self { number, revision, steps: VecDeque::new(), last: number, scans: false }
     }
 
-    /// This one and all that come after it.
+    /// This revision and all later ones.
     pub(super) fn all(number: u64, revision: Revision) -> Self {
         let mut all = Self::one(number, revision);
-        all.walks = true;
+        all.scans = true;
         all
     }
 
-    /// Whether this one, than which none is newer, is looked at already.
+    /// Whether the newest revision is already pending.
     pub(super) const fn has(&self, number: u64) -> bool {
-        self.walks || number <= self.last
+        self.scans || number <= self.last
     }
 
-    /// This one may concern it as well. Numbers come in order; one may come again.
+    /// Adds a revision. Numbers are ascending and may repeat.
     pub(super) fn note(&mut self, number: u64) {
         if self.has(number) {
             return;
@@ -49,15 +48,15 @@ impl Pending {
                 self.steps.push_back(step);
                 self.last = number;
             }
-            None => self.walks = true,
+            None => self.scans = true,
         }
     }
 
-    /// What is left when the first was looked at. `revision` says which revision has a number, if any has by now.
+    /// Removes the first. `revision` returns the revision of a number that is already in the ring.
     pub(super) fn rest(mut self, revision: impl Fn(u64) -> Option<Revision>) -> Option<Self> {
         let step = match self.steps.pop_front() {
             Some(step) => u64::from(step),
-            None if self.walks => 1,
+            None if self.scans => 1,
             None => return None,
         };
         let number = self.number + step;
@@ -71,10 +70,10 @@ mod tests {
 
     use super::*;
 
-    /// What is looked at of what was noted, with `end` things in the ring.
-    fn looked_at(first: Pending, end: u64) -> Vec<u64> {
+    /// Returns the numbers that are examined if the ring ends at `end`.
+    fn examined(first: PendingRevisions, end: u64) -> Vec<u64> {
         let revision = |number| (number < end).then_some(Revision(number + 100));
-        let rest = |pending: &Pending| pending.clone().rest(revision);
+        let rest = |pending: &PendingRevisions| pending.clone().rest(revision);
         std::iter::successors(Some(first), rest).map(|pending| pending.number).collect()
     }
 
@@ -84,11 +83,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn all_that_was_noted_is_looked_at_in_order(
+        fn pending_revisions_are_examined_in_order(
             steps in prop_oneof![steps(0..30), steps(2 * STEPS..2 * STEPS + 1)],
         ) {
             let mut noted = vec![7];
-            let mut pending = Pending::one(7, Revision(107));
+            let mut pending = PendingRevisions::one(7, Revision(107));
             for step in steps {
                 let number = noted[noted.len() - 1] + step;
                 pending.note(number);
@@ -96,27 +95,27 @@ mod tests {
             }
             noted.dedup();
             let end = noted[noted.len() - 1] + 3;
-            let looked_at = looked_at(pending, end);
+            let examined = examined(pending, end);
             if noted.len() <= STEPS + 1 {
-                prop_assert_eq!(looked_at, noted, "nothing else, where there is place for it");
+                prop_assert_eq!(examined, noted, "nothing else, where there is place for it");
             } else {
-                prop_assert_eq!(&looked_at[..=STEPS], &noted[..=STEPS]);
-                prop_assert_eq!(&looked_at[STEPS..], &(noted[STEPS]..end).collect::<Vec<_>>()[..]);
+                prop_assert_eq!(&examined[..=STEPS], &noted[..=STEPS]);
+                prop_assert_eq!(&examined[STEPS..], &(noted[STEPS]..end).collect::<Vec<_>>()[..]);
             }
         }
     }
 
     #[test]
-    fn who_begins_looks_at_all() {
-        let mut pending = Pending::all(3, Revision(103));
+    fn a_new_watcher_examines_all_revisions() {
+        let mut pending = PendingRevisions::all(3, Revision(103));
         pending.note(9);
-        assert_eq!(looked_at(pending, 6), [3, 4, 5]);
+        assert_eq!(examined(pending, 6), [3, 4, 5]);
     }
 
     #[test]
-    fn what_is_too_far_ahead_to_say_is_walked_to() {
-        let mut pending = Pending::one(0, Revision(100));
+    fn a_distant_revision_is_found_by_scanning() {
+        let mut pending = PendingRevisions::one(0, Revision(100));
         pending.note(1 << 40);
-        assert_eq!(looked_at(pending, 4), [0, 1, 2, 3]);
+        assert_eq!(examined(pending, 4), [0, 1, 2, 3]);
     }
 }

@@ -1,4 +1,4 @@
-//! What happened of late, for all watches together: each has a place in it, and none has a copy.
+//! Recent revisions, shared by all watchers of a kind.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -7,46 +7,46 @@ use bytes::Bytes;
 use machinery_objects::Revision;
 use machinery_sync::Mutex;
 
-use super::{State, What};
+use super::{EventType, ObjectState};
 use crate::accept;
 use crate::table::Include;
 
-/// What one revision did to the objects of a kind; never empty.
-pub(crate) struct Revised {
+/// The changes of one revision to objects of a kind; never empty.
+pub(crate) struct RevisionChanges {
     pub(crate) revision: Revision,
-    pub(crate) changes: Box<[Change]>,
+    pub(crate) changes: Box<[WatchChange]>,
 }
 
-/// What became of one object. At least one of the two states is there.
-pub(crate) struct Change {
-    pub(crate) before: Option<Arc<State>>,
-    pub(crate) after: Option<Arc<State>>,
-    /// What it looks like in each form that somebody wanted it in. None: that is not kept any more.
-    forms: Mutex<Option<Vec<(Form, Bytes)>>>,
+/// The change of one object. At least one of the two states is present.
+pub(crate) struct WatchChange {
+    pub(crate) before: Option<Arc<ObjectState>>,
+    pub(crate) after: Option<Arc<ObjectState>>,
+    /// Encodings for watches, by format. `None`: no longer cached.
+    encodings: Mutex<Option<Vec<(EventEncoding, Bytes)>>>,
 }
 
-/// How a change is written down for a watch over the wire.
+/// The format of a change in a watch over HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Form {
-    pub(crate) answer: accept::Form,
+pub(crate) struct EventEncoding {
+    pub(crate) answer: accept::ResponseFormat,
     pub(crate) include: Include,
-    pub(crate) what: What,
+    pub(crate) what: EventType,
 }
 
-impl Change {
-    pub(crate) fn new(before: Option<Arc<State>>, after: Option<Arc<State>>) -> Self {
-        Self { before, after, forms: Mutex::new(Some(Vec::new())) }
+impl WatchChange {
+    pub(crate) fn new(before: Option<Arc<ObjectState>>, after: Option<Arc<ObjectState>>) -> Self {
+        Self { before, after, encodings: Mutex::new(Some(Vec::new())) }
     }
 
-    /// What it looks like in a form: made once, for whoever comes first.
-    pub(crate) fn written<E>(
+    /// Returns the encoding, cached by the first caller.
+    pub(crate) fn encoded<E>(
         &self,
-        form: Form,
+        form: EventEncoding,
         write: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
-        let mut forms = self.forms.lock();
-        let Some(kept) = &mut *forms else {
-            drop(forms);
+        let mut encodings = self.encodings.lock();
+        let Some(kept) = &mut *encodings else {
+            drop(encodings);
             return write();
         };
         if let Some((_, bytes)) = kept.iter().find(|(other, _)| *other == form) {
@@ -57,68 +57,78 @@ impl Change {
         Ok(bytes)
     }
 
-    /// Whoever comes later writes for themselves.
-    fn forget_forms(&self) {
-        let _forms = self.forms.lock().take();
+    /// Drops the cached encodings; later callers encode again.
+    fn drop_encodings(&self) {
+        let _forms = self.encodings.lock().take();
     }
 
     fn bytes(&self) -> usize {
-        let bytes = |state: &Option<Arc<State>>| state.as_ref().map_or(0, |state| state.entry.value.len());
+        let bytes =
+            |state: &Option<Arc<ObjectState>>| state.as_ref().map_or(0, |state| state.entry.value.len());
         bytes(&self.before) + bytes(&self.after)
     }
 }
 
-impl Revised {
+impl RevisionChanges {
     fn bytes(&self) -> usize {
-        self.changes.iter().map(Change::bytes).sum()
+        self.changes.iter().map(WatchChange::bytes).sum()
     }
 }
 
-/// The newest revisions, in order. Each has a number, one more than the one before it.
+/// The newest revisions, numbered consecutively.
 pub(super) struct Ring {
-    revised: VecDeque<Arc<Revised>>,
-    /// Of the first that is there.
+    revised: VecDeque<Arc<RevisionChanges>>,
+    /// The number of the first revision in the ring.
     first: u64,
-    /// Everything after this revision is there.
+    /// All revisions after this one are in the ring.
     since: Revision,
     bytes: usize,
-    /// The first of which it is kept what was written, and the size of the states from there.
-    written: u64,
-    written_bytes: usize,
-    most: Most,
+    /// The number of the first revision with cached encodings, and the bytes of objects from there
+    /// on.
+    encoded_from: u64,
+    encoded_bytes: usize,
+    limits: RingLimits,
 }
 
-/// Of so many of the newest what was written of them is kept, if their states are no larger: nearly all who are told are told soon.
-const WRITTEN: Most = Most { revisions: 1024, bytes: 4 << 20 };
+/// Limits of revisions with cached encodings: nearly all watchers read within them.
+const ENCODED_LIMITS: RingLimits = RingLimits { revisions: 1024, bytes: 4 << 20 };
 
-/// How much of it is kept.
+/// Limits on revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Most {
+pub(crate) struct RingLimits {
     pub(crate) revisions: usize,
-    /// Of the states.
+    /// Bytes of the objects' states.
     pub(crate) bytes: usize,
 }
 
 impl Ring {
-    pub(super) const fn new(since: Revision, most: Most) -> Self {
-        Self { revised: VecDeque::new(), first: 0, since, bytes: 0, written: 0, written_bytes: 0, most }
+    pub(super) const fn new(since: Revision, limits: RingLimits) -> Self {
+        Self {
+            revised: VecDeque::new(),
+            first: 0,
+            since,
+            bytes: 0,
+            encoded_from: 0,
+            encoded_bytes: 0,
+            limits,
+        }
     }
 
-    pub(super) fn push(&mut self, revised: Arc<Revised>) {
+    pub(super) fn push(&mut self, revised: Arc<RevisionChanges>) {
         let bytes = revised.bytes();
         self.bytes += bytes;
-        self.written_bytes += bytes;
+        self.encoded_bytes += bytes;
         self.revised.push_back(revised);
-        while self.end() - self.written > WRITTEN.revisions as u64
-            || self.written_bytes > WRITTEN.bytes && self.end() - self.written > 1
+        while self.end() - self.encoded_from > ENCODED_LIMITS.revisions as u64
+            || self.encoded_bytes > ENCODED_LIMITS.bytes && self.end() - self.encoded_from > 1
         {
-            self.forget_forms();
+            self.drop_encodings();
         }
-        while self.revised.len() > self.most.revisions.max(1)
-            || self.bytes > self.most.bytes && self.revised.len() > 1
+        while self.revised.len() > self.limits.revisions.max(1)
+            || self.bytes > self.limits.bytes && self.revised.len() > 1
         {
-            if self.written == self.first {
-                self.forget_forms();
+            if self.encoded_from == self.first {
+                self.drop_encodings();
             }
             let Some(gone) = self.revised.pop_front() else { break };
             self.bytes -= gone.bytes();
@@ -127,27 +137,27 @@ impl Ring {
         }
     }
 
-    /// What was written of the first of which it is kept is not kept any more.
-    fn forget_forms(&mut self) {
-        if let Some(old) = self.get(self.written) {
+    /// Drops the encodings of the oldest revision that has them.
+    fn drop_encodings(&mut self) {
+        if let Some(old) = self.get(self.encoded_from) {
             let bytes = old.bytes();
-            old.changes.iter().for_each(Change::forget_forms);
-            self.written_bytes -= bytes;
+            old.changes.iter().for_each(WatchChange::drop_encodings);
+            self.encoded_bytes -= bytes;
         }
-        self.written += 1;
+        self.encoded_from += 1;
     }
 
-    /// The number that the next one will have.
+    /// Returns the number of the next revision.
     pub(super) fn end(&self) -> u64 {
         self.first + self.revised.len() as u64
     }
 
-    /// One of them, if it is there still.
-    pub(super) fn get(&self, number: u64) -> Option<&Arc<Revised>> {
+    /// Returns a revision by number, if still in the ring.
+    pub(super) fn get(&self, number: u64) -> Option<&Arc<RevisionChanges>> {
         self.revised.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
     }
 
-    /// The number of the first after a revision, if all after it are there.
+    /// Returns the number of the first revision after a revision, if the ring has all of them.
     pub(super) fn after(&self, revision: Revision) -> Option<u64> {
         let known = self.revised.partition_point(|revised| revised.revision <= revision);
         (revision >= self.since).then_some(self.first + known as u64)
@@ -159,16 +169,16 @@ mod tests {
     use super::*;
     use machinery_store::Entry;
 
-    fn revised(revision: u64, bytes: usize) -> Arc<Revised> {
+    fn revised(revision: u64, bytes: usize) -> Arc<RevisionChanges> {
         let (created, modified) = (Revision(1), Revision(revision));
         let entry = Entry { key: "k".into(), value: vec![0; bytes].into(), created, modified };
-        let change = Change::new(None, Some(Arc::new(State::bare(Arc::new(entry)))));
-        Arc::new(Revised { revision: modified, changes: [change].into() })
+        let change = WatchChange::new(None, Some(Arc::new(ObjectState::bare(Arc::new(entry)))));
+        Arc::new(RevisionChanges { revision: modified, changes: [change].into() })
     }
 
     #[test]
-    fn it_keeps_the_newest_and_knows_what_it_has() {
-        let mut ring = Ring::new(Revision(5), Most { revisions: 3, bytes: 100 });
+    fn the_ring_keeps_the_newest_revisions_within_its_limits() {
+        let mut ring = Ring::new(Revision(5), RingLimits { revisions: 3, bytes: 100 });
         assert_eq!((ring.after(Revision(5)), ring.after(Revision(4)), ring.end()), (Some(0), None, 0));
         for revision in [7, 9, 10] {
             ring.push(revised(revision, 10));
@@ -189,47 +199,57 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_kept_for_the_newest() {
-        let mut ring = Ring::new(Revision(0), Most { revisions: 3, bytes: usize::MAX });
+    fn encodings_are_kept_for_the_newest_revisions() {
+        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 3, bytes: usize::MAX });
         let is_kept = |ring: &Ring, number| {
-            ring.get(number).is_some_and(|revised: &Arc<Revised>| revised.changes[0].forms.lock().is_some())
+            ring.get(number)
+                .is_some_and(|revised: &Arc<RevisionChanges>| revised.changes[0].encodings.lock().is_some())
         };
         let megabyte = 1 << 20;
         for (revision, bytes) in [(1, 1), (2, 1), (3, 1), (4, 1), (5, 4 * megabyte - 2)] {
             ring.push(revised(revision, bytes));
         }
         assert_eq!([2, 3, 4].map(|number| is_kept(&ring, number)), [true; 3]);
-        assert_eq!(ring.written_bytes, 4 * megabyte, "as much as may be");
+        assert_eq!(ring.encoded_bytes, 4 * megabyte, "as much as may be");
         ring.push(revised(6, 2));
         assert_eq!([3, 4, 5].map(|number| is_kept(&ring, number)), [false, true, true]);
         ring.push(revised(7, 5 * megabyte));
         assert_eq!([4, 5, 6].map(|number| is_kept(&ring, number)), [false, false, true], "the newest always");
 
-        let mut ring = Ring::new(Revision(0), Most { revisions: 2000, bytes: usize::MAX });
+        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 2000, bytes: usize::MAX });
         (0..1500).for_each(|revision| ring.push(revised(revision, 1)));
         assert_eq!([475, 476, 1499].map(|number| is_kept(&ring, number)), [false, true, true]);
-        assert_eq!(ring.written_bytes, 1024);
+        assert_eq!(ring.encoded_bytes, 1024);
     }
 
     #[test]
-    fn a_change_is_written_once_a_form() {
-        let change = Change::new(None, None);
+    fn a_change_is_encoded_once_per_format() {
+        let change = WatchChange::new(None, None);
         let mut times = 0;
-        for what in [What::Added, What::Modified, What::Added, What::Modified, What::Added] {
-            let form = Form { answer: accept::Form::default(), include: Include::default(), what };
+        for what in
+            [EventType::Added, EventType::Modified, EventType::Added, EventType::Modified, EventType::Added]
+        {
+            let form = EventEncoding {
+                answer: accept::ResponseFormat::default(),
+                include: Include::default(),
+                what,
+            };
             let bytes = || Bytes::from(format!("{what:?}"));
-            let written: Result<_, ()> = change.written(form, || {
+            let written: Result<_, ()> = change.encoded(form, || {
                 times += 1;
                 Ok(bytes())
             });
             assert_eq!(written, Ok(bytes()));
         }
         assert_eq!(times, 2);
-        change.forget_forms();
+        change.drop_encodings();
         for _ in 0..2 {
-            let form =
-                Form { answer: accept::Form::default(), include: Include::default(), what: What::Left };
-            let written: Result<_, ()> = change.written(form, || {
+            let form = EventEncoding {
+                answer: accept::ResponseFormat::default(),
+                include: Include::default(),
+                what: EventType::Left,
+            };
+            let written: Result<_, ()> = change.encoded(form, || {
                 times += 1;
                 Ok(Bytes::new())
             });

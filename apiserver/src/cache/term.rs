@@ -1,30 +1,30 @@
-//! What an object has and a watch asks for: the keys of the index of watches.
+//! Terms: the keys of the index of watchers.
 
 use std::hash::{BuildHasher, Hash};
 
-use super::State;
+use super::ObjectState;
 use crate::kind::Kind;
 
-/// Something by which objects are wanted, in one namespace or in all.
+/// A term that an object has and a filter requires, in one namespace or in all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Term<'a> {
-    /// That it is there.
+    /// Matches every object.
     Any(Option<&'a str>),
     Name(Option<&'a str>, &'a str),
     Label(Option<&'a str>, &'a str, &'a str),
-    /// A selectable field, by its place in the kind.
+    /// A selectable field by index.
     Field(Option<&'a str>, usize, &'a str),
 }
 
 impl Term<'_> {
-    /// As the index has it. Two terms may have the same one: whatever is found by it is looked at.
+    /// Returns the hash for the index. Matches are verified, so collisions are harmless.
     pub(super) fn hash(&self, seed: &impl BuildHasher) -> u64 {
         seed.hash_one(self)
     }
 }
 
-/// Calls with every term that an object has.
-pub(super) fn each_term(kind: &Kind, state: &State, mut each: impl FnMut(Term<'_>)) {
+/// Calls `each` with every term of an object.
+pub(super) fn each_term(kind: &Kind, state: &ObjectState, mut each: impl FnMut(Term<'_>)) {
     let (namespace, name) = kind.place.names(&state.entry.key);
     let own = namespace.is_some().then_some(namespace);
     for namespace in [Some(None), own].into_iter().flatten() {

@@ -1,11 +1,12 @@
-//! How every change of an object is made, whoever asks for it: worked out from what is there, held against all that it rests
-//! on, and committed as one transaction that fails if any of that has changed meanwhile. Then it is worked out again.
+//! Writes of objects, from the wire, in-process handles and controllers: computed from the current
+//! state, checked by guards and quotas, and committed as one transaction, conditional on all
+//! inputs. If an input has changed, the write is computed again.
 
-mod beside;
-mod place;
-mod rests;
+mod kind_view;
+mod parents;
+mod preconditions;
 mod run;
 
-pub(crate) use beside::{Beside, unserved};
-pub(crate) use rests::Rests;
-pub(crate) use run::{Change, Write, never};
+pub(crate) use kind_view::{KindView, unserved};
+pub(crate) use preconditions::WritePreconditions;
+pub(crate) use run::{ObjectWrite, WriteAction, contended};

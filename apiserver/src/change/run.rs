@@ -1,53 +1,53 @@
-//! Making a change.
+//! Computes and commits a write.
 
 use std::sync::Arc;
 
 use machinery_objects::Revision;
 use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 
-use super::Rests;
-use crate::guard::{self, Held};
+use super::WritePreconditions;
+use crate::guard::{self, GuardConditions};
 use crate::kind::Kind;
 use crate::quota;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Committed;
 
-/// How often a change is worked out anew because another came before it. Each time somebody else's change has happened.
+/// Attempts of a write under contention. Each failure means that another write succeeded.
 const TRIES: usize = 100;
 
-/// A change of one object, to be made.
-pub(crate) struct Change<'a> {
+/// A write of one object.
+pub(crate) struct ObjectWrite<'a> {
     pub(crate) shared: &'a Shared,
     pub(crate) kind: &'a Kind,
     pub(crate) key: &'a Key,
-    pub(crate) rests: Rests<'a>,
-    /// Whether everything is done but the last.
+    pub(crate) preconditions: WritePreconditions<'a>,
+    /// Whether to do everything but the commit.
     pub(crate) dry_run: bool,
 }
 
-/// What a change is to do.
+/// The action of a write.
 #[derive(Clone)]
-pub(crate) enum Write {
-    /// Nothing: the object is as it should be.
+pub(crate) enum WriteAction {
+    /// No change.
     Keep,
     Put(Value),
     Delete,
 }
 
-impl Change<'_> {
-    /// Makes it, by a step from what is there to what is to be. `current` is what was there a moment ago. If something has
-    /// changed meanwhile, the step is made again from what is there then.
+impl ObjectWrite<'_> {
+    /// Computes the write by `step` from the current state and commits it. `current` is a recent
+    /// state; after a conflict, `step` runs again on the newest one.
     ///
-    /// Returns the revision of the object, or of its end: that which it had, if there was nothing to do. None, if everything was
-    /// done but the last.
-    pub(crate) async fn make(
+    /// Returns the revision of the object or of its deletion; the current one if nothing changed;
+    /// none for a dry run.
+    pub(crate) async fn commit(
         &self,
         mut current: Option<Arc<Entry>>,
-        mut step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
+        mut step: impl FnMut(Option<&Entry>) -> Result<WriteAction, Refusal>,
     ) -> Result<Option<Revision>, Refusal> {
         for _ in 0..TRIES {
-            let mut conditions = self.rests.conditions(self).await?;
+            let mut conditions = self.preconditions.conditions(self).await?;
             let write = step(current.as_deref())?;
             let held = guard::hold(self, current.as_deref(), &write).await?;
             let counted = quota::hold(self, current.as_deref(), &write).await?;
@@ -56,15 +56,15 @@ impl Change<'_> {
             }
             let key = self.key.clone();
             let operation = match write {
-                Write::Keep => return Ok(Some(current.map_or(Revision::ZERO, |entry| entry.modified))),
-                Write::Put(bytes) => Operation::Put(key.clone(), bytes),
-                Write::Delete => Operation::Delete(key.clone()),
+                WriteAction::Keep => return Ok(Some(current.map_or(Revision::ZERO, |entry| entry.modified))),
+                WriteAction::Put(bytes) => Operation::Put(key.clone(), bytes),
+                WriteAction::Delete => Operation::Delete(key.clone()),
             };
             conditions.push(match &current {
                 Some(entry) => Condition::At(key, entry.modified),
                 None => Condition::Absent(key),
             });
-            let Held { conditions: guarded, operations: records } = held;
+            let GuardConditions { conditions: guarded, operations: records } = held;
             let quota::Held { conditions: counted, operations: told, turn: _turn } = counted;
             conditions.extend(guarded.into_iter().chain(counted));
             let operations = [operation].into_iter().chain(records).chain(told).collect();
@@ -72,17 +72,18 @@ impl Change<'_> {
             match self.shared.objects.commit(transaction).await? {
                 Committed::Done(revision) => return Ok(Some(revision)),
                 Committed::Lost(conflict) if conflict.key == *self.key => current = conflict.current,
-                Committed::Lost(_) => {} // what it rests on has changed: look again
+                Committed::Lost(_) => {} // another input has changed: retry
             }
         }
-        Err(never())
+        Err(contended())
     }
 
-    /// Makes it, if the object is still as it was when this was worked out. None: it is not.
-    pub(crate) async fn make_if_still(
+    /// Commits the write if the object is still in the state that it was computed from, else
+    /// returns none.
+    pub(crate) async fn commit_if_unchanged(
         &self,
         seen: Option<Arc<Entry>>,
-        write: &Write,
+        write: &WriteAction,
     ) -> Result<Option<Option<Revision>>, Refusal> {
         let of = |entry: &Entry| (entry.created, entry.modified);
         let (was, mut moved) = (seen.as_deref().map(of), false);
@@ -90,24 +91,24 @@ impl Change<'_> {
             true => Ok(write.clone()),
             false => {
                 moved = true;
-                Err(never())
+                Err(contended())
             }
         };
-        let made = self.make(seen, step).await;
+        let made = self.commit(seen, step).await;
         match made {
             Err(_) if moved => Ok(None),
             made => made.map(Some),
         }
     }
 
-    /// The namespace and the name of the object.
+    /// Returns the object's namespace and name.
     pub(crate) fn names(&self) -> (Option<&str>, &str) {
         self.kind.place.names(self.key)
     }
 }
 
-/// 429: each time somebody else was faster.
-pub(crate) fn never() -> Refusal {
+/// 429: too much contention.
+pub(crate) fn contended() -> Refusal {
     let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

@@ -1,12 +1,13 @@
-//! Of several definitions in a group that want the same name, one has it.
+//! Naming conflicts of definitions: within a group, each name is accepted for one of them.
 
 use std::collections::BTreeMap;
 
-use crate::kind::Names;
+use crate::kind::KindNames;
 
-/// Who has which name, by group. Plurals, singulars and short names are of one set, kinds and those of lists of another.
+/// The owners of names, by group. Plural, singular and short names share a namespace; kinds and
+/// list kinds share another.
 #[derive(Default)]
-pub(crate) struct Taken(BTreeMap<(String, Set, String), usize>);
+pub(crate) struct NameReservations(BTreeMap<(String, Set, String), usize>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Set {
@@ -14,43 +15,50 @@ enum Set {
     Kinds,
 }
 
-/// The names that a definition has, and why not all that it wants: a reason, and a message for people.
+/// The accepted names of a definition, with the reason and message of a conflict.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Accepted {
-    pub(crate) names: Names,
+    pub(crate) names: KindNames,
     pub(crate) conflict: Option<(&'static str, String)>,
 }
 
-impl Taken {
-    /// Notes what a definition has had so far.
-    pub(crate) fn note(&mut self, owner: usize, group: &str, had: &Names) {
+impl NameReservations {
+    /// Records the names that a definition had before.
+    pub(crate) fn note(&mut self, owner: usize, group: &str, had: &KindNames) {
         for (set, name) in all(had) {
             self.0.entry((group.into(), set, name.into())).or_insert(owner);
         }
     }
 
-    /// Gives a definition the names that it wants and no other has; where one is taken it keeps what it had there.
-    pub(crate) fn accept(&mut self, owner: usize, group: &str, wanted: &Names, had: &Names) -> Accepted {
+    /// Accepts the wanted names that are free; of a conflicting one the previous name is kept.
+    pub(crate) fn accept(
+        &mut self,
+        owner: usize,
+        group: &str,
+        requested: &KindNames,
+        had: &KindNames,
+    ) -> Accepted {
         let taken = |set: Set, name: &str| {
             let by = self.0.get(&(group.to_owned(), set, name.to_owned()));
             by.is_some_and(|by| *by != owner).then(|| format!("{name:?} is already in use"))
         };
         let mut conflict = None;
-        let mut one = |set: Set, wanted: &str, had: &str, reason: &'static str| match taken(set, wanted) {
-            None => wanted.to_owned(),
+        let mut one = |set: Set, requested: &str, had: &str, reason: &'static str| match taken(set, requested)
+        {
+            None => requested.to_owned(),
             Some(why) => {
                 conflict = Some((reason, why));
                 had.to_owned()
             }
         };
-        let plural = one(Set::Resources, &wanted.plural, &had.plural, "PluralConflict");
-        let singular = one(Set::Resources, &wanted.singular, &had.singular, "SingularConflict");
-        let kind = one(Set::Kinds, &wanted.kind, &had.kind, "KindConflict");
-        let list_kind = one(Set::Kinds, &wanted.list_kind, &had.list_kind, "ListKindConflict");
+        let plural = one(Set::Resources, &requested.plural, &had.plural, "PluralConflict");
+        let singular = one(Set::Resources, &requested.singular, &had.singular, "SingularConflict");
+        let kind = one(Set::Kinds, &requested.kind, &had.kind, "KindConflict");
+        let list_kind = one(Set::Kinds, &requested.list_kind, &had.list_kind, "ListKindConflict");
         let clashes: Vec<String> =
-            wanted.short_names.iter().filter_map(|name| taken(Set::Resources, name)).collect();
+            requested.short_names.iter().filter_map(|name| taken(Set::Resources, name)).collect();
         let short_names = match clashes.as_slice() {
-            [] => wanted.short_names.clone(),
+            [] => requested.short_names.clone(),
             _ => had.short_names.clone(),
         };
         if !clashes.is_empty() {
@@ -58,26 +66,26 @@ impl Taken {
                 [one] => one.clone(),
                 _ => format!("[{}]", clashes.join(", ")),
             };
-            // Of several conflicts the one of the kinds is told.
+            // Of several conflicts, that of the kind names is reported.
             conflict =
                 conflict.filter(|(reason, _)| reason.contains("Kind")).or(Some(("ShortNamesConflict", why)));
         }
-        let categories = wanted.categories.clone();
-        let names = Names { kind, list_kind, plural, singular, short_names, categories };
+        let categories = requested.categories.clone();
+        let names = KindNames { kind, list_kind, plural, singular, short_names, categories };
         self.0.retain(|_, by| *by != owner);
         self.note(owner, group, &names);
         Accepted { names, conflict }
     }
 
-    /// Whether none of these names is another's.
-    pub(crate) fn has(&self, owner: usize, group: &str, names: &Names) -> bool {
+    /// Whether `owner` holds all of these names.
+    pub(crate) fn has(&self, owner: usize, group: &str, names: &KindNames) -> bool {
         let by =
             |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);
         !names.plural.is_empty() && !names.kind.is_empty() && all(names).all(by)
     }
 }
 
-fn all(names: &Names) -> impl Iterator<Item = (Set, &str)> {
+fn all(names: &KindNames) -> impl Iterator<Item = (Set, &str)> {
     let resources = [&names.plural, &names.singular].into_iter().chain(&names.short_names);
     let resources = resources.map(|name| (Set::Resources, name.as_str()));
     let kinds = [&names.kind, &names.list_kind].map(|name| (Set::Kinds, name.as_str()));
@@ -88,8 +96,8 @@ fn all(names: &Names) -> impl Iterator<Item = (Set, &str)> {
 mod tests {
     use super::*;
 
-    fn names(plural: &str, kind: &str, short: &[&str]) -> Names {
-        Names {
+    fn names(plural: &str, kind: &str, short: &[&str]) -> KindNames {
+        KindNames {
             kind: kind.into(),
             list_kind: format!("{kind}List"),
             plural: plural.into(),
@@ -100,18 +108,25 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(taken: &mut Taken, wanted: &Names, had: &Names, plural: &str, kind: &str, reason: Option<&str>) {
-        let found = taken.accept(1, "g", wanted, had);
+    fn check(
+        taken: &mut NameReservations,
+        requested: &KindNames,
+        had: &KindNames,
+        plural: &str,
+        kind: &str,
+        reason: Option<&str>,
+    ) {
+        let found = taken.accept(1, "g", requested, had);
         assert_eq!((&*found.names.plural, &*found.names.kind), (plural, kind));
         assert_eq!(found.conflict.map(|(reason, _)| reason), reason);
     }
 
     #[test]
-    fn a_name_is_given_once() {
-        let mut taken = Taken::default();
+    fn a_name_is_accepted_for_one_definition() {
+        let mut taken = NameReservations::default();
         let first = names("firsts", "First", &["f"]);
-        assert_eq!(taken.accept(0, "g", &first, &Names::default()).conflict, None);
-        let none = Names::default();
+        assert_eq!(taken.accept(0, "g", &first, &KindNames::default()).conflict, None);
+        let none = KindNames::default();
         check(&mut taken, &names("seconds", "First", &["f"]), &none, "seconds", "", Some("ListKindConflict"));
         check(&mut taken, &names("f", "Second", &[]), &none, "", "Second", Some("PluralConflict"));
         check(
@@ -127,15 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_name_keeps_it() {
-        let mut taken = Taken::default();
+    fn accepted_names_are_kept() {
+        let mut taken = NameReservations::default();
         let later = names("laters", "Later", &["l"]);
         taken.note(1, "g", &later);
-        let greedy = taken.accept(0, "g", &names("firsts", "First", &["l"]), &Names::default());
+        let greedy = taken.accept(0, "g", &names("firsts", "First", &["l"]), &KindNames::default());
         assert_eq!(greedy.conflict, Some(("ShortNamesConflict", "\"l\" is already in use".into())));
         check(&mut taken, &later, &later, "laters", "Later", None);
         let freed = names("laters", "Later", &[]);
         check(&mut taken, &freed, &later, "laters", "Later", None);
-        assert_eq!(taken.accept(0, "g", &names("firsts", "First", &["l"]), &Names::default()).conflict, None);
+        assert_eq!(
+            taken.accept(0, "g", &names("firsts", "First", &["l"]), &KindNames::default()).conflict,
+            None
+        );
     }
 }

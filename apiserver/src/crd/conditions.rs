@@ -1,14 +1,14 @@
-//! Conditions of a status.
+//! Conditions in the status of an object.
 
 use serde_json::{Value, json};
 
-/// The status of a condition, if it has one: `True`, `False`, `Unknown`.
+/// Returns the status of a condition: `True`, `False`, `Unknown`.
 pub(crate) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
     let conditions = object.get("status")?.get("conditions")?.as_array()?;
     conditions.iter().find(|condition| condition["type"] == name)?.get("status")?.as_str()
 }
 
-/// Sets a condition. The time of its last transition is kept where the status is what it was.
+/// Sets a condition. `lastTransitionTime` changes with the status only.
 pub(crate) fn set_condition(
     object: &mut Value,
     name: &str,
@@ -39,7 +39,7 @@ pub(crate) fn set_condition(
     }
 }
 
-/// Takes a condition away.
+/// Removes a condition.
 pub(crate) fn drop_condition(object: &mut Value, name: &str) {
     let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
     if let Some(conditions) = conditions {

@@ -1,20 +1,20 @@
-//! What is different about definitions.
+//! Hooks of the kind CustomResourceDefinition.
 
 use serde_json::{Value, json};
 
 use super::{set_condition, types, unknown, validate};
 use crate::invalid::FieldError;
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
 use crate::strategy::metadata_mut;
 
-/// Holds a deleted definition until its objects are gone.
+/// Finalizer that keeps a deleted definition until its objects are deleted.
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
 /// The kind `CustomResourceDefinition`.
 pub(crate) struct Definitions;
 
-impl Hooks for Definitions {
+impl KindHooks for Definitions {
     fn default(&self, crd: &mut Value) {
         unknown::prune(crd);
         if !crd["spec"].is_object() {
@@ -31,7 +31,7 @@ impl Hooks for Definitions {
         if spec["preserveUnknownFields"] == false {
             drop(spec.as_object_mut().and_then(|spec| spec.remove("preserveUnknownFields")));
         }
-        // There is always one in which objects are stored.
+        // There is always one storage version.
         let stored = stored_version(crd).map(str::to_owned);
         if let Some(stored) = stored
             && crd["status"]["storedVersions"].as_array().is_none_or(Vec::is_empty)
@@ -49,9 +49,10 @@ impl Hooks for Definitions {
         });
     }
 
-    fn updating(&self, crd: &mut Value, _old: &Value, part: Part) {
-        // A version that is stored from now on may be in the store for ever.
-        let Some(stored) = stored_version(crd).map(str::to_owned).filter(|_| part == Part::Main) else {
+    fn updating(&self, crd: &mut Value, _old: &Value, part: Subresource) {
+        // Objects may remain in a former storage version, so the list keeps it.
+        let Some(stored) = stored_version(crd).map(str::to_owned).filter(|_| part == Subresource::Main)
+        else {
             return;
         };
         let Some(versions) = crd["status"]["storedVersions"].as_array_mut() else { return };

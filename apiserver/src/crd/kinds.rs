@@ -1,4 +1,4 @@
-//! The kinds that a definition makes, one for each version that it serves.
+//! The kinds of a CustomResourceDefinition, one for each version.
 
 use std::sync::Arc;
 
@@ -8,7 +8,9 @@ use std::hash::BuildHasher;
 
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Form, Forms, Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
+use crate::kind::{
+    DefaultHooks, Kind, KindNames, KindSchema, KindVersion, KindVersions, Replaced, Scale, Selectable,
+};
 use crate::native;
 use crate::schema::{Known, Schema};
 use crate::storage::Place;
@@ -16,25 +18,27 @@ use crate::strategy::{is_deleting, meta_text};
 use crate::table::{Columns, crd_columns};
 use machinery_objects::NameRule;
 
-/// What a definition makes.
+/// The kinds of a CustomResourceDefinition.
 #[derive(Clone, Default)]
-pub(crate) struct Made {
-    /// In the version that is stored, also where that is not served.
+pub(crate) struct DefinedKinds {
+    /// The storage version, even if it is not served.
     pub(crate) stored: Option<Arc<Kind>>,
     pub(crate) served: Vec<Arc<Kind>>,
-    /// What is wrong with its schemas, of one that was stored before that was found.
+    /// Schema errors of a definition that was stored by an earlier, less strict version of the
+    /// server.
     pub(crate) wrong: Vec<FieldError>,
 }
 
-/// The kinds of a definition, called so and until then.
-pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
-    let (mut all, mut made) = (Vec::new(), Made::default());
+/// Builds the kinds of a definition with its accepted names; `replaced` ends when they are
+/// replaced.
+pub(crate) fn kinds(crd: &Value, names: &KindNames, replaced: &Replaced) -> DefinedKinds {
+    let (mut all, mut made) = (Vec::new(), DefinedKinds::default());
     for (at, version) in versions(crd).iter().enumerate() {
         let kind = kind(crd, names, at, version, &mut made.wrong);
         all.push((version, Kind { replaced: replaced.clone(), ..kind }));
     }
-    let form = |kind: &Kind| Form { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
-    let forms: Arc<Forms> =
+    let form = |kind: &Kind| KindVersion { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
+    let forms: Arc<KindVersions> =
         Arc::new(all.iter().map(|(_, kind)| (kind.api_version.clone(), form(kind))).collect());
     let all = all.into_iter().map(|(version, kind)| (version, Kind { forms: forms.clone(), ..kind }));
     let (stored, others): (Vec<_>, Vec<_>) = all.partition(|(version, _)| version["storage"] == true);
@@ -49,7 +53,7 @@ pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
     made
 }
 
-/// What is wrong with the schemas of a definition, where they are not as they were: what was accepted once is not judged again.
+/// Validates the schemas that have changed; accepted ones are not validated again.
 pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let before = old.map(versions).unwrap_or_default();
     let mut known = Known::default();
@@ -85,7 +89,7 @@ fn root_errors(version: &Value, at: &str) -> Vec<FieldError> {
     }
 }
 
-fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<FieldError>) -> Kind {
+fn kind(crd: &Value, names: &KindNames, at: usize, version: &Value, wrong: &mut Vec<FieldError>) -> Kind {
     let spec = &crd["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
     let at = schema_at(at);
@@ -94,7 +98,8 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
     wrong.extend(root_errors(version, &at));
     let name = version["name"].as_str().unwrap_or_default();
     let api_version = format!("{group}/{name}");
-    // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
+    // Objects are read without conversion only if schema and version are those they were stored
+    // with.
     let print = FixedState::with_seed(PRINT).hash_one((
         &api_version,
         version["schema"].to_string(),
@@ -106,11 +111,11 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
         names: names.clone(),
         namespaced: spec["scope"] == "Namespaced",
         built_in: false,
-        shape: Shape::Custom(Arc::new(schema)),
+        shape: KindSchema::Custom(Arc::new(schema)),
         has_status: version["subresources"]["status"].is_object(),
         scale: Scale::of(version),
         has_generation: true,
-        may_overwrite: false,
+        allows_unconditional_update: false,
         name_rule: NameRule::DnsSubdomain,
         columns: columns(version),
         selectable: selectable(version),
@@ -121,12 +126,12 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
         forms: Arc::default(),
         deprecation: deprecation(version, &api_version, &names.kind),
         definition: Some(native::definition_key(meta_text(crd, "name"))),
-        goes: is_deleting(crd),
+        is_terminating: is_deleting(crd),
         review: None,
         defines_kinds: false,
-        answers_deleted: false,
+        returns_deleted: false,
         place: Place::of(group, &names.plural),
-        hooks: Arc::new(Plain),
+        hooks: Arc::new(DefaultHooks),
         api_version,
     }
 }
@@ -134,12 +139,12 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<
 const PRINT: u64 = 0x6d61_6368_696e_6572;
 
 fn deprecation(version: &Value, api_version: &str, kind: &str) -> Option<String> {
-    let said = version["deprecationWarning"].as_str().map(str::to_owned);
+    let given = version["deprecationWarning"].as_str().map(str::to_owned);
     (version["deprecated"] == true)
-        .then(|| said.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
+        .then(|| given.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
 }
 
-/// One that cannot be read is left out: definitions with such are refused when they are written.
+/// Ignores malformed columns, which are rejected when a definition is written.
 fn columns(version: &Value) -> Columns {
     crd_columns(&version["additionalPrinterColumns"]).0
 }

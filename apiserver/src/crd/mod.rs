@@ -1,4 +1,4 @@
-//! CustomResourceDefinitions: kinds that are made while the server runs.
+//! CustomResourceDefinitions: kinds defined at run time.
 
 mod accept;
 mod conditions;
@@ -10,8 +10,8 @@ mod types;
 mod unknown;
 mod validate;
 
-pub(crate) use accept::{Accepted, Taken};
+pub(crate) use accept::{Accepted, NameReservations};
 pub(crate) use conditions::{condition, drop_condition, set_condition};
 pub(crate) use hooks::{CLEANUP, Definitions};
-pub(crate) use kinds::{Made, kinds};
+pub(crate) use kinds::{DefinedKinds, kinds};
 pub(crate) use names::names;

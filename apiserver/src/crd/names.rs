@@ -1,19 +1,19 @@
-//! What a definition calls its kind, and whether the texts may be used so.
+//! The names of a definition, and their validation.
 
 use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Names;
+use crate::kind::KindNames;
 use crate::meta::names::{MIXED_CASE, dns_1035_label, dns_subdomain};
 
-/// The names that a definition asks for in its spec, or that its status says are accepted.
-pub(crate) fn names(names: &Value) -> Names {
+/// Reads the names from the spec of a definition, or the accepted ones from its status.
+pub(crate) fn names(names: &Value) -> KindNames {
     let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
     let texts = |field: &str| {
         let all = names[field].as_array().into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect()
     };
-    Names {
+    KindNames {
         kind: text("kind"),
         list_kind: text("listKind"),
         plural: text("plural"),
@@ -23,7 +23,7 @@ pub(crate) fn names(names: &Value) -> Names {
     }
 }
 
-/// Whether the definition's own name is the one of its kind.
+/// Checks that `metadata.name` is `PLURAL.GROUP`.
 pub(super) fn of_object(crd: &Value) -> Option<FieldError> {
     let text = |at: &str| crd.pointer(at).and_then(Value::as_str).unwrap_or_default();
     let expected = format!("{}.{}", text("/spec/names/plural"), text("/spec/group"));
@@ -32,7 +32,7 @@ pub(super) fn of_object(crd: &Value) -> Option<FieldError> {
     (*value != expected).then(|| FieldError::new("metadata.name", Problem::Invalid(value.clone()), detail))
 }
 
-/// What is wrong with the names, the group and the scope of a definition.
+/// Validates the names, group and scope of a definition.
 pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     let spec = &crd["spec"];
     let names = names(&spec["names"]);

@@ -1,4 +1,4 @@
-//! What a definition says of parts of its objects: the fields that count replicas, and those that objects are selected by.
+//! Validates the subresource `scale` and the selectable fields of a definition.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
 
-/// How many fields a kind may be selected by.
+/// Maximum number of selectable fields.
 const MOST: usize = 8;
 
-/// What is wrong with the paths of the subresource `scale`.
+/// Validates the paths of the subresource `scale`.
 pub(super) fn scale_errors(scale: &Value, at: &str) -> Vec<FieldError> {
     if !scale.is_object() {
         return Vec::new();
@@ -36,7 +36,7 @@ pub(super) fn scale_errors(scale: &Value, at: &str) -> Vec<FieldError> {
     paths.into_iter().filter_map(wrong).collect()
 }
 
-/// What is wrong with the fields that objects are to be selected by.
+/// Validates the selectable fields.
 pub(super) fn selectable_errors(fields: &Value, schema: &Value, at: &str) -> Vec<FieldError> {
     let (mut errors, mut known) = (Vec::new(), BTreeSet::new());
     for (index, field) in fields.as_array().into_iter().flatten().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn selectable_errors(fields: &Value, schema: &Value, at: &str) -> Vec
     errors
 }
 
-/// The schema of what a path of dots and names leads to.
+/// Returns the schema of the field at a dotted path.
 fn found<'a>(path: &str, schema: &'a Value) -> Result<&'a Value, String> {
     let Some(names) = path.strip_prefix('.') else {
         let first: String = path.split(['.', '[']).next().unwrap_or_default().into();
@@ -87,13 +87,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn said(errors: &[FieldError]) -> Vec<String> {
+    fn texts(errors: &[FieldError]) -> Vec<String> {
         errors.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn the_paths_of_a_scale_are_held_against_where_they_may_lead() {
-        let check = |scale: Value, expected: &[&str]| assert_eq!(said(&scale_errors(&scale, "s")), expected);
+    fn scale_paths_must_be_below_spec_or_status() {
+        let check = |scale: Value, expected: &[&str]| assert_eq!(texts(&scale_errors(&scale, "s")), expected);
         check(Value::Null, &[]);
         check(json!({"specReplicasPath": ".spec.n", "statusReplicasPath": ".status.n"}), &[]);
         check(
@@ -111,7 +111,7 @@ mod tests {
         let schema = json!({"properties": {"spec": {"properties": {"a": {"type": "string"}, "o": {"type": "object"}}}}});
         let check = |paths: &[&str], expected: &[&str]| {
             let fields: Vec<Value> = paths.iter().map(|path| json!({"jsonPath": path})).collect();
-            let errors = said(&selectable_errors(&fields.into(), &schema, "f"));
+            let errors = texts(&selectable_errors(&fields.into(), &schema, "f"));
             assert_eq!(errors.len(), expected.len(), "{errors:?}");
             assert!(
                 errors.iter().zip(expected).all(|(error, expected)| error.starts_with(expected)),

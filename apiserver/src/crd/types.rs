@@ -1,11 +1,11 @@
-//! Rules of schemas that are not of the types that rules have, in the words of Go's decoder.
+//! Type checks of validation rules, with the error messages of Go's decoder.
 
 use serde_json::Value;
 
 use super::unknown::{LISTS, MAPS, ONE, RULES};
 use crate::json::plain_type_name;
 
-/// The fields of a rule, and their types.
+/// The fields of a validation rule with their types.
 pub(super) const RULE: [(&str, &str); 6] = [
     ("rule", "string"),
     ("message", "string"),
@@ -15,38 +15,45 @@ pub(super) const RULE: [(&str, &str); 6] = [
     ("optionalOldSelf", "bool"),
 ];
 
-/// What is decoded by itself, so that its errors name a schema.
-pub(super) const APART: [&str; 4] = ["items", "additionalItems", "additionalProperties", "dependencies"];
+/// Fields that Kubernetes decodes separately, so that their errors name `JSONSchemaProps`.
+pub(super) const DECODED_SEPARATELY: [&str; 4] =
+    ["items", "additionalItems", "additionalProperties", "dependencies"];
 
-/// The first value in the rules of a definition that is not of its type.
+/// Returns the first type error in the validation rules of a definition.
 pub(super) fn error(crd: &Value) -> Option<String> {
     let versions = crd.pointer("/spec/versions").and_then(Value::as_array);
     versions.into_iter().flatten().find_map(|version| {
         let schema = version.pointer("/schema/openAPIV3Schema")?;
-        schema_error(schema, &Place { path: "spec.versions.schema.openAPIV3Schema".into(), apart: false })
+        schema_error(
+            schema,
+            &SchemaPath { path: "spec.versions.schema.openAPIV3Schema".into(), separate: false },
+        )
     })
 }
 
 #[derive(Clone)]
-struct Place {
-    /// As Go writes it: without names of properties and without indices.
+struct SchemaPath {
+    /// The path in Go's notation, without property names and indexes.
     path: String,
-    apart: bool,
+    separate: bool,
 }
 
-impl Place {
+impl SchemaPath {
     fn field(&self, name: &str) -> Self {
-        Self { path: format!("{}.{name}", self.path), apart: self.apart || APART.contains(&name) }
+        Self {
+            path: format!("{}.{name}", self.path),
+            separate: self.separate || DECODED_SEPARATELY.contains(&name),
+        }
     }
 
     fn error(&self, of: &str, value: &Value, expected: &str) -> String {
-        let of = if self.apart { "JSONSchemaProps" } else { of };
+        let of = if self.separate { "JSONSchemaProps" } else { of };
         let found = plain_type_name(value);
         format!("json: cannot unmarshal {found} into Go struct field {of}.{} of type {expected}", self.path)
     }
 }
 
-fn schema_error(schema: &Value, place: &Place) -> Option<String> {
+fn schema_error(schema: &Value, place: &SchemaPath) -> Option<String> {
     if let Value::Array(all) = schema {
         return all.iter().find_map(|one| schema_error(one, place));
     }
@@ -65,7 +72,7 @@ fn schema_error(schema: &Value, place: &Place) -> Option<String> {
     })
 }
 
-fn rules_error(rules: &Value, place: &Place) -> Option<String> {
+fn rules_error(rules: &Value, place: &SchemaPath) -> Option<String> {
     let rules = match rules {
         Value::Array(rules) => rules,
         Value::Null => return None,
@@ -97,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_of_the_wrong_type_is_named_as_go_names_it() {
+    fn type_errors_of_rules_have_the_text_of_go() {
         let at = "spec.versions.schema.openAPIV3Schema";
         let rule = |rule: Value| json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
         check(rule(json!({"rule": "a", "reason": null, "optionalOldSelf": true, "odd": 1})), None);

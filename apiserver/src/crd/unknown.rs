@@ -1,10 +1,10 @@
-//! Fields of schemas that schemas have not: they are told, and taken away where a definition is written.
+//! Unknown fields of schemas: reported, and pruned when a definition is written.
 
 use serde_json::Value;
 
-use super::types::{APART, RULE};
+use super::types::{DECODED_SEPARATELY, RULE};
 
-/// The fields of a schema whose values are anything but schemas.
+/// The fields of a schema that do not contain schemas.
 const PLAIN: [&str; 32] = [
     "id",
     "$schema",
@@ -44,7 +44,8 @@ pub(super) const ONE: [&str; 4] = ["items", "not", "additionalProperties", "addi
 pub(super) const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
 pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// Takes what no schema has from the schemas of a definition, and returns where it was. Of what is decoded by itself nothing is told, as in Kubernetes.
+/// Prunes unknown fields from the schemas of a definition; returns their paths. As in Kubernetes,
+/// those in separately decoded schemas are pruned silently.
 pub(super) fn prune(crd: &mut Value) -> Vec<String> {
     let mut found = Vec::new();
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
@@ -63,8 +64,8 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.retain(|name, value| {
         let at = format!("{at}.{name}");
-        let mut untold = Vec::new();
-        let found = if APART.contains(&name.as_str()) { &mut untold } else { &mut *found };
+        let mut unreported = Vec::new();
+        let found = if DECODED_SEPARATELY.contains(&name.as_str()) { &mut unreported } else { &mut *found };
         if ONE.contains(&name.as_str()) || LISTS.contains(&name.as_str()) {
             of(value, &at, found);
         } else if MAPS.contains(&name.as_str()) {
@@ -81,7 +82,7 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     });
 }
 
-/// What is null in a rule is not there.
+/// A null field of a rule counts as absent.
 fn of_rule(rule: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = rule.as_object_mut() else { return };
     fields.retain(|name, value| {
@@ -99,7 +100,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_no_rule_has_is_named_and_taken_away() {
+    fn unknown_fields_of_rules_are_reported_and_pruned() {
         let crd = |rule: Value| {
             let rules = json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
             let schema = json!({"type": "object", "properties": {"a": {"allOf": [rules], "items": rules}}});
@@ -113,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_schema_has_is_named_and_taken_away() {
+    fn unknown_fields_of_schemas_are_reported_and_pruned() {
         let crd = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
         let mut odd = crd(json!({
             "type": "object", "x-odd": 1,

@@ -1,4 +1,4 @@
-//! What is wrong with a definition, in the words of Kubernetes.
+//! Validation of CustomResourceDefinitions, with the error texts of Kubernetes.
 
 use serde_json::Value;
 
@@ -9,12 +9,13 @@ use crate::meta::names::dns_1035_label;
 use crate::strategy::metadata;
 use crate::table::check_columns;
 
-/// Groups of Kubernetes' own need a word of those who look after them.
+/// Groups of the Kubernetes project require this annotation.
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// All that is wrong with it, also beside what it was.
+/// Validates a definition, as a new one or as an update of `old`.
 pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    // What was accepted once is not judged again: rules become stricter, and what is stored must be there to be mended.
+    // Unchanged fields are not validated again: validation may have become stricter, and stored
+    // definitions must remain editable.
     let is_new = |field: &str| old.is_none_or(|old| old["spec"][field] != crd["spec"][field]);
     let mut errors = Vec::new();
     if is_new("names") || is_new("group") {
@@ -42,7 +43,7 @@ fn all_versions(crd: &Value) -> &[Value] {
     crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// What is wrong with the versions, apart from their schemas.
+/// Validates the versions, except their schemas.
 fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let versions = all_versions(crd);
     let before = old.map(all_versions).unwrap_or_default();
@@ -61,7 +62,7 @@ fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let path = format!("spec.versions[{at}]");
         let name = version["name"].as_str().unwrap_or_default();
         for detail in dns_1035_label(name) {
-            // The name of the first is that of the definition, too.
+            // The first version's name is `spec.version` of v1beta1, too.
             for field in (at == 0 && !name.is_empty())
                 .then(|| "spec.version".to_owned())
                 .into_iter()
@@ -126,7 +127,7 @@ fn conversion(conversion: &Value) -> Vec<FieldError> {
     }
 }
 
-/// Whether a group of Kubernetes' own is approved, or said not to be. What was once may stay as it was.
+/// Requires the approval annotation for groups of the Kubernetes project; an unchanged one passes.
 fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     let group = crd["spec"]["group"].as_str().unwrap_or_default();
     let is_theirs =
@@ -134,12 +135,12 @@ fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     if !is_theirs("k8s.io") && !is_theirs("kubernetes.io") {
         return None;
     }
-    let said = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
-    let text = said(crd).unwrap_or_default();
+    let given = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
+    let text = given(crd).unwrap_or_default();
     let is_url = text.parse::<http::Uri>().is_ok_and(|url| url.scheme().is_some() && url.host().is_some());
     if text.starts_with("unapproved")
         || is_url
-        || old.is_some_and(|old| said(old).unwrap_or_default() == text)
+        || old.is_some_and(|old| given(old).unwrap_or_default() == text)
     {
         return None;
     }
@@ -155,7 +156,7 @@ fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
     })
 }
 
-/// Versions in which objects may be stored stay.
+/// Versions in `status.storedVersions` must remain in the spec.
 fn stored_versions(crd: &Value) -> Vec<FieldError> {
     let stored = crd["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
     if stored.is_empty() {
@@ -174,7 +175,8 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
     stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect()
 }
 
-/// What may not change: objects are stored by it.
+/// The group, scope and names of an established definition are immutable, since its objects' keys
+/// depend on them.
 fn changed(crd: &Value, old: &Value) -> Vec<FieldError> {
     let established = condition(old, "Established") == Some("True");
     let fields = [
@@ -191,7 +193,8 @@ fn changed(crd: &Value, old: &Value) -> Vec<FieldError> {
     changed.map(immutable).collect()
 }
 
-/// What all versions have alike is told once, where Kubernetes keeps it then.
+/// Reports errors common to all versions once, under the top-level field of Kubernetes' internal
+/// type.
 fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
     let versions = all_versions(crd);
     let kept = [
@@ -205,7 +208,7 @@ fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
         first.is_some_and(|first| versions.iter().all(|version| version[field] == *first))
     };
     let kept: Vec<_> = kept.into_iter().filter(|(field, _)| alike(field)).collect();
-    let told = |mut error: FieldError| {
+    let report = |mut error: FieldError| {
         let Some((at, rest)) =
             error.field.strip_prefix("spec.versions[").and_then(|rest| rest.split_once("]."))
         else {
@@ -219,11 +222,11 @@ fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
         };
         let field = format!("spec.{top}{below}");
         (at == "0").then(|| {
-            // A place that is named in what is said is above, and so begins as the field does.
+            // The error text may name the path, too.
             error.detail = error.detail.replace("spec.versions[0].schema.", "spec.validation.");
             error.field = field;
             error
         })
     };
-    errors.into_iter().filter_map(told).collect()
+    errors.into_iter().filter_map(report).collect()
 }

@@ -1,9 +1,9 @@
-//! The newer form: one document with everything.
+//! Aggregated discovery: one document with all groups.
 
 use serde_json::{Map, Value, json};
 
 use super::groups::{Group, Version};
-use super::{KindInfo, Subresource};
+use super::{KindInfo, SubresourceInfo};
 use crate::accept::DiscoveryVersion;
 
 pub(super) fn groups(groups: &[Group], version: DiscoveryVersion) -> Value {
@@ -43,7 +43,7 @@ fn resource(kind: &KindInfo) -> Value {
     entry.into()
 }
 
-fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
+fn subresource(kind: &KindInfo, sub: &SubresourceInfo) -> Value {
     json!({
         "subresource": sub.name,
         "responseKind": response(kind, &sub.group, &sub.version, &sub.kind),
@@ -51,7 +51,7 @@ fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
     })
 }
 
-/// What is answered. A built-in kind does not say again that it is of the group and the version in which it is told.
+/// The response kind. A built-in kind omits group and version where they equal those of the list.
 fn response(of: &KindInfo, group: &str, version: &str, kind: &str) -> Value {
     let is_told = of.built_in && (group, version) == (&*of.group, &*of.version);
     let (group, version) = if is_told { ("", "") } else { (group, version) };

@@ -1,4 +1,4 @@
-//! The kinds by group and version, in the order that they are told in.
+//! The kinds by group and version, in the order of discovery.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -9,10 +9,11 @@ use super::version::{by_priority, groups_by_priority};
 use super::{KindInfo, Page, aggregated, plain};
 use crate::accept::DiscoveryVersion;
 
-/// What discovery tells. It is made anew when the kinds change; what is asked often is rendered once.
+/// The discovery documents. They are built when the kinds change; frequent ones are rendered once,
+/// on first use.
 #[derive(Debug, Default)]
 pub(crate) struct Discovery {
-    /// Without the oldest one, which has no name.
+    /// All groups but the core group.
     named: Vec<Group>,
     core: Option<Group>,
     groups: OnceLock<Page>,
@@ -22,14 +23,14 @@ pub(crate) struct Discovery {
 #[derive(Debug)]
 pub(super) struct Group {
     pub(super) name: String,
-    /// The preferred one first. Never empty.
+    /// The preferred version first. Never empty.
     pub(super) versions: Vec<Version>,
 }
 
 #[derive(Debug)]
 pub(super) struct Version {
     pub(super) name: String,
-    /// By plural.
+    /// Sorted by plural.
     pub(super) kinds: Vec<Arc<KindInfo>>,
 }
 
@@ -47,7 +48,7 @@ impl Discovery {
         Self { named, core, ..Self::default() }
     }
 
-    /// `/api`: `address` is where clients reach this server.
+    /// `/api`; `address` is the server's address for clients.
     pub(crate) fn api_versions(&self, address: &str) -> Value {
         plain::api_versions(self.core.as_ref(), address)
     }
@@ -62,7 +63,7 @@ impl Discovery {
         self.named.iter().find(|group| group.name == name).map(plain::group)
     }
 
-    /// `/apis/GROUP/VERSION`, or `/api/v1` for the group without a name.
+    /// `/apis/GROUP/VERSION`, or `/api/v1` for the core group.
     pub(crate) fn resources(&self, group: &str, version: &str) -> Option<Value> {
         let group = if group.is_empty() {
             self.core.as_ref()

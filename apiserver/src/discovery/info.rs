@@ -1,24 +1,24 @@
-//! What discovery says about a kind.
+//! The discovery data of a kind.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha2::{Digest as _, Sha256};
 
-/// What can be done with custom resources, in the order that they are told in.
+/// The verbs of custom resources, in the order of discovery.
 pub(crate) const CUSTOM_VERBS: &[&str] =
     &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
-/// What can be done with built-in kinds.
+/// The verbs of built-in kinds.
 pub(crate) const BUILT_IN_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
-/// What can be done with custom resources whose definition is being deleted.
+/// The verbs of custom resources during the deletion of their definition.
 pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
-/// What can be done with `status` and `scale`.
+/// The verbs of `status` and `scale`.
 pub(crate) const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
-/// A kind in one of its versions.
+/// One version of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KindInfo {
-    /// Empty for the oldest group.
+    /// Empty for the core group.
     pub(crate) group: String,
     pub(crate) version: String,
     pub(crate) kind: String,
@@ -28,18 +28,18 @@ pub(crate) struct KindInfo {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
-    /// Whether it comes with the server.
+    /// Whether the kind is built in.
     pub(crate) built_in: bool,
     pub(crate) verbs: &'static [&'static str],
-    /// Of the version that is stored; empty for what is not stored.
+    /// Hash of the storage version; empty for kinds that are not stored.
     pub(crate) storage_version_hash: String,
-    pub(crate) subresources: Vec<Subresource>,
+    pub(crate) subresources: Vec<SubresourceInfo>,
 }
 
-/// A subresource, whose body may be of another kind.
+/// A subresource; its body may be of another kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Subresource {
-    /// `status`
+pub(crate) struct SubresourceInfo {
+    /// `status` or `scale`.
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) version: String,
@@ -48,14 +48,14 @@ pub(crate) struct Subresource {
 }
 
 impl KindInfo {
-    /// The kind's subresource `status`.
-    pub(crate) fn status(&self) -> Subresource {
+    /// The subresource `status` of the kind.
+    pub(crate) fn status(&self) -> SubresourceInfo {
         let (group, version, kind) = (self.group.clone(), self.version.clone(), self.kind.clone());
-        Subresource { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
+        SubresourceInfo { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
     }
 }
 
-impl Subresource {
+impl SubresourceInfo {
     /// The subresource `scale`.
     pub(crate) fn scale() -> Self {
         let (group, version, kind) = ("autoscaling".into(), "v1".into(), "Scale".into());
@@ -63,7 +63,7 @@ impl Subresource {
     }
 }
 
-/// What tells clients that a kind is stored in another version than before.
+/// A hash that changes with the storage version of a kind.
 pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
     let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
     STANDARD.encode(&digest[..8])

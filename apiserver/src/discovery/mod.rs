@@ -1,4 +1,4 @@
-//! What kinds there are, told in every way that clients ask: `/api`, `/apis` and below, plain and aggregated.
+//! Discovery of kinds: `/api`, `/apis` and below, plain and aggregated.
 
 mod aggregated;
 mod groups;
@@ -9,7 +9,7 @@ mod version;
 
 pub(crate) use groups::Discovery;
 pub(crate) use info::{
-    BUILT_IN_VERBS, CUSTOM_VERBS, KindInfo, Subresource, TERMINATING_VERBS, storage_version_hash,
+    BUILT_IN_VERBS, CUSTOM_VERBS, KindInfo, SubresourceInfo, TERMINATING_VERBS, storage_version_hash,
 };
 pub(crate) use page::Page;
 

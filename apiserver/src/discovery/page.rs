@@ -1,15 +1,15 @@
-//! A document that is made once and answered often.
+//! Rendered documents with their ETag.
 
 use bytes::Bytes;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-/// A rendered document, and what tells whether a client already has it.
+/// A rendered document with its hash.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// As JSON, unless it is a page of another form.
+    /// JSON, unless the document has another format.
     pub(crate) json: Bytes,
-    /// What changes with the document; upper case hexadecimal.
+    /// Changes with the document; upper case hexadecimal.
     pub(crate) hash: String,
 }
 
@@ -18,18 +18,18 @@ impl Page {
         Self::of(document.to_string().into_bytes())
     }
 
-    /// Of these bytes.
+    /// Creates a page of these bytes.
     pub(crate) fn of(bytes: Vec<u8>) -> Self {
         let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02X}")).collect();
         Self { json: bytes.into(), hash }
     }
 
-    /// The header `ETag`.
+    /// The value of the `ETag` header.
     pub(crate) fn etag(&self) -> String {
         format!("\"{}\"", self.hash)
     }
 
-    /// Whether `If-None-Match` names this document, so that 304 is the answer.
+    /// Whether `If-None-Match` matches, so that the response is 304.
     pub(crate) fn is_known(&self, if_none_match: Option<&str>) -> bool {
         let etag = self.etag();
         let named = |tag: &str| tag == "*" || tag.trim_start_matches("W/") == etag;

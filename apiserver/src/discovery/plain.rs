@@ -1,9 +1,9 @@
-//! The oldest form: one document for each group and version.
+//! Unaggregated discovery: one document per group and version.
 
 use serde_json::{Map, Value, json};
 
 use super::groups::{Group, Version};
-use super::{KindInfo, Subresource};
+use super::{KindInfo, SubresourceInfo};
 
 pub(super) fn api_versions(core: Option<&Group>, address: &str) -> Value {
     let versions: Vec<&str> = core.map_or_else(|| vec!["v1"], |core| names(core).collect());
@@ -37,7 +37,7 @@ pub(super) fn resources(group: &str, version: &Version) -> Value {
     let group_version =
         if group.is_empty() { version.name.clone() } else { format!("{group}/{}", version.name) };
     let mut list = json!({"kind": "APIResourceList", "groupVersion": group_version, "resources": resources});
-    // The oldest group's list has none, and always had none.
+    // The list of the core group has no `apiVersion`, as in Kubernetes.
     if !group.is_empty() {
         list["apiVersion"] = "v1".into();
     }
@@ -73,7 +73,7 @@ fn resource(kind: &KindInfo) -> Value {
     entry.into()
 }
 
-fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
+fn subresource(kind: &KindInfo, sub: &SubresourceInfo) -> Value {
     let mut entry = json!({
         "name": format!("{}/{}", kind.plural, sub.name),
         "singularName": "",
@@ -81,7 +81,7 @@ fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
         "kind": sub.kind,
         "verbs": sub.verbs,
     });
-    // Said only where it is not that of the list.
+    // Group and version are omitted where they equal those of the list.
     if (&sub.group, &sub.version) != (&kind.group, &kind.version) {
         entry["version"] = sub.version.clone().into();
         if !sub.group.is_empty() {

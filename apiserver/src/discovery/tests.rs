@@ -34,7 +34,7 @@ fn discovery() -> Discovery {
         storage_version_hash: storage_version_hash("example.com", "v1", "Widget"),
         ..kind("example.com", "v1", "Widget")
     };
-    widget.subresources = vec![widget.status(), Subresource::scale()];
+    widget.subresources = vec![widget.status(), SubresourceInfo::scale()];
     let node =
         KindInfo { namespaced: false, built_in: true, verbs: TERMINATING_VERBS, ..kind("", "v1", "Node") };
     let kinds = [
@@ -58,7 +58,7 @@ fn check(found: Value, expected: Value) {
 }
 
 #[test]
-fn the_roots() {
+fn root_documents_list_groups() {
     let addresses = json!([{"clientCIDR": "0.0.0.0/0", "serverAddress": "127.0.0.1:6443"}]);
     let expected =
         json!({"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses});
@@ -72,7 +72,7 @@ fn the_roots() {
 }
 
 #[test]
-fn a_group() {
+fn a_group_document_lists_versions() {
     let version =
         |version: &str| json!({"groupVersion": format!("example.com/{version}"), "version": version});
     let expected = json!({
@@ -85,7 +85,7 @@ fn a_group() {
 }
 
 #[test]
-fn the_resources_of_a_version() {
+fn a_version_document_lists_resources() {
     let found = discovery().resources("example.com", "v1").expect("there");
     let verbs = json!(CUSTOM_VERBS);
     let few = json!(["get", "patch", "update"]);
@@ -114,7 +114,7 @@ fn the_resources_of_a_version() {
 }
 
 #[test]
-fn everything_in_one_document() {
+fn aggregated_discovery_lists_everything() {
     let discovery = discovery();
     let found = read(discovery.aggregated_apis(DiscoveryVersion::V2));
     assert_eq!(
@@ -154,7 +154,7 @@ fn everything_in_one_document() {
 }
 
 #[test]
-fn a_page_that_is_known_need_not_be_sent() {
+fn a_matching_etag_is_recognized() {
     let page = Page::render(&json!({"a": 1}));
     assert_eq!(page, Page::render(&json!({"a": 1})));
     assert_ne!(page.hash, Page::render(&json!({"a": 2})).hash);
@@ -171,13 +171,13 @@ fn a_page_that_is_known_need_not_be_sent() {
 }
 
 #[test]
-fn the_hash_that_kubernetes_has() {
+fn storage_version_hashes_are_those_of_kubernetes() {
     assert_eq!(storage_version_hash("apps", "v1", "Deployment"), "8aSe+NMegvE=");
     assert_eq!(storage_version_hash("", "v1", "Pod"), "xPOwRZ+Yhw8=");
 }
 
 #[test]
-fn versions_in_order() {
+fn versions_are_ordered_by_priority() {
     let mut versions = [
         "foo1",
         "v1alpha1",
@@ -215,7 +215,7 @@ fn versions_in_order() {
 
 proptest! {
     #[test]
-    fn the_order_is_an_order(mut names in prop::collection::vec("v?[0-9]{0,25}(alpha|beta)?[0-9]{0,2}", 0..20)) {
+    fn version_order_is_total(mut names in prop::collection::vec("v?[0-9]{0,25}(alpha|beta)?[0-9]{0,2}", 0..20)) {
         names.sort_by(|a, b| by_priority(a, b));
         prop_assert!(names.windows(2).all(|pair| by_priority(&pair[0], &pair[1]).is_le()));
     }

@@ -1,8 +1,9 @@
-//! The order of versions and of groups.
+//! The order of versions and groups.
 
 use std::cmp::Ordering;
 
-/// The better version first: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then the others by name.
+/// Orders versions by preference: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then others by
+/// name.
 pub(crate) fn by_priority(a: &str, b: &str) -> Ordering {
     match (parse(a), parse(b)) {
         (Some(a), Some(b)) => b.cmp(&a),
@@ -12,34 +13,34 @@ pub(crate) fn by_priority(a: &str, b: &str) -> Ordering {
     }
 }
 
-/// The better group first: Kubernetes' own in its order, then the others by name.
+/// Orders groups by preference: those of Kubernetes in its order, then others by name.
 pub(super) fn groups_by_priority(a: &str, b: &str) -> Ordering {
     rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-enum Stage {
+enum Maturity {
     Alpha,
     Beta,
     Stable,
 }
 
-fn parse(version: &str) -> Option<(Stage, u64, u64)> {
+fn parse(version: &str) -> Option<(Maturity, u64, u64)> {
     let rest = version.strip_prefix('v')?;
     let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
     let Some(at) = rest.find(|c: char| !c.is_ascii_digit()) else {
-        return Some((Stage::Stable, number(rest)?, 0));
+        return Some((Maturity::Stable, number(rest)?, 0));
     };
     let (major, rest) = rest.split_at(at);
     let (stage, minor) = match (rest.strip_prefix("alpha"), rest.strip_prefix("beta")) {
-        (Some(minor), _) => (Stage::Alpha, minor),
-        (_, Some(minor)) => (Stage::Beta, minor),
+        (Some(minor), _) => (Maturity::Alpha, minor),
+        (_, Some(minor)) => (Maturity::Beta, minor),
         _ => return None,
     };
     Some((stage, number(major)?, number(minor)?))
 }
 
-/// The priorities that kube-apiserver gives its groups. Custom ones have 1000.
+/// The group priorities of kube-apiserver. Custom groups have 1000.
 fn rank(group: &str) -> u32 {
     match group {
         "" => 18_000,

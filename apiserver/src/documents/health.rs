@@ -1,4 +1,4 @@
-//! How the server is.
+//! Health checks.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! What is asked for besides objects: which kinds there are, of what shape, which server this is, and how it is.
+//! Non-resource endpoints: discovery, OpenAPI, version, metrics and health.
 
 mod health;
 mod rendered;
@@ -12,25 +12,26 @@ use http::{Method, Response};
 use serde_json::json;
 
 use crate::accept::{
-    DiscoveryVersion, Form, Messages, OPENAPI_V2_TYPE, Place, Shape, accepts_json, negotiate, openapi_v2,
+    DiscoveryVersion, EndpointKind, OPENAPI_V2_TYPE, ProtobufSupport, Representation, ResponseFormat,
+    accepts_json, negotiate, openapi_v2,
 };
 use crate::discovery::Page;
 use crate::http::{Body, answer};
 use crate::metrics::CONTENT_TYPE;
 use crate::refusal::Refusal;
 use crate::request::Query;
-use crate::server::{Head, Shared};
+use crate::server::{DocumentRequest, Shared};
 
-/// Whether everybody who is known may ask: who looks after a server need not have a right to anything in it.
+/// Whether every authenticated user may read the document: health checks need no permissions.
 pub(crate) fn is_open(parts: &[String]) -> bool {
     matches!(parts.first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version"))
         && parts.len() <= 2
 }
 
-/// Answers with a document.
+/// Serves a document.
 pub(crate) async fn serve(
     shared: &Arc<Shared>,
-    call: &Head,
+    call: &DocumentRequest,
     parts: &[String],
     query: &Query,
 ) -> Result<Response<Body>, Refusal> {
@@ -60,24 +61,24 @@ pub(crate) async fn serve(
     }
 }
 
-/// What was counted. A store that does not answer leaves its last revision there.
+/// Renders the metrics. If the store does not respond, they keep its last revision.
 async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     let revision = shared.objects.revision().await.ok().map(|revision| revision.0);
     let page = shared.metrics.page(revision, shared.kinds().kinds().count());
     answer::bytes(200, CONTENT_TYPE, Body::whole(page))
 }
 
-fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Roots, Messages::None)?;
+fn roots(call: &DocumentRequest, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
+    let form = negotiate(call.header(ACCEPT), EndpointKind::Roots, ProtobufSupport::None)?;
     let discovery = &documents.discovery;
     let aggregated = |version: DiscoveryVersion| match core {
         true => discovery.aggregated_api(version),
         false => discovery.aggregated_apis(version),
     };
     match form.shape {
-        Shape::Discovery(version) => {
+        Representation::Discovery(version) => {
             let answer = known(call, form, aggregated(version))?;
-            // Two forms at one path: whoever keeps the answer for another must know.
+            // The response depends on `Accept`, which shared caches must know.
             Ok(answer::with(answer::with(answer, VARY, "Accept"), CACHE_CONTROL, "public"))
         }
         _ if core => Ok(answer::value(200, form, &discovery.api_versions("127.0.0.1"))),
@@ -85,14 +86,14 @@ fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body
     }
 }
 
-fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Plain, Messages::None)?;
+fn plain(call: &DocumentRequest, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
+    let form = negotiate(call.header(ACCEPT), EndpointKind::Plain, ProtobufSupport::None)?;
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 
-/// The document of version 2: two forms at one path.
-fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal> {
-    let json = Form::default().content_type();
+/// The OpenAPI v2 document, as JSON or protobuf.
+fn swagger(call: &DocumentRequest, documents: &Documents) -> Result<Response<Body>, Refusal> {
+    let json = ResponseFormat::default().content_type();
     let answer = match openapi_v2(call.header(ACCEPT))? {
         true => known_as(call, OPENAPI_V2_TYPE, documents.openapi.binary()),
         false => known_as(call, json, documents.openapi.swagger()),
@@ -100,17 +101,17 @@ fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal
     Ok(answer::with(answer, VARY, "Accept"))
 }
 
-fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
+fn page(call: &DocumentRequest, page: &Page) -> Result<Response<Body>, Refusal> {
     accepts_json(call.header(ACCEPT))?;
-    known(call, Form::default(), page)
+    known(call, ResponseFormat::default(), page)
 }
 
-/// The document, or that the client has it already.
-fn known(call: &Head, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
+/// The document, or 304 if the client has it.
+fn known(call: &DocumentRequest, form: ResponseFormat, page: &Page) -> Result<Response<Body>, Refusal> {
     Ok(known_as(call, form.content_type(), page))
 }
 
-fn known_as(call: &Head, content_type: &'static str, page: &Page) -> Response<Body> {
+fn known_as(call: &DocumentRequest, content_type: &'static str, page: &Page) -> Response<Body> {
     let (code, body) = match page.is_known(call.header(IF_NONE_MATCH)) {
         true => (304, Body::whole("")),
         false => (200, Body::whole(page.json.clone())),
@@ -118,7 +119,7 @@ fn known_as(call: &Head, content_type: &'static str, page: &Page) -> Response<Bo
     answer::with(answer::bytes(code, content_type, body), ETAG, &page.etag())
 }
 
-/// Which Kubernetes this behaves as: clients choose by it what they ask for.
+/// The emulated version of Kubernetes, by which clients choose API features.
 fn version() -> serde_json::Value {
     json!({
         "major": "1", "minor": "37", "gitVersion": concat!("v1.37.2+machinery-", env!("CARGO_PKG_VERSION")),
@@ -128,7 +129,7 @@ fn version() -> serde_json::Value {
     })
 }
 
-/// The machine, by Go's names.
+/// The platform by Go's names.
 fn platform() -> String {
     use std::env::consts::{ARCH, OS};
     let system = if OS == "macos" { "darwin" } else { OS };

@@ -1,15 +1,15 @@
-//! The documents about kinds, rendered when they are first asked for.
+//! The documents about kinds, rendered on first use.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::discovery::{Discovery, KindInfo, Subresource, storage_version_hash};
-use crate::kind::{Kind, Shape};
+use crate::discovery::{Discovery, KindInfo, SubresourceInfo, storage_version_hash};
+use crate::kind::{Kind, KindSchema};
 use crate::native;
 use crate::openapi::{Described, OpenApi};
 
-/// Discovery and OpenAPI of all kinds of one moment.
+/// Discovery and OpenAPI documents of a set of kinds.
 pub(crate) struct Documents {
     pub(crate) discovery: Discovery,
     pub(crate) openapi: OpenApi,
@@ -39,17 +39,17 @@ fn described(kind: &Kind) -> Described {
         categories: names.categories.clone(),
         namespaced: kind.namespaced,
         built_in: kind.built_in,
-        verbs: kind.told_verbs(),
-        storage_version_hash: storage_version_hash(&kind.group, &kind.home().version, &names.kind),
+        verbs: kind.available_verbs(),
+        storage_version_hash: storage_version_hash(&kind.group, &kind.storage_version().version, &names.kind),
         subresources: Vec::new(),
     };
     if kind.has_status {
         info.subresources.push(info.status());
     }
-    info.subresources.extend(kind.scale.is_some().then(Subresource::scale));
+    info.subresources.extend(kind.scale.is_some().then(SubresourceInfo::scale));
     let schema: Option<Value> = match &kind.shape {
-        Shape::Custom(schema) => Some(schema.openapi()),
-        Shape::Typed(of) => Some(native::openapi::schema(of)),
+        KindSchema::Custom(schema) => Some(schema.openapi()),
+        KindSchema::Typed(of) => Some(native::openapi::schema(of)),
     };
     let selectable = kind.selectable.iter().map(|one| one.field.clone()).collect();
     Described { info: Arc::new(info), schema, selectable }

@@ -1,4 +1,4 @@
-//! What is done about sealed values before anything is served.
+//! Reseals stored values before the server starts.
 
 use std::sync::Arc;
 
@@ -6,28 +6,29 @@ use machinery_store::Backend;
 use machinery_store::sealed::{ResealError, Resealed, Sealed};
 
 use super::config::Encryption;
-use crate::server::{StartError, chance};
+use crate::server::{StartError, random};
 
-/// The store, with values that are sealed as the configuration says: all of them were opened, and are sealed by their first key now. Without a
-/// configuration none may be sealed.
+/// Returns the store with encryption at rest, after resealing all values with their current first
+/// keys. Without a configuration, no stored value may be sealed.
 ///
-/// What was sealed otherwise cannot be read from then on, at no revision: the history before is compacted.
+/// If values were rewritten, the history is compacted, so that no revision is readable with former
+/// keys.
 pub(crate) async fn begin(
     store: Arc<dyn Backend>,
     encryption: Option<Encryption>,
 ) -> Result<(Arc<dyn Backend>, Resealed), StartError> {
     let Some(encryption) = encryption else {
-        let done = Sealed::new(store.clone(), |_| None, chance::fill).reseal().await.map_err(refused)?;
+        let done = Sealed::new(store.clone(), |_| None, random::fill).reseal().await.map_err(refused)?;
         return Ok((store, done));
     };
-    let sealed = Sealed::new(store, move |key| encryption.ring(key), chance::fill);
+    let sealed = Sealed::new(store, move |key| encryption.ring(key), random::fill);
     let done = sealed.reseal().await.map_err(refused)?;
     let Resealed { entries, rewritten, .. } = done;
     if rewritten > 0 {
         let now = sealed.revision().await.map_err(|error| StartError::Store(error.to_string()))?;
         sealed.compact(now).await.map_err(|error| StartError::Store(error.to_string()))?;
     }
-    tracing::info!(entries, rewritten, "what is stored is sealed by the first key");
+    tracing::info!(entries, rewritten, "stored values are sealed by the first key");
     Ok((Arc::new(sealed), done))
 }
 

@@ -1,24 +1,26 @@
-//! Which objects are sealed, and by which keys.
+//! The encryption configuration.
 
 use machinery_store::sealed::Ring;
 
 use super::resource::Resources;
 use crate::storage::Place;
 
-/// Which objects are encrypted in the store, and by which keys.
+/// The resources to encrypt in the store, and their keys.
 ///
-/// It is that of Kubernetes, an `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`, with the providers `aesgcm` and `identity`. The first
-/// resource that matches decides. The first key of its providers encrypts, all of them decrypt; `identity` is that nothing is encrypted.
+/// This is Kubernetes' `EncryptionConfiguration` of `apiserver.config.k8s.io/v1` with the providers
+/// `aesgcm` and `identity`. The first matching resource decides. The first key of its providers
+/// encrypts, all of them decrypt; `identity` leaves values unencrypted.
 ///
-/// What encrypts is not what Kubernetes' `aesgcm` is: each value has a key of its own, made of the configured one, so that keys need not be
-/// replaced after so many writes. Stores cannot be exchanged.
+/// The stored form differs from that of Kubernetes' `aesgcm`: each value has its own derived key,
+/// so that keys need no rotation after a number of writes. The data of the two servers is not
+/// interchangeable.
 #[derive(Clone, Debug)]
 pub struct Encryption {
     pub(super) rules: Vec<(Resources, Ring)>,
 }
 
 impl Encryption {
-    /// How the value under a key of the store is kept. None: as it is put.
+    /// Returns the keys of a store key's resource; `None` leaves the value unencrypted.
     pub(super) fn ring(&self, key: &str) -> Option<Ring> {
         let (group, plural) = Place::resource(key)?;
         self.rules.iter().find(|(of, _)| of.contain(group, plural)).map(|(_, ring)| ring.clone())

@@ -1,8 +1,8 @@
-//! Encryption at rest, as Kubernetes configures it.
+//! Encryption at rest, configured as in Kubernetes.
 //!
-//! * [`resource`]: which objects are meant
-//! * [`config`]: by which keys those are sealed; [`read`] is its file
-//! * [`begin`]: everything is opened, and sealed by the first key, before anything is served
+//! * [`resource`]: selects resources
+//! * [`config`]: the keys of each resource; [`read`] parses the file
+//! * [`begin`]: reseals stored values with the first key before the server starts
 
 mod begin;
 mod config;

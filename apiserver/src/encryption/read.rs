@@ -1,4 +1,4 @@
-//! The file of a configuration. What is wrong in it is said without what stands there: that may be a key.
+//! Parses encryption configurations. Errors never quote values, which may be keys.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,21 +11,22 @@ use super::config::Encryption;
 use super::resource::Resources;
 use crate::yaml;
 
-/// Why a configuration was not taken: none of it holds.
+/// The reason why a configuration was rejected. Nothing of a rejected configuration applies.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{place}: {why}")]
 pub struct EncryptionError {
-    /// Where: `resources[0].providers[1].aesgcm.keys[0].secret`.
+    /// Path of the invalid value: `resources[0].providers[1].aesgcm.keys[0].secret`.
     pub place: String,
-    /// What is wrong, and what to write instead.
+    /// The error, and a valid replacement.
     pub why: String,
 }
 
 impl Encryption {
-    /// Reads the YAML or JSON of an `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`.
+    /// Parses an `EncryptionConfiguration` of `apiserver.config.k8s.io/v1`, in YAML or JSON.
     ///
     /// # Errors
-    /// It is none, or says something that would not be obeyed.
+    /// The text is not such a configuration, or holds a field or value that the server would not
+    /// apply.
     pub fn read(text: &str) -> Result<Self, EncryptionError> {
         const WHOLE: &str = "the configuration";
         let read = yaml::read(text.as_bytes()).map_err(|error| wrong(WHOLE, &error.0))?;
@@ -84,9 +85,9 @@ fn read_provider(place: &str, provider: Value) -> Result<Vec<Provider>, Encrypti
     let why = match &*name {
         "aesgcm" => return read_keys(&place, value),
         "identity" => return object(&place, Some(value), &[]).map(|_| vec![Provider::Identity]),
-        "aescbc" => "it does not notice what was changed: write aesgcm, with a new key",
-        "secretbox" => "it is not spoken here: write aesgcm, with a key of 32 bytes",
-        _ => "keys are not fetched from elsewhere: write aesgcm, and keep this file where the store is not",
+        "aescbc" => "it does not authenticate values: write aesgcm, with a new key",
+        "secretbox" => "it is not supported: write aesgcm, with a key of 32 bytes",
+        _ => "external key services are not supported: write aesgcm, and keep this file apart from the store",
     };
     Err(wrong(&place, why))
 }
@@ -133,13 +134,11 @@ fn object(place: &str, value: Option<Value>, known: &[&str]) -> Result<Map<Strin
     }
 }
 
-/// Not empty.
+/// A non-empty list.
 fn list(place: &str, value: Option<Value>) -> Result<Vec<Value>, EncryptionError> {
     match value {
         Some(Value::Array(items)) if !items.is_empty() => Ok(items),
-        Some(Value::Array(_)) => {
-            Err(wrong(place, "the list is empty: write something into it, or leave out what it is of"))
-        }
+        Some(Value::Array(_)) => Err(wrong(place, "the list is empty: add an item, or omit the field")),
         other => Err(wrong(place, &format!("it is {}: write a list", what(other.as_ref())))),
     }
 }

@@ -1,25 +1,25 @@
-//! Which objects are meant: `secrets`, `widgets.example.com`, `*.example.com`, `*.` or `*.*`.
+//! Resource selectors: `secrets`, `widgets.example.com`, `*.example.com`, `*.` or `*.*`.
 
 use std::fmt::{Display, Formatter, Result as Written};
 
-/// The objects of one resource, of a group, or all.
+/// Selects one resource, the resources of a group, or all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Resources {
-    /// None: of every group. The oldest one has no name.
+    /// `None` matches every group; the core group is the empty string.
     group: Option<String>,
-    /// None: all.
+    /// `None` matches every resource.
     plural: Option<String>,
 }
 
 impl Resources {
-    /// Reads what is written in a configuration; or says what to write instead.
+    /// Parses a selector; the error suggests a valid one.
     pub(super) fn read(text: &str) -> Result<Self, String> {
         let wrong = |why: &str| Err(format!("{text:?} {why}"));
         if text == "*" {
-            return wrong("is not said: write \"*.\" for the core group, or \"*.*\" for all");
+            return wrong("is not allowed: write \"*.\" for the core group, or \"*.*\" for all");
         }
         if text.contains('/') {
-            return wrong("has a slash: subresources are kept with their object; write RESOURCE.GROUP");
+            return wrong("has a slash: subresources are stored with their object; write RESOURCE.GROUP");
         }
         if text.chars().any(char::is_uppercase) {
             return wrong("has capitals: write the plural in small letters, as in `secrets`");
@@ -38,22 +38,22 @@ impl Resources {
             return wrong("ends with a dot: write RESOURCE for one of the core group");
         }
         if group == Some("events.k8s.io") {
-            return wrong("are kept as `events`: write that");
+            return wrong("are stored as `events`: write that");
         }
         if group == Some("extensions") {
-            return wrong("is of a group that is no more: write apps or networking.k8s.io");
+            return wrong("is of a removed group: write apps or networking.k8s.io");
         }
         let plural = (plural != "*").then(|| plural.to_owned());
         Ok(Self { group: group.map(str::to_owned), plural })
     }
 
-    /// Whether the objects of a resource are among them.
+    /// Whether a resource matches.
     pub(super) fn contain(&self, group: &str, plural: &str) -> bool {
         self.group.as_deref().is_none_or(|of| of == group)
             && self.plural.as_deref().is_none_or(|of| of == plural)
     }
 
-    /// Whether all of `other` are among them.
+    /// Whether the selector covers all of `other`.
     pub(super) fn mask(&self, other: &Self) -> bool {
         (self.group.is_none() || self.group == other.group)
             && (self.plural.is_none() || self.plural == other.plural)
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_matches_nothing_is_refused_with_advice() {
+    fn selectors_without_a_match_are_rejected_with_advice() {
         for (text, advice) in [
             ("", "write RESOURCE"),
             ("*", "write \"*.\""),
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_masked_is_all_among_those_before() {
+    fn a_masked_selector_is_covered_by_an_earlier_one() {
         let read = |text| Resources::read(text).unwrap();
         for (first, then, expected) in [
             ("*.*", "secrets", true),

@@ -1,4 +1,5 @@
-//! A fence as requests name it: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`, each in a header of its own.
+//! The `Machinery-Fence` header: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`,
+//! repeated for further fences.
 
 use std::fmt;
 
@@ -9,18 +10,19 @@ use super::Fence;
 use super::hold::{MOST, too_many};
 use crate::refusal::Refusal;
 
-/// The header, as the library for headers knows it.
+/// The header name in lower case, as the `http` crate requires.
 const HEADER: &str = "machinery-fence";
-/// How the group that has no name is called. No other can be: it has no dot, and is not one of Kubernetes'.
+/// The name of the core group in the header. No other group can have it: it has no dot, and
+/// Kubernetes does not use it.
 const CORE: &str = "core";
-/// Bytes of a UID. Those that this server makes have 36.
+/// Maximum length of a UID in bytes. This server's UIDs have 36.
 const UID_BYTES: usize = 128;
 
 impl Fence {
-    /// The one that a request names, and those besides.
+    /// Parses the fences of a request.
     ///
     /// # Errors
-    /// There are too many, or what is there names none.
+    /// 400 if a header is malformed or there are too many.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
         let all: Vec<_> = headers.get_all(HEADER).iter().collect();
         if all.len() > MOST {
@@ -36,7 +38,7 @@ impl Fence {
     }
 }
 
-/// As the header has it.
+/// The header value.
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let group = if self.group.is_empty() { CORE } else { &self.group };
@@ -49,7 +51,7 @@ impl fmt::Display for Fence {
     }
 }
 
-/// 400: writing without it would be what the fence is against.
+/// 400: to write without the fence would defeat its purpose.
 fn malformed(why: &str) -> Refusal {
     let form = "GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]";
     Refusal::bad_request(format!("the Machinery-Fence header cannot be read: {why}; it has the form {form}"))
@@ -103,7 +105,7 @@ fn held(rule: NameRule, what: &str, text: &str) -> Result<(), String> {
     rule.check(text).map_err(|error| format!("the {what} is none: {error}"))
 }
 
-/// Digits, and no second form of the same number.
+/// A decimal number without leading zeros.
 fn number(text: &str) -> Result<u64, &'static str> {
     let digits = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     text.parse().ok().filter(|_| digits).ok_or("the epoch is not a number")
@@ -123,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fence_is_written_in_one_form_and_read_from_it() {
+    fn the_header_of_a_fence_round_trips() {
         for text in [
             "coordination.k8s.io/v1/leases/kube-system/hosts; uid=8a2c-0; epoch=7",
             "example.com/v1/names/www.example.com; uid=u",
@@ -146,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_no_fence_is_refused_and_told_the_form() {
+    fn malformed_headers_are_refused_with_the_syntax() {
         let check = |values: &[&[u8]], why: &str| {
             let refusal = of(values).expect_err("refused");
             assert_eq!(refusal.code, 400);

@@ -1,11 +1,11 @@
-//! Whether a fence holds, as a condition of the write that rests on it.
+//! Fences as commit conditions.
 
 use machinery_objects as objects;
 use machinery_store::Condition;
 use serde_json::Value;
 
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::kind::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::server::Shared;
@@ -13,30 +13,30 @@ use crate::storage::Moment;
 use crate::strategy::{conflict, is_deleting, meta_text};
 use crate::verbs::output::read;
 
-/// What a writer acts under.
+/// The fence of a writer: a lock or Lease that must be unchanged for its writes to succeed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Fence {
-    /// Empty for the oldest.
+    /// Empty for the core group.
     pub(super) group: String,
     pub(super) version: String,
     pub(super) plural: String,
     pub(super) namespace: Option<String>,
     pub(super) name: String,
     pub(super) uid: String,
-    /// How often it had changed hands when the writer took it.
+    /// `leaseTransitions` at the time when the writer acquired the Lease.
     pub(super) epoch: Option<u64>,
-    /// What the writer acts under besides.
+    /// Further fences of the writer.
     pub(super) besides: Option<Box<Fence>>,
 }
 
-/// A write rests on so many at the most. Each is looked up in each try.
+/// Maximum number of fences per write. Each is read at every attempt.
 pub(super) const MOST: usize = 4;
 
-/// By which clients tell a stale fence from other conflicts.
+/// The cause by which clients distinguish a stale fence from other conflicts.
 const STALE: &str = "FenceStale";
 
 impl Fence {
-    /// As a program names it.
+    /// Converts a fence of the in-process API.
     pub(crate) fn of(fence: &objects::Fence) -> Self {
         let objects::Fence { kind, key, uid, epoch, besides } = fence;
         Self {
@@ -51,37 +51,39 @@ impl Fence {
         }
     }
 
-    /// Whether a refusal is because of a stale fence.
+    /// Whether a refusal is due to a stale fence.
     pub(crate) fn refused(refusal: &Refusal) -> bool {
         refusal.causes.iter().any(|cause| cause.reason == STALE)
     }
 
-    /// It, and each that the writer acts under besides.
+    /// The fence and all further ones.
     fn all(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |fence| fence.besides.as_deref())
     }
 
-    /// Whether somebody may name it: who may not read the object must not learn of it by writing.
+    /// Checks that the writer may `get` the objects: a write must not reveal objects that it may
+    /// not read.
     pub(crate) fn may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
         self.all().try_for_each(|fence| fence.one_may_be_named(shared, by))
     }
 
     fn one_may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
         let itself = (self.plural == "namespaces").then_some(&self.name);
-        let asks = Asks {
+        let asks = ResourceAttributes {
             group: &self.group,
             resource: &self.plural,
             subresource: "",
             namespace: self.namespace.as_ref().or(itself).map_or("", String::as_str),
             name: &self.name,
         };
-        shared.allow(by, &Attributes::of("get", asks))
+        shared.authorize(by, &RequestAttributes::of("get", asks))
     }
 
-    /// The conditions that it still holds, and each besides, for a write of an object of this kind and name.
+    /// Returns the commit conditions under which the fences hold, for a write of an object of
+    /// `kind` and `name`.
     ///
     /// # Errors
-    /// One does not hold now, or names what there cannot be; or there are too many.
+    /// 409 if a fence is stale; 400 if it names an impossible object, or if there are too many.
     pub(crate) async fn hold(
         &self,
         shared: &Shared,
@@ -90,7 +92,7 @@ impl Fence {
     ) -> Result<Vec<Condition>, Refusal> {
         let count = self.all().count();
         if count > MOST {
-            return Err(self.senseless(&too_many(count)));
+            return Err(self.invalid(&too_many(count)));
         }
         let mut conditions = Vec::with_capacity(count);
         for fence in self.all() {
@@ -107,27 +109,27 @@ impl Fence {
         let found = registry.find(&self.group, &self.version, &self.plural);
         let of = found
             .filter(|of| of.review.is_none())
-            .ok_or_else(|| self.senseless("this server has no such kind"))?;
+            .ok_or_else(|| self.invalid("this server has no such kind"))?;
         match (of.namespaced, &self.namespace) {
-            (true, None) => return Err(self.senseless("objects of this kind are in a namespace")),
-            (false, Some(_)) => return Err(self.senseless("objects of this kind are in no namespace")),
+            (true, None) => return Err(self.invalid("objects of this kind are in a namespace")),
+            (false, Some(_)) => return Err(self.invalid("objects of this kind are in no namespace")),
             _ => {}
         }
         if self.epoch.is_some() && !is_lease(of) {
-            return Err(self.senseless("only Leases have epochs: of other objects a new holder is a new uid"));
+            return Err(self.invalid("only Leases have epochs: of other objects a new holder is a new uid"));
         }
         let key = of.place.key(self.namespace.as_deref(), &self.name);
         let there = shared.objects.get(&key, Moment::Newest).await?;
         let object = there.as_ref().map(|there| read(of, there, there.modified)).transpose()?;
-        match (there, self.standing(object.as_ref())) {
+        match (there, self.check_stored(object.as_ref())) {
             (Some(there), Ok(())) => Ok(Condition::At(key, there.modified)),
             (_, Err(now)) => Err(self.stale(of, kind, name, now)),
             (None, Ok(())) => Err(self.stale(of, kind, name, GONE.into())),
         }
     }
 
-    /// Whether it holds with that there; or what that is now.
-    fn standing(&self, there: Option<&Value>) -> Result<(), String> {
+    /// Checks the fence against the stored object; the error describes the difference.
+    fn check_stored(&self, there: Option<&Value>) -> Result<(), String> {
         let there = there.ok_or(GONE)?;
         match meta_text(there, "uid") {
             uid if uid != self.uid => return Err(format!("another one has its name, of uid {uid}")),
@@ -135,7 +137,7 @@ impl Fence {
             _ => {}
         }
         match (self.epoch, epoch(there)) {
-            (Some(asked), there) if there != Some(asked) => Err(format!(
+            (Some(required), there) if there != Some(required) => Err(format!(
                 "its epoch is {}",
                 there.map_or_else(|| "none".into(), |there| there.to_string())
             )),
@@ -143,7 +145,7 @@ impl Fence {
         }
     }
 
-    /// 409. What it says of the fence, who asks may read.
+    /// 409. It may describe the object, which the writer may read.
     fn stale(&self, of: &Kind, kind: &Kind, name: &str, now: String) -> Refusal {
         let place = self.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let which = format!("{} \"{place}{}\"", of.resource(), self.name);
@@ -153,7 +155,7 @@ impl Fence {
         refusal
     }
 
-    fn senseless(&self, why: &str) -> Refusal {
+    fn invalid(&self, why: &str) -> Refusal {
         Refusal::bad_request(format!("the fence {self} cannot be held: {why}"))
     }
 }
@@ -168,7 +170,7 @@ fn is_lease(kind: &Kind) -> bool {
     &*kind.group == "coordination.k8s.io" && kind.names.plural == "leases"
 }
 
-/// How often a Lease has changed hands. None: that cannot be told.
+/// The epoch of a Lease: `leaseTransitions`, or `None` if it is not a number.
 fn epoch(lease: &Value) -> Option<u64> {
     match &lease["spec"]["leaseTransitions"] {
         Value::Null => Some(0),
@@ -190,7 +192,7 @@ mod tests {
             let [group, version, plural, name, uid] = ["g", "v1", "ps", "n", "u"].map(String::from);
             let besides = None;
             let fence = Fence { group, version, plural, namespace: None, name, uid, epoch, besides };
-            assert_eq!(fence.standing(there), expected.map_err(String::from), "{there:?}");
+            assert_eq!(fence.check_stored(there), expected.map_err(String::from), "{there:?}");
         };
         check(None, Some(&bare), Ok(()));
         check(Some(0), Some(&bare), Ok(()));

@@ -1,4 +1,5 @@
-//! What a writer acts under: an object, and which of those of its name, and whose turn.
+//! Fences: a write is rejected if the writer's lock or Lease has been replaced or has changed
+//! hands.
 
 mod header;
 mod hold;

@@ -1,4 +1,4 @@
-//! Asking a guard: it is somebody's code, which may take long, never end, or panic.
+//! Runs guards, which are foreign code: they may be slow, hang or panic.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 
 use super::Guard;
 use super::hold::{ROOT, panicked, wrong};
-use crate::change::{Change, unserved};
+use crate::change::{ObjectWrite, unserved};
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Kind;
 use crate::metrics::Event;
@@ -19,33 +19,34 @@ use crate::refusal::Refusal;
 use crate::server::Limits;
 use crate::verbs::output::read;
 
-/// Where guards are asked. Each kind has places of its own: one that never gives them back holds up itself.
+/// The concurrency limits of guards. Each kind has its own slots, so that a hanging guard blocks
+/// its own kind only.
 pub(crate) struct Checks {
     tasks: TaskTracker,
-    /// By where the objects of the kind are.
-    places: BTreeMap<Arc<str>, Arc<Semaphore>>,
+    /// By the store prefix of the kind.
+    slots: BTreeMap<Arc<str>, Arc<Semaphore>>,
 }
 
 impl Checks {
     pub(crate) fn new(kinds: &[Arc<Kind>], limits: &Limits) -> Self {
-        let places = |kind: &Arc<Kind>| {
-            let places = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
-            (kind.place.start(None), Arc::new(Semaphore::new(places)))
+        let slots = |kind: &Arc<Kind>| {
+            let slots = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
+            (kind.place.start(None), Arc::new(Semaphore::new(slots)))
         };
         let guarded = kinds.iter().filter(|kind| !kind.hooks.guards().is_empty());
-        Self { tasks: TaskTracker::new(), places: guarded.map(places).collect() }
+        Self { tasks: TaskTracker::new(), slots: guarded.map(slots).collect() }
     }
 
-    /// Waits for those that are being asked, for no longer than one may take.
+    /// Waits for running guards, up to the timeout of one check.
     pub(crate) async fn end(&self, limits: &Limits) {
         self.tasks.close();
         let _ = timeout(limits.guard_time, self.tasks.wait()).await;
     }
 }
 
-/// What a guard finds wrong with an object beside others.
-pub(super) async fn ask(
-    change: &Change<'_>,
+/// Runs a guard on an object and the others under its keys.
+pub(super) async fn run(
+    change: &ObjectWrite<'_>,
     served: &Arc<Kind>,
     guard: &Arc<dyn Guard>,
     new: &Arc<Value>,
@@ -60,27 +61,27 @@ pub(super) async fn ask(
         );
         return Err(wrong(change, &[FieldError::new(ROOT, Problem::TooMany(others.len()), why)]));
     }
-    let places = shared.checks.places.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
-    let place = timeout(limits.guard_time, places.clone().acquire_owned()).await;
-    let Ok(Ok(place)) = place else {
+    let slots = shared.checks.slots.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
+    let slot = timeout(limits.guard_time, slots.clone().acquire_owned()).await;
+    let Ok(Ok(slot)) = slot else {
         shared.metrics.counted.add(Event::TooManyGuards);
         return Err(too_many(change, guard));
     };
-    let (kind, asked, new) = (served.clone(), guard.clone(), new.clone());
+    let (kind, runnable, new) = (served.clone(), guard.clone(), new.clone());
     let mut task = shared.checks.tasks.spawn_blocking(move || {
         let others: Result<Vec<Value>, Refusal> =
             others.iter().map(|other| read(&kind, other, other.modified)).collect();
-        let found = others.map(|others| asked.check(&new, &others));
-        drop(place);
+        let found = others.map(|others| runnable.check(&new, &others));
+        drop(slot);
         found
     });
     match timeout(limits.guard_time, &mut task).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) if error.is_panic() => Err(panicked(change, guard.name())),
-        // It was not begun: the runtime ends.
+        // The task did not start: the runtime is shutting down.
         Ok(Err(_)) => Err(unserved(served)),
         Err(_) => {
-            // If it has not begun yet, it need not.
+            // Cancels the task if it has not started.
             task.abort();
             shared.metrics.counted.add(Event::LateGuard);
             Err(late(change, guard))
@@ -88,12 +89,12 @@ pub(super) async fn ask(
     }
 }
 
-fn named(change: &Change<'_>, guard: &Arc<dyn Guard>) -> String {
+fn named(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> String {
     format!("the guard {:?} of {}", guard.name(), change.kind.resource())
 }
 
-/// 503: nothing was written, which is more than 504 would say.
-fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+/// 503 rather than 504, since nothing was written.
+fn late(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let seconds = change.shared.limits.guard_time.as_secs_f64();
     let message =
         format!("{} did not answer within {seconds} seconds, and nothing was written", named(change, guard));
@@ -101,7 +102,7 @@ fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
 }
 
 /// 429.
-fn too_many(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+fn too_many(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let message = format!("{} is asked as often as it may be: ask again", named(change, guard));
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

@@ -1,4 +1,4 @@
-//! What a change rests on by the guards of its kind.
+//! Guard conditions of a change.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -6,62 +6,67 @@ use std::sync::Arc;
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
-use super::check::ask;
+use super::check::run;
 use super::key::{is_of, keys, record};
 use crate::cache::View;
-use crate::change::{Beside, Change, Write};
+use crate::change::{KindView, ObjectWrite, WriteAction};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::refusal::{Cause, Refusal};
 use crate::storage::Stored;
 use crate::strategy::{forget_trace, metadata_mut};
 use crate::verbs::output::read;
 
-/// By which clients tell what a guard refuses from what is wrong by itself.
+/// The cause by which clients distinguish a guard's refusal from an invalid object.
 const REFUSED: &str = "GuardRefused";
-/// Bytes of a key.
+/// Maximum length of a guard key in bytes.
 const KEY_BYTES: usize = 1024;
-/// Conditions and operations for each key that an object may be under: three for one that it comes under, two for one that it
-/// leaves. What has more old keys than that has room for goes all the same, and their records stay as they are.
+/// Maximum conditions and operations per guard key: three for an added key, two for a removed one.
+/// With more removed keys than fit, the change proceeds and the remaining records stay.
 const PER_KEY: usize = 5;
 
-/// What a change does and rests on besides.
+/// The conditions and operations that guards add to a commit.
 #[derive(Default)]
-pub(crate) struct Held {
+pub(crate) struct GuardConditions {
     pub(crate) conditions: Vec<Condition>,
     pub(crate) operations: Vec<Operation>,
 }
 
-/// Asks the guards of the kind about a change of what is there.
+/// Runs the guards of the kind on a change.
 ///
 /// # Errors
-/// One refuses it, or cannot be asked.
-pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Write) -> Result<Held, Refusal> {
+/// A guard refuses the change, panics or times out.
+pub(crate) async fn hold(
+    change: &ObjectWrite<'_>,
+    there: Option<&Entry>,
+    write: &WriteAction,
+) -> Result<GuardConditions, Refusal> {
     let (kind, shared) = (change.kind, change.shared);
     let guards = kind.hooks.guards();
-    if guards.is_empty() || matches!(write, Write::Keep) {
-        return Ok(Held::default());
+    if guards.is_empty() || matches!(write, WriteAction::Keep) {
+        return Ok(GuardConditions::default());
     }
     let old = there.map(|there| read(kind, there, there.modified)).transpose()?;
     let new = match write {
-        Write::Put(bytes) => Some(written(bytes)?),
-        Write::Keep | Write::Delete => None,
+        WriteAction::Put(bytes) => Some(written(bytes)?),
+        WriteAction::Keep | WriteAction::Delete => None,
     };
     let before: BTreeSet<String> = old.iter().flat_map(|old| kind.hooks.guard_keys(old)).collect();
-    let says_more = new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| says_more(old, new)));
+    let changes_content =
+        new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| changes_content(old, new)));
     let after = match new.as_ref().map(|new| keys(guards, new)).transpose() {
-        Err(guard) if says_more => return Err(panicked(change, &guard)),
-        // It goes, and nothing may be in the way of that.
+        Err(guard) if changes_content => return Err(panicked(change, &guard)),
+        // A deletion is not blocked by a failing guard.
         Err(_) => Vec::new(),
         Ok(after) => after.unwrap_or_default(),
     };
-    let new = new.filter(|_| says_more || after.iter().any(|key| !before.contains(key)));
+    let new = new.filter(|_| changes_content || after.iter().any(|key| !before.contains(key)));
     if new.is_some() {
-        few(change, &after)?;
+        check_keys(change, &after)?;
     }
     if before.is_empty() && after.is_empty() {
-        return Ok(Held::default());
+        return Ok(GuardConditions::default());
     }
-    let Beside { kind: served, view } = change.beside(None).await?;
+    let KindView { kind: served, view } = change.kind_view(None).await?;
     let others = |key| others(&view, change, key);
     if let Some(new) = new {
         let new = Arc::new(new);
@@ -70,46 +75,51 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
             let beside: BTreeMap<_, _> =
                 own.flat_map(|key| others(key)).map(|other| (&other.key, other)).collect();
             let beside: Vec<Arc<Entry>> = beside.into_values().cloned().collect();
-            let wrong = ask(change, &served, guard, &new, beside).await?;
+            let wrong = run(change, &served, guard, &new, beside).await?;
             if !wrong.is_empty() {
                 return Err(refused(change, guard.name(), &wrong));
             }
         }
     }
-    let room = shared.limits.guard_keys.saturating_mul(PER_KEY);
-    let mut held = Held::default();
+    let capacity = shared.limits.guard_keys.saturating_mul(PER_KEY);
+    let mut added = GuardConditions::default();
     let left = before.iter().filter(|key| after.binary_search(key).is_err());
     for key in after.iter().chain(left) {
         let record = record(kind, key);
         let other = others(key).next();
-        // Others that are older than the guard have no record that would be missed: this one is there, so somebody always was.
+        // The other object may be older than the guard and have no record. A condition on the
+        // object itself replaces it.
         let there = other.filter(|_| !before.contains(key));
         let is_left = other.is_some() || after.binary_search(key).is_ok();
-        let so_far = held.conditions.len() + held.operations.len();
-        if so_far + 2 + usize::from(there.is_some()) > room {
+        let so_far = added.conditions.len() + added.operations.len();
+        if so_far + 2 + usize::from(there.is_some()) > capacity {
             break;
         }
-        held.conditions.push(Condition::Unchanged(record.clone(), view.at));
-        held.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
-        held.operations.push(match is_left {
+        added.conditions.push(Condition::Unchanged(record.clone(), view.at));
+        added.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
+        added.operations.push(match is_left {
             true => Operation::Put(record, Bytes::from(&b""[..])),
             false => Operation::Delete(record),
         });
     }
-    Ok(held)
+    Ok(added)
 }
 
-/// Who else is under a key.
-fn others<'v>(view: &'v View, change: &'v Change<'_>, key: &'v str) -> impl Iterator<Item = &'v Arc<Entry>> {
+/// The other objects under a guard key.
+fn others<'v>(
+    view: &'v View,
+    change: &'v ObjectWrite<'_>,
+    key: &'v str,
+) -> impl Iterator<Item = &'v Arc<Entry>> {
     view.guarded(key).map(|state| &state.entry).filter(|other| other.key != *change.key)
 }
 
-/// By which guard a refusal is, if it is by one.
+/// Returns the name of the guard that caused a refusal.
 pub(crate) fn guard_that_refused(refusal: &Refusal) -> Option<&str> {
     refusal.causes.iter().find(|cause| cause.reason == REFUSED).map(|cause| cause.message.as_str())
 }
 
-/// An object that is about to be stored. It has no revision yet.
+/// Decodes an object that is about to be stored. It has no resourceVersion yet.
 fn written(bytes: &[u8]) -> Result<Value, Refusal> {
     let unreadable = |_| Refusal::new(500, "InternalError", "what is to be stored cannot be read");
     let stored = Stored::of(bytes).map_err(unreadable)?;
@@ -117,9 +127,9 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
 }
 
-/// Whether a state says more than that the object goes, whose it is, and in which trace that was said. No guard looks at that, unless it comes under a new key
-/// by it: what is in the way can always go out of it.
-fn says_more(old: &Value, new: &Value) -> bool {
+/// Whether more than deletion, ownership and trace metadata changes. Guards skip other updates
+/// unless they add a key, so that an object that violates a guard can still be deleted.
+fn changes_content(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
         for field in [
@@ -139,8 +149,8 @@ fn says_more(old: &Value, new: &Value) -> bool {
     rest(old) != rest(new)
 }
 
-/// Whether there are no more keys than a transaction has room for.
-fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
+/// Checks the number and length of the keys against the limits of a transaction.
+fn check_keys(change: &ObjectWrite<'_>, keys: &[String]) -> Result<(), Refusal> {
     let most = change.shared.limits.guard_keys;
     let problem = match keys.iter().find(|key| key.len() > KEY_BYTES) {
         _ if keys.len() > most => {
@@ -156,23 +166,23 @@ fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
     Err(wrong(change, &[problem]))
 }
 
-/// As Kubernetes names an object as a whole.
+/// Kubernetes' field path of the whole object.
 pub(super) const ROOT: &str = "<nil>";
 
 /// 422.
-pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
+pub(super) fn wrong(change: &ObjectWrite<'_>, errors: &[FieldError]) -> Refusal {
     invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
 }
 
-/// 422: not because of the object alone, and no better if it is tried again.
-fn refused(change: &Change<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
+/// 422 with the cause `GuardRefused`: it depends on other objects, so a retry does not help.
+fn refused(change: &ObjectWrite<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
     let mut refusal = wrong(change, errors);
     refusal.causes.push(Cause { reason: REFUSED, message: guard.into(), field: String::new() });
     refusal
 }
 
-/// 500: a mistake of the program that the server is in.
-pub(super) fn panicked(change: &Change<'_>, guard: &str) -> Refusal {
+/// 500: a bug in the embedding program.
+pub(super) fn panicked(change: &ObjectWrite<'_>, guard: &str) -> Refusal {
     change.shared.metrics.counted.add(crate::metrics::Event::Panic);
     let message = format!(
         "the guard {guard:?} of {} panicked, and nothing was written: the server's log says where",
@@ -187,12 +197,12 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_only_says_that_an_object_goes_is_nothing_to_a_guard() {
+    fn guards_ignore_deletion_metadata() {
         let check = |meta: Value, spec: u64, expected: bool| {
             let old =
                 json!({"metadata": {"name": "a", "finalizers": ["x"], "resourceVersion": "7"}, "spec": 1});
             let new = json!({"metadata": meta, "spec": spec});
-            assert_eq!(says_more(&old, &new), expected, "{new}");
+            assert_eq!(changes_content(&old, &new), expected, "{new}");
         };
         check(json!({"name": "a", "finalizers": ["x"]}), 1, false);
         check(json!({"name": "a"}), 1, false);

@@ -1,4 +1,4 @@
-//! Keys of guards, and where their records are.
+//! Guard keys, and the store keys of their records.
 
 use std::fmt::Write as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -10,15 +10,16 @@ use sha2::{Digest as _, Sha256};
 use super::Guard;
 use crate::kind::Kind;
 
-/// Where all records are. No key of an object begins with a slash.
+/// Prefix of all records. No key of an object begins with a slash.
 const RECORDS: &str = "/guards/";
-/// A key that is longer, in bytes, is in its record's name by its hash.
+/// Maximum length in bytes of a key in a record's name; longer ones are hashed.
 const PLAIN: usize = 200;
 
-/// The keys of an object for all guards, each behind its guard's name, in order and once.
+/// Returns the keys of an object for all guards, prefixed with the guard's name, sorted and
+/// distinct.
 ///
 /// # Errors
-/// The name of the guard that panicked when it was asked.
+/// The name of a guard that panicked.
 pub(crate) fn keys(guards: &[Arc<dyn Guard>], object: &Value) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
     for guard in guards {
@@ -31,7 +32,7 @@ pub(crate) fn keys(guards: &[Arc<dyn Guard>], object: &Value) -> Result<Vec<Stri
     Ok(all)
 }
 
-/// Where the record of a key is: `/guards/GROUP/PLURAL/GUARD/=KEY`, or `…/#HASH`.
+/// The store key of a record: `/guards/GROUP/PLURAL/GUARD/=KEY`, or `…/#HASH`.
 pub(super) fn record(kind: &Kind, key: &str) -> Arc<str> {
     let (guard, text) = key.split_once('/').unwrap_or((key, ""));
     let start = format!("{RECORDS}{}{guard}/", kind.place.start(None));
@@ -45,7 +46,7 @@ pub(super) fn record(kind: &Kind, key: &str) -> Arc<str> {
     record.into()
 }
 
-/// Whose key it is.
+/// Whether the key belongs to `guard`.
 pub(super) fn is_of(key: &str, guard: &str) -> bool {
     key.split_once('/').is_some_and(|(name, _)| name == guard)
 }
@@ -56,9 +57,9 @@ mod tests {
     use crate::invalid::FieldError;
     use crate::native;
 
-    struct Of(&'static str, &'static [&'static str]);
+    struct KeyedGuard(&'static str, &'static [&'static str]);
 
-    impl Guard for Of {
+    impl Guard for KeyedGuard {
         fn name(&self) -> &str {
             self.0
         }
@@ -74,17 +75,18 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_told_once_and_by_their_guards() {
+    fn guard_keys_are_distinct_and_prefixed() {
         let all = |guards: &[Arc<dyn Guard>]| keys(guards, &Value::Null);
         let guards: [Arc<dyn Guard>; 2] =
-            [Arc::new(Of("b", &["y", "x", "y"])), Arc::new(Of("a", &["x", ""]))];
+            [Arc::new(KeyedGuard("b", &["y", "x", "y"])), Arc::new(KeyedGuard("a", &["x", ""]))];
         assert_eq!(all(&guards), Ok(["a/", "a/x", "b/x", "b/y"].map(String::from).to_vec()));
-        let panics: [Arc<dyn Guard>; 2] = [Arc::new(Of("b", &["y"])), Arc::new(Of("a", &["panic"]))];
+        let panics: [Arc<dyn Guard>; 2] =
+            [Arc::new(KeyedGuard("b", &["y"])), Arc::new(KeyedGuard("a", &["panic"]))];
         assert_eq!(all(&panics), Err("a".into()));
     }
 
     #[test]
-    fn each_key_has_a_record_of_its_own_that_is_no_object() {
+    fn each_guard_key_has_a_distinct_record() {
         let kind = native::namespace();
         let at = |key: &str| record(&kind, key).to_string();
         assert_eq!(at("disjoint/vni/17"), "/guards/core/namespaces/disjoint/=vni/17");
@@ -96,7 +98,7 @@ mod tests {
             at("other/"),
             at(&format!("disjoint/{}", "x".repeat(PLAIN))),
             at(&format!("disjoint/{}", "x".repeat(PLAIN + 2))),
-            // Who knows a hash gets no other's record by it.
+            // A key that equals a hash must not collide with the record of that hash.
             at(&format!("disjoint/{}", hashed.rsplit_once('/').map_or("", |(_, hash)| hash))),
             hashed,
         ];

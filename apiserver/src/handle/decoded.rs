@@ -1,4 +1,4 @@
-//! Objects that were decoded: each state once, however many read it.
+//! Cache of decoded objects: each version is decoded once for all readers.
 
 use std::any::{Any, TypeId};
 use std::collections::{BTreeMap, VecDeque};
@@ -11,22 +11,25 @@ use machinery_sync::Mutex;
 
 use crate::refusal::Refusal;
 
-/// So many objects are kept although nobody holds them, for readers who come a little later.
+/// Number of unused objects to cache for later readers.
 const RECENT: usize = 4096;
-/// And no more than so many bytes of them, as they are stored.
+/// Limit of their total stored size in bytes.
 const RECENT_BYTES: usize = 16 << 20;
-/// The table of what is held is looked through when it has so many places, or twice as many as were left the last time.
+/// Minimum size of the table at which released objects are swept from it; otherwise twice the size
+/// after the last sweep.
 const SWEEP: usize = 2 * RECENT;
 
-/// What was decoded of one kind, as one type. What somebody holds is never decoded again; of the rest, what came last is
-/// kept for a while.
+/// The decoded objects of one kind and type. Objects in use are never decoded again; of the others
+/// the most recent are cached.
 pub(super) struct Decoded<K> {
     state: Mutex<State<K>>,
 }
 
-/// A state of an object, as the schemas of its version and of the stored one have it, and the revision that it shows: of one that went, that of its end.
+/// Identifies a decoded version of an object: its state, the fingerprints of the schemas of the
+/// served and stored version, and the displayed revision, which for a deleted object is that of the
+/// deletion.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Form {
+pub(super) struct DecodedKey {
     pub(super) key: Arc<str>,
     pub(super) prints: (u64, u64),
     pub(super) state: Revision,
@@ -34,14 +37,14 @@ pub(super) struct Form {
 }
 
 struct State<K> {
-    slots: HashMap<Form, Slot<K>, FixedState>,
+    slots: HashMap<DecodedKey, CacheSlot<K>, FixedState>,
     recent: VecDeque<(Arc<K>, usize)>,
     recent_bytes: usize,
     sweep_at: usize,
 }
 
-enum Slot<K> {
-    /// Somebody is at it; whoever comes meanwhile waits for them.
+enum CacheSlot<K> {
+    /// Being decoded; concurrent readers wait for the result.
     Making(Arc<OnceLock<Result<Arc<K>, Refusal>>>),
     Made(Weak<K>),
 }
@@ -53,28 +56,29 @@ impl<K> Decoded<K> {
         Self { state: Mutex::new(state) }
     }
 
-    /// The object, decoded now if nobody has it. `bytes` is how long it is where it is stored.
+    /// Returns the object, decoding it if necessary. `bytes` is its stored size.
     pub(super) fn get(
         &self,
-        form: &Form,
+        form: &DecodedKey,
         bytes: usize,
         decode: impl FnOnce() -> Result<K, Refusal>,
     ) -> Result<Arc<K>, Refusal> {
         let making = {
             let mut state = self.state.lock();
             match state.slots.get(form) {
-                Some(Slot::Making(making)) => making.clone(),
-                Some(Slot::Made(object)) if let Some(object) = object.upgrade() => return Ok(object),
+                Some(CacheSlot::Making(making)) => making.clone(),
+                Some(CacheSlot::Made(object)) if let Some(object) = object.upgrade() => return Ok(object),
                 _ => {
                     let making = Arc::new(OnceLock::new());
-                    state.slots.insert(form.clone(), Slot::Making(making.clone()));
+                    state.slots.insert(form.clone(), CacheSlot::Making(making.clone()));
                     making
                 }
             }
         };
         let made = making.get_or_init(|| decode().map(Arc::new)).clone();
         let mut state = self.state.lock();
-        let ours = |slot: &Slot<K>| matches!(slot, Slot::Making(slot) if Arc::ptr_eq(slot, &making));
+        let ours =
+            |slot: &CacheSlot<K>| matches!(slot, CacheSlot::Making(slot) if Arc::ptr_eq(slot, &making));
         if state.slots.get(form).is_some_and(ours) {
             match &made {
                 Ok(object) => state.keep(form.clone(), object, bytes),
@@ -84,15 +88,15 @@ impl<K> Decoded<K> {
         made
     }
 
-    /// Takes in one that is known without being decoded: it was written just now.
-    pub(super) fn put(&self, form: Form, bytes: usize, object: &Arc<K>) {
+    /// Adds the object of a completed write, which needs no decoding.
+    pub(super) fn put(&self, form: DecodedKey, bytes: usize, object: &Arc<K>) {
         self.state.lock().keep(form, object, bytes);
     }
 }
 
 impl<K> State<K> {
-    fn keep(&mut self, form: Form, object: &Arc<K>, bytes: usize) {
-        self.slots.insert(form, Slot::Made(Arc::downgrade(object)));
+    fn keep(&mut self, form: DecodedKey, object: &Arc<K>, bytes: usize) {
+        self.slots.insert(form, CacheSlot::Made(Arc::downgrade(object)));
         self.recent.push_back((object.clone(), bytes));
         self.recent_bytes += bytes;
         while self.recent.len() > RECENT || (self.recent_bytes > RECENT_BYTES && self.recent.len() > 1) {
@@ -101,19 +105,19 @@ impl<K> State<K> {
         }
         if self.slots.len() >= self.sweep_at {
             self.slots.retain(|_, slot| match slot {
-                Slot::Making(_) => true,
-                Slot::Made(object) => object.strong_count() > 0,
+                CacheSlot::Making(_) => true,
+                CacheSlot::Made(object) => object.strong_count() > 0,
             });
             self.sweep_at = SWEEP.max(2 * self.slots.len());
         }
     }
 }
 
-/// What was decoded in one server, by type and kind. What no handle uses any more is let go.
+/// The caches of a server, by type and kind. A cache without handles is dropped.
 #[derive(Default)]
-pub(crate) struct Caches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
+pub(crate) struct DecodedCaches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
 
-impl Caches {
+impl DecodedCaches {
     pub(super) fn of<K: Send + Sync + 'static>(&self, kind: &Kind, seed: u64) -> Arc<Decoded<K>> {
         let mut caches = self.0.lock();
         caches.retain(|_, cache| Arc::strong_count(cache) > 1);
@@ -127,12 +131,12 @@ impl Caches {
 mod tests {
     use super::*;
 
-    fn form(key: &str, state: u64) -> Form {
-        Form { key: key.into(), prints: (1, 1), state: Revision(state), shown: Revision(state) }
+    fn form(key: &str, state: u64) -> DecodedKey {
+        DecodedKey { key: key.into(), prints: (1, 1), state: Revision(state), shown: Revision(state) }
     }
 
     #[test]
-    fn what_is_held_is_not_decoded_again_and_what_is_not_is_let_go() {
+    fn objects_in_use_are_not_decoded_again_and_others_are_evicted() {
         let decoded = Decoded::new(7);
         let held = decoded.get(&form("held", 1), 1, || Ok(0)).unwrap();
         for at in 0..20 * RECENT as u64 {
@@ -148,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn large_objects_are_kept_by_their_size() {
+    fn the_cache_is_limited_by_size() {
         let decoded = Decoded::new(7);
         for at in 0..10 {
             decoded.get(&form("large", at), RECENT_BYTES / 4, || Ok(at)).unwrap();
@@ -157,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_decoded_is_tried_again() {
+    fn failed_decoding_is_retried() {
         let decoded = Decoded::new(7);
         let wrong = || Err(Refusal::bad_request("no"));
         assert!(decoded.get(&form("a", 1), 1, wrong).is_err());
@@ -165,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn many_at_once_decode_once() {
+    fn concurrent_readers_decode_once() {
         let (decoded, counted) = (Decoded::new(7), std::sync::atomic::AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {

@@ -1,14 +1,13 @@
-//! The server for the program that it is in: objects of a type go in and come out, and nothing is made into text on the way
-//! but what is stored.
+//! In-process access to the server: typed objects, encoded only to be stored.
 
 mod apply;
 mod decoded;
+mod errors;
 mod interest;
 mod read;
-mod refused;
 mod typed;
 mod watch;
 mod write;
 
-pub(crate) use decoded::Caches;
+pub(crate) use decoded::DecodedCaches;
 pub use typed::Handle;

@@ -1,4 +1,4 @@
-//! Reading through a handle.
+//! Reads of a handle.
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -14,15 +14,15 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::Handle;
-use super::refused::{broken, list_error, source_error};
-use crate::kind::{Kind, Part};
+use super::errors::{broken, list_error, source_error};
+use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::request::{ContinueToken, FieldLabels, ListAt, check_fields};
 use crate::select::Selection;
 use crate::storage::Moment;
-use crate::verbs::list::find;
+use crate::verbs::list::list_page;
 
-/// After so many objects others have their turn.
+/// Number of objects to process before yielding to other tasks.
 const TURN: usize = 128;
 
 #[async_trait]
@@ -37,10 +37,11 @@ where
     async fn list(&self, request: ListRequest) -> Result<Page<Arc<K>>, ListError> {
         let kind = self.served("list")?;
         let selection = self.selection(&kind, &request.filter)?;
-        let matter = self.matter(&kind, Part::Main, request.filter.namespace.as_deref(), "");
-        self.allow("list", &matter, &request.filter.fields)?;
+        let object_request =
+            self.object_request(&kind, Subresource::Main, request.filter.namespace.as_deref(), "");
+        self.allow("list", &object_request, &request.filter.fields)?;
         let at = at(&request)?;
-        let found = find(&matter, &at, request.limit.map(NonZeroU64::from), &selection).await;
+        let found = list_page(&object_request, &at, request.limit.map(NonZeroU64::from), &selection).await;
         let found = match found {
             Ok(found) => found,
             Err(refusal) => return Err(self.list_error(refusal).await),
@@ -70,8 +71,8 @@ where
 
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<Arc<K>>, ListError> {
         let kind = self.served("get")?;
-        let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
-        self.allow("get", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, Subresource::Main, key.namespace(), key.name());
+        self.allow("get", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Ok(None);
         }
@@ -79,7 +80,7 @@ where
             Freshness::Newest | Freshness::Any => Moment::Newest,
             Freshness::AtLeast(version) => Moment::AtLeast(revision(version)?),
         };
-        let entry: Option<Arc<Entry>> = match self.shared.objects.get(&matter.key(), moment).await {
+        let entry: Option<Arc<Entry>> = match self.shared.objects.get(&object_request.key(), moment).await {
             Ok(entry) => entry,
             Err(refusal) => return Err(self.list_error(refusal).await),
         };
@@ -88,12 +89,13 @@ where
 }
 
 impl<K> Handle<K> {
-    /// What a filter selects. Every kind has its name and its namespace as fields, whatever the wire thinks of that.
+    /// Builds the selection of a filter. Name and namespace are selectable for every kind, unlike
+    /// on the wire.
     pub(super) fn selection(&self, kind: &Arc<Kind>, filter: &Filter) -> Result<Selection, SourceError> {
         if let Some(namespace) = &filter.namespace {
             let wrong = match NameRule::PathSegment.check(namespace) {
                 Ok(()) if kind.namespaced => None,
-                Ok(()) => Some(format!("{} are in no namespace: ask for all", self.kind)),
+                Ok(()) => Some(format!("{} are not namespaced: list all", self.kind)),
                 Err(error) => Some(format!("there can be no namespace {namespace:?}: {error}")),
             };
             if let Some(reason) = wrong {
@@ -111,7 +113,7 @@ impl<K> Handle<K> {
     }
 }
 
-/// The moment that a list is of.
+/// The resourceVersion semantics of a list.
 fn at(request: &ListRequest) -> Result<ListAt, SourceError> {
     if let Some(rest) = &request.rest {
         return ContinueToken::decode(rest.as_str()).map(ListAt::After).map_err(source_error);
@@ -124,7 +126,7 @@ fn at(request: &ListRequest) -> Result<ListAt, SourceError> {
     })
 }
 
-/// A version of this server's.
+/// Parses a resourceVersion of this server.
 pub(super) fn revision(version: &ResourceVersion) -> Result<Revision, SourceError> {
     let reason = || format!("{:?} is no version of this server", version.to_string());
     version.revision().ok_or_else(|| SourceError::Invalid { reason: reason(), causes: Vec::new() })

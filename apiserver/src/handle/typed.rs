@@ -11,48 +11,50 @@ use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, Sour
 use machinery_store::Entry;
 use serde::de::DeserializeOwned;
 
-use super::decoded::{Decoded, Form};
-use super::refused::{source_error, unreadable};
+use super::decoded::{Decoded, DecodedKey};
+use super::errors::{source_error, unreadable};
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, Resource as Asks};
-use crate::kind::{Kind, Part};
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
+use crate::kind::{Kind, Subresource};
 use crate::managed::manager_name;
 use crate::refusal::Refusal;
 use crate::server::{ApiServer, Shared};
 use crate::storage::Stored;
-use crate::verbs::Matter;
+use crate::verbs::ObjectRequest;
 use crate::verbs::output::{read, write};
 
-/// The objects of one kind, as `K`, for the program that the server is in: a
-/// [`ListWatch`](machinery_objects::ListWatch) of `Arc<K>` and a [`Writer`](machinery_objects::Writer) of `K`.
+/// In-process access to the objects of one kind as `K`: a
+/// [`ListWatch`](machinery_objects::ListWatch) of `Arc<K>` and a
+/// [`Writer`](machinery_objects::Writer) of `K`.
 ///
-/// `K` is any type that serde makes into an object of that kind and back, `apiVersion` and `kind` aside: those of kube, one
-/// of your own, a `serde_json::Value`. To read alone, it may be a part of the object, and be made from it only.
+/// `K` is any type that serde converts to an object of that kind and back, except `apiVersion` and
+/// `kind`: a type of kube, your own, or a `serde_json::Value`. For reads alone it may hold part of
+/// the object and implement deserialization only.
 ///
-/// - What it reads and writes goes the way that requests on the wire go: same rules, same defaults, same hooks. What `K`
-///   says and the kind does not know is refused, and not dropped: nobody would see the warning.
-/// - A write encodes the object once, to store it. Reads encode nothing, and a state of an object is decoded once for all
-///   handles of the server with this `K`, as long as somebody holds it; besides, the last 4096 are kept, up to 16 MiB of
-///   them as they are stored.
-/// - Roles and bindings allow its identity what they allow it on the wire. The limit of requests at the same time is for
-///   the wire: the program limits itself.
-/// - The kind need not be there yet: until it is, everything is [`SourceError::NotServed`].
+/// - Requests are processed like those on the wire: the same validation, defaults and admission.
+///   Unknown fields of `K` are rejected instead of dropped, since no client would see the warning.
+/// - A write encodes the object once, to store it. Reads encode nothing. A version of an object is
+///   decoded once for all handles of the server with this `K` while it is in use; in addition the
+///   last 4096 are cached, up to 16 MiB of their stored size.
+/// - RBAC applies to its identity as on the wire. The concurrency limit does not apply: the program
+///   limits itself.
+/// - The kind may be defined later: until then, all calls return [`SourceError::NotServed`].
 ///
-/// Cheap to clone. After [`ApiServer::stop`] no watch begins any more.
+/// Cheap to clone. After [`ApiServer::stop`] no watch can be started.
 pub struct Handle<K> {
     pub(super) shared: Arc<Shared>,
     pub(super) kind: ObjectKind,
     pub(super) identity: Arc<Identity>,
-    /// Under which name it manages fields.
+    /// The field manager of its writes.
     pub(super) manager: Arc<str>,
     pub(super) decoded: Arc<Decoded<K>>,
 }
 
 impl ApiServer {
-    /// The objects of a type of kube, in this process.
+    /// Returns a handle for a type of kube.
     ///
     /// # Panics
-    /// The type says of itself what no kind can be called.
+    /// If the type's group, version, kind or plural are not valid names.
     #[cfg(feature = "k8s")]
     pub fn handle<K>(&self, identity: Identity) -> Handle<K>
     where
@@ -63,13 +65,13 @@ impl ApiServer {
         self.handle_of(kind, identity)
     }
 
-    /// The objects of a kind as any type, in this process.
+    /// Returns a handle for a kind, with any type.
     pub fn handle_of<K>(&self, kind: ObjectKind, identity: Identity) -> Handle<K>
     where
         K: DeserializeOwned + Send + Sync + 'static,
     {
         let shared = self.shared().clone();
-        let seed = u64::from_le_bytes(shared.world.bytes());
+        let seed = u64::from_le_bytes(shared.environment.bytes());
         let decoded = shared.decoded.of(&kind, seed);
         let manager = manager_name(None, Some(&identity.user), "").unwrap_or_default().into();
         Handle { shared, kind, identity: Arc::new(identity), manager, decoded }
@@ -77,13 +79,13 @@ impl ApiServer {
 }
 
 impl<K> Handle<K> {
-    /// What it is of.
+    /// Returns the kind.
     #[must_use]
     pub const fn kind(&self) -> &ObjectKind {
         &self.kind
     }
 
-    /// The kind as it is served now, if that can be done with it.
+    /// Returns the kind as currently served, if it supports `verb`.
     pub(super) fn served(&self, verb: &str) -> Result<Arc<Kind>, SourceError> {
         let registry = self.shared.kinds();
         let found = registry.find(self.kind.group(), self.kind.version(), self.kind.plural());
@@ -93,7 +95,7 @@ impl<K> Handle<K> {
             Some(kind) if kind.namespaced != namespaced => {
                 format!("{} are {:?} to the program, and not to the server", self.kind, self.kind.scope())
             }
-            // A question is answered, and not stored.
+            // Reviews are answered without being stored.
             Some(kind) if kind.review.is_some() || !kind.can(verb) => {
                 format!("{} have no {verb}", self.kind)
             }
@@ -102,18 +104,18 @@ impl<K> Handle<K> {
         Err(SourceError::NotServed { reason })
     }
 
-    pub(super) fn matter<'a>(
+    pub(super) fn object_request<'a>(
         &'a self,
         kind: &'a Arc<Kind>,
-        part: Part,
+        subresource: Subresource,
         namespace: Option<&'a str>,
         name: &'a str,
-    ) -> Matter<'a> {
+    ) -> ObjectRequest<'a> {
         let trace = Traceparent::current();
-        Matter {
+        ObjectRequest {
             shared: &self.shared,
             kind,
-            part,
+            subresource,
             identity: &self.identity,
             fence: None,
             trace,
@@ -123,31 +125,32 @@ impl<K> Handle<K> {
         }
     }
 
-    /// Whether roles and bindings let its identity do that, and name the fence under which it is to be done.
+    /// Checks that RBAC allows the request, and reading the object of its fence.
     pub(super) fn allow(
         &self,
         verb: &str,
-        matter: &Matter<'_>,
+        object_request: &ObjectRequest<'_>,
         fields: &FieldSelector,
     ) -> Result<(), SourceError> {
-        let kind = matter.kind;
-        let itself = (kind.names.plural == "namespaces").then_some(matter.name());
-        let asks = Asks {
+        let kind = object_request.kind;
+        let itself = (kind.names.plural == "namespaces").then_some(object_request.name());
+        let asks = ResourceAttributes {
             group: &kind.group,
             resource: &kind.names.plural,
-            subresource: matter.part.subresource().unwrap_or_default(),
-            namespace: matter.namespace().or(itself).unwrap_or_default(),
-            name: matter.name(),
+            subresource: object_request.subresource.name().unwrap_or_default(),
+            namespace: object_request.namespace().or(itself).unwrap_or_default(),
+            name: object_request.name(),
         };
-        let attributes = Attributes::of(verb, asks).selecting(fields);
-        let fence =
-            |()| matter.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity));
-        self.shared.allow(&self.identity, &attributes).and_then(fence).map_err(source_error)
+        let attributes = RequestAttributes::of(verb, asks).selecting(fields);
+        let fence = |()| {
+            object_request.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity))
+        };
+        self.shared.authorize(&self.identity, &attributes).and_then(fence).map_err(source_error)
     }
 }
 
 impl<K: DeserializeOwned> Handle<K> {
-    /// What an entry is, shown at a revision.
+    /// Returns the decoded object of an entry, with `shown` as its resourceVersion.
     pub(super) fn object(&self, kind: &Kind, entry: &Entry, shown: Revision) -> Result<Arc<K>, SourceError> {
         let form = form(kind, &entry.key, entry.modified, shown);
         let decode = || decode(kind, entry, shown);
@@ -155,8 +158,8 @@ impl<K: DeserializeOwned> Handle<K> {
     }
 }
 
-pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> Form {
-    Form { key: key.clone(), prints: (kind.print, kind.home().print), state, shown }
+pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> DecodedKey {
+    DecodedKey { key: key.clone(), prints: (kind.print, kind.storage_version().print), state, shown }
 }
 
 fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {

@@ -1,4 +1,4 @@
-//! Watching through a handle.
+//! Watches of a handle.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,14 +12,15 @@ use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Handle;
+use super::errors::{broken, lost, watch_error};
 use super::read::revision;
-use super::refused::{broken, lost, watch_error};
-use crate::cache::{Wanted, What};
-use crate::kind::{Kind, Part};
+use crate::cache::{EventType, ObjectFilter};
+use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::watch::{Changed, End, Feed, Item, Plan};
 
-/// As long as a watch lasts that says nothing of it. In the process nobody is gone without being seen to go.
+/// The duration of a watch without a timeout. In-process clients cannot disappear unnoticed, so it
+/// is long.
 pub(super) const LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
@@ -27,8 +28,8 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let WatchRequest { filter, from, bookmarks, timeout } = request;
         let kind = self.served("watch")?;
         let selection = self.selection(&kind, &filter)?;
-        let matter = self.matter(&kind, Part::Main, filter.namespace.as_deref(), "");
-        self.allow("watch", &matter, &filter.fields)?;
+        let object_request = self.object_request(&kind, Subresource::Main, filter.namespace.as_deref(), "");
+        self.allow("watch", &object_request, &filter.fields)?;
         if self.shared.stopping.is_cancelled() {
             let reason = "the server is stopped".into();
             return Err(SourceError::Unavailable { reason, retry_after: None }.into());
@@ -36,7 +37,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let until = Instant::now() + timeout.unwrap_or(LASTS).min(LASTS);
         let namespace = filter.namespace.clone();
         let feed =
-            self.begin(&kind, from, Wanted { selection, namespace }, Plan { bookmarks, until }).await?;
+            self.begin(&kind, from, ObjectFilter { selection, namespace }, Plan { bookmarks, until }).await?;
         let handle = self.clone();
         let events = feed.map(move |item| item.map_err(lost).map(|item| handle.event(&kind, item)));
         Ok(Box::pin(until_error(events)))
@@ -46,7 +47,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         &self,
         kind: &Arc<Kind>,
         from: WatchFrom,
-        wanted: Wanted,
+        filter: ObjectFilter,
         plan: Plan,
     ) -> Result<Feed, WatchError> {
         match from {
@@ -55,12 +56,12 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
                     Freshness::Newest | Freshness::Any => None,
                     Freshness::AtLeast(version) => Some(revision(&version)?),
                 };
-                let (view, follow) = match self.shared.view_and_follow(&wanted, None, least).await {
+                let (view, follow) = match self.shared.view_and_follow(&filter, None, least).await {
                     Ok(begun) => begun,
                     Err(refusal) => return Err(self.watch_error(refusal).await),
                 };
                 let end = if plan.bookmarks { End::Annotated } else { End::Silent };
-                let state = view.wanted(follow.wanted(), None).entries;
+                let state = view.select(follow.filter(), None).entries;
                 Ok(Feed::with_state(follow, state, view.at, end, plan))
             }
             WatchFrom::After(version) => {
@@ -72,9 +73,9 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
                     Ok(cache) => cache,
                     Err(refusal) => return Err(self.watch_error(refusal).await),
                 };
-                let (follow, missing) = cache.follow(wanted, None, after);
+                let (follow, missing) = cache.follow(filter, None, after);
                 if let Some(missing) = missing {
-                    // What cannot be watched any more is said at once.
+                    // Reports an expired position immediately.
                     follow.store_watch(missing.after).await.map_err(lost)?;
                 }
                 Ok(Feed::after((follow, missing), after, plan))
@@ -93,7 +94,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let object = match self.object(kind, changed.entry(), changed.revision) {
             Ok(object) => object,
             Err(error) => {
-                let is_gone = matches!(changed.what, What::Deleted | What::Left);
+                let is_gone = matches!(changed.what, EventType::Deleted | EventType::Left);
                 return WatchEvent::Unreadable(broken(
                     kind,
                     changed.entry(),
@@ -104,10 +105,10 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
             }
         };
         match changed.what {
-            What::Added => WatchEvent::Added(object),
-            What::Modified => WatchEvent::Modified(object),
-            What::Deleted => WatchEvent::Deleted(object),
-            What::Left => WatchEvent::Left(object),
+            EventType::Added => WatchEvent::Added(object),
+            EventType::Modified => WatchEvent::Modified(object),
+            EventType::Deleted => WatchEvent::Deleted(object),
+            EventType::Left => WatchEvent::Left(object),
         }
     }
 
@@ -117,7 +118,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
     }
 }
 
-/// The same; after an error it ends.
+/// Ends a stream after its first error.
 pub(super) fn until_error<T, E>(
     events: impl Stream<Item = Result<T, E>>,
 ) -> impl Stream<Item = Result<T, E>> {

@@ -1,4 +1,4 @@
-//! Writing through a handle.
+//! Writes of a handle.
 
 use std::sync::Arc;
 
@@ -13,19 +13,19 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::Handle;
-use super::refused::{source_error, unreadable, write_error};
+use super::errors::{source_error, unreadable, write_error};
 use super::typed::form;
+use crate::controllers;
 use crate::fence::Fence;
 use crate::json::{OBJECT_DEPTH, depth};
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::patch::{self, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::{self, FieldValidation};
 use crate::storage::Moment;
 use crate::strategy::{self, MODIFIED, meta_text, metadata_mut};
-use crate::upkeep;
 use crate::verbs::output::read;
-use crate::verbs::{Matter, create, delete, update};
+use crate::verbs::{ObjectRequest, create, delete, update};
 
 #[async_trait]
 impl<K> Writer<K> for Handle<K>
@@ -36,20 +36,22 @@ where
         WriterCapabilities::ALL
     }
 
-    /// Where the name is only generated, [`WriteError::AlreadyExists`] says that no free one was found.
+    /// For a generated name, [`WriteError::AlreadyExists`] means that no free name was found.
     async fn create(&self, object: &K, fence: Option<&Named>) -> Result<Written<K>, WriteError> {
         let kind = self.served("create")?;
         let mut object = self.value(&kind, object)?;
         let namespace = namespace(&kind, &object)?;
-        let held = fence.map(Fence::of);
-        let matter =
-            Matter { fence: held.as_ref(), ..self.matter(&kind, Part::Main, namespace.as_deref(), "") };
-        self.allow("create", &matter, &FieldSelector::default())?;
-        object = shaped(&matter, object)?;
+        let held_fence = fence.map(Fence::of);
+        let object_request = ObjectRequest {
+            fence: held_fence.as_ref(),
+            ..self.object_request(&kind, Subresource::Main, namespace.as_deref(), "")
+        };
+        self.allow("create", &object_request, &FieldSelector::default())?;
+        object = shaped(&object_request, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
-        let made = match create::made(&matter, object, Some(&self.manager), false).await {
+        let made = match create::create_object(&object_request, object, Some(&self.manager), false).await {
             Ok(made) => made,
-            // A namespace that is not there.
+            // The namespace does not exist.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
             Err(refusal) => return Err(self.not_made(&kind, refusal, &key, fence).await),
         };
@@ -60,7 +62,7 @@ where
 
     async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
         let kind = self.served("update")?;
-        self.replace(&kind, Part::Main, object, only_if).await
+        self.replace(&kind, Subresource::Main, object, only_if).await
     }
 
     async fn update_status(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
@@ -68,35 +70,35 @@ where
         if !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
-        self.replace(&kind, Part::Status, object, only_if).await
+        self.replace(&kind, Subresource::Status, object, only_if).await
     }
 
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
         let kind = self.served("delete")?;
         let fence = deletion.only_if.fence.as_ref().map(Fence::of);
-        let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
-        let matter = Matter { fence: fence.as_ref(), ..matter };
-        self.allow("delete", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, Subresource::Main, key.namespace(), key.name());
+        let object_request = ObjectRequest { fence: fence.as_ref(), ..object_request };
+        self.allow("delete", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
-        let at = matter.key();
+        let at = object_request.key();
         let there = self.shared.objects.get(&at, Moment::Newest).await.map_err(source_error)?;
         let propagation = match deletion.propagation {
             Propagation::Background => request::Propagation::Background,
             Propagation::Foreground => request::Propagation::Foreground,
             Propagation::Orphan => request::Propagation::Orphan,
         };
-        let mut held = Held::of(&kind, &deletion.only_if);
+        let mut preconditions = PreconditionCheck::of(&kind, &deletion.only_if);
         let how = |old: &Value| {
-            held.check(old, None)?;
+            preconditions.check(old, None)?;
             Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
         };
-        let erased = delete::one(&matter, &at, there, false, how).await;
-        let erased = erased.map_err(|refusal| held.not_written(refusal))?;
+        let erased = delete::delete_object(&object_request, &at, there, false, how).await;
+        let erased = erased.map_err(|refusal| preconditions.not_written(refusal))?;
         self.settle(&kind).await?;
         let revision = erased.revision.unwrap_or_default();
-        if erased.is_gone {
+        if erased.is_deleted {
             let uid = Uid::new(meta_text(&erased.object, "uid"));
             let wrote = Wrote::Removed(Some(revision.into()));
             return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
@@ -114,11 +116,11 @@ where
         if patch.status && !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
-        let part = if patch.status { Part::Status } else { Part::Main };
+        let subresource = if patch.status { Subresource::Status } else { Subresource::Main };
         let fence = only_if.fence.as_ref().map(Fence::of);
-        let matter = self.matter(&kind, part, key.namespace(), key.name());
-        let matter = Matter { fence: fence.as_ref(), ..matter };
-        self.allow("patch", &matter, &FieldSelector::default())?;
+        let object_request = self.object_request(&kind, subresource, key.namespace(), key.name());
+        let object_request = ObjectRequest { fence: fence.as_ref(), ..object_request };
+        self.allow("patch", &object_request, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
@@ -126,20 +128,20 @@ where
             PatchFormat::Json => PatchKind::Json,
             PatchFormat::Merge => PatchKind::Merge,
             PatchFormat::Apply { manager, force } => {
-                return self.apply(&kind, &matter, &patch.body, (manager, *force), only_if).await;
+                return self.apply(&kind, &object_request, &patch.body, (manager, *force), only_if).await;
             }
             _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
         };
         let (changes, problems) = patch::Patch::read(format, &patch.body).map_err(source_error)?;
-        let mut held = Held::of(&kind, only_if);
+        let mut preconditions = PreconditionCheck::of(&kind, only_if);
         let next = |old: &Value| {
-            held.check(old, None)?;
+            preconditions.check(old, None)?;
             let patched = changes.apply(old, kind.patched_by())?;
-            Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
+            Ok(object_request.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
-        let changed = update::change(&matter, Some(&self.manager), false, false, next).await;
-        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
-        self.changed(&kind, &matter, changed).await
+        let changed = update::update_object(&object_request, Some(&self.manager), false, false, next).await;
+        let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
+        self.changed(&kind, &object_request, changed).await
     }
 }
 
@@ -147,7 +149,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     async fn replace(
         &self,
         kind: &Arc<Kind>,
-        part: Part,
+        subresource: Subresource,
         object: &K,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
@@ -158,35 +160,38 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             .check(&name)
             .map_err(|error| at("metadata.name", &format!("{name:?} can be no name: {error}")))?;
         let fence = only_if.fence.as_ref().map(Fence::of);
-        let matter = Matter { fence: fence.as_ref(), ..self.matter(kind, part, namespace.as_deref(), &name) };
-        self.allow("update", &matter, &FieldSelector::default())?;
-        let object = shaped(&matter, object)?;
-        let mut held = Held::of(kind, only_if);
+        let object_request = ObjectRequest {
+            fence: fence.as_ref(),
+            ..self.object_request(kind, subresource, namespace.as_deref(), &name)
+        };
+        self.allow("update", &object_request, &FieldSelector::default())?;
+        let object = shaped(&object_request, object)?;
+        let mut preconditions = PreconditionCheck::of(kind, only_if);
         let next = |old: &Value| {
-            held.check(old, Some(&object))?;
+            preconditions.check(old, Some(&object))?;
             let mut new = object.clone();
-            // Who names no version replaces what is there, whichever it is.
+            // Without a version in the preconditions, the update is unconditional.
             let version = meta_text(old, "resourceVersion").to_owned();
             metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
             Ok(new)
         };
-        let changed = update::change(&matter, Some(&self.manager), false, true, next).await;
-        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
-        self.changed(kind, &matter, changed).await
+        let changed = update::update_object(&object_request, Some(&self.manager), false, true, next).await;
+        let changed = changed.map_err(|refusal| preconditions.not_written(refusal))?;
+        self.changed(kind, &object_request, changed).await
     }
 
     pub(super) async fn changed(
         &self,
         kind: &Arc<Kind>,
-        matter: &Matter<'_>,
-        changed: update::Changed,
+        object_request: &ObjectRequest<'_>,
+        changed: update::UpdatedObject,
     ) -> Result<Written<K>, WriteError> {
         self.settle(kind).await?;
         let revision = changed.revision.unwrap_or_default();
-        self.written(kind, &matter.key(), changed.object, revision, changed.is_gone)
+        self.written(kind, &object_request.key(), changed.object, revision, changed.is_deleted)
     }
 
-    /// An object as JSON that says what it is.
+    /// Converts an object to JSON, with `apiVersion` and `kind`.
     fn value(&self, kind: &Kind, object: &K) -> Result<Value, SourceError> {
         let mut object =
             serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
@@ -200,36 +205,37 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         Ok(object)
     }
 
-    /// What was written, as the program has it. Who watches need not decode it again.
+    /// Converts the result of a write to `K`, and caches it so that watches need not decode it
+    /// again.
     pub(super) fn written(
         &self,
         kind: &Kind,
         key: &Arc<str>,
         object: Value,
         at: Revision,
-        is_gone: bool,
+        is_deleted: bool,
     ) -> Result<Written<K>, WriteError> {
         let text = |field| Some(meta_text(&object, field)).filter(|text| !text.is_empty());
         let name = text("name").unwrap_or_default();
         let token = WriteToken {
             key: ObjectKey::new(text("namespace").filter(|_| kind.namespaced), name).unwrap_or_default(),
             uid: text("uid").and_then(Uid::new),
-            wrote: if is_gone { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
+            wrote: if is_deleted { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
         };
         let bytes = length(&object);
         let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;
-        if !is_gone {
+        if !is_deleted {
             self.decoded.put(form(kind, key, at, at), bytes, &Arc::new(object.clone()));
         }
         Ok(Written { object, token })
     }
 
-    /// Who has the answer may use the kind, and is admitted as it says.
+    /// Waits until a written definition or admission configuration takes effect.
     pub(super) async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
-        upkeep::settle(&self.shared, kind).await.map_err(source_error)
+        controllers::after_write(&self.shared, kind).await.map_err(source_error)
     }
 
-    /// Why an object was not made; which one is there already, if that is why.
+    /// Converts a failed create; for an existing object, adds its UID.
     async fn not_made(
         &self,
         kind: &Kind,
@@ -245,34 +251,35 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     }
 }
 
-/// Conditions that are looked at together with what is there.
-pub(super) struct Held<'a> {
+/// Preconditions to check against the stored object.
+pub(super) struct PreconditionCheck<'a> {
     kind: &'a Kind,
     only_if: &'a Preconditions,
-    /// The one that did not hold.
+    /// The precondition that failed.
     broken: Option<Conflict>,
 }
 
-impl<'a> Held<'a> {
+impl<'a> PreconditionCheck<'a> {
     pub(super) const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
         Self { kind, only_if, broken: None }
     }
 
-    /// Why nothing was written.
+    /// Converts the refusal of a write.
     pub(super) fn not_written(self, refusal: Refusal) -> WriteError {
         write_error(refusal, self.broken, self.only_if.fence.as_ref())
     }
 
-    /// Holds them, and what an object says of itself, against what is there.
+    /// Checks the preconditions, and the UID and resourceVersion in the new object, against the
+    /// stored one.
     pub(super) fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
         let (uid, version) = (meta_text(old, "uid"), meta_text(old, "resourceVersion"));
         let own = |field| new.map(|new| meta_text(new, field)).filter(|text| !text.is_empty());
-        let asked = self.only_if.uid.as_ref().map(Uid::as_str);
-        let differs = |asked: Option<&str>, there| asked.is_some_and(|asked| asked != there);
-        let asked_version = self.only_if.version.as_ref().map(ToString::to_string);
-        self.broken = if differs(asked, uid) || differs(own("uid"), uid) {
+        let required = self.only_if.uid.as_ref().map(Uid::as_str);
+        let differs = |required: Option<&str>, there| required.is_some_and(|required| required != there);
+        let required_version = self.only_if.version.as_ref().map(ToString::to_string);
+        self.broken = if differs(required, uid) || differs(own("uid"), uid) {
             Some(Conflict::Uid { found: Uid::new(uid) })
-        } else if differs(asked_version.as_deref(), version) || differs(own("resourceVersion"), version) {
+        } else if differs(required_version.as_deref(), version) || differs(own("resourceVersion"), version) {
             Some(Conflict::Version { found: ResourceVersion::new(version) })
         } else {
             None
@@ -284,14 +291,14 @@ impl<'a> Held<'a> {
     }
 }
 
-/// The object in the shape of its kind. What the kind does not know is a mistake of the program.
-fn shaped(matter: &Matter<'_>, mut object: Value) -> Result<Value, SourceError> {
-    matter.expected().check(&mut object, &[]).map_err(source_error)?;
-    let shaped = matter.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
+/// Converts the object to its kind's schema. Unknown fields are an error of the program.
+fn shaped(object_request: &ObjectRequest<'_>, mut object: Value) -> Result<Value, SourceError> {
+    object_request.expected().check(&mut object, &[]).map_err(source_error)?;
+    let shaped = object_request.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
     Ok(shaped.object)
 }
 
-/// The namespace that an object says it is in, where its kind is in one.
+/// Returns the namespace of an object of a namespaced kind.
 fn namespace(kind: &Kind, object: &Value) -> Result<Option<String>, SourceError> {
     if !kind.namespaced {
         return Ok(None);
@@ -314,7 +321,7 @@ fn invalid(reason: String, causes: Vec<InvalidField>) -> SourceError {
     SourceError::Invalid { reason, causes }
 }
 
-/// About how long it is as JSON.
+/// Approximate length as JSON.
 fn length(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 2,

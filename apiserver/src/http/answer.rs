@@ -1,4 +1,4 @@
-//! Answers: status, headers, body.
+//! Responses: status, headers, body.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING,
@@ -9,11 +9,11 @@ use http_body::Body as _;
 use serde_json::Value;
 
 use super::Body;
-use crate::accept::{Form, Media};
+use crate::accept::{Media, ResponseFormat};
 use crate::protobuf;
 use crate::refusal::Refusal;
 
-/// An answer of these bytes.
+/// A response with these bytes.
 pub(crate) fn bytes(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
     let mut response = Response::new(body);
     *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
@@ -23,16 +23,17 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: Body) -> Respon
     response
 }
 
-/// An answer of one value, in the form that was asked for. What this form cannot say is refused in one that can say it.
-pub(crate) fn value(code: u16, form: Form, value: &Value) -> Response<Body> {
+/// A response with one value in the negotiated format. If that cannot represent the value, a
+/// refusal in JSON.
+pub(crate) fn value(code: u16, form: ResponseFormat, value: &Value) -> Response<Body> {
     match written(form, value) {
         Ok(body) => bytes(code, form.content_type(), Body::whole(body)),
-        Err(refusal) => refused(&refusal, Form::default()),
+        Err(refusal) => refused(&refusal, ResponseFormat::default()),
     }
 }
 
-/// A refusal.
-pub(crate) fn refused(refusal: &Refusal, form: Form) -> Response<Body> {
+/// The response of a refusal.
+pub(crate) fn refused(refusal: &Refusal, form: ResponseFormat) -> Response<Body> {
     let mut response = value(refusal.code, form, &refusal.status());
     let headers = response.headers_mut();
     if let Some(seconds) = refusal.retry_after {
@@ -47,12 +48,12 @@ pub(crate) fn refused(refusal: &Refusal, form: Form) -> Response<Body> {
     response
 }
 
-/// 404 as servers say it that know nothing of the path.
+/// 404 for an unknown path, in plain text as in Kubernetes.
 pub(crate) fn nothing_there() -> Response<Body> {
     bytes(404, "text/plain; charset=utf-8", Body::whole("404 page not found\n"))
 }
 
-/// The same answer with what the client should know besides. What no header can hold is left out.
+/// Appends `Warning` headers. Characters that a header cannot hold are omitted.
 pub(crate) fn with_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
     for warning in warnings {
         if let Some(header) = warning_header(warning) {
@@ -62,7 +63,7 @@ pub(crate) fn with_warnings(mut response: Response<Body>, warnings: &[String]) -
     response
 }
 
-/// The same answer with what the client should know before all else.
+/// Inserts `Warning` headers before existing ones.
 pub(crate) fn with_first_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
     let said: Vec<HeaderValue> = response.headers().get_all(WARNING).iter().cloned().collect();
     response.headers_mut().remove(WARNING);
@@ -73,7 +74,7 @@ pub(crate) fn with_first_warnings(mut response: Response<Body>, warnings: &[Stri
     response
 }
 
-/// What a `HEAD` is answered: all but the body.
+/// The response to `HEAD`: everything but the body.
 pub(super) fn without_body(response: Response<Body>) -> Response<Body> {
     let (mut head, body) = response.into_parts();
     if let Some(length) = body.size_hint().exact() {
@@ -82,7 +83,7 @@ pub(super) fn without_body(response: Response<Body>) -> Response<Body> {
     Response::from_parts(head, Body::whole(""))
 }
 
-/// The same answer with a header.
+/// Sets a header.
 pub(crate) fn with(mut response: Response<Body>, name: HeaderName, value: &str) -> Response<Body> {
     if let Ok(value) = HeaderValue::from_str(value) {
         response.headers_mut().insert(name, value);
@@ -101,7 +102,7 @@ fn warning_header(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
-fn written(form: Form, value: &Value) -> Result<Vec<u8>, Refusal> {
+fn written(form: ResponseFormat, value: &Value) -> Result<Vec<u8>, Refusal> {
     let mut bytes = match (form.media, form.pretty) {
         (Media::Yaml, _) => return Ok(crate::yaml::write(value).into_bytes()),
         (Media::Protobuf, _) => return protobuf::encode(value),

@@ -1,4 +1,4 @@
-//! What an answer is made of: bytes at once, or as they come.
+//! Response bodies: complete or streamed.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -14,84 +14,84 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::audit::Tail;
 
-/// A long answer is handed over in parts of so many bytes.
+/// Maximum size of a frame of a long response.
 const PART: usize = 64 << 10;
 
-/// The body of an answer. Dropping it ends what makes it: a watch, a long list.
+/// The body of a response. Dropping it cancels its producer: a watch or a long list.
 pub struct Body {
-    pub(super) kind: Kind,
-    /// Of the bytes that were sent.
+    pub(super) kind: BodyKind,
+    /// Counts the bytes sent.
     sent: Option<Counter>,
-    /// A place that is given back with the body.
+    /// A concurrency slot, released with the body.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Whole(Option<Bytes>),
     Parts(BoxStream<'static, Bytes>),
     Frames(BoxStream<'static, Bytes>),
 }
 
 impl Body {
-    /// These bytes.
+    /// A complete body.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self::of(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
+        Self::of(BodyKind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
     }
 
-    /// One document that is made as it is sent.
+    /// A document, streamed while it is produced.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::of(Kind::Parts(Box::pin(parts)))
+        Self::of(BodyKind::Parts(Box::pin(parts)))
     }
 
-    /// What is worth sending as soon as it is there.
+    /// A watch stream; its frames are sent immediately.
     pub(crate) fn frames(frames: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self::of(Kind::Frames(Box::pin(frames)))
+        Self::of(BodyKind::Frames(Box::pin(frames)))
     }
 
-    /// Whether it is a watch: there may be nothing to send for long.
+    /// Whether the body is a watch stream, which can be idle for a long time.
     pub(crate) const fn is_watch(&self) -> bool {
-        matches!(self.kind, Kind::Frames(_))
+        matches!(self.kind, BodyKind::Frames(_))
     }
 
-    /// Whether it is made as it is sent.
+    /// Whether the body is a streamed document.
     pub(crate) const fn is_in_parts(&self) -> bool {
-        matches!(self.kind, Kind::Parts(_))
+        matches!(self.kind, BodyKind::Parts(_))
     }
 
-    /// All of it, if it is there at once.
+    /// The bytes of a complete body.
     pub(crate) fn whole_bytes(&self) -> Option<Bytes> {
         match &self.kind {
-            Kind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
-            Kind::Parts(_) | Kind::Frames(_) => None,
+            BodyKind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
+            BodyKind::Parts(_) | BodyKind::Frames(_) => None,
         }
     }
 
-    /// The same one; `tail` sees what is sent of it, and is dropped when it ends or is dropped.
+    /// Attaches an audit record, which observes the bytes sent and is dropped with the body.
     pub(crate) fn with_tail(self, tail: Tail) -> Self {
         let kind = match self.kind {
-            Kind::Whole(bytes) => Kind::Whole(bytes),
-            Kind::Parts(parts) => Kind::Parts(Box::pin(Tailed { parts, tail: Some(tail) })),
-            Kind::Frames(parts) => Kind::Frames(Box::pin(Tailed { parts, tail: Some(tail) })),
+            BodyKind::Whole(bytes) => BodyKind::Whole(bytes),
+            BodyKind::Parts(parts) => BodyKind::Parts(Box::pin(Tailed { parts, tail: Some(tail) })),
+            BodyKind::Frames(parts) => BodyKind::Frames(Box::pin(Tailed { parts, tail: Some(tail) })),
         };
         Self { kind, ..self }
     }
 
-    /// The same; what is sent of it is counted.
+    /// Counts the bytes sent.
     pub(crate) fn counted(self, sent: Counter) -> Self {
         Self { sent: Some(sent), ..self }
     }
 
-    /// The same one, with a place that it keeps until it ends or is dropped.
+    /// Attaches a concurrency slot, released at the end of the body.
     pub(crate) fn holding(self, place: OwnedSemaphorePermit) -> Self {
         Self { _place: Some(place), ..self }
     }
 
-    /// The same one, of other bytes.
-    pub(super) fn made_of(self, kind: Kind) -> Self {
+    /// Replaces the contents.
+    pub(super) fn made_of(self, kind: BodyKind) -> Self {
         Self { kind, ..self }
     }
 
-    const fn of(kind: Kind) -> Self {
+    const fn of(kind: BodyKind) -> Self {
         Self { kind, sent: None, _place: None }
     }
 }
@@ -105,8 +105,8 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = match &mut self.kind {
-            Kind::Whole(bytes) => Poll::Ready(part(bytes)),
-            Kind::Parts(parts) | Kind::Frames(parts) => parts.as_mut().poll_next(cx),
+            BodyKind::Whole(bytes) => Poll::Ready(part(bytes)),
+            BodyKind::Parts(parts) | BodyKind::Frames(parts) => parts.as_mut().poll_next(cx),
         };
         if let (Some(sent), Poll::Ready(Some(bytes))) = (&self.sent, &part) {
             sent.inc_by(bytes.len() as u64);
@@ -115,18 +115,20 @@ impl http_body::Body for Body {
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.kind, Kind::Whole(None))
+        matches!(self.kind, BodyKind::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Parts(_) | Kind::Frames(_) => SizeHint::default(),
+            BodyKind::Whole(bytes) => {
+                SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+            }
+            BodyKind::Parts(_) | BodyKind::Frames(_) => SizeHint::default(),
         }
     }
 }
 
-/// The next part. Whoever takes an answer in parts is seen to take it.
+/// The next frame. Sending in parts makes a client's progress observable.
 fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
     match left {
         Some(bytes) if bytes.len() > PART => Some(bytes.split_to(PART)),
@@ -134,7 +136,7 @@ fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
     }
 }
 
-/// An answer whose end is waited for.
+/// A stream with an audit record.
 struct Tailed {
     parts: BoxStream<'static, Bytes>,
     tail: Option<Tail>,
@@ -161,9 +163,9 @@ impl Stream for Tailed {
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match &self.kind {
-            Kind::Whole(_) => "Body::Whole",
-            Kind::Parts(_) => "Body::Parts",
-            Kind::Frames(_) => "Body::Frames",
+            BodyKind::Whole(_) => "Body::Whole",
+            BodyKind::Parts(_) => "Body::Parts",
+            BodyKind::Frames(_) => "Body::Frames",
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Long answers, compressed for who can read them so.
+//! Compression of long responses.
 
 use std::io::Write;
 
@@ -11,42 +11,44 @@ use http::header::{ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_LENGTH, HeaderValu
 use http::{HeaderMap, Response};
 
 use super::Body;
-use super::body::Kind;
+use super::body::BodyKind;
 
-/// Answers that are longer are worth it.
+/// Responses longer than this are compressed.
 const LONG: usize = 128 << 10;
-/// How much is compressed at a time: others want to be answered meanwhile.
+/// Bytes to compress before yielding to other tasks.
 const PART: usize = 64 << 10;
 
-/// Whether a client says that it can read gzip. It has to be said plainly, without a quality, as to Kubernetes.
+/// Whether the client accepts gzip. As in Kubernetes, without a quality value only.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let said = headers.get(ACCEPT_ENCODING).and_then(|said| said.to_str().ok()).unwrap_or_default();
     said.split(',').any(|encoding| encoding.trim() == "gzip")
 }
 
-/// The same answer, compressed if it is a long document. A document that is made as it is sent is compressed as it is
-/// made, and never held as a whole; events are sent as they are.
+/// Compresses a response if it is a long document. Streamed documents are compressed incrementally
+/// and never buffered as a whole; watch streams are not compressed.
 pub(super) async fn compressed(response: Response<Body>) -> Response<Body> {
     let (mut head, mut body) = response.into_parts();
-    let long = match std::mem::replace(&mut body.kind, Kind::Whole(None)) {
-        Kind::Whole(Some(bytes)) if bytes.len() > LONG => whole(bytes).boxed(),
-        Kind::Parts(parts) => match begin(parts).await {
+    let long = match std::mem::replace(&mut body.kind, BodyKind::Whole(None)) {
+        BodyKind::Whole(Some(bytes)) if bytes.len() > LONG => whole(bytes).boxed(),
+        BodyKind::Parts(parts) => match begin(parts).await {
             Ok(long) => long,
-            Err(short) => return Response::from_parts(head, body.made_of(Kind::Whole(Some(short.into())))),
+            Err(short) => {
+                return Response::from_parts(head, body.made_of(BodyKind::Whole(Some(short.into()))));
+            }
         },
         kind => return Response::from_parts(head, body.made_of(kind)),
     };
     head.headers.remove(CONTENT_LENGTH);
     head.headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
     head.headers.append(VARY, HeaderValue::from_static("Accept-Encoding"));
-    Response::from_parts(head, body.made_of(Kind::Parts(gzip(long).boxed())))
+    Response::from_parts(head, body.made_of(BodyKind::Parts(gzip(long).boxed())))
 }
 
 fn whole(bytes: Bytes) -> impl Stream<Item = Bytes> + Send + 'static {
     stream::iter((0..bytes.len()).step_by(PART)).map(move |at| bytes.slice(at..bytes.len().min(at + PART)))
 }
 
-/// The document again, if it is long; else all of it.
+/// Returns the document if it is long; as an error, all of its bytes if it is short.
 async fn begin(mut parts: BoxStream<'static, Bytes>) -> Result<BoxStream<'static, Bytes>, Vec<u8>> {
     let mut begin = Vec::new();
     while begin.len() <= LONG {
@@ -89,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn gzip_has_to_be_said_plainly() {
+    fn gzip_is_accepted_without_quality_only() {
         accepts("gzip", true);
         accepts("br , gzip,deflate", true);
         accepts("gzip;q=0", false);
@@ -98,7 +100,7 @@ mod tests {
         assert!(!accepts_gzip(&HeaderMap::new()));
     }
 
-    /// The same bytes come out, compressed or not.
+    /// Checks that the decoded bytes equal the sent ones.
     fn check(body: Body, bytes: &[u8], is_compressed: bool) {
         let (head, body) = futures::executor::block_on(compressed(Response::new(body))).into_parts();
         let sent = futures::executor::block_on(body.collect()).unwrap().to_bytes();
@@ -132,9 +134,9 @@ mod tests {
         check(Body::frames(parts(3 << 20, 1 << 20)), &text(3 << 20), false);
     }
 
-    /// Whoever lists a million objects compressed costs no more memory than one who lists them plainly.
+    /// A compressed list of a million objects takes no more memory than an uncompressed one.
     #[test]
-    fn a_long_document_is_compressed_as_it_is_made() {
+    fn a_long_document_is_compressed_incrementally() {
         let made = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
         let count = made.clone();
         let parts = stream::repeat_with(move || {

@@ -1,4 +1,4 @@
-//! Requests and answers as HTTP has them. No socket: whoever has one brings requests here.
+//! HTTP requests and responses, without sockets: listeners are elsewhere.
 
 pub(crate) mod answer;
 mod body;

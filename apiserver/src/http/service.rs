@@ -1,4 +1,4 @@
-//! The server as a service: a request goes in, an answer comes out. What kube-client, a test or a listener is given.
+//! The server as a `tower` service, for listeners, kube-client and tests.
 
 use std::convert::Infallible;
 use std::error::Error;
@@ -14,17 +14,18 @@ use http::{Method, Request, Response};
 use super::compress::{accepts_gzip, compressed};
 use super::{Body, answer};
 use crate::auth::Identity;
-use crate::server::{Call, Incoming, Shared};
+use crate::server::{Call, RequestBody, Shared};
 
-/// The server for one client, who is known already, or for whoever shows that they may.
+/// The server as a `tower` service, for a fixed identity or with authentication by each request.
 ///
-/// Cheap to clone. With [`ApiServer::service`](crate::ApiServer::service) it takes requests without a socket.
+/// Cheap to clone. Returned by [`ApiServer::service`](crate::ApiServer::service) for use without a
+/// socket.
 #[derive(Clone)]
 pub struct Service {
     shared: Arc<Shared>,
-    /// Who the client is. `None`: what its headers say.
+    /// The client's identity; `None` authenticates each request.
     identity: Option<Arc<Identity>>,
-    /// From where it comes, if there is a socket.
+    /// The client's address, if there is a socket.
     peer: Option<IpAddr>,
 }
 
@@ -33,7 +34,7 @@ impl Service {
         Self { shared, identity, peer: None }
     }
 
-    /// The same, for who comes from there.
+    /// Sets the client's address.
     #[cfg(feature = "server")]
     pub(crate) fn from(self, peer: Option<IpAddr>) -> Self {
         Self { peer, ..self }
@@ -58,7 +59,7 @@ where
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let (silent, compresses) = (head.method == Method::HEAD, accepts_gzip(&head.headers));
-            let body = Incoming::new(body);
+            let body = RequestBody::new(body);
             let call =
                 Call { method: head.method, uri: head.uri, headers: head.headers, body, identity, peer };
             let answer = shared.answer(call).await;

@@ -1,53 +1,53 @@
-//! Which edits are accepted, and what they come to: no clock, no lock.
+//! The edits of an interest: validation, order and merging. No clock, no lock.
 
 use std::sync::Arc;
 
 use machinery_objects::InterestEdit;
 
-use super::keys::Keys;
+use super::keys::KeySet;
 use crate::server::Limits;
 
-/// How many keys there may be, and how long.
+/// Limits of the number and length of keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Bounds {
+pub(crate) struct KeyLimits {
     pub(crate) keys: usize,
     pub(crate) key_bytes: usize,
 }
 
-/// The keys of one interest, and what its stream has not come to yet.
+/// The keys of one interest, and the edits not yet applied by its stream.
 pub(super) struct Edits {
-    /// As they are after all edits that were accepted.
-    keys: Keys,
-    last: Edit,
-    pending: Option<Pending>,
-    bounds: Bounds,
+    /// The keys after all accepted edits.
+    keys: KeySet,
+    last: EditId,
+    pending: Option<PendingEdits>,
+    bounds: KeyLimits,
 }
 
-/// What an edit is known by when it comes a second time.
+/// Identifies an edit, to detect a retry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edit {
+pub(super) struct EditId {
     pub(super) number: u64,
     pub(super) digest: [u8; 32],
 }
 
-/// All accepted edits that the stream has not come to, as one.
+/// All accepted edits not yet applied by the stream, merged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pending {
-    /// Of the last of them.
+pub(super) struct PendingEdits {
+    /// Number of the last edit.
     pub(super) number: u64,
-    pub(super) remove: Keys,
-    /// Some of them may be among those that are removed: they are told anew.
-    pub(super) add: Keys,
+    pub(super) remove: KeySet,
+    /// May contain removed keys; the objects under these are sent again.
+    pub(super) add: KeySet,
 }
 
-/// Why an edit is not accepted. It has changed nothing.
+/// The reason why an edit was rejected. It changed nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Wrong {
-    /// It has not the number that comes next, nor is it the last one again.
+pub(crate) enum InvalidEdit {
+    /// The number is neither the next one nor that of a retry of the last edit.
     Order {
         expected: u64,
     },
-    /// There would be so many keys.
+    /// Number of keys after the edit.
     TooMany {
         count: usize,
         limit: usize,
@@ -56,38 +56,38 @@ pub(crate) enum Wrong {
         field: &'static str,
         limit: usize,
     },
-    /// An empty key.
+    /// A key is the empty string.
     Empty {
         field: &'static str,
     },
 }
 
-impl Bounds {
+impl KeyLimits {
     pub(crate) const fn of(limits: &Limits) -> Self {
         Self { keys: limits.interest_keys, key_bytes: limits.interest_key_bytes }
     }
 }
 
 impl Edits {
-    /// The first keys are edit 0. `resumes`: what is under them is known already.
+    /// Opens with the initial keys as edit 0. `resumes`: the client knows their objects.
     pub(super) fn open(
         keys: &InterestEdit,
         resumes: bool,
         digest: [u8; 32],
-        bounds: Bounds,
-    ) -> Result<Self, Wrong> {
-        let last = Edit { number: 0, digest };
-        let mut edits = Self { keys: Keys::default(), last, pending: None, bounds };
+        bounds: KeyLimits,
+    ) -> Result<Self, InvalidEdit> {
+        let last = EditId { number: 0, digest };
+        let mut edits = Self { keys: KeySet::default(), last, pending: None, bounds };
         edits.check(keys)?;
         edits.change(0, keys);
         if resumes {
-            edits.pending = Some(Pending::default());
+            edits.pending = Some(PendingEdits::default());
         }
         Ok(edits)
     }
 
-    /// Accepts an edit. `false`: it is the last one again, and was accepted before.
-    pub(super) fn edit(&mut self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
+    /// Applies an edit; `false` if it is a retry of the last one.
+    pub(super) fn edit(&mut self, edit: EditId, change: &InterestEdit) -> Result<bool, InvalidEdit> {
         let is_new = self.admits(edit, change)?;
         if is_new {
             self.change(edit.number, change);
@@ -96,61 +96,61 @@ impl Edits {
         Ok(is_new)
     }
 
-    /// Whether it would be accepted now; `false`: it was before.
-    pub(super) fn admits(&self, edit: Edit, change: &InterestEdit) -> Result<bool, Wrong> {
+    /// Validates an edit without applying it; `false` if it is a retry.
+    pub(super) fn admits(&self, edit: EditId, change: &InterestEdit) -> Result<bool, InvalidEdit> {
         if edit == self.last {
             return Ok(false);
         }
         let expected = self.next();
         if edit.number != expected {
-            return Err(Wrong::Order { expected });
+            return Err(InvalidEdit::Order { expected });
         }
         self.check(change)?;
         Ok(true)
     }
 
-    /// The number of the next edit.
+    /// Number of the next edit.
     pub(super) const fn next(&self) -> u64 {
         self.last.number + 1
     }
 
-    /// What the stream is to do now.
-    pub(super) fn take(&mut self) -> Option<Pending> {
+    /// Takes the edits for the stream to apply.
+    pub(super) fn take(&mut self) -> Option<PendingEdits> {
         self.pending.take()
     }
 
-    /// Keeps nothing of all this.
+    /// Clears everything; returns the memory to drop.
     pub(super) fn forget(&mut self) -> impl Sized + use<> {
         (std::mem::take(&mut self.keys), self.pending.take())
     }
 
-    /// About how many bytes of memory all this takes.
+    /// Approximate memory in bytes.
     pub(super) fn cost(&self) -> usize {
         self.keys.cost() + self.pending.as_ref().map_or(0, |pending| pending.remove.cost())
     }
 
-    fn check(&self, change: &InterestEdit) -> Result<(), Wrong> {
-        let Bounds { keys: limit, key_bytes } = self.bounds;
+    fn check(&self, change: &InterestEdit) -> Result<(), InvalidEdit> {
+        let KeyLimits { keys: limit, key_bytes } = self.bounds;
         for (field, keys) in [("remove", &change.remove), ("add", &change.add)] {
             if keys.contains("") {
-                return Err(Wrong::Empty { field });
+                return Err(InvalidEdit::Empty { field });
             }
             if keys.iter().any(|key| key.len() > key_bytes) {
-                return Err(Wrong::TooLong { field, limit: key_bytes });
+                return Err(InvalidEdit::TooLong { field, limit: key_bytes });
             }
         }
         let gone = |key: &Arc<str>| change.remove.contains(key);
         let removed = change.remove.iter().filter(|key| self.keys.contains(key)).count();
         let added = change.add.iter().filter(|key| gone(key) || !self.keys.contains(key)).count();
         let count = self.keys.len() - removed + added;
-        if count > limit { Err(Wrong::TooMany { count, limit }) } else { Ok(()) }
+        if count > limit { Err(InvalidEdit::TooMany { count, limit }) } else { Ok(()) }
     }
 
     fn change(&mut self, number: u64, change: &InterestEdit) {
         let pending = self.pending.get_or_insert_default();
         pending.number = number;
         for key in &change.remove {
-            // What the stream has not come to add, it need not remove.
+            // A key that the stream has not added yet is not removed from it.
             if self.keys.remove(key) && !pending.add.remove(key) {
                 pending.remove.insert(key);
             }

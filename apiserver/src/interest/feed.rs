@@ -1,4 +1,5 @@
-//! The stream of an interest: what happens under its keys, and between that the edits of its keys, each with its mark.
+//! The event stream of an interest: changes under its keys, with edits in between, each completed
+//! by a marker.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -11,176 +12,176 @@ use machinery_store::WatchError;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::edits::Pending;
-use super::found::Found;
-use super::keys::Keys;
-use super::line::Line;
-use super::witness::{Witness, by};
+use super::channel::EditChannel;
+use super::edits::PendingEdits;
+use super::keys::KeySet;
+use super::lookup::KeyLookup;
+use super::relevance::{RelevanceCheck, index_for};
 use crate::cache;
-use crate::cache::{By, Wanted};
+use crate::cache::{KeyField, ObjectFilter};
 use crate::metrics::Interested;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::watch::{Changed, Item, Plan};
 
-/// What a stream is of.
-pub(crate) struct Asked {
+/// The parameters of a stream.
+pub(crate) struct StreamRequest {
     pub(crate) by: InterestBy,
-    pub(crate) wanted: Wanted,
-    /// The keys of the opening, and how far their client has come with them.
+    pub(crate) filter: ObjectFilter,
+    /// The opening keys and the client's last revision, to resume a stream.
     pub(crate) resumes: Option<(InterestEdit, Revision)>,
 }
 
-/// What a stream tells.
-pub(crate) enum Told {
+/// An event of the stream.
+pub(crate) enum InterestEvent {
     Changed(Changed),
-    /// Everything up to this revision has been told.
+    /// All events up to this revision have been sent.
     Bookmark(Revision),
-    /// The same, and this edit is done.
+    /// As a bookmark, and the edit is complete.
     Complete(u64, Revision),
 }
 
-/// Why nothing more comes.
+/// The error that ended the stream.
 #[derive(Debug)]
-pub(crate) enum Lost {
+pub(crate) enum StreamError {
     Watch(WatchError),
     Refused(Box<Refusal>),
 }
 
-impl From<Refusal> for Lost {
+impl From<Refusal> for StreamError {
     fn from(refusal: Refusal) -> Self {
         Self::Refused(Box::new(refusal))
     }
 }
 
 /// A running stream.
-pub(crate) struct Feed {
-    line: Arc<Line>,
+pub(crate) struct InterestFeed {
+    channel: Arc<EditChannel>,
     watch: crate::watch::Feed,
-    by: By,
-    witness: Witness,
-    edit: Doing,
+    by: KeyField,
+    relevance: RelevanceCheck,
+    edit: EditProgress,
     counts: Interested,
     until: Instant,
     stopping: CancellationToken,
     is_over: bool,
 }
 
-/// How far an edit is.
-enum Doing {
+/// The progress of an edit.
+enum EditProgress {
     Nothing,
-    /// The cache comes to what was acknowledged before the edit.
-    CatchUp(Pending, BoxFuture<'static, Result<(), Refusal>>),
-    /// What happened before is told.
-    Rekey(Pending),
-    /// It does not come to that. What happened before is told.
+    /// The cache catches up with all writes acknowledged before the edit.
+    CatchUp(PendingEdits, BoxFuture<'static, Result<(), Refusal>>),
+    /// Earlier events are sent before the keys change.
+    Rekey(PendingEdits),
+    /// The edit failed. Earlier events are sent before the error.
     Failed(Box<Refusal>),
-    /// What is there under the new keys is told.
-    Tell(Box<Found>),
+    /// The objects under the added keys are sent.
+    Send(Box<KeyLookup>),
 }
 
-impl Feed {
-    /// Begins. Dropping the future leaves nothing behind.
+impl InterestFeed {
+    /// Opens the stream. Cancel-safe.
     pub(crate) async fn open(
         shared: &Shared,
-        line: Arc<Line>,
-        asked: Asked,
+        channel: Arc<EditChannel>,
+        request: StreamRequest,
         plan: Plan,
-    ) -> Result<Self, Lost> {
-        let Asked { by: of, wanted, resumes } = asked;
-        let by = by(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
-        let mut witness = Witness { by: of, wanted: wanted.clone(), keys: Keys::default() };
+    ) -> Result<Self, StreamError> {
+        let StreamRequest { by: of, filter, resumes } = request;
+        let by = index_for(&of, &filter.selection.kind, filter.namespace.as_deref())?;
+        let mut relevance = RelevanceCheck { by: of, filter: filter.clone(), keys: KeySet::default() };
         let watch = match resumes {
             Some((edit, after)) => {
                 shared.objects.reach(after).await?;
-                witness.keys = edit.add.iter().collect();
-                let cache = shared.cache(&wanted.selection.kind).await?;
-                let keys = cache::Keys { by: by.clone(), set: edit.add };
-                let (follow, missing) = cache.follow(wanted, Some(keys), after);
+                relevance.keys = edit.add.iter().collect();
+                let cache = shared.cache(&filter.selection.kind).await?;
+                let keys = cache::WatchKeys { by: by.clone(), set: edit.add };
+                let (follow, missing) = cache.follow(filter, Some(keys), after);
                 if let Some(missing) = missing {
-                    // What cannot be watched any more is said at once.
-                    drop(follow.store_watch(missing.after).await.map_err(Lost::Watch)?);
+                    // Reports an expired position immediately.
+                    drop(follow.store_watch(missing.after).await.map_err(StreamError::Watch)?);
                 }
                 crate::watch::Feed::after((follow, missing), after, plan)
             }
             None => {
-                let (view, follow) = shared.view_and_follow(&wanted, Some(&by), None).await?;
+                let (view, follow) = shared.view_and_follow(&filter, Some(&by), None).await?;
                 crate::watch::Feed::after((follow, None), view.at, plan)
             }
         };
         let (counts, stopping) = (shared.metrics.interested.clone(), shared.stopping.clone());
-        let (edit, until) = (Doing::Nothing, plan.until);
-        Ok(Self { line, watch, by, witness, edit, counts, until, stopping, is_over: false })
+        let (edit, until) = (EditProgress::Nothing, plan.until);
+        Ok(Self { channel, watch, by, relevance, edit, counts, until, stopping, is_over: false })
     }
 
-    /// What happened is told, and there is nothing more of it now: does as much of the next edit as can be done.
+    /// Advances the next edit as far as possible. Called when all current events have been sent.
     fn poll_edit(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Refusal>> {
         loop {
             match &mut self.edit {
-                Doing::Nothing => {
-                    let pending = ready!(self.line.poll_take(cx));
-                    self.edit = Doing::CatchUp(pending, self.watch.follow().catch_up().boxed());
+                EditProgress::Nothing => {
+                    let pending = ready!(self.channel.poll_take(cx));
+                    self.edit = EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed());
                 }
-                Doing::CatchUp(pending, catching_up) => {
+                EditProgress::CatchUp(pending, catching_up) => {
                     self.edit = match ready!(catching_up.as_mut().poll(cx)) {
-                        Ok(()) => Doing::Rekey(std::mem::take(pending)),
+                        Ok(()) => EditProgress::Rekey(std::mem::take(pending)),
                         Err(refusal) if refusal.code == 504 => {
-                            // It is late, and comes.
+                            // The cache is late; wait again.
                             let pending = std::mem::take(pending);
-                            Doing::CatchUp(pending, self.watch.follow().catch_up().boxed())
+                            EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed())
                         }
-                        Err(refusal) => Doing::Failed(refusal.into()),
+                        Err(refusal) => EditProgress::Failed(refusal.into()),
                     };
-                    // There may be more to tell now.
+                    // New events may be available.
                     return Poll::Ready(Ok(()));
                 }
-                Doing::Failed(refusal) => return Poll::Ready(Err(Refusal::clone(refusal))),
-                Doing::Rekey(pending) => {
-                    // If something came just now, its task is woken.
+                EditProgress::Failed(refusal) => return Poll::Ready(Err(Refusal::clone(refusal))),
+                EditProgress::Rekey(pending) => {
+                    // New events wake the task.
                     let Some(view) = self.watch.rekey(pending.remove.set(), pending.add.set()) else {
                         return Poll::Pending;
                     };
                     for key in pending.remove.iter() {
-                        self.witness.keys.remove(key);
+                        self.relevance.keys.remove(key);
                     }
                     for key in pending.add.iter() {
-                        self.witness.keys.insert(key);
+                        self.relevance.keys.insert(key);
                     }
                     let (add, number) = (std::mem::take(&mut pending.add), pending.number);
-                    let found = Found::new(view, self.by.clone(), add, number);
-                    self.edit = Doing::Tell(Box::new(found));
+                    let found = KeyLookup::new(view, self.by.clone(), add, number);
+                    self.edit = EditProgress::Send(Box::new(found));
                 }
-                // Nothing comes between the objects and their mark.
-                Doing::Tell(_) => return Poll::Ready(Ok(())),
+                // No event is sent between the objects and their marker.
+                EditProgress::Send(_) => return Poll::Ready(Ok(())),
             }
         }
     }
 
-    /// Whether what is told is under the keys is found out anew.
+    /// Counts an event, and whether it is relevant.
     fn count(&self, changed: &Changed) {
         self.counts.told.inc();
-        if !self.witness.sees(changed.entry()) {
+        if !self.relevance.matches(changed.entry()) {
             self.counts.irrelevant.inc();
         }
     }
 
-    /// Nothing comes after this, and no edit is accepted any more.
-    fn end(&mut self, why: Option<Lost>) -> Poll<Option<Result<Told, Lost>>> {
+    /// Ends the stream and rejects further edits.
+    fn end(&mut self, why: Option<StreamError>) -> Poll<Option<Result<InterestEvent, StreamError>>> {
         self.is_over = true;
-        self.edit = Doing::Nothing;
-        self.line.end();
+        self.edit = EditProgress::Nothing;
+        self.channel.end();
         Poll::Ready(why.map(Err))
     }
 
-    fn changed(&self, changed: Changed) -> Told {
+    fn changed(&self, changed: Changed) -> InterestEvent {
         self.count(&changed);
-        Told::Changed(changed)
+        InterestEvent::Changed(changed)
     }
 }
 
-/// It ends without an error when its time is over, or with its kind, or with the server.
-impl Stream for Feed {
-    type Item = Result<Told, Lost>;
+/// Ends without an error at its deadline, with its kind, or when the server stops.
+impl Stream for InterestFeed {
+    type Item = Result<InterestEvent, StreamError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let feed = &mut *self;
@@ -188,20 +189,20 @@ impl Stream for Feed {
             return Poll::Ready(None);
         }
         loop {
-            if let Doing::Tell(found) = &mut feed.edit {
-                // There may be much to tell, and the client slow.
+            if let EditProgress::Send(found) = &mut feed.edit {
+                // The lookup may have many objects and the client may be slow.
                 if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
                     return feed.end(None);
                 }
-                if !found.gather(&feed.witness.wanted) {
+                if !found.gather(&feed.relevance.filter) {
                     cx.waker().wake_by_ref();
                     return Poll::Pending;
                 }
                 if let Some(entry) = found.next() {
                     return Poll::Ready(Some(Ok(feed.changed(Changed::found(entry)))));
                 }
-                let done = Told::Complete(found.number, found.at);
-                feed.edit = Doing::Nothing;
+                let done = InterestEvent::Complete(found.number, found.at);
+                feed.edit = EditProgress::Nothing;
                 return Poll::Ready(Some(Ok(done)));
             }
             match feed.watch.poll_next_unpin(cx) {
@@ -209,9 +210,9 @@ impl Stream for Feed {
                     return Poll::Ready(Some(Ok(feed.changed(changed))));
                 }
                 Poll::Ready(Some(Ok(Item::Bookmark(at, _)))) => {
-                    return Poll::Ready(Some(Ok(Told::Bookmark(at))));
+                    return Poll::Ready(Some(Ok(InterestEvent::Bookmark(at))));
                 }
-                Poll::Ready(Some(Err(error))) => return feed.end(Some(Lost::Watch(error))),
+                Poll::Ready(Some(Err(error))) => return feed.end(Some(StreamError::Watch(error))),
                 Poll::Ready(None) => return feed.end(None),
                 Poll::Pending => {}
             }
@@ -223,8 +224,8 @@ impl Stream for Feed {
     }
 }
 
-impl Drop for Feed {
+impl Drop for InterestFeed {
     fn drop(&mut self) {
-        self.line.end();
+        self.channel.end();
     }
 }

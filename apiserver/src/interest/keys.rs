@@ -1,19 +1,19 @@
-//! A set of keys that knows what it costs.
+//! A set of keys that tracks its memory.
 
 use std::collections::{BTreeSet, btree_set};
 use std::sync::Arc;
 
-/// About what a key costs in memory besides its text: its places in the sets and indexes that it is in.
+/// Approximate memory of a key besides its text: entries in sets and indexes.
 const KEY: usize = 128;
 
-/// Keys, each once.
+/// A set of keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Keys {
+pub(crate) struct KeySet {
     set: BTreeSet<Arc<str>>,
     cost: usize,
 }
 
-impl Keys {
+impl KeySet {
     pub(super) fn contains(&self, key: &str) -> bool {
         self.set.contains(key)
     }
@@ -34,12 +34,12 @@ impl Keys {
         self.set
     }
 
-    /// About how many bytes of memory it takes.
+    /// Approximate memory in bytes.
     pub(super) fn cost(&self) -> usize {
         self.cost
     }
 
-    /// Whether it was not there.
+    /// Returns `true` if the key was added.
     pub(super) fn insert(&mut self, key: &Arc<str>) -> bool {
         let new = self.set.insert(key.clone());
         if new {
@@ -48,7 +48,7 @@ impl Keys {
         new
     }
 
-    /// Whether it was there.
+    /// Returns `true` if the key was removed.
     pub(super) fn remove(&mut self, key: &str) -> bool {
         let was = self.set.remove(key);
         if was {
@@ -58,7 +58,7 @@ impl Keys {
     }
 }
 
-impl<'a> FromIterator<&'a Arc<str>> for Keys {
+impl<'a> FromIterator<&'a Arc<str>> for KeySet {
     fn from_iter<I: IntoIterator<Item = &'a Arc<str>>>(keys: I) -> Self {
         let mut set = Self::default();
         for key in keys {
@@ -68,7 +68,7 @@ impl<'a> FromIterator<&'a Arc<str>> for Keys {
     }
 }
 
-/// About what one key costs.
+/// Approximate memory of one key.
 pub(super) fn cost(key: &str) -> usize {
     KEY + key.len()
 }

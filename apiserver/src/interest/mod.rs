@@ -1,32 +1,33 @@
-//! The interest watch: a watch whose keys are edited while it runs. The protocol is in `docs/designs/009-interest.md`.
+//! Interest watches: the keys of a watch are edited while it runs. Protocol:
+//! `docs/designs/009-interest.md`.
 //!
-//! * [`keys`]: a set of keys that knows what it costs
-//! * [`edits`]: which edits are accepted, and what they come to: no clock, no lock
-//! * [`mod@line`]: what the stream of an interest and those who edit it share
-//! * [`registry`]: the interests of the wire, by their names
-//! * [`witness`]: of what an interest's keys are values, and whether an object is under them
-//! * [`found`]: what is there under new keys at one moment
-//! * [`feed`]: the stream
-//! * [`ask`]: what a request says
-//! * [`serve`]: the requests
+//! * [`keys`]: a set of keys that tracks its memory
+//! * [`edits`]: validation, order and merging of edits: no clock, no lock
+//! * [`channel`]: the state shared between the stream and the editors of an interest
+//! * [`registry`]: the interests of clients on the wire, by name
+//! * [`relevance`]: the index of an interest, and the relevance check of its events
+//! * [`lookup`]: the objects under added keys at one revision
+//! * [`feed`]: the event stream
+//! * [`edit_request`]: parses requests
+//! * [`serve`]: HTTP requests
 
-mod ask;
+mod channel;
+mod edit_request;
 mod edits;
 mod feed;
-mod found;
 mod keys;
-mod line;
+mod lookup;
 mod registry;
+mod relevance;
 mod serve;
-mod witness;
 
+pub(crate) use channel::{EditChannel, EditError};
 #[cfg(feature = "testing")]
-pub(crate) use ask::Ask;
-pub(crate) use edits::{Bounds, Wrong};
-pub(crate) use feed::{Asked, Feed, Lost, Told};
-pub(crate) use line::{Line, NotMade};
+pub(crate) use edit_request::EditRequest;
+pub(crate) use edits::{InvalidEdit, KeyLimits};
+pub(crate) use feed::{InterestEvent, InterestFeed, StreamError, StreamRequest};
 pub(crate) use registry::Interests;
+pub(crate) use relevance::index_for;
 pub(crate) use serve::{edit, misnamed, run, stream};
-pub(crate) use witness::by;
 #[cfg(test)]
-pub(crate) use {found::Found, keys::Keys};
+pub(crate) use {keys::KeySet, lookup::KeyLookup};

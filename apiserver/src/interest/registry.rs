@@ -1,4 +1,5 @@
-//! The interests of the wire, by their names. Each is there from its opening until its stream is over.
+//! The interests of clients on the wire, by name. An interest exists from its opening until the end
+//! of its stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,34 +10,34 @@ use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use super::edits::Edit;
+use super::channel::{EditChannel, EditError, reserve};
+use super::edits::EditId;
 use super::keys::cost;
-use super::line::{Line, NotMade, reserve};
 use crate::server::Limits;
 
-/// All interests of the wire.
+/// All interests of clients on the wire.
 pub(crate) struct Interests {
     state: Mutex<State>,
     most: usize,
-    /// A permit a byte.
+    /// One permit per byte.
     memory: Arc<Semaphore>,
-    /// There is one more to wait for.
-    waits: Notify,
-    /// How many there are, for those who look after the server.
+    /// Notified when another interest awaits its stream.
+    awaited: Notify,
+    /// Metric: number of interests.
     count: Gauge,
 }
 
-/// Keys are neither put together nor dropped under its lock: there may be many, and everybody waits for it.
+/// Key sets are built and dropped outside this lock: they can be large, and every request takes it.
 #[derive(Default)]
 struct State {
-    places: BTreeMap<Name, Place>,
-    /// Those that wait for their streams, by when they are over.
-    waiting: BTreeSet<(Instant, Name)>,
+    places: BTreeMap<InterestName, InterestEntry>,
+    /// Interests without a stream, by deadline.
+    waiting: BTreeSet<(Instant, InterestName)>,
 }
 
-/// What an interest is called: of whom, of which objects, and by which ID.
+/// The name of an interest: its user, resource and ID.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Name {
+pub(super) struct InterestName {
     pub(super) user: String,
     pub(super) uid: String,
     pub(super) group: String,
@@ -46,14 +47,14 @@ pub(super) struct Name {
     pub(super) id: String,
 }
 
-/// What an interest was opened with.
-pub(super) struct Opening {
+/// The parameters with which an interest was opened.
+pub(super) struct InterestOpening {
     pub(super) by: InterestBy,
-    /// The keys and how far its client has come with them.
+    /// The keys and the client's last revision, to resume.
     pub(super) resumes: Option<(InterestEdit, Revision)>,
 }
 
-/// What each request of an interest says.
+/// The selectors, which each request of an interest repeats.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Selectors {
     pub(super) labels: LabelSelector,
@@ -61,7 +62,7 @@ pub(super) struct Selectors {
 }
 
 impl Selectors {
-    /// About how many bytes of memory they take.
+    /// Approximate memory in bytes.
     fn cost(&self) -> usize {
         let labels = self.labels.requirements().iter().map(|requirement| {
             let values = match requirement.test() {
@@ -75,37 +76,37 @@ impl Selectors {
     }
 }
 
-struct Place {
-    line: Arc<Line>,
+struct InterestEntry {
+    channel: Arc<EditChannel>,
     selectors: Selectors,
-    edit: Edit,
-    waits: Option<Waits>,
-    /// For the memory of the selectors.
+    edit: EditId,
+    awaited: Option<AwaitedStream>,
+    /// Accounts for the memory of the selectors.
     _memory: OwnedSemaphorePermit,
 }
 
-/// Of an interest that waits for its stream.
-pub(super) struct Waits {
-    pub(super) opening: Opening,
-    /// When it is over without one.
+/// The state of an interest that awaits its stream.
+pub(super) struct AwaitedStream {
+    pub(super) opening: InterestOpening,
+    /// The deadline for its stream.
     pub(super) until: Instant,
 }
 
-/// Why an interest is not there for somebody.
+/// The reason why an interest is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Absent {
+pub(super) enum Unavailable {
     Unknown,
-    /// It has a stream.
+    /// Its stream exists already.
     Taken,
     /// It was opened with other selectors.
     OtherSelectors,
 }
 
-/// An interest that has its stream. Dropping it ends the interest.
-pub(super) struct Held {
+/// The interest of a running stream; dropping it ends the interest.
+pub(super) struct StreamGuard {
     interests: Arc<Interests>,
-    name: Name,
-    pub(super) line: Arc<Line>,
+    name: InterestName,
+    pub(super) channel: Arc<EditChannel>,
 }
 
 impl Interests {
@@ -115,7 +116,7 @@ impl Interests {
             state: Mutex::default(),
             most: limits.interests,
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
-            waits: Notify::new(),
+            awaited: Notify::new(),
             count,
         }
     }
@@ -124,24 +125,24 @@ impl Interests {
         &self.memory
     }
 
-    /// An interest that waits for its stream. One that was opened by the same edit is that.
+    /// Opens an interest, which then awaits its stream. Idempotent for the same edit.
     pub(super) fn open(
         &self,
-        name: Name,
+        name: InterestName,
         selectors: Selectors,
-        edit: Edit,
-        waits: Waits,
-        make: impl FnOnce() -> Result<Line, NotMade>,
-    ) -> Result<(), NotOpened> {
+        edit: EditId,
+        awaited: AwaitedStream,
+        make: impl FnOnce() -> Result<EditChannel, EditError>,
+    ) -> Result<(), OpenError> {
         if let Some(there) = self.there(&self.state.lock(), &name, edit) {
             return there;
         }
-        let memory = reserve(&self.memory, selectors.cost()).map_err(NotOpened::Line)?;
-        let line = Arc::new(make().map_err(NotOpened::Line)?);
-        let until = waits.until;
-        let place = Place { line, selectors, edit, waits: Some(waits), _memory: memory };
+        let memory = reserve(&self.memory, selectors.cost()).map_err(OpenError::Edit)?;
+        let channel = Arc::new(make().map_err(OpenError::Edit)?);
+        let until = awaited.until;
+        let place = InterestEntry { channel, selectors, edit, awaited: Some(awaited), _memory: memory };
         let mut state = self.state.lock();
-        // Another may have come meanwhile.
+        // A concurrent request may have opened it.
         if let Some(there) = self.there(&state, &name, edit) {
             return there;
         }
@@ -149,50 +150,55 @@ impl Interests {
         state.places.insert(name, place);
         self.counted(&state);
         drop(state);
-        self.waits.notify_all();
+        self.awaited.notify_all();
         Ok(())
     }
 
-    /// What is said of an opening where there is one already, or no place for another.
-    fn there(&self, state: &State, name: &Name, edit: Edit) -> Option<Result<(), NotOpened>> {
-        let Some(Place { edit: first, line, .. }) = state.places.get(name) else {
-            return (state.places.len() >= self.most).then_some(Err(NotOpened::TooMany(self.most)));
+    /// Returns the result of an opening without a new interest: repeated, conflicting, or beyond
+    /// the limit.
+    fn there(&self, state: &State, name: &InterestName, edit: EditId) -> Option<Result<(), OpenError>> {
+        let Some(InterestEntry { edit: first, channel, .. }) = state.places.get(name) else {
+            return (state.places.len() >= self.most).then_some(Err(OpenError::TooMany(self.most)));
         };
-        let expected = line.next();
+        let expected = channel.next();
         let again = *first == edit && expected == 1;
-        Some(if again { Ok(()) } else { Err(NotOpened::There { expected }) })
+        Some(if again { Ok(()) } else { Err(OpenError::There { expected }) })
     }
 
-    /// The one of this name, to edit it.
-    pub(super) fn find(&self, name: &Name, selectors: &Selectors) -> Result<Arc<Line>, Absent> {
+    /// Returns an interest for an edit.
+    pub(super) fn find(
+        &self,
+        name: &InterestName,
+        selectors: &Selectors,
+    ) -> Result<Arc<EditChannel>, Unavailable> {
         let state = self.state.lock();
-        let place = state.places.get(name).ok_or(Absent::Unknown)?;
+        let place = state.places.get(name).ok_or(Unavailable::Unknown)?;
         if place.selectors != *selectors {
-            return Err(Absent::OtherSelectors);
+            return Err(Unavailable::OtherSelectors);
         }
-        Ok(place.line.clone())
+        Ok(place.channel.clone())
     }
 
-    /// The one of this name, for its stream.
+    /// Takes an interest for its stream.
     pub(super) fn hold(
         self: &Arc<Self>,
-        name: Name,
+        name: InterestName,
         selectors: &Selectors,
-    ) -> Result<(Held, Opening), Absent> {
+    ) -> Result<(StreamGuard, InterestOpening), Unavailable> {
         let mut state = self.state.lock();
         let State { places, waiting } = &mut *state;
-        let place = places.get_mut(&name).ok_or(Absent::Unknown)?;
+        let place = places.get_mut(&name).ok_or(Unavailable::Unknown)?;
         if place.selectors != *selectors {
-            return Err(Absent::OtherSelectors);
+            return Err(Unavailable::OtherSelectors);
         }
-        let Waits { opening, until } = place.waits.take().ok_or(Absent::Taken)?;
+        let AwaitedStream { opening, until } = place.awaited.take().ok_or(Unavailable::Taken)?;
         let waited = (until, name);
         waiting.remove(&waited);
-        let line = place.line.clone();
-        Ok((Held { interests: self.clone(), name: waited.1, line }, opening))
+        let channel = place.channel.clone();
+        Ok((StreamGuard { interests: self.clone(), name: waited.1, channel }, opening))
     }
 
-    /// Ends those that have waited long enough. When to look again, if any wait.
+    /// Ends the interests past their deadline; returns the next deadline.
     pub(super) fn expire(&self, now: Instant) -> Option<Instant> {
         let mut over = Vec::new();
         let mut state = self.state.lock();
@@ -203,14 +209,14 @@ impl Interests {
         let next = state.waiting.first().map(|(until, _)| *until);
         self.counted(&state);
         drop(state);
-        over.iter().for_each(|place| place.line.end());
+        over.iter().for_each(|place| place.channel.end());
         next
     }
 
-    /// Ends those that have waited long enough, as long as it is polled.
-    pub(super) async fn watch_over(&self) {
+    /// Expires interests until cancelled.
+    pub(super) async fn expire_overdue(&self) {
         loop {
-            let listener = self.waits.listen();
+            let listener = self.awaited.listen();
             match self.expire(Instant::now()) {
                 None => listener.await,
                 Some(until) => tokio::select! {
@@ -227,36 +233,36 @@ impl Interests {
     }
 }
 
-/// Why an interest was not opened.
-pub(super) enum NotOpened {
-    /// There is one of this name, and this is its next edit.
+/// The reason why an interest was not opened.
+pub(super) enum OpenError {
+    /// It exists already, with this number of its next edit.
     There {
         expected: u64,
     },
     TooMany(usize),
-    Line(NotMade),
+    Edit(EditError),
 }
 
-impl Drop for Held {
+impl Drop for StreamGuard {
     fn drop(&mut self) {
         let mut state = self.interests.state.lock();
         let place = state.places.remove(&self.name);
         self.interests.counted(&state);
         drop(state);
         drop(place);
-        self.line.end();
+        self.channel.end();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::interest::edits::Bounds;
+    use crate::interest::edits::KeyLimits;
     use tokio::time::Duration;
 
-    fn name(id: &str) -> Name {
+    fn name(id: &str) -> InterestName {
         let text = String::new;
-        Name {
+        InterestName {
             user: "ann".into(),
             uid: text(),
             group: text(),
@@ -273,16 +279,16 @@ mod tests {
 
     fn open(interests: &Interests, id: &str, keys: usize, until: Instant) -> Result<(), String> {
         let by = InterestBy::Label("app".into());
-        let waits = Waits { opening: Opening { by, resumes: None }, until };
+        let awaited = AwaitedStream { opening: InterestOpening { by, resumes: None }, until };
         let add = (0..keys).map(|key| Arc::from(format!("k{key:04}"))).collect();
         let keys = InterestEdit { add, ..InterestEdit::default() };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
-        let edit = Edit { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
-        let make = || Line::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
-        interests.open(name(id), everything(), edit, waits, make).map_err(|error| match error {
-            NotOpened::There { expected } => format!("there, at {expected}"),
-            NotOpened::TooMany(most) => format!("{most} there"),
-            NotOpened::Line(error) => format!("{error:?}"),
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
+        let edit = EditId { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
+        let make = || EditChannel::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
+        interests.open(name(id), everything(), edit, awaited, make).map_err(|error| match error {
+            OpenError::There { expected } => format!("there, at {expected}"),
+            OpenError::TooMany(most) => format!("{most} there"),
+            OpenError::Edit(error) => format!("{error:?}"),
         })
     }
 
@@ -292,7 +298,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_interest_is_there_until_its_stream_is_over_or_does_not_come() {
+    async fn an_interest_lives_until_its_stream_ends_or_is_overdue() {
         let (interests, now) = (interests(), Instant::now());
         let soon = now + Duration::from_secs(30);
         open(&interests, "a", 3, soon).unwrap();
@@ -303,34 +309,36 @@ mod tests {
 
         let hold = |id: &str| interests.hold(name(id), &everything());
         let held = hold("a").ok().unwrap();
-        assert_eq!(hold("a").err(), Some(Absent::Taken));
-        assert_eq!(hold("c").err(), Some(Absent::Unknown));
+        assert_eq!(hold("a").err(), Some(Unavailable::Taken));
+        assert_eq!(hold("c").err(), Some(Unavailable::Unknown));
         let other = Selectors { labels: "x=y".parse().unwrap(), ..everything() };
-        assert_eq!(interests.hold(name("b"), &other).err(), Some(Absent::OtherSelectors));
-        assert_eq!(interests.find(&name("b"), &other).err(), Some(Absent::OtherSelectors));
+        assert_eq!(interests.hold(name("b"), &other).err(), Some(Unavailable::OtherSelectors));
+        assert_eq!(interests.find(&name("b"), &other).err(), Some(Unavailable::OtherSelectors));
         assert_eq!(interests.expire(soon), Some(soon + Duration::from_secs(1)), "one has its stream");
         assert_eq!(interests.count.get(), 2);
         assert_eq!(interests.expire(soon + Duration::from_secs(1)), None);
         assert_eq!(interests.count.get(), 1);
         drop(held);
-        assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Absent::Unknown)));
+        assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Unavailable::Unknown)));
         assert_eq!(interests.memory().available_permits(), 100_000);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn nobody_waits_while_keys_are_put_together() {
+    async fn key_sets_are_built_outside_the_lock() {
         let (interests, until) = (interests(), Instant::now());
-        let edit = Edit { number: 0, digest: [7; 32] };
-        let opening =
-            || Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
-        let line = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+        let edit = EditId { number: 0, digest: [7; 32] };
+        let opening = || AwaitedStream {
+            opening: InterestOpening { by: InterestBy::Label("app".into()), resumes: None },
+            until,
+        };
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
+        let channel = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
         let make = || {
             assert!(interests.state.try_lock().is_some(), "others find theirs meanwhile");
-            // The same request once more, and it is faster.
-            let opened = interests.open(name("a"), everything(), edit, opening(), line);
+            // A concurrent retry of the request overtakes it.
+            let opened = interests.open(name("a"), everything(), edit, opening(), channel);
             assert!(opened.is_ok());
-            line()
+            channel()
         };
         assert!(interests.open(name("a"), everything(), edit, opening(), make).is_ok());
         assert_eq!(interests.count.get(), 1);
@@ -342,15 +350,17 @@ mod tests {
     async fn selectors_take_memory_too() {
         let (interests, until) = (interests(), Instant::now());
         let left = || interests.memory().available_permits();
-        let edit = Edit { number: 0, digest: [7; 32] };
-        let bounds = Bounds { keys: 1000, key_bytes: 10 };
+        let edit = EditId { number: 0, digest: [7; 32] };
+        let bounds = KeyLimits { keys: 1000, key_bytes: 10 };
         let open = |id: &str, labels: String| {
-            let waits =
-                Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
-            let make = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+            let awaited = AwaitedStream {
+                opening: InterestOpening { by: InterestBy::Label("app".into()), resumes: None },
+                until,
+            };
+            let make = || EditChannel::open(&InterestEdit::default(), false, edit.digest, bounds, None);
             let fields = "metadata.name!=x".parse().unwrap();
             let selectors = Selectors { labels: labels.parse().unwrap(), fields };
-            interests.open(name(id), selectors, edit, waits, make).is_ok()
+            interests.open(name(id), selectors, edit, awaited, make).is_ok()
         };
         let long = |values: usize| {
             let values: Vec<_> = (0..values).map(|value| format!("v{value:04}")).collect();
@@ -365,7 +375,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn memory_is_taken_for_what_is_kept_and_given_back() {
+    async fn memory_of_keys_is_reserved_and_released() {
         let (interests, now) = (interests(), Instant::now());
         let left = || interests.memory().available_permits();
         open(&interests, "a", 500, now).unwrap();
@@ -374,25 +384,25 @@ mod tests {
         assert_eq!(open(&interests, "b", 500, now), Err("Full".into()));
         assert_eq!((left(), interests.count.get()), (100_000 - taken, 1), "nothing was kept of it");
 
-        let line = interests.find(&name("a"), &everything()).unwrap();
+        let channel = interests.find(&name("a"), &everything()).unwrap();
         let keys = |from: usize, to: usize| (from..to).map(|key| Arc::from(format!("k{key:04}"))).collect();
         let mut number = 0;
         let mut edit = |remove, add| {
             number += 1;
             let change = InterestEdit { remove, add };
-            line.edit(Edit { number, digest: [1; 32] }, &change, interests.memory())
+            channel.edit(EditId { number, digest: [1; 32] }, &change, interests.memory())
         };
         edit(keys(0, 100), keys(500, 510)).unwrap();
         assert_eq!(left(), 100_000 - 410 * 133, "what was not told yet is forgotten at once");
-        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        channel.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
         edit(keys(100, 200), keys(0, 0)).unwrap();
         assert_eq!(left(), 100_000 - 410 * 133, "what is to be removed is kept until it is");
-        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        channel.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
         assert_eq!(left(), 100_000 - 310 * 133);
         interests.expire(now);
         assert_eq!(left(), 100_000);
-        let edit = Edit { number: 9, digest: [1; 32] };
-        let ended = line.edit(edit, &InterestEdit::default(), interests.memory());
-        assert_eq!(ended, Err(NotMade::Ended));
+        let edit = EditId { number: 9, digest: [1; 32] };
+        let ended = channel.edit(edit, &InterestEdit::default(), interests.memory());
+        assert_eq!(ended, Err(EditError::Ended));
     }
 }

@@ -1,6 +1,6 @@
-//! Characters and texts, as Go shows them in errors.
+//! Characters in Go's error messages.
 
-/// In single quotes, with the escapes of Go.
+/// Quotes a byte in single quotes, with the escapes of Go.
 pub(super) fn quoted(byte: u8) -> String {
     match byte {
         b'\'' => r"'\''".into(),
@@ -18,9 +18,11 @@ pub(super) fn quoted(byte: u8) -> String {
     }
 }
 
-/// Letters, marks, numbers, punctuation, symbols, and the plain space.
+/// Whether Go's `strconv.IsPrint` accepts a character: letters, marks, numbers, punctuation,
+/// symbols and the ASCII space. Rust's tables are of a later Unicode and accept characters that it
+/// added.
 pub(crate) fn is_printable(char: char) -> bool {
-    // Behind a letter a mark is not escaped for what it would combine with.
+    // `escape_debug` escapes a combining mark at the beginning only, so it follows a letter here.
     let text: String = ['a', char].iter().collect();
     char.is_ascii_graphic() || char == ' ' || text.escape_debug().count() == 2
 }

@@ -1,14 +1,16 @@
-//! How deep a value is nested.
+//! Nesting depth of values.
 
 use serde_json::Value;
 
 use crate::refusal::Refusal;
 
-/// How deep an object may be nested, its managed fields included. Parsers stop at 127, this server's own of what is stored among them, and an
-/// object comes to its clients within lists, tables and events of watches, and to webhooks within reviews: there has to be room for those.
+/// Maximum depth of an object including its managed fields. JSON parsers stop at 127, also the one
+/// that reads the store, and objects are sent within lists, tables, watch events and admission
+/// reviews, which need further levels.
 pub(crate) const OBJECT_DEPTH: usize = 120;
 
-/// How many containers are in each other. Whoever made the value had the stack for it.
+/// Returns the nesting depth. The recursion is no deeper than that of the parser that made the
+/// value.
 pub(crate) fn depth(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
@@ -17,10 +19,11 @@ pub(crate) fn depth(value: &Value) -> usize {
     }
 }
 
-/// That an object is not too deep for whoever reads it. One that was so already may stay so, and hence can go.
+/// Checks the depth of an object. An object that was too deep before may be updated, and so
+/// deleted.
 ///
 /// # Errors
-/// 400: it is.
+/// 400 if the object is too deep.
 pub(crate) fn shallow(object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
     let is = depth(object);
     if is <= OBJECT_DEPTH || old.is_some_and(|old| is <= depth(old)) {

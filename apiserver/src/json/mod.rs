@@ -1,4 +1,4 @@
-//! JSON as Kubernetes reads it: what it forgives, how it says what is wrong, and which keys were there twice.
+//! JSON as Kubernetes decodes it: its tolerance, its error texts and its reports of duplicate keys.
 
 mod character;
 mod depth;
@@ -6,10 +6,14 @@ mod go;
 mod names;
 mod read;
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;
 
 pub(crate) use character::is_printable;
 pub(crate) use depth::{OBJECT_DEPTH, depth, shallow};
-pub(crate) use go::go_json;
+pub(crate) use go::{format_float, go_json, json_iterator, json_iterator_name};
 pub(crate) use names::{plain_type_name, type_name};
-pub(crate) use read::{MAX_DEPTH, MAX_VALUES, Malformed, Read, number, read};
+pub(crate) use read::{MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number, read};
+#[cfg(test)]
+pub(crate) use recorded::GoRecording;

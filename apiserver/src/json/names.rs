@@ -1,8 +1,8 @@
-//! What kinds of values are called.
+//! Names of JSON types.
 
 use serde_json::Value;
 
-/// As Go calls it in an error: numbers that are not whole with what they are.
+/// Go's name of a value's type in errors; for a fraction with its value.
 pub(crate) fn type_name(value: &Value) -> String {
     match value {
         Value::Number(number) if number.is_f64() => format!("number {number}"),
@@ -10,7 +10,7 @@ pub(crate) fn type_name(value: &Value) -> String {
     }
 }
 
-/// The same, of a number without saying which.
+/// Go's name of a value's type, without a value.
 pub(crate) const fn plain_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

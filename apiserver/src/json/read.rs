@@ -1,59 +1,60 @@
-//! The reader.
+//! The JSON parser.
 
 use serde_json::{Map, Number, Value};
 
 use super::character::quoted;
 use crate::refusal::Refusal;
 
-/// How deep objects and arrays may be nested: the reader uses the stack.
+/// Maximum nesting depth, since the parser is recursive.
 pub(crate) const MAX_DEPTH: usize = 128;
 
-/// How many values there may be: one of two bytes takes sixteen times as much here, and more with a key.
+/// Maximum number of values: a value of two bytes takes sixteen times that in memory, and more with
+/// a key.
 pub(crate) const MAX_VALUES: usize = 100_000;
 
-/// How many duplicate keys are told: what is told goes into headers.
+/// Maximum number of duplicate keys to report, since they are sent in headers.
 const MAX_DUPLICATES: usize = 100;
 
-/// A document.
+/// A parsed document.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Read {
-    /// What it says. Of keys that are there twice the last holds.
+pub(crate) struct ParsedJson {
+    /// The value. Of duplicate keys the last applies.
     pub(crate) value: Value,
-    /// The paths of such keys, each once, the first hundred: `spec.ports[0].name`.
+    /// The paths of duplicate keys, the first hundred: `spec.ports[0].name`.
     pub(crate) duplicates: Vec<String>,
 }
 
-/// Why a text is not a document, in the words of Go, which clients know.
+/// A syntax error, with the texts of Go, which clients know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed(pub(crate) String);
+pub(crate) struct MalformedJson(pub(crate) String);
 
-impl Malformed {
-    /// It has more values than may be.
+impl MalformedJson {
+    /// The document has too many values.
     pub(crate) fn too_many() -> Self {
         Self(format!("the document has more than {MAX_VALUES} values"))
     }
 }
 
-/// Reads one document, and nothing after it.
+/// Parses one document.
 ///
-/// Bytes that are no UTF-8 and surrogates that are alone become U+FFFD, each of them. Numbers are what they are once
-/// Go has read and written them: whole ones of 64 bits with a sign, whichever way they were written, and else doubles.
-pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
-    let mut reader = Reader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
+/// Invalid UTF-8 bytes and unpaired surrogates become U+FFFD. Numbers are those that Go would
+/// decode and encode: signed 64-bit integers, however they are written, otherwise doubles.
+pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
+    let mut reader = JsonReader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
     let value = reader.value()?;
     match reader.space() {
-        None => Ok(Read { value, duplicates: reader.duplicates }),
+        None => Ok(ParsedJson { value, duplicates: reader.duplicates }),
         Some(_) => Err(reader.wrong("after top-level value")),
     }
 }
 
-/// The number that a text of JSON's grammar is; `None` where it is too big for any.
+/// Parses a number in JSON syntax; `None` if it exceeds the range of a double.
 pub(crate) fn number(text: &str) -> Option<Number> {
     if let Ok(whole) = text.parse::<i64>() {
         return Some(whole.into());
     }
     let double = text.parse::<f64>().ok()?;
-    // Written without an exponent up to 10^21, so that Go finds a whole number when it reads this again.
+    // Go writes doubles up to 10^21 without an exponent, so that it decodes them as integers again.
     let again = (double.fract() == 0.0 && double.abs() < 1e19).then(|| format!("{double}").parse::<i64>());
     match again {
         Some(Ok(whole)) => Some(whole.into()),
@@ -61,20 +62,20 @@ pub(crate) fn number(text: &str) -> Option<Number> {
     }
 }
 
-struct Reader<'a> {
+struct JsonReader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
     values: usize,
-    /// Paths from the value that is being read; each level puts its own step before those that came from below.
+    /// Paths relative to the current value; each level prepends its own step.
     duplicates: Vec<String>,
 }
 
-impl Reader<'_> {
-    fn value(&mut self) -> Result<Value, Malformed> {
+impl JsonReader<'_> {
+    fn value(&mut self) -> Result<Value, MalformedJson> {
         self.values += 1;
         if self.values > MAX_VALUES {
-            return Err(Malformed::too_many());
+            return Err(MalformedJson::too_many());
         }
         match self.space() {
             Some(b'{') => self.nested(Self::object),
@@ -88,7 +89,10 @@ impl Reader<'_> {
         }
     }
 
-    fn nested(&mut self, read: fn(&mut Self) -> Result<Value, Malformed>) -> Result<Value, Malformed> {
+    fn nested(
+        &mut self,
+        read: fn(&mut Self) -> Result<Value, MalformedJson>,
+    ) -> Result<Value, MalformedJson> {
         if self.depth == MAX_DEPTH {
             return Err(self.wrong("exceeded max depth"));
         }
@@ -99,7 +103,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn object(&mut self) -> Result<Value, Malformed> {
+    fn object(&mut self) -> Result<Value, MalformedJson> {
         let mut map = Map::new();
         let first = self.duplicates.len();
         if self.space() == Some(b'}') {
@@ -140,7 +144,7 @@ impl Reader<'_> {
         Ok(Value::Object(map))
     }
 
-    fn array(&mut self) -> Result<Value, Malformed> {
+    fn array(&mut self) -> Result<Value, MalformedJson> {
         let mut items = Vec::new();
         let first = self.duplicates.len();
         if self.space() == Some(b']') {
@@ -166,7 +170,7 @@ impl Reader<'_> {
         Ok(Value::Array(items))
     }
 
-    /// The duplicates found below one step, from `below` on, are told with that step, and those known already not at all.
+    /// Prepends a step to the duplicates found since `below`, and drops those already known.
     fn below(&mut self, first: usize, below: usize, path: impl Fn(&str) -> String) {
         if self.duplicates.len() == below {
             return;
@@ -179,7 +183,7 @@ impl Reader<'_> {
         }
     }
 
-    /// A key of this object was there already. It was seen before what is below it.
+    /// Reports a duplicate key of this object, before those found below it.
     fn twice(&mut self, first: usize, below: usize, key: &str) {
         if !self.duplicates[first..].iter().any(|known| known == key) {
             self.duplicates.insert(below, key.to_owned());
@@ -187,7 +191,7 @@ impl Reader<'_> {
         }
     }
 
-    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, Malformed> {
+    fn word(&mut self, word: &'static str, value: Value) -> Result<Value, MalformedJson> {
         for expected in word.chars() {
             if self.peek().map(char::from) != Some(expected) {
                 return Err(self.wrong(&format!("in literal {word} (expecting '{expected}')")));
@@ -197,7 +201,7 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn number(&mut self) -> Result<Value, Malformed> {
+    fn number(&mut self) -> Result<Value, MalformedJson> {
         let begin = self.at;
         self.at += usize::from(self.peek() == Some(b'-'));
         match self.peek() {
@@ -215,17 +219,17 @@ impl Reader<'_> {
         }
         let text = std::str::from_utf8(&self.bytes[begin..self.at]).expect("only ASCII was passed over");
         number(text).map(Value::Number).ok_or_else(|| {
-            Malformed(format!("json: cannot unmarshal number {text} into Go value of type float64"))
+            MalformedJson(format!("json: cannot unmarshal number {text} into Go value of type float64"))
         })
     }
 
-    fn digits(&mut self, place: &str) -> Result<(), Malformed> {
+    fn digits(&mut self, place: &str) -> Result<(), MalformedJson> {
         let count = self.bytes[self.at..].iter().take_while(|byte| byte.is_ascii_digit()).count();
         self.at += count;
         if count == 0 { Err(self.wrong(place)) } else { Ok(()) }
     }
 
-    fn string(&mut self) -> Result<String, Malformed> {
+    fn string(&mut self) -> Result<String, MalformedJson> {
         self.at += 1;
         let mut text = String::new();
         loop {
@@ -247,7 +251,7 @@ impl Reader<'_> {
         }
     }
 
-    fn escaped(&mut self) -> Result<char, Malformed> {
+    fn escaped(&mut self) -> Result<char, MalformedJson> {
         let char = match self.peek() {
             Some(byte @ (b'"' | b'\\' | b'/')) => char::from(byte),
             Some(b'b') => '\u{8}',
@@ -265,8 +269,8 @@ impl Reader<'_> {
         Ok(char)
     }
 
-    /// The four digits after `\u`, and a second half after them if they are the first one of a pair.
-    fn unicode(&mut self) -> Result<char, Malformed> {
+    /// Parses four digits after `\u`, and the second half of a surrogate pair.
+    fn unicode(&mut self) -> Result<char, MalformedJson> {
         for _ in 0..4 {
             if !self.peek().is_some_and(|byte| byte.is_ascii_hexdigit()) {
                 return Err(self.wrong("in \\u hexadecimal character escape"));
@@ -299,8 +303,8 @@ impl Reader<'_> {
         self.bytes.get(self.at).copied()
     }
 
-    fn wrong(&self, place: &str) -> Malformed {
-        Malformed(match self.peek() {
+    fn wrong(&self, place: &str) -> MalformedJson {
+        MalformedJson(match self.peek() {
             None => "unexpected end of JSON input".into(),
             Some(byte) => format!("invalid character {} {place}", quoted(byte)),
         })
@@ -315,7 +319,7 @@ fn four(digits: &[u8]) -> Option<u16> {
     u16::from_str_radix(digits, 16).ok()
 }
 
-/// Adds bytes as a text, with a U+FFFD for each byte that is none.
+/// Appends bytes as UTF-8, with U+FFFD for each invalid byte.
 fn push(text: &mut String, bytes: &[u8]) {
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -323,14 +327,14 @@ fn push(text: &mut String, bytes: &[u8]) {
     }
 }
 
-impl std::fmt::Display for Malformed {
+impl std::fmt::Display for MalformedJson {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.0)
     }
 }
 
-impl From<Malformed> for Refusal {
-    fn from(Malformed(why): Malformed) -> Self {
+impl From<MalformedJson> for Refusal {
+    fn from(MalformedJson(why): MalformedJson) -> Self {
         Self::bad_request(why)
     }
 }

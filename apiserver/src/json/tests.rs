@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MAX_DEPTH, MAX_VALUES, Malformed, read};
+use super::{MAX_DEPTH, MAX_VALUES, MalformedJson, read};
 
 fn check(text: impl AsRef<[u8]>, expected: Value) {
     let read = read(text.as_ref()).unwrap();
@@ -19,7 +19,7 @@ fn duplicates(text: &str, expected: &[&str]) {
 }
 
 #[test]
-fn values() {
+fn json_values_are_parsed() {
     check(" {\t}\r\n", json!({}));
     check("[ ]", json!([]));
     check(
@@ -57,7 +57,7 @@ fn strings_are_those_of_go() {
 }
 
 #[test]
-fn what_is_wrong_is_said_as_go_says_it() {
+fn errors_have_the_text_of_go() {
     refused("", "unexpected end of JSON input");
     refused("  ", "unexpected end of JSON input");
     refused(r#"{"a":"#, "unexpected end of JSON input");
@@ -87,7 +87,7 @@ fn what_is_wrong_is_said_as_go_says_it() {
 }
 
 #[test]
-fn it_is_no_deeper_than_allowed() {
+fn depth_is_limited() {
     let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     assert!(read(&nested(MAX_DEPTH)).is_ok());
     refused(nested(MAX_DEPTH + 1), "invalid character '[' exceeded max depth");
@@ -97,19 +97,19 @@ fn it_is_no_deeper_than_allowed() {
 }
 
 #[test]
-fn it_has_no_more_values_than_allowed() {
-    // A list is a value, and each of its items is one.
+fn the_number_of_values_is_limited() {
+    // A list counts as a value, as does each of its items.
     let list = |items: usize| format!("[{}1]", "1,".repeat(items - 1));
     assert!(read(list(MAX_VALUES - 1).as_bytes()).is_ok());
     refused(list(MAX_VALUES), "the document has more than 100000 values");
     assert_eq!(
         crate::yaml::read(format!("{{\"a\":{}}}", list(MAX_VALUES)).as_bytes()),
-        Err(Malformed::too_many())
+        Err(MalformedJson::too_many())
     );
 }
 
 #[test]
-fn of_duplicates_the_last_holds_and_all_are_told() {
+fn the_last_duplicate_applies_and_all_are_reported() {
     assert_eq!(read(br#"{"a":1,"a":{"b":2}}"#).unwrap().value, json!({"a": {"b": 2}}));
     duplicates(r#"{"a":1,"a":2,"a":3}"#, &["a"]);
     duplicates(r#"{"spec":{"x":[{"y":1,"y":2}, {}], "x":1},"b":0,"b":0}"#, &["spec.x[0].y", "spec.x", "b"]);
@@ -137,18 +137,18 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_written_is_read(value in any_value()) {
+    fn written_values_are_parsed(value in any_value()) {
         let read = read(value.to_string().as_bytes()).unwrap();
         prop_assert_eq!(&read.value, &value);
         prop_assert!(read.duplicates.is_empty());
     }
 
     #[test]
-    fn another_reader_agrees(mut text in any_value().prop_map(|value| value.to_string().into_bytes()),
+    fn results_equal_those_of_serde_json(mut text in any_value().prop_map(|value| value.to_string().into_bytes()),
                              at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let at = at.index(text.len());
         text[at] = byte;
-        // The other one refuses what is not UTF-8, and has no numbers that are too big.
+        // serde_json rejects invalid UTF-8, and numbers beyond the range of a double.
         if let (Ok(ours), Ok(theirs)) = (read(&text), serde_json::from_slice::<Value>(&text)) {
             prop_assert!(ours.value == theirs || theirs.to_string().contains(['.', 'e', '0']));
         } else if std::str::from_utf8(&text).is_ok() {

@@ -1,4 +1,4 @@
-//! What is different about one kind.
+//! Kind-specific hooks.
 
 use std::sync::Arc;
 
@@ -9,86 +9,88 @@ use crate::guard::{self, Guard};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
 
-/// What a kind does besides what all do. Each is a pure step, called while a change is worked out, perhaps several times.
-pub(crate) trait Hooks: Send + Sync + 'static {
-    /// Makes an object of another version of this kind one of this version. What it says of its version is set besides.
+/// Kind-specific behaviour. Hooks are pure functions, and may be called several times for one
+/// change.
+pub(crate) trait KindHooks: Send + Sync + 'static {
+    /// Converts an object from another version of the kind, except its `apiVersion`.
     fn convert(&self, _object: &mut Value) {}
 
-    /// Where an object has fields that the kind has not, besides those that its shape knows of.
+    /// Returns the paths of unknown fields that the schema does not detect.
     fn unknown(&self, _object: &Value) -> Vec<String> {
         Vec::new()
     }
 
-    /// What in an object is not of its type, besides what its shape knows of.
+    /// Returns the first type error that the schema does not detect.
     fn unfit(&self, _object: &Value) -> Option<String> {
         None
     }
 
-    /// Fills in what is left out.
+    /// Sets default values.
     fn default(&self, _object: &mut Value) {}
 
-    /// Sets what the server decides in a new object.
+    /// Sets server-managed fields of a new object.
     fn creating(&self, _new: &mut Value) {}
 
-    /// Sets what the server decides in a changed object, of which the part that this request must not change is as it was.
-    fn updating(&self, _new: &mut Value, _old: &Value, _part: Part) {}
+    /// Sets server-managed fields of an updated object. Fields outside of `subresource` have been
+    /// reset.
+    fn updating(&self, _new: &mut Value, _old: &Value, _subresource: Subresource) {}
 
-    /// Sets what the server notes of this write, in an object that is otherwise as it will be.
+    /// Records the write in an object that is otherwise final.
     fn stamp(&self, _new: &mut Value, _old: Option<&Value>, _now: Timestamp) {}
 
-    /// What is wrong with an object, also beside what it was.
+    /// Validates an object, as a new one or as an update of `old`.
     fn validate(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// What is wrong with an object in which nothing else is: only such ones are what the kind takes them for.
+    /// Validates an otherwise valid object; its fields have the expected types.
     fn check(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
         Vec::new()
     }
 
-    /// What becomes of an object that is deleted, if that is not that it goes: it is marked, changed here, and stays until its
-    /// finalizers are gone. True: nothing but the time is noted in its metadata.
+    /// Prepares a deletion that is not immediate: the object is marked, changed here, and stays
+    /// until its finalizers are removed. `true` leaves its generation unchanged.
     fn deleting(&self, _object: &mut Value, _now: &str) -> Result<bool, Refusal> {
         Ok(false)
     }
 
-    /// Whether something of this kind's own keeps a deleted object from going.
+    /// Whether a kind-specific condition delays the deletion of a marked object.
     fn holds(&self, _object: &Value) -> bool {
         false
     }
 
-    /// What must be so of its objects beside each other.
+    /// The guards of the kind.
     fn guards(&self) -> &[Arc<dyn Guard>] {
         &[]
     }
 
-    /// Under which keys an object counts for the guards, each with the guard's name before it: `disjoint/vni/17`. Each is there
-    /// once. Of an object that cannot be read, or of which they cannot be told, there are none.
+    /// Returns the guard keys of an object, prefixed with the guard's name and distinct:
+    /// `disjoint/vni/17`. None if the object is malformed or a guard panics.
     fn guard_keys(&self, object: &Value) -> Vec<String> {
         guard::keys(self.guards(), object).unwrap_or_default()
     }
 }
 
-/// Which part of an object a request is about.
+/// The subresource of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Part {
-    /// All but the status, if that is apart.
+pub(crate) enum Subresource {
+    /// The object itself; without its status, where that is a subresource.
     Main,
     Status,
-    /// How many are wanted.
+    /// The number of replicas.
     Scale,
-    /// A namespace's own finalizers.
+    /// The finalizers in a namespace's spec.
     Finalize,
 }
 
-/// A kind with nothing different about it.
-pub(crate) struct Plain;
+/// No kind-specific behaviour.
+pub(crate) struct DefaultHooks;
 
-impl Hooks for Plain {}
+impl KindHooks for DefaultHooks {}
 
-impl Part {
-    /// Its name in a path and among the managed fields.
-    pub(crate) const fn subresource(self) -> Option<&'static str> {
+impl Subresource {
+    /// The name in paths and managed fields.
+    pub(crate) const fn name(self) -> Option<&'static str> {
         match self {
             Self::Main => None,
             Self::Status => Some("status"),

@@ -1,12 +1,13 @@
-//! Kinds are data: names, a shape, columns, and the few things that are different about one.
+//! Kinds as data: names, schema, columns and hooks. [`Subresource`] lists the subresources of a
+//! kind.
 
 mod hooks;
-mod lists;
+mod merge_metadata;
 mod registry;
 mod scale;
 mod shape;
 
-pub(crate) use hooks::{Hooks, Part, Plain};
+pub(crate) use hooks::{DefaultHooks, KindHooks, Subresource};
 pub(crate) use registry::Registry;
 pub(crate) use scale::Scale;
 pub(crate) use shape::Checked;
@@ -24,60 +25,60 @@ use crate::schema::Schema;
 use crate::storage::Place;
 use crate::table::Columns;
 
-/// A kind in one of its versions.
+/// One version of a kind.
 pub(crate) struct Kind {
     pub(crate) group: Arc<str>,
     pub(crate) version: Arc<str>,
-    /// As objects have it: `v1`, or `example.com/v1`.
+    /// The `apiVersion`: `v1` or `example.com/v1`.
     pub(crate) api_version: String,
-    pub(crate) names: Names,
+    pub(crate) names: KindNames,
     pub(crate) namespaced: bool,
-    /// Whether it comes with the server: what its objects are need not be said in them.
+    /// Whether the kind is built in; its objects may omit `apiVersion` and `kind`.
     pub(crate) built_in: bool,
-    pub(crate) shape: Shape,
-    /// Whether status is written apart from the rest.
+    pub(crate) shape: KindSchema,
+    /// Whether it has a `status` subresource.
     pub(crate) has_status: bool,
-    /// Where it says how many, if that can be asked for by itself.
+    /// The `scale` subresource, if it has one.
     pub(crate) scale: Option<Scale>,
-    /// Whether a generation counts the changes of what is wanted.
+    /// Whether `metadata.generation` counts changes of the spec.
     pub(crate) has_generation: bool,
-    /// Whether an update may come without a revision, and then replaces whatever is there.
-    pub(crate) may_overwrite: bool,
+    /// Whether an update without a resourceVersion is allowed and replaces any state.
+    pub(crate) allows_unconditional_update: bool,
     pub(crate) name_rule: NameRule,
     pub(crate) columns: Columns,
-    /// Fields besides name and namespace that it is selected by, each with where it is.
+    /// Selectable fields besides name and namespace.
     pub(crate) selectable: Vec<Selectable>,
     pub(crate) verbs: &'static [&'static str],
-    /// Says apart what is stored under one shape from what is stored under another.
+    /// Fingerprint of the schema, by which stored objects are known to match it.
     pub(crate) print: u64,
     pub(crate) replaced: Replaced,
-    /// The kind in the version that is stored, where that is another one.
+    /// The storage version of the kind, where that is another one.
     pub(crate) stored: Option<Arc<Kind>>,
-    /// What it is in each of its versions, this one perhaps included: there is nobody who wrote in any other.
-    pub(crate) forms: Arc<Forms>,
-    /// What whoever uses this version should know.
+    /// The schemas of all versions, for field ownership. Objects cannot have been written in any
+    /// other version.
+    pub(crate) forms: Arc<KindVersions>,
+    /// The deprecation warning.
     pub(crate) deprecation: Option<String>,
-    /// Where the definition is that it is made by. None: it is there always.
+    /// The store key of its CustomResourceDefinition; `None` for a built-in kind.
     pub(crate) definition: Option<Arc<str>>,
-    /// Whether it goes: nothing new can be created.
-    pub(crate) goes: bool,
-    /// What is asked by creating one, if nothing is stored then.
+    /// Whether its definition is being deleted: creation is refused.
+    pub(crate) is_terminating: bool,
+    /// The review that a create request performs; nothing is stored.
     pub(crate) review: Option<Review>,
-    /// Whether its objects are kinds.
+    /// Whether its objects define kinds.
     pub(crate) defines_kinds: bool,
-    /// Whether a deletion is answered with what was deleted, and not with a status.
-    pub(crate) answers_deleted: bool,
+    /// Whether a deletion returns the object instead of a `Status`.
+    pub(crate) returns_deleted: bool,
     pub(crate) place: Place,
-    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
-/// Set when there is another kind in a kind's place, or none: to the last revision that it was there. Who watches it has to
-/// begin anew.
+/// Set when a kind is removed or replaced, to its last revision. Its watchers must relist.
 pub(crate) type Replaced = Arc<SetOnce<Revision>>;
 
-/// What it is called.
+/// The names of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Names {
+pub(crate) struct KindNames {
     pub(crate) kind: String,
     pub(crate) list_kind: String,
     pub(crate) plural: String,
@@ -86,49 +87,49 @@ pub(crate) struct Names {
     pub(crate) categories: Vec<String>,
 }
 
-/// A question about access.
+/// A review of the authentication or authorization API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Review {
-    /// Who am I?
+    /// SelfSubjectReview.
     Oneself,
-    /// What may I do?
+    /// SelfSubjectRulesReview.
     OwnRules,
-    /// May I?
+    /// SelfSubjectAccessReview.
     OwnAccess,
-    /// May they?
+    /// SubjectAccessReview and LocalSubjectAccessReview.
     Access,
-    /// Whose is this token?
+    /// TokenReview.
     Token,
 }
 
-/// What a kind is in its versions, by what objects of them have as `apiVersion`.
-pub(crate) type Forms = BTreeMap<String, Form>;
+/// The versions of a kind, by `apiVersion`.
+pub(crate) type KindVersions = BTreeMap<String, KindVersion>;
 
-/// A kind in a version, as far as who owns what goes by it.
-pub(crate) struct Form {
-    pub(crate) shape: Shape,
-    pub(crate) hooks: Arc<dyn Hooks>,
+/// The parts of a version that field ownership needs.
+pub(crate) struct KindVersion {
+    pub(crate) shape: KindSchema,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
-/// Which fields there are.
+/// The fields of a kind.
 #[derive(Clone)]
-pub(crate) enum Shape {
-    /// By the schema of its definition.
+pub(crate) enum KindSchema {
+    /// Defined by the schema of its CustomResourceDefinition.
     Custom(Arc<Schema>),
-    /// By the table of Kubernetes' own types.
+    /// Defined by the type table of Kubernetes.
     Typed(&'static Type),
 }
 
-/// A field by which objects are selected.
+/// A selectable field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selectable {
-    /// As selectors name it: `spec.color`.
+    /// The name in field selectors: `spec.color`.
     pub(crate) field: String,
     pub(crate) path: Vec<String>,
 }
 
 impl Kind {
-    /// `widgets.example.com`, as messages say it.
+    /// The qualified resource name in messages: `widgets.example.com`.
     pub(crate) fn resource(&self) -> String {
         match &*self.group {
             "" => self.names.plural.clone(),
@@ -136,7 +137,7 @@ impl Kind {
         }
     }
 
-    /// The value of a field that this kind is selected by; absent ones are empty.
+    /// Returns the value of a selectable field; an absent one is empty.
     pub(crate) fn field(&self, object: &Value, field: &str) -> Option<String> {
         let selectable = self.selectable.iter().find(|selectable| selectable.field == field)?;
         let value = selectable.path.iter().try_fold(object, |value, name| value.get(name));
@@ -147,19 +148,19 @@ impl Kind {
         })
     }
 
-    /// In the version that is stored.
-    pub(crate) fn home(&self) -> &Self {
+    /// The storage version.
+    pub(crate) fn storage_version(&self) -> &Self {
         self.stored.as_deref().unwrap_or(self)
     }
 
-    /// What can be done with its objects just now, as discovery tells it.
-    pub(crate) fn told_verbs(&self) -> &'static [&'static str] {
-        if self.goes { TERMINATING_VERBS } else { self.verbs }
+    /// The currently available verbs, for discovery.
+    pub(crate) fn available_verbs(&self) -> &'static [&'static str] {
+        if self.is_terminating { TERMINATING_VERBS } else { self.verbs }
     }
 
-    /// Whether its objects are in protobuf for who asks for it.
+    /// Whether its objects have a protobuf encoding.
     pub(crate) const fn has_messages(&self) -> bool {
-        matches!(self.shape, Shape::Typed(_))
+        matches!(self.shape, KindSchema::Typed(_))
     }
 
     pub(crate) fn can(&self, verb: &str) -> bool {

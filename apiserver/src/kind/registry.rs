@@ -1,4 +1,4 @@
-//! All kinds that are served at one moment. Replaced whole.
+//! The set of served kinds. Immutable, replaced as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,70 +6,72 @@ use std::sync::Arc;
 use super::Kind;
 use crate::documents::Documents;
 
-/// Which kinds are served, by path.
+/// The served kinds, by path.
 pub(crate) struct Registry {
-    kinds: BTreeMap<Path, Arc<Kind>>,
-    /// Each kind that is stored, once, in the version that is, by what its keys begin with.
-    homes: BTreeMap<Arc<str>, Arc<Kind>>,
+    kinds: BTreeMap<KindPath, Arc<Kind>>,
+    /// The storage version of each stored kind, by key prefix.
+    storage_versions: BTreeMap<Arc<str>, Arc<Kind>>,
     documents: Documents,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Path {
+struct KindPath {
     group: Arc<str>,
     version: Arc<str>,
     plural: Arc<str>,
 }
 
 impl Registry {
-    /// Of these kinds, and of some that are stored and perhaps not served; what is rendered of those that were there before is
-    /// taken over.
+    /// Builds a registry of served kinds, and of stored kinds that may not be served. Documents
+    /// rendered for `previous` are reused.
     pub(crate) fn new(
         kinds: impl IntoIterator<Item = Arc<Kind>>,
         stored: impl IntoIterator<Item = Arc<Kind>>,
         previous: Option<&Self>,
     ) -> Self {
-        let path = |kind: &Kind| Path {
+        let path = |kind: &Kind| KindPath {
             group: kind.group.clone(),
             version: kind.version.clone(),
             plural: kind.names.plural.as_str().into(),
         };
-        let kinds: BTreeMap<Path, Arc<Kind>> = kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
+        let kinds: BTreeMap<KindPath, Arc<Kind>> =
+            kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
         let served = kinds.values().filter(|kind| kind.review.is_none());
         let served = served.map(|kind| kind.stored.as_ref().unwrap_or(kind).clone());
-        let homes = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
+        let storage_versions = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
         let documents = Documents::of(kinds.values(), previous.map(|previous| &previous.documents));
-        Self { kinds, homes, documents }
+        Self { kinds, storage_versions, documents }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
-        self.kinds.get(&Path { group: group.into(), version: version.into(), plural: plural.into() })
+        self.kinds.get(&KindPath { group: group.into(), version: version.into(), plural: plural.into() })
     }
 
-    /// Each kind that is stored once, in the version that is, also of those that are not served: their objects are there.
-    pub(crate) fn homes(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        self.homes.values()
+    /// The storage version of each stored kind, including kinds that are not served but may have
+    /// objects.
+    pub(crate) fn storage_versions(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.storage_versions.values()
     }
 
-    /// The kind of what is stored under a key.
+    /// Returns the kind of a stored object's key.
     pub(crate) fn at(&self, key: &str) -> Option<&Arc<Kind>> {
         let (end, _) = key.match_indices('/').nth(1)?;
-        self.homes.get(&key[..=end])
+        self.storage_versions.get(&key[..=end])
     }
 
-    /// Whether the objects of a kind are in namespaces, if there is such a kind.
+    /// Returns whether a kind is namespaced, or `None` for an unknown kind.
     pub(crate) fn is_namespaced(&self, group: &str, kind: &str) -> Option<bool> {
-        let mut all = self.kinds.values().chain(self.homes.values());
+        let mut all = self.kinds.values().chain(self.storage_versions.values());
         Some(all.find(|one| &*one.group == group && one.names.kind == kind)?.namespaced)
     }
 
-    /// Of what has this name and is in namespaces, the kind in the version that is stored.
+    /// Returns the storage version of a namespaced resource.
     pub(crate) fn in_namespaces(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
         let kind = self.named(group, plural).find(|kind| kind.namespaced && kind.review.is_none())?;
         Some(kind.stored.as_ref().unwrap_or(kind))
     }
 
-    /// Whether there is anything of this name, in any version.
+    /// Whether a resource is served in any version.
     pub(crate) fn is_served(&self, group: &str, plural: &str) -> bool {
         self.named(group, plural).next().is_some()
     }

@@ -1,23 +1,23 @@
-//! How many of something an object wants and has: where that is in it, and the same as a `Scale`.
+//! The `scale` subresource: the replica fields of an object, and their representation as `Scale`.
 
 use serde_json::{Map, Value, json};
 
-use super::Part;
+use super::Subresource;
 use crate::auth::rbac::selector as label_selector;
 use crate::invalid::{FieldError, Problem};
 use crate::strategy::metadata;
 
-/// Where an object of a kind says how many. Paths have no dot before them: `spec.replicas`.
+/// The paths of an object's replica fields, without a leading dot: `spec.replicas`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Scale {
-    pub(crate) wanted: String,
-    pub(crate) there: String,
-    /// Which objects are counted: a selector, or the text of one.
+    pub(crate) desired: String,
+    pub(crate) current: String,
+    /// The selector of the counted objects, structured or as text.
     pub(crate) selector: Option<String>,
 }
 
 impl Scale {
-    /// As a version of a definition says it.
+    /// Parses the scale subresource of a CustomResourceDefinition version.
     pub(crate) fn of(version: &Value) -> Option<Self> {
         let said = version["subresources"]["scale"].as_object()?;
         let path = |field: &str| {
@@ -25,32 +25,32 @@ impl Scale {
             Some(path.trim_start_matches('.').to_owned()).filter(|path| !path.is_empty())
         };
         Some(Self {
-            wanted: path("specReplicasPath")?,
-            there: path("statusReplicasPath")?,
+            desired: path("specReplicasPath")?,
+            current: path("statusReplicasPath")?,
             selector: path("labelSelectorPath"),
         })
     }
 
-    /// Where those that are built in say it.
+    /// The paths of the built-in workloads.
     pub(crate) fn of_workload() -> Self {
         let path = str::to_owned;
         Self {
-            wanted: path("spec.replicas"),
-            there: path("status.replicas"),
+            desired: path("spec.replicas"),
+            current: path("status.replicas"),
             selector: Some(path("spec.selector")),
         }
     }
 
-    /// The `Scale` of an object.
+    /// Returns the `Scale` of an object.
     pub(crate) fn read(&self, object: &Value) -> Value {
         let mut meta = metadata(object).clone();
         meta.retain(|field, _| KEPT.contains(&field.as_str()));
         let mut scale = json!({
             "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": {},
-            "status": {"replicas": at(object, &self.there).and_then(Value::as_i64).unwrap_or(0)},
+            "status": {"replicas": at(object, &self.current).and_then(Value::as_i64).unwrap_or(0)},
         });
-        if let Some(wanted) = self.wanted(object).filter(|wanted| *wanted != 0) {
-            scale["spec"]["replicas"] = wanted.into();
+        if let Some(desired) = self.desired(object).filter(|desired| *desired != 0) {
+            scale["spec"]["replicas"] = desired.into();
         }
         let selector = self.selector.as_ref().and_then(|path| at(object, path)).map(text_of);
         if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
@@ -59,31 +59,31 @@ impl Scale {
         scale
     }
 
-    /// How many are wanted, if the object says so.
-    pub(crate) fn wanted(&self, object: &Value) -> Option<i64> {
-        at(object, &self.wanted)?.as_i64()
+    /// Returns the desired number of replicas, if set.
+    pub(crate) fn desired(&self, object: &Value) -> Option<i64> {
+        at(object, &self.desired)?.as_i64()
     }
 
-    /// Makes the object want so many.
-    pub(crate) fn set(&self, object: &mut Value, wanted: i64) {
+    /// Sets the desired number of replicas.
+    pub(crate) fn set(&self, object: &mut Value, desired: i64) {
         let mut place = object;
-        for name in self.wanted.split('.') {
+        for name in self.desired.split('.') {
             if !place.is_object() {
                 *place = Value::Object(Map::new());
             }
             place = &mut place[name];
         }
-        *place = wanted.into();
+        *place = desired.into();
     }
 
-    /// What is wrong with the numbers, wherever they come from.
-    pub(crate) fn errors(&self, object: &Value, part: Part) -> Vec<FieldError> {
-        let wanted = (part != Part::Status).then_some(&self.wanted);
-        wanted.into_iter().chain([&self.there]).filter_map(|path| wrong(path, at(object, path)?)).collect()
+    /// Validates the replica fields.
+    pub(crate) fn errors(&self, object: &Value, subresource: Subresource) -> Vec<FieldError> {
+        let desired = (subresource != Subresource::Status).then_some(&self.desired);
+        desired.into_iter().chain([&self.current]).filter_map(|path| wrong(path, at(object, path)?)).collect()
     }
 }
 
-/// What a `Scale` has of its object's metadata.
+/// The metadata fields that a `Scale` copies from its object.
 const KEPT: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
 
 fn text_of(selector: &Value) -> String {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_said_is_none() {
+    fn missing_replicas_are_omitted() {
         check(json!({}), json!({}), json!({"replicas": 0}));
         check(json!({"spec": "x", "status": {"size": "y", "of": 1}}), json!({}), json!({"replicas": 0}));
         check(
@@ -136,14 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn of_the_metadata_it_has_what_says_which_object() {
+    fn a_scale_has_the_identifying_metadata_only() {
         let object =
             json!({"metadata": {"name": "a", "uid": "u", "labels": {"x": "y"}, "managedFields": []}});
         assert_eq!(scale().read(&object)["metadata"], json!({"name": "a", "uid": "u"}));
     }
 
     #[test]
-    fn a_number_is_put_where_it_belongs() {
+    fn replicas_are_set_at_the_path() {
         for mut object in [json!({}), json!({"spec": null}), json!({"spec": {"size": 1}})] {
             scale().set(&mut object, 5);
             assert_eq!(object, json!({"spec": {"size": 5}}));
@@ -151,21 +151,27 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_replicas() {
-        let check = |wanted: i64, there: i64, part: Part, expected: &[&str]| {
-            let errors = scale().errors(&json!({"spec": {"size": wanted}, "status": {"size": there}}), part);
+    fn replicas_must_be_non_negative_int32() {
+        let check = |desired: i64, current: i64, subresource: Subresource, expected: &[&str]| {
+            let errors =
+                scale().errors(&json!({"spec": {"size": desired}, "status": {"size": current}}), subresource);
             assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
         };
-        check(0, i64::from(i32::MAX), Part::Main, &[]);
+        check(0, i64::from(i32::MAX), Subresource::Main, &[]);
         check(
             -1,
             1 << 31,
-            Part::Main,
+            Subresource::Main,
             &[
                 ".spec.size: Invalid value: -1: should be a non-negative integer",
                 ".status.size: Invalid value: 2147483648: should be less than or equal to 2147483647",
             ],
         );
-        check(-1, -1, Part::Status, &[".status.size: Invalid value: -1: should be a non-negative integer"]);
+        check(
+            -1,
+            -1,
+            Subresource::Status,
+            &[".status.size: Invalid value: -1: should be a non-negative integer"],
+        );
     }
 }

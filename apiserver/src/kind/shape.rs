@@ -1,8 +1,8 @@
-//! What a kind knows of its objects, whichever way it knows it.
+//! Schema-dependent operations on objects, for both kinds of schema.
 
 use serde_json::Value;
 
-use super::{Kind, Part, Shape};
+use super::{Kind, KindSchema, Subresource};
 use crate::builtin::{type_errors, unknown_fields};
 use crate::invalid::{FieldError, Problem};
 use crate::meta::{check_embedded, coerce};
@@ -10,32 +10,32 @@ use crate::native;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
-/// What is wrong with an object, and what its writer should know.
+/// The result of validation.
 pub(crate) struct Checked {
     pub(crate) errors: Vec<FieldError>,
     pub(crate) warnings: Vec<String>,
 }
 
 impl Kind {
-    /// Whether all that is there is of the type that it must be. Of a custom resource that is said with all else.
+    /// Checks the types of all fields. Those of custom resources are checked by validation instead.
     pub(crate) fn check_types(&self, object: &Value) -> Result<(), String> {
         let why = match &self.shape {
-            Shape::Typed(of) => type_errors(of, object).into_iter().next().map(|why| why.message),
-            Shape::Custom(schema) if self.built_in => schema.type_error(object),
-            Shape::Custom(_) => None,
+            KindSchema::Typed(of) => type_errors(of, object).into_iter().next().map(|why| why.message),
+            KindSchema::Custom(schema) if self.built_in => schema.type_error(object),
+            KindSchema::Custom(_) => None,
         };
         why.or_else(|| self.hooks.unfit(object)).map_or(Ok(()), Err)
     }
 
-    /// 400: something in a body is not what it must be.
+    /// The 400 refusal of a body with a type error.
     pub(crate) fn unfit(&self, why: &str) -> Refusal {
         cannot_be_handled(&self.names.kind, &self.version, &self.names.kind, why)
     }
 
-    /// Makes the metadata of embedded resources what metadata is, and returns the paths of what was dropped.
+    /// Coerces the metadata of embedded resources; returns the paths of dropped fields.
     pub(crate) fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
         let (mut unknown, mut wrong) = (Vec::new(), None);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.change_embedded_metadata(object, &mut |at, metadata| match coerce(metadata) {
                 _ if metadata.is_null() => {}
                 Ok(coerced) => {
@@ -48,15 +48,15 @@ impl Kind {
         wrong.map_or(Ok(unknown), Err)
     }
 
-    /// The paths of fields that the kind has not. Those of metadata are not looked at.
+    /// Returns the paths of unknown fields, except those of metadata.
     pub(crate) fn unknown_fields(&self, object: &Value) -> Vec<String> {
         match &self.shape {
-            Shape::Custom(schema) => {
+            KindSchema::Custom(schema) => {
                 let mut fields = schema.unknown(object);
                 fields.extend(self.hooks.unknown(object));
                 fields
             }
-            Shape::Typed(of) => {
+            KindSchema::Typed(of) => {
                 let mut fields = unknown_fields(of, object);
                 fields.retain(|field| !field.starts_with("metadata."));
                 fields
@@ -64,35 +64,34 @@ impl Kind {
         }
     }
 
-    /// The path of the first field that nobody can apply: of a custom resource what its schema closes, of others all that they
-    /// have not.
+    /// Returns the path of the first field that cannot be applied: one that the schema of a custom
+    /// resource excludes, otherwise any unknown field.
     pub(crate) fn undeclared_field(&self, object: &Value) -> Option<String> {
         match &self.shape {
-            Shape::Custom(schema) if !self.built_in => schema.undeclared(object),
-            Shape::Custom(_) | Shape::Typed(_) => self.unknown_fields(object).into_iter().next(),
+            KindSchema::Custom(schema) if !self.built_in => schema.undeclared(object),
+            KindSchema::Custom(_) | KindSchema::Typed(_) => self.unknown_fields(object).into_iter().next(),
         }
     }
 
-    /// Drops what the kind does not know, and fills in what is left out. An object of another version becomes one of this.
+    /// Converts an object to this version, prunes unknown fields and sets default values.
     pub(crate) fn reshape(&self, object: &mut Value) {
         self.convert(object);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.default(object);
         }
         self.hooks.default(object);
     }
 
-    /// The same of what was applied: a null that may not be stays, to be refused.
+    /// As `reshape`, but invalid nulls are kept, so that validation rejects them.
     pub(crate) fn reshape_applied(&self, object: &mut Value) {
         self.convert(object);
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             schema.fill(object);
         }
         self.hooks.default(object);
     }
 
-    /// Makes an object that was written in this version what is read of it in this version: what the version that is stored
-    /// does not know is lost.
+    /// Converts an object to the storage version and back: fields unknown to that version are lost.
     pub(crate) fn through_store(&self, object: &mut Value) {
         if let Some(stored) = &self.stored {
             stored.reshape(object);
@@ -100,48 +99,49 @@ impl Kind {
         }
     }
 
-    /// Makes an object of another version one of this for who is to be asked about it. Of a custom one nothing is lost or filled in by
-    /// that: what becomes of the rest of it is up to the version in which it was written.
-    pub(crate) fn retell(&self, object: &mut Value) {
+    /// Converts an object to this version for admission. A custom one is neither pruned nor
+    /// defaulted, which is up to the version in which it was written.
+    pub(crate) fn convert_for_admission(&self, object: &mut Value) {
         match &self.shape {
-            Shape::Custom(_) => {
+            KindSchema::Custom(_) => {
                 self.hooks.convert(object);
                 object["apiVersion"] = self.api_version.as_str().into();
             }
-            Shape::Typed(_) => self.reshape(object),
+            KindSchema::Typed(_) => self.reshape(object),
         }
     }
 
-    /// An object of another version becomes one of this, without what this does not know.
+    /// Converts an object to this version and prunes unknown fields.
     pub(crate) fn convert(&self, object: &mut Value) {
         if object["apiVersion"] != self.api_version.as_str() {
             self.hooks.convert(object);
             object["apiVersion"] = self.api_version.as_str().into();
         }
         match &self.shape {
-            Shape::Custom(schema) => schema.prune(object),
-            Shape::Typed(of) => native::prune(of, object),
+            KindSchema::Custom(schema) => schema.prune(object),
+            KindSchema::Typed(of) => native::prune(of, object),
         }
     }
 
-    /// What is wrong with an object's fields, apart from its metadata.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Part) -> Checked {
-        let mut errors = match (&self.shape, old, part) {
-            (Shape::Custom(schema), Some(old), Part::Status) => schema.validate_status(new, old),
-            (Shape::Custom(schema), ..) => {
+    /// Validates the fields of an object, except its metadata.
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, subresource: Subresource) -> Checked {
+        let mut errors = match (&self.shape, old, subresource) {
+            (KindSchema::Custom(schema), Some(old), Subresource::Status) => schema.validate_status(new, old),
+            (KindSchema::Custom(schema), ..) => {
                 let embedded = schema.embedded_metadata(new).into_iter();
                 let embedded = embedded.flat_map(|(at, metadata)| check_embedded(metadata, &at));
                 schema.validate(new, old).into_iter().chain(embedded).collect()
             }
-            (Shape::Typed(_), ..) => Vec::new(),
+            (KindSchema::Typed(_), ..) => Vec::new(),
         };
         if self.built_in {
-            // Of these the lists are said for who shares them; that nothing is twice is not.
+            // The schemas of built-in kinds declare list types for field ownership; uniqueness is
+            // not enforced.
             errors.retain(|error| !matches!(error.problem, Problem::Duplicate(_)));
         }
-        errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
+        errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, subresource)));
         let mut warnings = Vec::new();
-        if let Shape::Custom(schema) = &self.shape {
+        if let KindSchema::Custom(schema) = &self.shape {
             let (broken, tolerated) = schema.broken_rules(new, old, &errors);
             errors.extend(broken);
             warnings.extend(tolerated.iter().map(FieldError::to_string));

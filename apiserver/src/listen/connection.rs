@@ -1,4 +1,4 @@
-//! Connections: who is on the other end, and for how long nothing may come from there.
+//! Connections: client identity, timeouts and limits.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -21,12 +21,12 @@ use tokio_rustls::server::TlsStream;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
-use super::exact::exact;
+use super::ambiguous::reject_ambiguous;
+use super::deadline::run_until_due;
 use super::pace::{Pace, Paced};
-use super::taken::{Sent, Streams};
-use super::turns::{InTurns, Turns};
-use super::until::until;
-use crate::accept::Form;
+use super::read_budget::{BudgetedStream, ReadBudget};
+use super::send_progress::{SocketBody, StreamExecutor};
+use crate::accept::ResponseFormat;
 use crate::auth::Identity;
 use crate::http::{Service, answer};
 use crate::metrics::Event;
@@ -34,19 +34,20 @@ use crate::server::{Limits, Shared};
 use crate::tls::peer;
 use crate::tls::serving::Serving;
 
-/// hyper takes no shorter one.
+/// The minimum that hyper accepts.
 const LEAST_HEAD: usize = 8 << 10;
-/// Whoever says nothing on a connection of HTTP/2 is asked whether it is there, and has so long to answer.
+/// Interval of HTTP/2 pings on idle connections, and the timeout of the reply.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
-/// So many bytes of an answer wait in a stream of HTTP/2 for a client that takes them slowly: then no more are made.
+/// Maximum bytes buffered per HTTP/2 stream for a slow client; then the response stops being
+/// produced.
 const SEND_BUFFER: usize = 64 << 10;
-/// So many bytes wait in a socket.
+/// Maximum unsent bytes buffered in a socket.
 const UNSENT: u32 = 128 << 10;
-/// How long open connections have to end when the server stops.
+/// Time for open connections to finish when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
-/// Takes connections until the server stops, and waits for those that are open.
+/// Accepts connections until the server stops, then drains them.
 pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Option<Arc<Serving>>) {
     let open = TaskTracker::new();
     let places = Arc::new(Semaphore::new(shared.limits.connections.min(Semaphore::MAX_PERMITS)));
@@ -57,7 +58,8 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
             () = shared.stopping.cancelled() => break,
             accepted = socket.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // The one that came is gone, or there are no descriptors left: others end meanwhile.
+                // The connection was aborted, or file descriptors are exhausted: wait for others to
+                // close.
                 Err(_) => {
                     sleep(Duration::from_millis(50)).await;
                     continue;
@@ -67,7 +69,7 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
         let (shared, serving, streams) = (shared.clone(), serving.clone(), open.clone());
         open.spawn(async move {
             let _place = (place, shared.metrics.connected());
-            serve(Streams { shared, tasks: streams }, stream, serving).await;
+            serve(StreamExecutor { shared, tasks: streams }, stream, serving).await;
         });
     }
     drop(socket);
@@ -75,7 +77,7 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
     let _ = timeout(DRAIN, open.wait()).await;
 }
 
-async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>>) {
+async fn serve(streams: StreamExecutor, stream: TcpStream, serving: Option<Arc<Serving>>) {
     let shared = streams.shared.clone();
     prepare(&stream);
     let peer = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
@@ -85,27 +87,27 @@ async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>
         let admin = Some(Arc::new(Identity::admin()));
         return requests(streams, stream, pace, Service::new(shared, admin).from(peer), None).await;
     };
-    // In a box, that what it needs is not kept as long as the connection.
+    // Boxed, so that the state of the handshake is freed after it.
     let handshake = Box::pin(timeout(shared.limits.head, TlsAcceptor::from(serving.config()).accept(stream)));
     let stream = match handshake.await {
         Ok(Ok(stream)) => stream,
         Ok(Err(_)) => return shared.metrics.handshake_failed(),
         Err(_) => return shared.metrics.counted.add(Event::LateHead),
     };
-    pace.shaken();
+    pace.handshake_done();
     secured(streams, stream, pace, peer).await;
 }
 
-/// What a socket cannot do, it does without.
+/// Sets socket options; failures are ignored.
 fn prepare(stream: &TcpStream) {
     let _ = stream.set_nodelay(true);
-    // The kernel would take megabytes, and tell of what went of them when a third of that has.
+    // By default the kernel buffers megabytes and reports free space late.
     #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
     let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
 }
 
 fn secured(
-    streams: Streams,
+    streams: StreamExecutor,
     stream: TlsStream<Paced<TcpStream>>,
     pace: Arc<Pace>,
     peer: Option<IpAddr>,
@@ -113,50 +115,50 @@ fn secured(
     let (_, session) = stream.get_ref();
     let chain = session.peer_certificates().unwrap_or_default();
     let service = Service::new(streams.shared.clone(), peer::identity(chain).map(Arc::new)).from(peer);
-    let spoken = match session.alpn_protocol() {
+    let protocol = match session.alpn_protocol() {
         Some(b"h2") => Some(Version::HTTP_2),
         Some(b"http/1.1") => Some(Version::HTTP_11),
         _ => None,
     };
-    requests(streams, stream, pace, service, spoken)
+    requests(streams, stream, pace, service, protocol)
 }
 
-/// `spoken` is what was agreed on; if nothing was, the client's first bytes tell.
+/// Serves a connection. Without `protocol`, the protocol is detected from the first bytes.
 ///
-/// Not an `async fn`: one would keep what it is given twice, and there are many connections.
+/// Not an `async fn`: that would store its arguments twice for each connection.
 pub(super) fn requests<S>(
-    streams: Streams,
+    streams: StreamExecutor,
     stream: S,
     pace: Arc<Pace>,
     service: Service,
-    spoken: Option<Version>,
+    protocol: Option<Version>,
 ) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let shared = streams.shared.clone();
-    let builder = match (builder(streams, &shared.limits), spoken) {
+    let builder = match (builder(streams, &shared.limits), protocol) {
         (builder, Some(Version::HTTP_2)) => builder.http2_only(),
         (builder, Some(_)) => builder.http1_only(),
         (builder, None) => builder,
     };
-    let turns = Turns::new();
-    let stream = TokioIo::new(InTurns::new(stream, turns.clone()));
+    let budget = ReadBudget::new();
+    let stream = TokioIo::new(BudgetedStream::new(stream, budget.clone()));
     let service = service_fn({
-        let (pace, turns) = (pace.clone(), turns.clone());
+        let (pace, budget) = (pace.clone(), budget.clone());
         move |request| {
-            turns.request();
+            budget.request();
             answered(&pace, &service, request)
         }
     });
     let mut connection = Box::pin(builder.serve_connection(stream, service).into_owned());
     async move {
         let late = {
-            let work = pin!(turns.each(connection.as_mut()));
+            let work = pin!(budget.poll_within(connection.as_mut()));
             tokio::select! {
                 biased;
-                // What goes wrong on a connection is its client's to see.
-                ended = until(work, || pace.due(&shared.limits)) => match ended {
+                // Protocol errors are the client's concern.
+                ended = run_until_due(work, || pace.due(&shared.limits)) => match ended {
                     Ok(_) => return,
                     Err(late) => Some(late),
                 },
@@ -172,17 +174,17 @@ where
             None => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(DRAIN, turns.each(connection.as_mut())).await;
+        let _ = timeout(DRAIN, budget.poll_within(connection.as_mut())).await;
     }
 }
 
-fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
+fn builder(streams: StreamExecutor, limits: &Limits) -> auto::Builder<StreamExecutor> {
     let mut builder = auto::Builder::new(streams);
     let head = usize::try_from(limits.head_bytes).unwrap_or(usize::MAX).max(LEAST_HEAD);
     builder
         .http1()
         .timer(TokioTimer::new())
-        // The pace of a connection is watched here: what is idle, and what is slow, are two things.
+        // `Pace` has separate timeouts for idle and slow connections.
         .header_read_timeout(None)
         .max_headers(limits.headers)
         .max_buf_size(head)
@@ -196,23 +198,23 @@ fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
     builder
 }
 
-/// Not an `async fn`: one would keep the request as long as its answer is made.
+/// Not an `async fn`: that would keep the request in memory until the response is complete.
 fn answered(
     pace: &Arc<Pace>,
     service: &Service,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Response<Sent>, Infallible>> + Send + use<> {
+) -> impl Future<Output = Result<Response<SocketBody>, Infallible>> + Send + use<> {
     let http2 = request.version() == Version::HTTP_2;
-    let (open, pace) = (pace.begins(http2), pace.clone());
-    let answer = exact(&request).map_err(Box::new).map(|()| service.clone().call(request));
+    let (open, pace) = (pace.begin(http2), pace.clone());
+    let answer = reject_ambiguous(&request).map_err(Box::new).map(|()| service.clone().call(request));
     async move {
         let response = match answer {
             Ok(answer) => answer.await?,
-            Err(refusal) => answer::refused(&refusal, Form::default()),
+            Err(refusal) => answer::refused(&refusal, ResponseFormat::default()),
         };
         if http2 && response.status() == StatusCode::UNAUTHORIZED {
-            pace.unwanted();
+            pace.unauthenticated();
         }
-        Ok(response.map(|body| Sent::new(body, open)))
+        Ok(response.map(|body| SocketBody::new(body, open)))
     }
 }

@@ -1,4 +1,4 @@
-//! What a server on a socket is started with: an address, certificates, a token, and a kubeconfig that has them.
+//! The configuration of a listening server: address, certificates, tokens and kubeconfigs.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -16,78 +16,78 @@ use crate::auth::private::{self, FileError};
 use crate::auth::token_file::{self, TokenFile};
 use crate::server::ApiServer;
 use crate::tls::kubeconfig::kubeconfig;
-use crate::tls::own::Own;
+use crate::tls::own::GeneratedCertificates;
 use crate::tls::serving::{Serving, Source};
 
-/// Where a server listens, and where it keeps what clients know it by.
+/// The configuration of a listening server.
 #[derive(Clone, Debug)]
 pub struct Listen {
-    /// The address. Port 0 is any that is free.
+    /// The address. Port 0 selects a free port.
     pub address: SocketAddr,
-    /// Names and addresses under which clients reach it, besides those of this machine.
+    /// Host names and addresses for clients, in addition to those of this machine.
     pub hosts: Vec<String>,
-    /// The directory of its certificates and tokens: made if it is not there, for its owner only.
+    /// The directory of certificates and tokens; created with mode 0700 if missing.
     pub directory: PathBuf,
-    /// Certificates that somebody else makes and replaces. None: the server makes its own, in that directory.
+    /// Externally managed certificates. `None`: the server issues its own, in `directory`.
     pub certificates: Option<CertificateFiles>,
-    /// Where the kubeconfig is written. None: in that directory.
+    /// Path of the kubeconfig; by default in `directory`.
     pub kubeconfig: Option<PathBuf>,
-    /// Others who may come, each with a token of its own, and where the kubeconfig is written that each comes with. What they may do, roles and
-    /// bindings say, if the server asks those.
+    /// Further users, each with a generated token and the path of a kubeconfig. With RBAC enabled,
+    /// it decides their permissions.
     pub others: Vec<(Identity, PathBuf)>,
-    /// HTTP without TLS. Clients drop the credentials of a kubeconfig for such a server, so whoever reaches it may do
-    /// everything.
+    /// HTTP without TLS. Clients do not send the credentials of a kubeconfig to such a server, so
+    /// every client has all permissions.
     pub insecure: bool,
 }
 
-/// Where the certificates of a server are that does not make its own. All in PEM.
+/// Externally managed certificates, in PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CertificateFiles {
-    /// The server's, and those between it and an authority.
+    /// The server certificate with its intermediates.
     pub certificate: PathBuf,
-    /// Its private key.
+    /// The private key.
     pub key: PathBuf,
-    /// What verifies clients. None: clients show no certificates.
+    /// The CA of client certificates. `None`: client certificates are not accepted.
     pub client_ca: Option<PathBuf>,
 }
 
-/// How a listening server is reached.
+/// The endpoint and credentials of a listening server.
 #[derive(Clone)]
 pub struct Access {
-    /// `https://127.0.0.1:6443`
+    /// The URL, such as `https://127.0.0.1:6443`.
     pub url: String,
-    /// The address that it listens on.
+    /// The local address.
     pub address: SocketAddr,
-    /// The kubeconfig that was written.
+    /// Path of the kubeconfig.
     pub kubeconfig: PathBuf,
-    /// What clients verify it by, in PEM.
+    /// The CA certificate for clients, in PEM.
     pub ca: Option<String>,
-    /// The token of one who may do everything.
+    /// The token of a user with all permissions.
     pub token: String,
-    /// What was made or ends soon: a line each, for people.
+    /// Messages about created or expiring certificates.
     pub notes: Vec<String>,
     reloads: Arc<Reloads>,
 }
 
-/// Why a server does not listen.
+/// The reason why a server cannot listen.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum ListenError {
-    /// The address cannot be had.
+    /// The address is not available.
     #[error("cannot listen on {address}: {why}; end what listens there, or choose another address")]
     Address {
         /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The I/O error.
         why: std::io::Error,
     },
-    /// A file of its certificates, tokens or kubeconfig cannot be used.
+    /// A certificate, token or kubeconfig file is not usable.
     #[error("{0}")]
     File(String),
 }
 
 impl Listen {
-    /// On this machine, with certificates that are made in `directory`.
+    /// Listens with certificates issued in `directory`.
     pub fn at(address: SocketAddr, directory: impl Into<PathBuf>) -> Self {
         Self {
             address,
@@ -100,10 +100,11 @@ impl Listen {
         }
     }
 
-    /// Whether all files that are there can be used, and the kubeconfig can be written. Makes and changes nothing.
+    /// Checks that existing files are usable and the kubeconfig is writable. Creates and changes
+    /// nothing.
     ///
     /// # Errors
-    /// What [`ApiServer::listen`] would refuse, of files.
+    /// The file errors of [`ApiServer::listen`].
     pub fn check(&self) -> Result<(), ListenError> {
         if !self.insecure {
             self.source().check(Timestamp::now()).map_err(file)?;
@@ -115,7 +116,7 @@ impl Listen {
 
     fn source(&self) -> Source {
         match &self.certificates {
-            None => Source::Own(Own::new(&self.directory, self.hosts.clone())),
+            None => Source::Own(GeneratedCertificates::new(&self.directory, self.hosts.clone())),
             Some(CertificateFiles { certificate, key, client_ca }) => Source::Files {
                 certificate: certificate.clone(),
                 key: key.clone(),
@@ -132,7 +133,8 @@ impl Listen {
         self.kubeconfig.clone().unwrap_or_else(|| self.directory.join("kubeconfig"))
     }
 
-    /// As clients write it. Certificates that we have not made are for the names that they are for.
+    /// The URL for clients. External certificates may not be valid for the local address, so it has
+    /// the first host.
     fn url(&self, address: SocketAddr) -> String {
         let scheme = if self.insecure { "http" } else { "https" };
         match self.hosts.first() {
@@ -145,7 +147,7 @@ impl Listen {
     }
 }
 
-/// Shows no token: it goes into logs.
+/// Prints no token, since it is logged.
 impl fmt::Debug for Access {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { url, address, kubeconfig, .. } = self;
@@ -159,15 +161,15 @@ impl fmt::Debug for Access {
 }
 
 impl Access {
-    /// Reads certificates and tokens again, and makes our own certificates anew that end soon. A file that is not good is
-    /// refused, and what was read before is kept. Connections that there are stay; whoever was let in by a token
-    /// that is no more is refused from the next request on.
+    /// Reloads certificates and tokens, and renews own certificates that expire soon. A bad file is
+    /// reported and its previous version stays in use. Connections stay open; requests with a
+    /// removed token are rejected.
     pub fn reload(&self) -> Reloaded {
         self.reloads.reload()
     }
 
-    /// Whether a file of certificates or tokens is another one than at the last [`reload`](Self::reload), or our own
-    /// certificates are to be looked at because a day has passed.
+    /// Whether a certificate or token file has changed since the last [`reload`](Self::reload), or
+    /// the daily check of own certificates is due.
     pub fn is_outdated(&self) -> bool {
         self.reloads.is_outdated()
     }
@@ -177,20 +179,20 @@ impl ApiServer {
     /// Listens until the server is stopped.
     ///
     /// # Errors
-    /// The address is taken, or a file cannot be used. Nothing listens then.
+    /// The address is in use, or a file is not usable. Nothing listens then.
     pub async fn listen(&self, listen: Listen) -> Result<Access, ListenError> {
         let socket =
             TcpListener::bind(listen.address).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             socket.map_err(|why| ListenError::Address { address: listen.address, why })?;
         private::make_directory(&listen.directory).map_err(file)?;
-        let now = self.shared().world.now();
+        let now = self.shared().environment.now();
         let path = listen.tokens();
-        let random = self.shared().world.bytes();
+        let random = self.shared().environment.bytes();
         let token = token_file::ensure(&path, &Identity::admin(), random).map_err(file)?;
         let mut others = Vec::new();
         for (identity, kubeconfig) in &listen.others {
-            let random = self.shared().world.bytes();
+            let random = self.shared().environment.bytes();
             others.push((kubeconfig, token_file::ensure(&path, identity, random).map_err(file)?));
         }
         let tokens = TokenFile::open(&path).map_err(file)?;
@@ -207,7 +209,7 @@ impl ApiServer {
             write_kubeconfig(path, &url, ca.as_deref(), &token).map_err(file)?;
         }
         let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
-        self.go_on(connection::accept(self.shared().clone(), socket, serving));
+        self.spawn_task(connection::accept(self.shared().clone(), socket, serving));
         Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })
     }
 }
@@ -217,7 +219,7 @@ fn file(error: FileError) -> ListenError {
     ListenError::File(error.to_string())
 }
 
-/// An address that a client on this machine can reach.
+/// Replaces an unspecified address by that of the loopback interface.
 fn reachable(address: SocketAddr) -> SocketAddr {
     let mut address = address;
     if address.ip().is_unspecified() {

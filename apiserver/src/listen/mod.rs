@@ -1,13 +1,13 @@
-//! The server on a socket: TLS, HTTP/1.1 and HTTP/2, and what keeps slow or hostile connections from mattering.
+//! The server on a socket: TLS, HTTP/1.1 and HTTP/2, with limits against slow or hostile clients.
 
+mod ambiguous;
 mod connection;
-mod exact;
+mod deadline;
 mod files;
 mod pace;
+mod read_budget;
 mod reload;
-mod taken;
-mod turns;
-mod until;
+mod send_progress;
 
 #[cfg(test)]
 mod tests;

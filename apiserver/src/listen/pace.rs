@@ -1,4 +1,4 @@
-//! What happens on a connection, and what must happen next and until when.
+//! Timeouts of a connection.
 
 use std::io;
 use std::pin::Pin;
@@ -12,41 +12,42 @@ use tokio::time::Instant;
 use crate::metrics::Event;
 use crate::server::Limits;
 
-/// Of one connection.
+/// The activity of one connection.
 pub(super) struct Pace(Mutex<State>);
 
 struct State {
-    /// Requests that came, and whose answers are not all handed over yet.
+    /// Requests without a completely sent response.
     open: usize,
-    /// Those of them that are watches.
+    /// The number of watches among them.
     watches: usize,
-    /// Since when there is none.
+    /// Time of the last completed request.
     idle: Instant,
-    /// Since when a head comes.
+    /// Time when a request head began to arrive.
     head: Option<Instant>,
-    /// Since when the client takes nothing.
+    /// Time since when the client has not accepted data.
     stalled: Option<Instant>,
-    /// Whether a request came over HTTP/2: from then on bytes between requests are none of a head.
+    /// Whether HTTP/2 is in use: bytes between requests then need not belong to a head.
     http2: bool,
-    /// Whether it should end: an unknown client asked over HTTP/2.
-    unwanted: bool,
+    /// Whether to close the connection, after an unauthenticated HTTP/2 request.
+    unauthenticated: bool,
 }
 
 impl Pace {
-    /// A client that has just connected must say what it wants.
+    /// Starts with the timeout of a request head.
     pub(super) fn new() -> Arc<Self> {
         let (idle, head) = (Instant::now(), Some(Instant::now()));
-        let state = State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unwanted: false };
+        let state =
+            State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unauthenticated: false };
         Arc::new(Self(Mutex::new(state)))
     }
 
-    /// A handshake has a time of its own: who is through with it is one that has just connected.
-    pub(super) fn shaken(&self) {
+    /// Restarts the timeout after the TLS handshake, which has its own.
+    pub(super) fn handshake_done(&self) {
         self.0.lock().head = Some(Instant::now());
     }
 
-    /// A request came whole, up to its body. It is there until the result is dropped.
-    pub(super) fn begins(self: &Arc<Self>, http2: bool) -> Open {
+    /// Registers a received request until the result is dropped.
+    pub(super) fn begin(self: &Arc<Self>, http2: bool) -> Open {
         let mut state = self.0.lock();
         state.open += 1;
         state.head = None;
@@ -54,14 +55,14 @@ impl Pace {
         Open { pace: self.clone(), is_watch: false }
     }
 
-    pub(super) fn unwanted(&self) {
-        self.0.lock().unwanted = true;
+    pub(super) fn unauthenticated(&self) {
+        self.0.lock().unauthenticated = true;
     }
 
-    /// What must happen next.
+    /// Returns the next deadline, with its event.
     pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
         let state = self.0.lock();
-        if state.unwanted {
+        if state.unauthenticated {
             return Some((state.idle, Event::UnknownClient));
         }
         let (stall, late) = limits.stall(state.watches > 0);
@@ -74,19 +75,19 @@ impl Pace {
         stalled.into_iter().chain(waiting).min_by_key(|(at, _)| *at)
     }
 
-    /// How many watches there are.
+    /// Returns the number of open watches.
     pub(super) fn watches(&self) -> usize {
         self.0.lock().watches
     }
 
-    fn came(&self, bytes: usize) {
+    fn received(&self, bytes: usize) {
         let mut state = self.0.lock();
         if bytes > 0 && state.open == 0 && !state.http2 {
             state.head.get_or_insert_with(Instant::now);
         }
     }
 
-    fn went(&self, stalls: bool) {
+    fn sent(&self, stalls: bool) {
         let mut state = self.0.lock();
         if stalls {
             state.stalled.get_or_insert_with(Instant::now);
@@ -96,7 +97,7 @@ impl Pace {
     }
 }
 
-/// A request that is there.
+/// An open request.
 pub(super) struct Open {
     pace: Arc<Pace>,
     is_watch: bool,
@@ -118,7 +119,8 @@ impl Drop for Open {
     }
 }
 
-/// A socket's bytes, and what they say about its pace. Below TLS: above it one cannot see whether some of a record went.
+/// A socket that reports its activity. It is below TLS, since partly sent records are not visible
+/// above.
 pub(super) struct Paced<S> {
     pub(super) stream: S,
     pub(super) pace: Arc<Pace>,
@@ -132,14 +134,14 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
-        self.pace.came(buffer.filled().len() - before);
+        self.pace.received(buffer.filled().len() - before);
         polled
     }
 }
 
 impl<S: AsyncWrite + Unpin> Paced<S> {
-    fn went<T>(&self, polled: Poll<T>) -> Poll<T> {
-        self.pace.went(polled.is_pending());
+    fn sent<T>(&self, polled: Poll<T>) -> Poll<T> {
+        self.pace.sent(polled.is_pending());
         polled
     }
 }
@@ -147,7 +149,7 @@ impl<S: AsyncWrite + Unpin> Paced<S> {
 impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.went(polled)
+        self.sent(polled)
     }
 
     fn poll_write_vectored(
@@ -156,7 +158,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
-        self.went(polled)
+        self.sent(polled)
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -1,4 +1,4 @@
-//! Certificates and tokens that are replaced while the server runs.
+//! Reloads certificates and tokens at run time.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -13,62 +13,62 @@ use crate::auth::token_file::TokenFile;
 use crate::server::Shared;
 use crate::tls::serving::Serving;
 
-/// What came of reading the files again: lines for people.
+/// The result of a reload, as messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reloaded {
-    /// What was made, or ends soon.
+    /// Created or expiring certificates.
     pub notes: Vec<String>,
-    /// Files that are not good, each with the way out. What was read before them goes on.
+    /// Rejected files, each with a remedy. Their previous versions stay in use.
     pub refused: Vec<String>,
 }
 
-/// The files of a listening server.
+/// The reloadable files of a listening server.
 pub(super) struct Reloads {
     shared: Arc<Shared>,
     tokens: TokenFile,
     serving: Option<Arc<Serving>>,
-    seen: Mutex<Seen>,
+    stamps: Mutex<FileStamps>,
 }
 
-/// How the files were when they were read last.
-struct Seen {
+/// The state of the files at the last reload.
+struct FileStamps {
     files: Vec<(PathBuf, Stamp)>,
     at: Timestamp,
 }
 
 impl Reloads {
-    /// Lets in who has a token, from now on.
+    /// Activates the tokens.
     pub(super) fn new(shared: Arc<Shared>, tokens: TokenFile, serving: Option<Arc<Serving>>) -> Self {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
         let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
-        let seen = Mutex::new(Seen { files: files.collect(), at: shared.world.now() });
-        let this = Self { shared, tokens, serving, seen };
-        this.let_in();
+        let stamps = Mutex::new(FileStamps { files: files.collect(), at: shared.environment.now() });
+        let this = Self { shared, tokens, serving, stamps };
+        this.activate_tokens();
         this
     }
 
     pub(super) fn is_outdated(&self) -> bool {
-        let seen = self.seen.lock();
+        let stamps = self.stamps.lock();
         let day = SignedDuration::from_hours(24);
-        self.shared.world.now().duration_since(seen.at) >= day
-            || seen.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
+        self.shared.environment.now().duration_since(stamps.at) >= day
+            || stamps.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
     }
 
     pub(super) fn reload(&self) -> Reloaded {
-        let now = self.shared.world.now();
-        // Looked at before they are read: what changes meanwhile is read again.
-        self.look(now);
+        let now = self.shared.environment.now();
+        // Stamps are recorded before reading, so that a concurrent change causes another reload.
+        self.record_stamps(now);
         let mut reloaded = Reloaded::default();
         match self.tokens.reload() {
-            Ok(()) => self.let_in(),
+            Ok(()) => self.activate_tokens(),
             Err(error) => reloaded.refused.push(error.to_string()),
         }
         match self.serving.as_ref().map(|serving| serving.reload(now)) {
             Some(Ok(notes)) => {
                 if !notes.is_empty() {
-                    // What we have just made is not news.
-                    self.look(now);
+                    // Files that the reload itself wrote are not outdated.
+                    self.record_stamps(now);
                 }
                 reloaded.notes = notes;
             }
@@ -78,15 +78,15 @@ impl Reloads {
         reloaded
     }
 
-    fn look(&self, now: Timestamp) {
-        let mut seen = self.seen.lock();
-        seen.at = now;
-        for (path, stamp) in &mut seen.files {
+    fn record_stamps(&self, now: Timestamp) {
+        let mut stamps = self.stamps.lock();
+        stamps.at = now;
+        for (path, stamp) in &mut stamps.files {
             *stamp = private::stamp(Path::new(path));
         }
     }
 
-    fn let_in(&self) {
+    fn activate_tokens(&self) {
         let tokens = self.tokens.tokens();
         self.shared.authenticator.swap(Arc::new(Authenticator { tokens }));
     }

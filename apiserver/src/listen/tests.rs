@@ -1,6 +1,6 @@
-//! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
+//! Slow, silent or many clients. The clock is virtual, except with sockets.
 
-mod turns;
+mod read_budget;
 mod watches;
 
 use std::net::SocketAddr;
@@ -27,13 +27,13 @@ use tower_service::Service as _;
 
 use super::connection::requests;
 use super::pace::{Pace, Paced};
-use super::taken::Streams;
+use super::send_progress::StreamExecutor;
 use crate::auth::Identity;
 use crate::auth::token_file::TokenFile;
 use crate::http::Service;
 use crate::metrics::Event;
 use crate::server::{ApiServer, Limits};
-use crate::tls::own::Own;
+use crate::tls::own::GeneratedCertificates;
 use crate::tls::serving::{Serving, Source};
 use crate::{Access, Listen};
 
@@ -43,7 +43,7 @@ async fn server() -> ApiServer {
     server_of(Limits::default()).await
 }
 
-/// It has a big object.
+/// A server with a large object.
 async fn server_of(limits: Limits) -> ApiServer {
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits);
     let server = server.start().await.expect("a server");
@@ -58,18 +58,18 @@ async fn add_big(server: &ApiServer, name: &str) {
     assert_eq!(made.status(), 201);
 }
 
-/// A connection of one who may do everything, or of somebody.
+/// Connects an administrator, or an unauthenticated client.
 fn connect(server: &ApiServer, tasks: &TaskTracker, known: bool) -> DuplexStream {
     let (client, stream) = duplex(4 << 10);
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), known.then(|| Arc::new(Identity::admin())));
     let pace = Pace::new();
     let stream = Paced { stream, pace: pace.clone() };
-    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, pace, service, None));
+    tasks.spawn(requests(StreamExecutor { shared, tasks: tasks.clone() }, stream, pace, service, None));
     client
 }
 
-/// When the other end closes, after all that it still sends is read.
+/// Returns the time until the server closes the connection, reading all data that it sends.
 async fn closed(client: &mut DuplexStream) -> Duration {
     let began = Instant::now();
     let mut rest = Vec::new();
@@ -77,7 +77,7 @@ async fn closed(client: &mut DuplexStream) -> Duration {
     began.elapsed()
 }
 
-/// Reads up to the end of the head. What follows is left, but for what came with it.
+/// Reads up to the end of a response head, perhaps with the beginning of the body.
 async fn head(client: &mut DuplexStream) -> String {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
@@ -93,14 +93,14 @@ fn about(found: Duration, expected: Duration) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_says_nothing_or_says_it_slowly_is_let_go() {
+async fn connections_with_a_missing_or_slow_head_are_closed() {
     let server = server().await;
     let (limits, tasks) = (Limits::default(), TaskTracker::new());
     let late = || server.shared().metrics.counted.of(Event::LateHead);
     about(closed(&mut connect(&server, &tasks, true)).await, limits.head);
     assert_eq!(late(), 1);
 
-    // A byte a second is no head either, neither the first one nor a later one.
+    // A head at one byte per second is late as well, whether it is the first one or a later one.
     for before in ["", GET] {
         let mut client = connect(&server, &tasks, true);
         client.write_all(before.as_bytes()).await.expect("taken");
@@ -117,7 +117,7 @@ async fn who_says_nothing_or_says_it_slowly_is_let_go() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_asks_nothing_more_is_let_go_later() {
+async fn idle_connections_are_closed() {
     let server = server().await;
     let (limits, tasks) = (Limits::default(), TaskTracker::new());
     let mut client = connect(&server, &tasks, true);
@@ -128,7 +128,7 @@ async fn who_asks_nothing_more_is_let_go_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_must_come_in_time() {
+async fn bodies_have_a_deadline() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let mut client = connect(&server, &tasks, true);
@@ -142,7 +142,7 @@ async fn a_body_must_come_in_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_takes_nothing_is_cut_off() {
+async fn stalled_readers_are_disconnected() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let mut client = connect(&server, &tasks, true);
@@ -157,7 +157,7 @@ async fn who_takes_nothing_is_cut_off() {
 }
 
 #[tokio::test]
-async fn heads_have_a_length() {
+async fn request_heads_have_a_size_limit() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let long = format!("{}x: {}\r\n\r\n", &GET[..GET.len() - 2], "y".repeat(70 << 10));
@@ -177,7 +177,7 @@ async fn heads_have_a_length() {
 
 type Sender = http2::SendRequest<Empty<Bytes>>;
 
-/// A client of HTTP/2, and what ends with its connection.
+/// Connects an HTTP/2 client; its tasks end with the connection.
 async fn http2(stream: DuplexStream, tasks: &mut JoinSet<()>) -> Sender {
     let io = TokioIo::new(stream);
     let mut builder = http2::Builder::new(TokioExecutor::new());
@@ -193,7 +193,7 @@ fn get(path: &str) -> Request<Empty<Bytes>> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_not_taken_costs_the_others_nothing() {
+async fn a_stalled_stream_does_not_delay_others() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -209,7 +209,7 @@ async fn a_stream_that_is_not_taken_costs_the_others_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nobody_in_particular_keeps_no_connection_of_http2() {
+async fn unauthenticated_http2_connections_are_closed() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, false), &mut clients).await;
@@ -220,9 +220,9 @@ async fn nobody_in_particular_keeps_no_connection_of_http2() {
     assert_eq!(server.shared().metrics.counted.of(Event::UnknownClient), 1);
 }
 
-/// Requests that are taken back: what they cost ends with them.
+/// Cancelled requests release their resources.
 #[tokio::test]
-async fn requests_that_are_taken_back_cost_nothing_that_stays() {
+async fn cancelled_requests_leave_nothing_behind() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -243,7 +243,7 @@ async fn requests_that_are_taken_back_cost_nothing_that_stays() {
     assert_eq!(counted(&server, "apiserver_current_inflight_requests{request_kind=\"readOnly\"}"), 0);
 }
 
-/// What a client of HTTP/2 begins with, and requests that are each taken back as soon as they are made.
+/// The preface of an HTTP/2 client, and requests that are cancelled immediately.
 fn taken_back(requests: u32) -> Vec<u8> {
     let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
     let mut frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
@@ -255,7 +255,7 @@ fn taken_back(requests: u32) -> Vec<u8> {
     };
     frame(SETTINGS, 0, 0, &[]);
     for number in 0..requests {
-        // `GET /` of `a`, all of it; then CANCEL.
+        // A complete `GET /` of stream `a`, followed by CANCEL.
         frame(HEADERS, 5, 2 * number + 1, &[0x82, 0x86, 0x84, 0x41, 1, b'a']);
         frame(RST_STREAM, 0, 2 * number + 1, &8_u32.to_be_bytes());
     }
@@ -268,7 +268,7 @@ const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
 const ENHANCE_YOUR_CALM: u32 = 11;
 
-/// The errors of all GOAWAY among these frames.
+/// The error codes of all GOAWAY frames.
 fn goodbyes(mut frames: &[u8]) -> Vec<u32> {
     let mut errors = Vec::new();
     while let Some((head, rest)) = frames.split_at_checked(9) {
@@ -282,9 +282,10 @@ fn goodbyes(mut frames: &[u8]) -> Vec<u32> {
     errors
 }
 
-/// CVE-2023-44487: a client that is within its limit of streams all the time, and makes work all the time.
+/// CVE-2023-44487, rapid reset: the client never exceeds its stream limit, but causes work all the
+/// time.
 #[tokio::test]
-async fn who_takes_requests_back_at_once_loses_the_connection() {
+async fn rapid_resets_close_the_connection() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let (mut read, mut write) = tokio::io::split(connect(&server, &tasks, true));
@@ -300,14 +301,14 @@ async fn who_takes_requests_back_at_once_loses_the_connection() {
     timeout(Duration::from_secs(10), tasks.wait()).await.expect("nothing runs any more");
 }
 
-/// What the server counts under a name.
+/// Returns the value of a counter.
 fn counted(server: &ApiServer, name: &str) -> u64 {
     let page = server.shared().metrics.page(None, 0);
     let line = page.lines().find_map(|line| line.strip_prefix(name));
     line.expect("it is counted").trim().parse().expect("a number")
 }
 
-/// A client over TLS, and what it says who it is by.
+/// A TLS client with its token.
 struct Secure {
     connector: TlsConnector,
     address: SocketAddr,
@@ -332,7 +333,7 @@ impl Secure {
         TcpStream::connect(self.address).await.expect("a connection")
     }
 
-    /// A connection on which so much was said.
+    /// Opens a TLS connection and sends `text`.
     async fn say(&self, text: &str) -> TlsStream<TcpStream> {
         let name = ServerName::try_from("localhost").expect("a name");
         let mut stream = self.connector.connect(name, self.plain().await).await.expect("TLS");
@@ -341,7 +342,7 @@ impl Secure {
         stream
     }
 
-    /// How long a request takes, with the connection for it: so long or less, 99 times of 100.
+    /// The 99th percentile of the duration of a request, including its connection.
     async fn p99(&self) -> Duration {
         let request = GET.replace("\r\n\r\n", &format!("\r\n{}", self.credential));
         let mut took = Vec::new();
@@ -357,7 +358,7 @@ impl Secure {
     }
 }
 
-/// The token of one who may do everything was in the `Debug` of how a server is reached.
+/// Regression test: `Debug` of `Access` printed the administrator's token.
 #[tokio::test]
 async fn neither_tokens_nor_keys_are_printed() {
     let server = server().await;
@@ -373,7 +374,7 @@ async fn neither_tokens_nor_keys_are_printed() {
     let secrets: Vec<_> =
         secrets.chain(lines(&key)).chain(lines(&ca)).filter(|one| !one.starts_with("--")).collect();
     assert!(secrets.len() > 4 && secrets.contains(&access.token));
-    let own = Own::new(&pki, []);
+    let own = GeneratedCertificates::new(&pki, []);
     let (serving, _) = Serving::open(Source::Own(own.clone()), jiff::Timestamp::now()).expect("it is there");
     let authenticator = server.shared().authenticator.load();
     let tokens = TokenFile::open(&pki.join("tokens.csv")).expect("it is there");
@@ -387,12 +388,12 @@ async fn neither_tokens_nor_keys_are_printed() {
     server.stop().await;
 }
 
-/// A thousand sockets that say a little and then nothing; who says what he wants is answered as soon as without them. Twice
-/// as long is promised, and ten times that is asserted: a machine that does other things too is slow at times.
+/// A thousand sockets send part of a request and stall; the latency of other clients is unaffected.
+/// The promise is a factor of two; ten is asserted, since the test machine may be busy.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_thousand_slow_clients_do_not_keep_others_waiting() {
+async fn a_thousand_slow_clients_do_not_delay_others() {
     const FLOOR: Duration = Duration::from_millis(500);
-    // None of the thousand is let go before it is over.
+    // The timeouts exceed the duration of the test.
     let long = Duration::from_secs(600);
     let limits = Limits { head: long, idle: long, body: long, ..Limits::default() };
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits);
@@ -407,7 +408,7 @@ async fn a_thousand_slow_clients_do_not_keep_others_waiting() {
     let (mut silent, mut slow) = (Vec::new(), Vec::new());
     for number in 0..1_000 {
         match number % 3 {
-            // No handshake, half a head, a body that does not come.
+            // No handshake, half a head, a missing body.
             0 => silent.push(client.plain().await),
             1 => slow.push(client.say(post).await),
             _ => slow.push(client.say(&body).await),

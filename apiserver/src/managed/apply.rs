@@ -1,4 +1,5 @@
-//! Server-side apply: what somebody says of an object is theirs, and what they said before and say no more goes.
+//! Server-side apply: merges an applied configuration, takes over its fields, and removes fields
+//! that the field manager applied before and no longer does.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -12,15 +13,15 @@ use super::of::{Unkeyed, of};
 use super::prune::prune;
 use super::update::{OF_NO_ONE, added_by};
 use super::versions::{Differences, brought_up_to_date};
-use super::{FieldSet, Malformed, Write};
+use super::{FieldSet, MalformedFields, Write};
 
-/// Who owned all that was there before anybody's fields were tracked.
+/// The field manager recorded for all fields that existed before field ownership was tracked.
 const BEFORE: &str = "before-first-apply";
 
 /// Fields are others'.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
-    /// Who owns it, as people are told.
+    /// The conflicting field manager, in the words of the error message.
     pub(crate) with: String,
     /// `.spec.parts[name="p"].count`
     pub(crate) field: String,
@@ -30,14 +31,14 @@ pub(crate) struct Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotApplied {
     Conflicts(Vec<Conflict>),
-    /// The object has a list with an item that cannot be told from the others.
+    /// The object has a list with an item whose key is not unique.
     Unkeyed,
-    /// Who owns what of the object cannot be read.
+    /// The `managedFields` of the object cannot be decoded.
     Malformed,
 }
 
-/// What becomes of an object of which somebody applies something, with its entries. `leaves` says which fields of the root
-/// this write does not touch.
+/// Returns the object after a server-side apply, with its `managedFields`. `leaves` says which
+/// fields of the root this write does not touch.
 pub(crate) fn applied(
     live: Option<&Value>,
     applied: &Value,
@@ -74,7 +75,7 @@ pub(crate) fn applied(
     if !force && !conflicts.is_empty() {
         return Err(NotApplied::Conflicts(conflicts));
     }
-    // That it can be told apart in the version that is written is asked even if nobody else has anything.
+    // The keys are checked in the version of the write even if no other manager owns a field.
     differences.in_version(write.api_version)?;
     for owned in managed.values_mut() {
         differences.in_version(&owned.api_version)?.take_from(&mut owned.set);
@@ -82,7 +83,7 @@ pub(crate) fn applied(
     managed.retain(|_, owned| !owned.set.is_empty());
     let mine = mine.difference(&OF_NO_ONE);
     if !mine.is_empty() {
-        // What changes nothing has no time.
+        // An apply that changes nothing keeps its timestamp.
         let time = if new == live { last.time } else { write.now.into() };
         managed.insert(me, Owned { set: mine, api_version: write.api_version.into(), time });
     }
@@ -90,7 +91,7 @@ pub(crate) fn applied(
     Ok(with_entries(new, &managed))
 }
 
-/// What changes and is others', but for what is free.
+/// The changed fields that other managers own, except those without conflicts.
 fn conflicts(
     managed: &Managed,
     differences: &mut Differences<'_>,
@@ -144,8 +145,8 @@ impl From<Unkeyed> for NotApplied {
     }
 }
 
-impl From<Malformed> for NotApplied {
-    fn from(_: Malformed) -> Self {
+impl From<MalformedFields> for NotApplied {
+    fn from(_: MalformedFields) -> Self {
         Self::Malformed
     }
 }

@@ -1,53 +1,54 @@
-//! Random schemas, values of them, and who says what of an object.
+//! Random schemas, values of them, and sequences of applies and updates.
 
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
 use proptest::strategy::Union;
 use serde_json::{Map, Value, json};
 
-use super::tests::{Schema, fields};
+use super::tests::{TestSchema, fields};
 use super::topology::{field_of, items_of};
 use super::{ListMeta, ListType};
 
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
-/// Somebody says what is to be.
+/// One write of a random sequence.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
+pub(super) enum RandomWrite {
     Apply { by: &'static str, spec: Value, force: bool },
     Update { by: &'static str, spec: Value },
 }
 
-pub(super) fn schema() -> impl Strategy<Value = Schema> {
+pub(super) fn schema() -> impl Strategy<Value = TestSchema> {
     let leaf = prop_oneof![
-        3 => Just(Schema::default()),
-        1 => Just(Schema { set: true, ..Schema::default() }),
-        1 => Just(Schema { atomic: true, ..Schema::default() }),
+        3 => Just(TestSchema::default()),
+        1 => Just(TestSchema { set: true, ..TestSchema::default() }),
+        1 => Just(TestSchema { atomic: true, ..TestSchema::default() }),
     ];
     let any = leaf.prop_recursive(3, 16, 3, |inner| {
         prop_oneof![
             (btree_map(prop::sample::select(&NAMES), inner.clone(), 1..4), any::<bool>(), 0..4_u8).prop_map(
-                |(fields, always, atomic)| Schema {
+                |(fields, always, atomic)| TestSchema {
                     fields,
                     always,
                     atomic: atomic == 0,
-                    ..Schema::default()
+                    ..TestSchema::default()
                 }
             ),
             (inner.clone(), inner, 0..3_usize).prop_map(|(one, other, keys)| {
-                let protocol = Schema { default: Some(json!("x")), ..Schema::default() };
-                let item = fields([("a", Schema::default()), ("b", protocol), ("c", one), ("d", other)]);
+                let protocol = TestSchema { default: Some(json!("x")), ..TestSchema::default() };
+                let item = fields([("a", TestSchema::default()), ("b", protocol), ("c", one), ("d", other)]);
                 let keys = ["a", "b"][..keys].to_vec();
-                Schema { keys, items: Some(Box::new(item)), ..Schema::default() }
+                TestSchema { keys, items: Some(Box::new(item)), ..TestSchema::default() }
             }),
         ]
     });
     btree_map(prop::sample::select(&NAMES), any, 1..4)
-        .prop_map(|named| fields([("spec", Schema { fields: named, ..Schema::default() })]))
+        .prop_map(|named| fields([("spec", TestSchema { fields: named, ..TestSchema::default() })]))
 }
 
-/// A value as the schema has it. No map or list in it is empty: Kubernetes makes null of one of which its applier had parts.
-pub(super) fn value(schema: &Schema) -> BoxedStrategy<Value> {
+/// A value as the schema has it. No map or list in it is empty: Kubernetes makes null of one of
+/// which its applier had parts.
+pub(super) fn value(schema: &TestSchema) -> BoxedStrategy<Value> {
     let plain = (0..3_u8).prop_map(Value::from);
     if schema.set {
         return btree_set("[a-c]", 1..4).prop_map(|items| json!(items)).boxed();
@@ -83,7 +84,7 @@ pub(super) fn value(schema: &Schema) -> BoxedStrategy<Value> {
     plain.boxed()
 }
 
-/// The second key is left out where it is what it is without.
+/// An item with two keys; the second is omitted where it has its default.
 fn keyed(a: u8, b: &str, rest: [Option<(&str, Value)>; 2]) -> Value {
     let mut item = Map::from_iter([("a".to_owned(), json!(a))]);
     item.extend((b != "x").then(|| ("b".to_owned(), json!(b))));
@@ -96,19 +97,19 @@ fn unknown() -> impl Strategy<Value = Value> {
     leaf.prop_recursive(2, 6, 2, |inner| btree_map("[a-b]", inner, 1..3).prop_map(|map| json!(map)))
 }
 
-pub(super) fn history() -> impl Strategy<Value = (Schema, Vec<Step>)> {
+pub(super) fn history() -> impl Strategy<Value = (TestSchema, Vec<RandomWrite>)> {
     schema().prop_flat_map(|schema| {
         let spec = value(&schema.fields["spec"]);
         let by = prop::sample::select(&["one", "two", "three"]);
         let step = (by, spec, any::<bool>(), 0..4_u8).prop_map(|(by, spec, force, kind)| match kind {
-            0 => Step::Update { by, spec },
-            _ => Step::Apply { by, spec, force },
+            0 => RandomWrite::Update { by, spec },
+            _ => RandomWrite::Apply { by, spec, force },
         });
         (Just(schema), vec(step, 1..7))
     })
 }
 
-/// Some of the fields of a value, as the coins fall; what says which item it is stays.
+/// A random part of the fields of a value; the keys of items stay.
 pub(super) fn part(
     value: &Value,
     schema: &dyn ListMeta,

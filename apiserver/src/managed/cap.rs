@@ -1,4 +1,4 @@
-//! A limit to the entries of those who update: the oldest of them become one.
+//! The limit of update entries in `managedFields`: the oldest are merged into one.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::entry::{Managed, Manager, Owned};
 const UPDATERS: usize = 10;
 const OLD: &str = "ancient-changes";
 
-/// Merges the oldest entries of updates, version by version, until there are few enough or one of each version.
+/// Merges the oldest entries of updates, version by version, until there are few enough or one of
+/// each version.
 pub(super) fn cap(managed: &mut Managed) {
     if managed.len() <= UPDATERS {
         return;

@@ -1,4 +1,4 @@
-//! Whether the items of what is applied can be told apart.
+//! Checks that the items of applied lists have unique keys.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,8 @@ use super::of::element_of;
 use super::topology::{Root, field_of, items_of};
 use super::{ListMeta, ListType};
 
-/// Fails with the first list that is owned by its items and has one that has no key, or two of one key.
+/// Fails with the first list that is owned by its items and has one that has no key, or two of one
+/// key.
 pub(crate) fn check_items(object: &Value, lists: &dyn ListMeta) -> Result<(), String> {
     check(object, &Root(lists), "")
 }

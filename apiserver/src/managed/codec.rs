@@ -1,15 +1,15 @@
-//! Sets of fields as `FieldsV1` has them: a tree of steps, where `.` says that a step with more below is in the set
-//! itself.
+//! Sets of fields as `FieldsV1` encodes them: a tree of path elements, where `.` marks an element
+//! with children that is in the set itself.
 
 use serde_json::{Map, Value, json};
 
 use super::{FieldSet, PathElement};
 
-/// What was read is no set of fields.
+/// The JSON is not a set of fields.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Malformed;
+pub(crate) struct MalformedFields;
 
-impl From<serde_json::Error> for Malformed {
+impl From<serde_json::Error> for MalformedFields {
     fn from(_: serde_json::Error) -> Self {
         Self
     }
@@ -33,19 +33,19 @@ impl FieldSet {
     }
 
     /// The set that a `FieldsV1` is. Steps that are not known are left out.
-    pub(crate) fn from_json(fields: &Value) -> Result<Self, Malformed> {
+    pub(crate) fn from_json(fields: &Value) -> Result<Self, MalformedFields> {
         read(fields).map(|(set, _)| set)
     }
 }
 
-/// What is below a step, and whether the step is in the set itself.
-fn read(fields: &Value) -> Result<(FieldSet, bool), Malformed> {
+/// Returns the set below a path element, and whether the element itself is in the set.
+fn read(fields: &Value) -> Result<(FieldSet, bool), MalformedFields> {
     let mut set = FieldSet::default();
     let mut member = false;
     let tree = match fields {
         Value::Null => return Ok((set, true)),
         Value::Object(tree) => tree,
-        _ => return Err(Malformed),
+        _ => return Err(MalformedFields),
     };
     for (text, below) in tree {
         if text == "." {

@@ -1,4 +1,4 @@
-//! What differs between two objects, field by field.
+//! Compares two objects field by field.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,8 @@ use super::of::{Unkeyed, element_of};
 use super::topology::{field_of, items_of};
 use super::{FieldSet, ListMeta, ListType, PathElement};
 
-/// What differs. A path may be in two of the sets if a list had or has items that are the same.
+/// The added, changed and removed fields. A path may be in two of the sets if a list had or has
+/// duplicate items.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Comparison {
     /// Paths that there were not.
@@ -20,21 +21,22 @@ pub(crate) struct Comparison {
 }
 
 impl Comparison {
-    /// Takes from what somebody owns what somebody else has changed, and what is no more.
+    /// Removes from a manager's set the fields that another manager changed, and fields that no
+    /// longer exist.
     pub(super) fn take_from(&self, set: &mut FieldSet) {
         *set =
             std::mem::take(set).difference(&self.modified).difference(&self.added).difference(&self.removed);
     }
 }
 
-/// Compares two objects. Fails if a list that is owned by items has one that cannot be told from others.
+/// Compares two objects. Fails if an associative list has an item whose key is not unique.
 pub(crate) fn compare(old: &Value, new: &Value, meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
     visit(Some(old), Some(new), meta).map(|found| found.below)
 }
 
-/// What differs in a value: the value itself, and what is below it.
+/// The differences of a value: the value itself, and the fields below it.
 #[derive(Default)]
-struct Found {
+struct ValueDifference {
     added: bool,
     modified: bool,
     removed: bool,
@@ -42,8 +44,8 @@ struct Found {
 }
 
 impl Comparison {
-    fn put(&mut self, element: impl FnOnce() -> PathElement, found: Found) {
-        let Found { added, modified, removed, below } = found;
+    fn put(&mut self, element: impl FnOnce() -> PathElement, found: ValueDifference) {
+        let ValueDifference { added, modified, removed, below } = found;
         let sets = [&below.added, &below.modified, &below.removed];
         if !added && !modified && !removed && sets.into_iter().all(FieldSet::is_empty) {
             return;
@@ -61,38 +63,38 @@ impl Comparison {
     }
 }
 
-/// What two values are, seen together. Null goes with anything.
+/// The common type of two values. Null matches any type.
 #[derive(Clone, Copy)]
-enum Shape {
+enum CommonType {
     Leaf,
     Map,
     List,
     Different,
 }
 
-fn visit(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> Result<Found, Unkeyed> {
+fn visit(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> Result<ValueDifference, Unkeyed> {
     let (added, removed) = (old.is_none() && new.is_some(), old.is_some() && new.is_none());
     let shape = shape(old, new, meta);
     let below = below(shape, old, new, meta)?;
     let modified = match shape {
-        Shape::Leaf => !added && !removed && old != new,
-        Shape::Different => true,
-        Shape::Map | Shape::List => false,
+        CommonType::Leaf => !added && !removed && old != new,
+        CommonType::Different => true,
+        CommonType::Map | CommonType::List => false,
     };
-    Ok(Found { added, modified, removed, below })
+    Ok(ValueDifference { added, modified, removed, below })
 }
 
 fn below(
-    shape: Shape,
+    shape: CommonType,
     old: Option<&Value>,
     new: Option<&Value>,
     meta: &dyn ListMeta,
 ) -> Result<Comparison, Unkeyed> {
     match shape {
-        Shape::Map => fields(old.and_then(Value::as_object), new.and_then(Value::as_object), meta),
-        Shape::List => items(list(old), list(new), meta),
-        Shape::Leaf => Ok(Comparison::default()),
-        Shape::Different => {
+        CommonType::Map => fields(old.and_then(Value::as_object), new.and_then(Value::as_object), meta),
+        CommonType::List => items(list(old), list(new), meta),
+        CommonType::Leaf => Ok(Comparison::default()),
+        CommonType::Different => {
             let gone = below(self::shape(old, None, meta), old, None, meta)?;
             let new = below(self::shape(None, new, meta), None, new, meta)?;
             Ok(Comparison { added: new.added, removed: gone.removed, ..Comparison::default() })
@@ -132,31 +134,35 @@ fn items(old: &[Value], new: &[Value], meta: &dyn ListMeta) -> Result<Comparison
 }
 
 /// Items that are owned under one step: one on each side, or more, which are owned as one.
-fn same_items(old: &[&Value], new: &[&Value], meta: &dyn ListMeta) -> Result<Found, Unkeyed> {
+fn same_items(old: &[&Value], new: &[&Value], meta: &dyn ListMeta) -> Result<ValueDifference, Unkeyed> {
     match (old, new) {
         ([] | [_], [] | [_]) => visit(old.first().copied(), new.first().copied(), meta),
-        ([], _) => Ok(Found { added: true, ..Found::default() }),
-        ([old], _) => Ok(Found { added: true, ..visit(Some(*old), None, meta)? }),
-        (_, []) => Ok(Found { removed: true, ..Found::default() }),
-        (_, [new]) => Ok(Found { removed: true, ..visit(None, Some(*new), meta)? }),
-        _ => Ok(Found { modified: old != new, ..Found::default() }),
+        ([], _) => Ok(ValueDifference { added: true, ..ValueDifference::default() }),
+        ([old], _) => Ok(ValueDifference { added: true, ..visit(Some(*old), None, meta)? }),
+        (_, []) => Ok(ValueDifference { removed: true, ..ValueDifference::default() }),
+        (_, [new]) => Ok(ValueDifference { removed: true, ..visit(None, Some(*new), meta)? }),
+        _ => Ok(ValueDifference { modified: old != new, ..ValueDifference::default() }),
     }
 }
 
-fn shape(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> Shape {
+fn shape(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> CommonType {
     let values = || [old, new].into_iter().flatten().filter(|value| !value.is_null());
     let all = |is: fn(&Value) -> bool| values().next().is_some() && values().all(is);
     // Two that have nothing in them differ as a whole: one is there, or null, and the other is not.
     if all(Value::is_object) {
         let empty = values().all(|value| value.as_object().is_none_or(Map::is_empty));
-        return if empty || meta.atomic_map() { Shape::Leaf } else { Shape::Map };
+        return if empty || meta.atomic_map() { CommonType::Leaf } else { CommonType::Map };
     }
     if all(Value::is_array) {
         let empty = values().all(|value| value.as_array().is_none_or(Vec::is_empty));
-        return if empty || meta.list_type() == ListType::Atomic { Shape::Leaf } else { Shape::List };
+        return if empty || meta.list_type() == ListType::Atomic {
+            CommonType::Leaf
+        } else {
+            CommonType::List
+        };
     }
     let container = values().any(|value| value.is_object() || value.is_array());
-    if container { Shape::Different } else { Shape::Leaf }
+    if container { CommonType::Different } else { CommonType::Leaf }
 }
 
 fn list(value: Option<&Value>) -> &[Value] {

@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{FieldSet, Malformed};
+use super::{FieldSet, MalformedFields};
 use crate::meta::time::shown;
 
-/// Who owns what.
+/// The managers of an object and the fields that each owns.
 pub(super) type Managed = BTreeMap<Manager, Owned>;
 
-/// What tells one entry from the others. Who applies has one entry whatever the versions.
+/// The key of an entry of `managedFields`: manager, operation and, for updates, version. A manager
+/// that applies has one entry for all versions.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Manager {
     pub(super) applied: bool,
@@ -22,25 +23,25 @@ pub(super) struct Manager {
     pub(super) subresource: String,
 }
 
-/// What a manager owns.
+/// The fields of one manager.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Owned {
     pub(super) set: FieldSet,
     pub(super) api_version: String,
-    /// In UTC, to the second, so that texts are in the order of times. Empty if not known.
+    /// The time of the write in UTC, to the second, so that texts sort by time. Empty if unknown.
     pub(super) time: String,
 }
 
 /// Reads entries; nothing and null are none.
-pub(super) fn decode(entries: Option<&Value>) -> Result<Managed, Malformed> {
+pub(super) fn decode(entries: Option<&Value>) -> Result<Managed, MalformedFields> {
     match entries {
         None | Some(Value::Null) => Ok(Managed::new()),
         Some(Value::Array(entries)) => entries.iter().map(decode_one).collect(),
-        Some(_) => Err(Malformed),
+        Some(_) => Err(MalformedFields),
     }
 }
 
-/// Writes entries in Kubernetes' order: who applied first, then by time.
+/// Encodes entries in Kubernetes' order: applies first, then by time.
 pub(super) fn encode(managed: &Managed) -> Value {
     let mut entries: Vec<_> = managed.iter().collect();
     entries.sort_by_key(|(manager, owned)| {
@@ -49,16 +50,16 @@ pub(super) fn encode(managed: &Managed) -> Value {
     entries.into_iter().map(|(manager, owned)| encode_one(manager, owned)).collect()
 }
 
-fn decode_one(entry: &Value) -> Result<(Manager, Owned), Malformed> {
-    let entry = entry.as_object().ok_or(Malformed)?;
+fn decode_one(entry: &Value) -> Result<(Manager, Owned), MalformedFields> {
+    let entry = entry.as_object().ok_or(MalformedFields)?;
     let applied = match text(entry, "operation")? {
         "Apply" => true,
         "Update" => false,
-        _ => return Err(Malformed),
+        _ => return Err(MalformedFields),
     };
     let api_version = text(entry, "apiVersion")?;
     if api_version.is_empty() || text(entry, "fieldsType")? != "FieldsV1" {
-        return Err(Malformed);
+        return Err(MalformedFields);
     }
     let set = entry.get("fieldsV1").map(FieldSet::from_json).transpose()?.unwrap_or_default();
     let manager = Manager {
@@ -87,21 +88,21 @@ fn encode_one(manager: &Manager, owned: &Owned) -> Value {
 }
 
 /// A text of an entry; one that is not there is empty.
-fn text<'a>(entry: &'a Map<String, Value>, name: &str) -> Result<&'a str, Malformed> {
+fn text<'a>(entry: &'a Map<String, Value>, name: &str) -> Result<&'a str, MalformedFields> {
     match entry.get(name) {
         None | Some(Value::Null) => Ok(""),
         Some(Value::String(text)) => Ok(text),
-        Some(_) => Err(Malformed),
+        Some(_) => Err(MalformedFields),
     }
 }
 
-fn time(entry: &Map<String, Value>) -> Result<String, Malformed> {
+fn time(entry: &Map<String, Value>) -> Result<String, MalformedFields> {
     match entry.get("time") {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => {
-            let time: Timestamp = text.parse().map_err(|_| Malformed)?;
+            let time: Timestamp = text.parse().map_err(|_| MalformedFields)?;
             Ok(shown(time))
         }
-        Some(_) => Err(Malformed),
+        Some(_) => Err(MalformedFields),
     }
 }

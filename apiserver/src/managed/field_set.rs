@@ -1,11 +1,11 @@
-//! Sets of paths, and what can be done with two of them.
+//! Sets of field paths, and set operations.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::PathElement;
 
-/// A set of paths. That a path is in it says nothing of those above and below it. No child is empty.
+/// A set of paths. A path does not imply its parents or children. No child is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     pub(super) members: BTreeSet<PathElement>,
@@ -13,7 +13,7 @@ pub(crate) struct FieldSet {
 }
 
 impl FieldSet {
-    /// Adds a path. The empty one, which is the whole, is nobody's.
+    /// Adds a path. The empty path, the whole object, is ignored: it has no owner.
     pub(crate) fn insert(&mut self, path: &[PathElement]) {
         match path {
             [] => {}
@@ -34,7 +34,7 @@ impl FieldSet {
         self.members.is_empty() && self.children.is_empty()
     }
 
-    /// What is in either.
+    /// Returns the union.
     pub(crate) fn union(mut self, other: Self) -> Self {
         if self.is_empty() {
             return other;
@@ -52,7 +52,7 @@ impl FieldSet {
         self
     }
 
-    /// What is in both.
+    /// Returns the intersection.
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = |(element, ours): (&PathElement, &Self)| {
             let both = ours.intersection(other.children.get(element)?);
@@ -64,7 +64,8 @@ impl FieldSet {
         }
     }
 
-    /// What is in this and not in the other. Costs what this one has, however much the other has.
+    /// Returns the paths of this set that are not in the other. The cost depends on the size of
+    /// this set only.
     pub(crate) fn difference(mut self, other: &Self) -> Self {
         self.members.retain(|element| !other.members.contains(element));
         self.children.retain(|element, ours| {
@@ -76,7 +77,7 @@ impl FieldSet {
         self
     }
 
-    /// Without these fields of the root, and what is in them.
+    /// Returns the set without these fields of the root and the fields below them.
     pub(super) fn less_root(mut self, names: &[&str]) -> Self {
         for name in names {
             let element = PathElement::Field((*name).into());
@@ -86,7 +87,7 @@ impl FieldSet {
         self
     }
 
-    /// The paths, in order, as people are told them.
+    /// Returns the paths, in order, as error messages show them.
     pub(super) fn texts(&self) -> Vec<String> {
         let members = self.members.iter().map(PathElement::to_string);
         let below = self.children.iter().flat_map(|(element, below)| {
@@ -95,7 +96,7 @@ impl FieldSet {
         members.chain(below).collect()
     }
 
-    /// Adds what is below a step, and the step itself if it is in the set.
+    /// Adds the set below a path element, and the element itself if it is in the set.
     pub(super) fn merge_child(&mut self, element: PathElement, below: Self, itself: bool) {
         if itself && below.is_empty() {
             self.members.insert(element);

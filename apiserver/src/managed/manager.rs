@@ -1,18 +1,17 @@
 //! Names of managers.
 
-use std::sync::LazyLock;
-
-use regex::Regex;
 use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem, invalid};
+use crate::json::is_printable;
 use crate::refusal::Refusal;
 
 const LONGEST: usize = 128;
 const LONGEST_SUBRESOURCE: usize = 256;
 
-/// The name under which a write is recorded: what the request gives, or the User-Agent up to its version. `options` is
-/// the kind of the request's options, which a refusal names: `PatchOptions`.
+/// Returns the field manager of a write: `fieldManager` of the request, or else the User-Agent up
+/// to its version. `options` is the kind of the request's options, named in a refusal:
+/// `PatchOptions`.
 pub(crate) fn manager_name(
     given: Option<&str>,
     user_agent: Option<&str>,
@@ -36,7 +35,7 @@ pub(crate) fn manager_name(
     Ok(if name.is_empty() { "unknown".into() } else { name })
 }
 
-/// What is wrong with a manager's name in a field.
+/// Returns the errors of a manager's name in a field.
 pub(crate) fn manager_problems(name: &str, field: &str) -> Vec<FieldError> {
     if name.len() > LONGEST {
         return vec![too_long(field, LONGEST)];
@@ -49,7 +48,7 @@ pub(crate) fn manager_problems(name: &str, field: &str) -> Vec<FieldError> {
     problems
 }
 
-/// What is wrong with entries of managedFields that could be read.
+/// Returns the errors of decodable entries of managedFields.
 pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
     let mut problems = Vec::new();
     for (at, entry) in entries.as_array().into_iter().flatten().enumerate() {
@@ -65,15 +64,6 @@ pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
 
 fn too_long(field: &str, limit: usize) -> FieldError {
     FieldError::new(field, Problem::TooLong, format!("may not be more than {limit} bytes"))
-}
-
-/// As Go has it: letters, marks, numbers, punctuation, symbols, and of the spaces only the plain one.
-fn is_printable(char: char) -> bool {
-    static PRINTABLE: LazyLock<Regex> = LazyLock::new(|| {
-        Regex::new(r"^[\p{L}\p{M}\p{N}\p{P}\p{S} ]$")
-            .expect("the expression is a constant, and a test reads it")
-    });
-    PRINTABLE.is_match(char.encode_utf8(&mut [0; 4]))
 }
 
 #[cfg(test)]
@@ -99,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_are_none_are_refused() {
+    fn invalid_manager_names_are_refused() {
         let refusal = manager_name(Some(&"x".repeat(129)), None, "PatchOptions").unwrap_err();
         let said = "PatchOptions.meta.k8s.io \"\" is invalid: fieldManager: Too long: may not be more than 128 bytes";
         assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (422, "Invalid", said));
@@ -110,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_have_names_too() {
+    fn managers_of_entries_are_validated() {
         let entries = json!([{"manager": "a"}, {"manager": "b\n", "subresource": "x".repeat(257)}]);
         let fields: Vec<_> = problems(&entries).into_iter().map(|problem| problem.field).collect();
         assert_eq!(fields, ["metadata.managedFields[1].manager", "metadata.managedFields[1].subresource"]);

@@ -1,4 +1,4 @@
-//! What somebody applies, over what is there.
+//! Merges an applied configuration into the live object.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +8,9 @@ use super::of::{Unkeyed, element_of};
 use super::topology::{field_of, items_of};
 use super::{ListMeta, ListType, PathElement};
 
-/// Merges fields of maps and items of lists one by one where they are owned so, and takes all else as it is applied. A null takes
-/// nothing away from a map or a list that is owned by its parts. The applied items can be told apart.
+/// Merges fields of granular maps and items of associative lists one by one, and replaces all other
+/// values by the applied ones. A null removes nothing from a granular map or an associative list.
+/// The keys of applied items are unique.
 pub(super) fn merge(live: &Value, applied: &Value, meta: &dyn ListMeta) -> Result<Value, Unkeyed> {
     let granular = meta.list_type() != ListType::Atomic;
     match (live, applied) {
@@ -41,14 +42,14 @@ fn fields(
     Ok(out)
 }
 
-/// Items that both have come in the order in which they are applied. Those that only the object has stay before what they stood
-/// before.
+/// Items in both lists take the order of the applied list. Items of the live object alone stay
+/// before the items that they preceded.
 fn items(live: &[Value], applied: &[Value], meta: &dyn ListMeta) -> Result<Vec<Value>, Unkeyed> {
     let live = keyed(live, meta)?;
     let applied = keyed(applied, meta)?;
     let mut by_key = BTreeMap::<&PathElement, Option<&Value>>::new();
     for (key, item) in &live {
-        // Of items that are the same none is merged with what is applied.
+        // Duplicate items are not merged with applied ones.
         by_key.entry(key).and_modify(|item| *item = None).or_insert(Some(item));
     }
     let is_applied: BTreeSet<&PathElement> = applied.iter().map(|(key, _)| key).collect();

@@ -1,4 +1,4 @@
-//! Who owns which fields: `metadata.managedFields`, and what server-side apply makes of an object.
+//! Field managers and field ownership: `metadata.managedFields`, and server-side apply.
 
 mod apply;
 #[cfg(test)]
@@ -31,7 +31,7 @@ mod versions;
 
 pub(crate) use apply::{Conflict, NotApplied, applied};
 pub(crate) use check::check_items;
-pub(crate) use codec::Malformed;
+pub(crate) use codec::MalformedFields;
 pub(crate) use compare::Comparison;
 #[cfg(test)]
 pub(crate) use compare::compare;

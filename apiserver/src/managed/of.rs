@@ -7,12 +7,12 @@ use serde_json::Value;
 use super::topology::{field_of, items_of};
 use super::{FieldSet, ListMeta, ListType, Literal, PathElement};
 
-/// An item of a list that cannot be told from the others.
+/// An item of a list whose key is not unique.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unkeyed;
 
-/// The fields of a value that somebody can own: its leaves, the items of its lists, and the entries of its maps.
-/// Items that cannot be told apart are nobody's.
+/// Returns the fields of a value that a manager can own: its leaves, the items of its lists, and
+/// the entries of its maps. Items with duplicate keys have no owner.
 pub(super) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     let mut set = FieldSet::default();
     match value {
@@ -32,7 +32,7 @@ pub(super) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
                 }
             }
             for (element, items) in by_element {
-                // Those that are the same are owned as one.
+                // Duplicate items are owned as one.
                 let below = match items.as_slice() {
                     [item] => of(item, items_of(meta)),
                     _ => FieldSet::default(),

@@ -3,10 +3,11 @@
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Formatter};
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Number, Value};
 
-use super::codec::Malformed;
-use crate::json::go_json;
+use super::codec::MalformedFields;
+use crate::go_format::format_value;
+use crate::json::{json_iterator, json_iterator_name, number, read};
 
 /// A step. The order is that of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -22,66 +23,71 @@ pub(crate) enum PathElement {
 }
 
 impl PathElement {
-    /// As it is written: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:3`.
+    /// Returns the serialized form: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:3`.
     pub(super) fn to_text(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
             Self::Key(fields) => {
-                let fields = fields.iter().map(|(name, value)| (name.clone(), value.0.clone()));
-                format!("k:{}", go_json(&Value::Object(fields.collect())))
+                let field = |(name, value): &(String, Literal)| {
+                    format!("{}:{}", json_iterator_name(name), json_iterator(&value.0))
+                };
+                format!("k:{{{}}}", fields.iter().map(field).collect::<Vec<_>>().join(","))
             }
-            Self::Value(value) => format!("v:{}", go_json(&value.0)),
+            Self::Value(value) => format!("v:{}", json_iterator(&value.0)),
             Self::Index(index) => format!("i:{index}"),
         }
     }
 
-    /// Reads what `to_text` writes. None is a kind of step of a time to come, which is ignored.
-    pub(super) fn parse(text: &str) -> Result<Option<Self>, Malformed> {
-        let (kind, rest) = text.split_at_checked(2).ok_or(Malformed)?;
+    /// Parses the output of `to_text`. `None` is an unknown kind of path element, of a later
+    /// version, which is ignored.
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, MalformedFields> {
+        let (kind, rest) = text.split_at_checked(2).ok_or(MalformedFields)?;
         match kind {
             "f:" => Ok(Some(Self::Field(rest.into()))),
-            "v:" => Ok(Some(Self::Value(Literal::new(serde_json::from_str(rest)?)))),
+            "v:" => Ok(Some(Self::Value(Literal::new(value(rest)?)))),
             "k:" => {
-                let fields: Map<String, Value> = serde_json::from_str(rest)?;
+                let Value::Object(fields) = value(rest)? else { return Err(MalformedFields) };
                 let literal = |(name, value)| (name, Literal::new(value));
                 Ok(Some(Self::Key(fields.into_iter().map(literal).collect())))
             }
-            "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| Malformed)?))),
+            "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| MalformedFields)?))),
             _ if kind.ends_with(':') => Ok(None),
-            _ => Err(Malformed),
+            _ => Err(MalformedFields),
         }
     }
 }
 
-/// As people are told it: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
+/// Reads numbers as Go does: a float is the same element in any notation.
+fn value(text: &str) -> Result<Value, MalformedFields> {
+    read(text.as_bytes()).map(|read| read.value).map_err(|_| MalformedFields)
+}
+
+/// The form in messages: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
 impl Display for PathElement {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::Field(name) => write!(f, ".{name}"),
             Self::Key(fields) => {
-                let fields: Vec<_> =
-                    fields.iter().map(|(name, value)| format!("{name}={}", value.0)).collect();
-                write!(f, "[{}]", fields.join(","))
+                let field = |(name, value): &(String, Literal)| format!("{name}={}", format_value(&value.0));
+                write!(f, "[{}]", fields.iter().map(field).collect::<Vec<_>>().join(","))
             }
-            Self::Value(value) => write!(f, "[={}]", value.0),
+            Self::Value(value) => write!(f, "[={}]", format_value(&value.0)),
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }
 }
 
-/// A value in a path, which has an order. Numbers are the same if they are as numbers, however they were written.
+/// A value in a path, which has an order. Numbers are the same if they are as numbers, however they
+/// were written.
 #[derive(Clone, Debug)]
 pub(crate) struct Literal(Value);
 
 impl Literal {
     pub(crate) fn new(value: Value) -> Self {
-        /// Up to here a float that has no fraction is one whole number.
-        const EXACT: f64 = 9_007_199_254_740_992.0;
-        match value.as_f64().filter(|_| value.is_f64()) {
-            Some(float) if float.fract() == 0.0 && float.abs() < EXACT => {
-                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
-                let whole = float as i64;
-                Self(whole.into())
+        match &value {
+            // Whole floats become integers, and integers beyond 64 bits with a sign become floats.
+            Value::Number(given) if given.as_i64().is_none() => {
+                Self(number(&given.to_string()).map_or(value, Value::Number))
             }
             _ => Self(value),
         }
@@ -105,7 +111,7 @@ impl Ord for Literal {
             (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
             (Value::String(left), Value::String(right)) => left.cmp(right),
             (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
-            // Containers in paths come from nobody but a client that writes managedFields itself.
+            // Containers in paths are only possible where a client writes managedFields itself.
             (left, right) => {
                 self.rank().cmp(&other.rank()).then_with(|| left.to_string().cmp(&right.to_string()))
             }
@@ -127,7 +133,8 @@ impl PartialEq for Literal {
 
 impl Eq for Literal {}
 
-/// By size; of two that are the same as floats, whole numbers come first and are compared as such.
+/// Compares numbers by value; of two that are equal as floats, whole numbers come first and are
+/// compared exactly.
 fn compare_numbers(left: &Number, right: &Number) -> Ordering {
     let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
     match (whole(left), whole(right)) {
@@ -144,6 +151,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::{Literal, PathElement};
+    use crate::json::GoRecording;
 
     fn check(text: &str, expected: Option<PathElement>) {
         let parsed = PathElement::parse(text).unwrap();
@@ -158,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn steps_are_read_and_written() {
+    fn path_elements_survive_a_round_trip() {
         check("f:name", Some(PathElement::Field("name".into())));
         check("f:", Some(PathElement::Field(String::new())));
         check("f:a:b/c", Some(PathElement::Field("a:b/c".into())));
@@ -175,7 +183,46 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_what_they_are() {
+    fn path_elements_are_written_as_structured_merge_diff_does() {
+        let recording = GoRecording::load();
+        for float in recording.floats().filter(|float| float.value.is_sign_positive() || float.value != 0.0) {
+            let element = PathElement::Value(literal(float.value));
+            assert_eq!(element.to_text(), float.path_element);
+            assert_eq!(PathElement::parse(&float.path_element).unwrap(), Some(element));
+        }
+        for (text, _, item, key) in recording.strings {
+            check(&item, Some(PathElement::Value(literal(text.as_str()))));
+            check(&key, Some(PathElement::Key(vec![(text.clone(), literal(text))])));
+        }
+    }
+
+    #[test]
+    fn floats_written_by_older_versions_are_the_same_elements() {
+        for float in GoRecording::load().floats() {
+            let before = format!("v:{}", serde_json::to_string(&float.value).unwrap());
+            let element = PathElement::parse(&before).unwrap();
+            assert_eq!(element, PathElement::parse(&float.path_element).unwrap(), "{before}");
+            let before = format!("k:{{\"a\":{}}}", serde_json::to_string(&float.value).unwrap());
+            let key = PathElement::Key(vec![("a".into(), literal(float.value))]);
+            assert_eq!(PathElement::parse(&before).unwrap(), Some(key), "{before}");
+        }
+        for (before, now) in [("v:1e21", "v:1e+21"), ("v:1.0", "v:1"), ("v:1e16", "v:10000000000000000")] {
+            let element = PathElement::parse(before).unwrap().unwrap();
+            assert_eq!(element.to_text(), now);
+            assert_eq!(Some(element), PathElement::parse(now).unwrap());
+        }
+    }
+
+    #[test]
+    fn path_elements_are_shown_as_go_prints_their_values() {
+        let shown = |text: &str| PathElement::parse(text).unwrap().unwrap().to_string();
+        assert_eq!(shown("v:1e21"), "[=1e+21]");
+        assert_eq!(shown("v:\"a\\u0301\\u200b<\""), "[=\"a\u{301}\\u200b<\"]");
+        assert_eq!(shown("k:{\"a\":0.5,\"b\":true}"), "[a=0.5,b=true]");
+    }
+
+    #[test]
+    fn equal_numbers_are_equal_path_elements() {
         assert_eq!(literal(1), literal(1.0));
         assert_eq!(PathElement::parse("v:80.0").unwrap().unwrap().to_text(), "v:80");
         let ordered = [

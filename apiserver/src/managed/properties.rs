@@ -1,14 +1,15 @@
-//! What holds of server-side apply, whatever the schema, the objects and who came before: the invariants of its design.
+//! Properties of server-side apply for any schema, objects and earlier writers: the invariants of
+//! its design.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::arbitrary::{Step, history, part, schema, value};
+use super::arbitrary::{RandomWrite, history, part, schema, value};
 use super::compare::Comparison;
 use super::entry::{Manager, decode};
 use super::of::of;
-use super::tests::Schema;
+use super::tests::TestSchema;
 use super::topology::Root;
 use super::update::OF_NO_ONE;
 use super::{FieldSet, NotApplied, PathElement, Versions, Write, applied, compare, updated};
@@ -21,7 +22,7 @@ fn write<'a>(manager: &'a str, versions: &'a dyn Versions, now: &'a str) -> Writ
     Write { manager, subresource: None, api_version: "v1", now, versions }
 }
 
-/// What who applies owns, and what all others do.
+/// Returns the fields that an applier owns, and those that all other managers own.
 fn owned(object: Option<&Value>, by: &str) -> (FieldSet, FieldSet) {
     let entries = object.and_then(|object| object["metadata"].get("managedFields"));
     let mut managed = decode(entries).expect("what was written can be read");
@@ -61,9 +62,9 @@ fn has_it_or_what_is_in_it(set: &FieldSet, path: &[PathElement]) -> bool {
     }
 }
 
-/// Holds an application against all that is promised of it, and gives the object that there is then.
-fn held(
-    schema: &Schema,
+/// Checks all invariants of an apply, and returns the resulting object.
+fn checked_apply(
+    schema: &TestSchema,
     live: Option<Value>,
     by: &str,
     spec: &Value,
@@ -102,7 +103,8 @@ fn held(
         compare(&untracked(live.as_ref()), &is, &lists).expect("items have keys");
     let taken = others.intersection(&modified.clone().union(added));
     let touched = others.intersection(&modified.union(removed));
-    // An entry of a map or an item of a list that only who applies owned goes with all that is in it.
+    // An entry of a map or an item of a list that only the applier owned is removed with its
+    // contents.
     for path in paths(&touched) {
         let meant = has_it_or_what_it_is_in(&said, &path) || has_it_or_what_it_is_in(&gone, &path);
         prop_assert!(meant, "4, 5: {:?} is others', in {}", path, is);
@@ -130,12 +132,12 @@ proptest! {
 
     /// Invariants 1, 2, 4 and 5.
     #[test]
-    fn whoever_applies_gets_what_is_said_and_no_more((schema, steps) in history()) {
+    fn an_apply_gives_exactly_the_applied_fields((schema, steps) in history()) {
         let mut live = None;
         for step in steps {
             live = match step {
-                Step::Apply { by, spec, force } => held(&schema, live, by, &spec, force)?,
-                Step::Update { by, spec } => {
+                RandomWrite::Apply { by, spec, force } => checked_apply(&schema, live, by, &spec, force)?,
+                RandomWrite::Update { by, spec } => {
                     let mut new = widget(&spec);
                     updated(live.as_ref(), &mut new, &write(by, &schema, "2026-11-21T10:00:00Z"));
                     Some(new)
@@ -146,7 +148,7 @@ proptest! {
 
     /// Invariant 3.
     #[test]
-    fn who_do_not_touch_come_to_one_object_in_either_order(
+    fn disjoint_applies_commute(
         (schema, all, first) in schema().prop_flat_map(|schema| {
             let spec = value(&schema.fields["spec"]);
             (Just(schema), spec.clone(), prop::option::of(spec))

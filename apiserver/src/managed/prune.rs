@@ -1,4 +1,4 @@
-//! What goes because nobody wants it any more.
+//! Removes fields that their last owner no longer applies.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,9 @@ use super::of::{element_of, of};
 use super::topology::{Root, field_of, items_of};
 use super::{Deduced, FieldSet, ListMeta, ListType, PathElement, Write};
 
-/// Takes away what was applied before, is not applied now, and is nobody's. `last` is what was applied before, and `mine` what is
-/// now. Each set is looked at in its own version; the object is of the version that is written, and so is what is left of it.
+/// Removes the fields that were applied before, are not applied now, and have no other owner.
+/// `last` is the set applied before, and `mine` the set applied now. Each set is used in its own
+/// version; the object is of the version of the write, before and after.
 pub(super) fn prune(
     merged: Value,
     last: &Owned,
@@ -31,7 +32,7 @@ pub(super) fn prune(
     let merged = in_version(merged, home, write);
     let last = with_named(&last.set, &lists(home));
     let mut left = without(&merged, &last, &lists(home));
-    // What somebody owns comes back, with what it is in; first in the version in which it went.
+    // Fields with an owner are restored, with their parents; first in the version of the removal.
     let first = owned.remove_entry(home);
     for (version, owned) in first.into_iter().chain(owned) {
         let lists = lists(version);
@@ -39,7 +40,7 @@ pub(super) fn prune(
         let kept = parts(&in_version(left, version, write), &lists).union(with_named(&owned, &lists));
         left = without(&all, &parts(&all, &lists).difference(&kept), &lists);
     }
-    // And then what the applier never owned.
+    // Then the fields that the applier never owned.
     let kept = parts(&in_version(left, home, write), &lists(home));
     let gone = parts(&merged, &lists(home)).difference(&kept).intersection(&last);
     in_version(without(&merged, &gone, &lists(home)), write.api_version, write)
@@ -49,12 +50,13 @@ fn in_version(object: Value, version: &str, write: &Write<'_>) -> Value {
     if object["apiVersion"] == version { object } else { write.versions.converted(&object, version) }
 }
 
-/// All that can be owned of a value.
+/// Returns all fields of a value that can be owned.
 fn parts(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     with_named(&of(value, meta), meta)
 }
 
-/// The set, and the fields that the schema names and of which parts are in it. Fields that it does not name are in a set themselves.
+/// The set, and the fields that the schema names and of which parts are in it. Fields that it does
+/// not name are in a set themselves.
 fn with_named(set: &FieldSet, meta: &dyn ListMeta) -> FieldSet {
     let mut out = FieldSet { members: set.members.clone(), ..FieldSet::default() };
     for (element, below) in &set.children {
@@ -73,7 +75,8 @@ fn with_named(set: &FieldSet, meta: &dyn ListMeta) -> FieldSet {
     out
 }
 
-/// The value without what is in the set. What is owned as one goes with any of its parts, and what has no parts left is null.
+/// Returns the value without the paths of the set. An atomic value is removed with any of its
+/// parts, and a value whose parts are all removed becomes null.
 fn without(value: &Value, set: &FieldSet, meta: &dyn ListMeta) -> Value {
     match value {
         Value::Object(fields) => {

@@ -3,7 +3,8 @@
 use super::topology::{field_of, items_of};
 use super::{Deduced, FieldSet, ListMeta, ListType, PathElement};
 
-/// The set with what is owned as one by now in place of the parts that were owned.
+/// Returns the set in which values that the schema now calls atomic replace the parts that were
+/// owned.
 pub(super) fn reconciled(set: FieldSet, meta: &dyn ListMeta) -> FieldSet {
     let FieldSet { members, children } = set;
     let mut set = FieldSet { members, ..FieldSet::default() };
@@ -22,7 +23,7 @@ pub(super) fn reconciled(set: FieldSet, meta: &dyn ListMeta) -> FieldSet {
     set
 }
 
-/// Whether what has these parts, which say whether it is a list or a map, is atomic.
+/// Whether a value with these parts, which show a list or a map, is atomic.
 fn owned_as_one(below: &FieldSet, meta: &dyn ListMeta) -> bool {
     let mut parts = below.members.iter().chain(below.children.keys());
     if parts.all(|part| matches!(part, PathElement::Field(_))) {

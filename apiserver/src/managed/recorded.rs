@@ -1,31 +1,38 @@
-//! What kube-apiserver 1.37 made of writes, one after the other, and what we make of them.
+//! Compares `managedFields` after a sequence of writes with those recorded from kube-apiserver
+//! 1.37.
 
 use serde_json::{Value, json};
 
-use super::tests::{Only, Schema, fields};
+use super::tests::{Only, TestSchema, fields};
 use super::{Write, updated};
 
 /// The schema of the CustomResourceDefinition that was written to.
-fn schema() -> Schema {
-    let protocol = Schema { default: Some(json!("TCP")), ..Schema::default() };
-    let port = fields([("port", Schema::default()), ("protocol", protocol), ("name", Schema::default())]);
+fn schema() -> TestSchema {
+    let protocol = TestSchema { default: Some(json!("TCP")), ..TestSchema::default() };
+    let port =
+        fields([("port", TestSchema::default()), ("protocol", protocol), ("name", TestSchema::default())]);
     let spec = fields([
-        ("replicas", Schema::default()),
-        ("tags", Schema { set: true, ..Schema::default() }),
+        ("replicas", TestSchema::default()),
+        ("tags", TestSchema { set: true, ..TestSchema::default() }),
         (
             "ports",
-            Schema { keys: vec!["port", "protocol"], items: Some(Box::new(port)), ..Schema::default() },
+            TestSchema {
+                keys: vec!["port", "protocol"],
+                items: Some(Box::new(port)),
+                ..TestSchema::default()
+            },
         ),
-        ("selector", Schema { atomic: true, ..Schema::default() }),
-        ("limits", Schema { items: Some(Box::default()), ..Schema::default() }),
-        ("list", Schema::default()),
-        ("nested", fields([("a", Schema::default()), ("b", fields([("c", Schema::default())]))])),
-        ("free", Schema::default()),
+        ("selector", TestSchema { atomic: true, ..TestSchema::default() }),
+        ("limits", TestSchema { items: Some(Box::default()), ..TestSchema::default() }),
+        ("list", TestSchema::default()),
+        ("nested", fields([("a", TestSchema::default()), ("b", fields([("c", TestSchema::default())]))])),
+        ("free", TestSchema::default()),
     ]);
-    fields([("spec", spec), ("status", Schema::default())])
+    fields([("spec", spec), ("status", TestSchema::default())])
 }
 
-/// Each step has who wrote, what object came of it, and the entries that were sent, unless those that were there.
+/// Each step has its writer, the resulting object, and the entries that were sent, unless they are
+/// those of the live object.
 #[test]
 fn writes_are_recorded_as_kube_apiserver_does() {
     let objects: Vec<Vec<Value>> = serde_json::from_str(include_str!("recorded.json")).unwrap();

@@ -1,17 +1,19 @@
-//! Who owns how many: one field of an object, which a `Scale` has under its own name.
+//! Field ownership of the number of replicas: one field of an object, which its `Scale` shows under
+//! another name.
 
 use serde_json::Value;
 
 use super::entry::{Managed, Manager, Owned, decode, encode};
-use super::{FieldSet, Malformed, PathElement};
+use super::{FieldSet, MalformedFields, PathElement};
 
 const VERSION: &str = "autoscaling/v1";
 
-/// Where a `Scale` says it.
+/// The path of the replicas in a `Scale`.
 const REPLICAS: &str = "spec.replicas";
 
-/// The entries of a `Scale`: of those who own how many, whatever else they own.
-pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Value, Malformed> {
+/// Returns the entries of a `Scale`: those of the managers that own the replicas, without their
+/// other fields.
+pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Value, MalformedFields> {
     let path = steps(path);
     let owners = decode(entries)?.into_iter().filter(|(_, owned)| owned.set.contains(&path));
     let scale = owners.map(|(manager, owned)| {
@@ -21,14 +23,14 @@ pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Va
     Ok(encode(&scale.collect()))
 }
 
-/// The entries of the object, after those of its `Scale` have become these: who owns how many no more has lost it, and who does
-/// now has it under `api_version`.
+/// Returns the entries of the object after its `Scale` was written with these entries: a manager no
+/// longer in them loses the replicas, and a new one owns them under `api_version`.
 pub(crate) fn entries_of_object(
     entries: Option<&Value>,
     scale: Option<&Value>,
     path: &str,
     api_version: &str,
-) -> Result<Value, Malformed> {
+) -> Result<Value, MalformedFields> {
     let path = steps(path);
     let field = only(&path);
     let mut left = decode(scale)?;
@@ -51,7 +53,7 @@ pub(crate) fn entries_of_object(
     Ok(encode(&managed))
 }
 
-/// Who applies is one in every version.
+/// An applier has the same key in every version.
 fn version_of(manager: &Manager, version: &str) -> String {
     if manager.applied { String::new() } else { version.into() }
 }

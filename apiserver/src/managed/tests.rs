@@ -11,17 +11,17 @@ use crate::patch::arbitrary::object;
 
 /// A schema.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Schema {
+pub(super) struct TestSchema {
     pub(super) set: bool,
     pub(super) keys: Vec<&'static str>,
     pub(super) atomic: bool,
     pub(super) always: bool,
     pub(super) default: Option<Value>,
-    pub(super) fields: BTreeMap<&'static str, Schema>,
-    pub(super) items: Option<Box<Schema>>,
+    pub(super) fields: BTreeMap<&'static str, TestSchema>,
+    pub(super) items: Option<Box<TestSchema>>,
 }
 
-impl ListMeta for Schema {
+impl ListMeta for TestSchema {
     fn list_type(&self) -> ListType<'_> {
         match (self.set, self.keys.as_slice()) {
             (true, _) => ListType::Set,
@@ -51,14 +51,14 @@ impl ListMeta for Schema {
     }
 }
 
-impl Versions for Schema {
+impl Versions for TestSchema {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self)
     }
 }
 
 /// A schema that is of one version.
-pub(super) struct Only(pub(super) &'static str, pub(super) Schema);
+pub(super) struct Only(pub(super) &'static str, pub(super) TestSchema);
 
 impl Versions for Only {
     fn lists(&self, api_version: &str) -> Option<&dyn ListMeta> {
@@ -66,26 +66,32 @@ impl Versions for Only {
     }
 }
 
-pub(super) fn fields<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
-    Schema { fields: BTreeMap::from(fields), ..Schema::default() }
+pub(super) fn fields<const N: usize>(fields: [(&'static str, TestSchema); N]) -> TestSchema {
+    TestSchema { fields: BTreeMap::from(fields), ..TestSchema::default() }
 }
 
-/// What the tests write: a set of tags, ports by port and protocol, which has a default, a selector that is one.
-fn schema() -> Schema {
-    let protocol = Schema { default: Some(json!("TCP")), ..Schema::default() };
-    let port = fields([("port", Schema::default()), ("protocol", protocol), ("name", Schema::default())]);
+/// The schema of the tests: a set of tags, ports keyed by port and protocol, which has a default,
+/// and an atomic selector.
+fn schema() -> TestSchema {
+    let protocol = TestSchema { default: Some(json!("TCP")), ..TestSchema::default() };
+    let port =
+        fields([("port", TestSchema::default()), ("protocol", protocol), ("name", TestSchema::default())]);
     let spec = fields([
-        ("replicas", Schema::default()),
-        ("tags", Schema { set: true, ..Schema::default() }),
+        ("replicas", TestSchema::default()),
+        ("tags", TestSchema { set: true, ..TestSchema::default() }),
         (
             "ports",
-            Schema { keys: vec!["protocol", "port"], items: Some(Box::new(port)), ..Schema::default() },
+            TestSchema {
+                keys: vec!["protocol", "port"],
+                items: Some(Box::new(port)),
+                ..TestSchema::default()
+            },
         ),
-        ("selector", Schema { atomic: true, ..Schema::default() }),
-        ("template", Schema { always: true, ..fields([("x", Schema::default())]) }),
-        ("limits", Schema { items: Some(Box::default()), ..Schema::default() }),
+        ("selector", TestSchema { atomic: true, ..TestSchema::default() }),
+        ("template", TestSchema { always: true, ..fields([("x", TestSchema::default())]) }),
+        ("limits", TestSchema { items: Some(Box::default()), ..TestSchema::default() }),
     ]);
-    fields([("spec", spec), ("status", Schema::default())])
+    fields([("spec", spec), ("status", TestSchema::default())])
 }
 
 fn write<'a>(manager: &'a str, versions: &'a dyn Versions) -> Write<'a> {
@@ -98,7 +104,7 @@ fn written(old: Option<&Value>, mut new: Value, manager: &str) -> Value {
     new
 }
 
-/// Who owns what, as `manager` or `manager/subresource`.
+/// Returns the owners of each field, as `manager` or `manager/subresource`.
 fn owners(object: &Value) -> Value {
     let entries = object["metadata"]["managedFields"].as_array();
     let owner = |entry: &Value| {
@@ -125,7 +131,7 @@ fn with_spec(object: &Value, spec: Value) -> Value {
 }
 
 #[test]
-fn who_creates_owns_all_but_what_is_the_servers() {
+fn a_creator_owns_all_fields_but_the_servers() {
     let new = json!({
         "apiVersion": "v1",
         "kind": "Widget",
@@ -173,11 +179,11 @@ fn who_creates_owns_all_but_what_is_the_servers() {
     assert_eq!(new["metadata"]["managedFields"], expected);
 }
 
-/// As the spec of a Deployment is: a struct in a struct, which has a struct.
+/// Nested structs, like the spec of a Deployment.
 #[test]
-fn what_is_always_there_is_nobodys() {
-    let always = |name, field| Schema { always: true, ..fields([(name, field)]) };
-    let schema = fields([("spec", always("template", always("x", Schema::default())))]);
+fn fields_that_always_exist_have_no_owner() {
+    let always = |name, field| TestSchema { always: true, ..fields([(name, field)]) };
+    let schema = fields([("spec", always("template", always("x", TestSchema::default())))]);
     let mut old = widget(json!({"template": {"x": {"y": 1}}}));
     updated(None, &mut old, &write("first", &schema));
     let owned = json!({"f:spec": {"f:template": {"f:x": {".": {}, "f:y": {}}}}});
@@ -188,7 +194,7 @@ fn what_is_always_there_is_nobodys() {
 }
 
 #[test]
-fn who_changes_owns_what_was_changed() {
+fn a_writer_owns_the_fields_that_it_changes() {
     let old =
         written(None, widget(json!({"replicas": 1, "tags": ["a", "b"], "limits": {"cpu": 1}})), "first");
     let new = with_spec(&old, json!({"replicas": 2, "tags": ["b", "c"], "limits": {"cpu": 1, "memory": 2}}));
@@ -209,7 +215,7 @@ fn who_changes_owns_what_was_changed() {
 }
 
 #[test]
-fn nobody_owns_what_is_gone_and_who_owns_nothing_goes() {
+fn removed_fields_and_managers_without_fields_are_dropped() {
     let old = written(None, widget(json!({"replicas": 1})), "first");
     let two = written(Some(&old), with_spec(&old, json!({"replicas": 1, "limits": {"cpu": 1}})), "second");
     check(
@@ -253,7 +259,7 @@ fn subresources_and_versions_have_entries_of_their_own() {
 }
 
 #[test]
-fn atomic_parts_change_hands_as_one() {
+fn atomic_values_change_their_owner_as_a_whole() {
     let old = written(None, widget(json!({"selector": {"a": 1, "b": 2}, "unknown": [1, 2]})), "first");
     check(&old, json!({"first": {"f:spec": {".": {}, "f:selector": {}, "f:unknown": {}}}}));
     let new = with_spec(&old, json!({"selector": {"a": 1, "b": 3}, "unknown": [2]}));
@@ -263,7 +269,7 @@ fn atomic_parts_change_hands_as_one() {
 }
 
 #[test]
-fn a_value_of_another_shape_changes_hands_with_all_its_parts() {
+fn a_value_of_a_new_type_changes_its_owner_with_all_parts() {
     let old = written(None, widget(json!({"a": {"b": 1}, "c": 1})), "first");
     let new = written(Some(&old), with_spec(&old, json!({"a": 1, "c": {"d": 1}})), "second");
     let second = json!({"f:spec": {"f:a": {}, "f:c": {".": {}, "f:d": {}}}});
@@ -271,7 +277,7 @@ fn a_value_of_another_shape_changes_hands_with_all_its_parts() {
 }
 
 #[test]
-fn items_that_are_the_same_are_owned_as_one() {
+fn duplicate_items_are_owned_as_one() {
     let old = written(None, widget(json!({"tags": ["a", "a"]})), "first");
     check(&old, json!({"first": {"f:spec": {".": {}, "f:tags": {".": {}, "v:\"a\"": {}}}}}));
     let new = written(Some(&old), with_spec(&old, json!({"tags": ["a", "a", "a", "b"]})), "second");
@@ -293,14 +299,14 @@ fn items_that_are_the_same_are_owned_as_one() {
 }
 
 #[test]
-fn where_items_cannot_be_told_apart_nothing_changes_hands() {
+fn items_with_duplicate_keys_keep_their_owners() {
     let old = written(None, widget(json!({"replicas": 1, "ports": []})), "first");
     let new = with_spec(&old, json!({"replicas": 2, "ports": ["no map"]}));
     assert_eq!(owners(&written(Some(&old), new, "second")), owners(&old));
 }
 
 #[test]
-fn what_a_client_sends_as_managed_fields_counts_if_it_can_be_read() {
+fn valid_managed_fields_of_a_client_are_used() {
     let old = written(None, widget(json!({"replicas": 1, "tags": ["a"]})), "first");
     let sent = |entries: Value| {
         let mut new = old.clone();
@@ -391,7 +397,7 @@ fn entries_are_in_the_order_of_kubernetes() {
 }
 
 #[test]
-fn ten_updaters_are_remembered() {
+fn update_entries_are_limited_to_ten() {
     let mut object = written(None, widget(json!({})), "creator");
     for at in 0..15 {
         let mut new = object.clone();
@@ -412,9 +418,10 @@ fn ten_updaters_are_remembered() {
     assert_eq!(entries[9]["manager"], "m14");
 }
 
-/// A client may send as many entries as fit, and what it writes may have as many fields.
+/// The product of many `managedFields` entries, up to the body limit, and many written fields stays
+/// cheap.
 #[test]
-fn many_entries_and_many_fields_are_not_many_times_many() {
+fn many_entries_and_fields_cost_linear_time() {
     let entry = |at: usize| {
         json!({
             "manager": format!("m{at}"), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
@@ -433,10 +440,13 @@ fn many_entries_and_many_fields_are_not_many_times_many() {
 }
 
 #[test]
-fn what_became_atomic_is_owned_as_one() {
+fn a_value_that_became_atomic_is_owned_as_one() {
     let loose = fields([(
         "spec",
-        fields([("selector", Schema::default()), ("tags", Schema { set: true, ..Schema::default() })]),
+        fields([
+            ("selector", TestSchema::default()),
+            ("tags", TestSchema { set: true, ..TestSchema::default() }),
+        ]),
     )]);
     let mut old = widget(json!({"selector": {"a": 1}, "tags": ["x"]}));
     updated(None, &mut old, &write("first", &loose));
@@ -444,12 +454,12 @@ fn what_became_atomic_is_owned_as_one() {
     let spec = json!({".": {}, "f:selector": {}, "f:tags": {".": {}, "v:\"x\"": {}}});
     check(&new, json!({"first": {"f:spec": spec}}));
     let mut new = old.clone();
-    updated(Some(&old), &mut new, &write("second", &Schema::default()));
+    updated(Some(&old), &mut new, &write("second", &TestSchema::default()));
     check(&new, json!({"first": {"f:spec": {".": {}, "f:selector": {".": {}, "f:a": {}}, "f:tags": {}}}}));
 }
 
 #[test]
-fn times_alone_are_no_change() {
+fn a_change_of_times_only_is_no_change() {
     let old = written(None, widget(json!({"replicas": 1})), "first");
     let mut new = old.clone();
     new["metadata"]["managedFields"][0]["time"] = json!("2030-01-01T00:00:00Z");
@@ -468,7 +478,7 @@ fn times_alone_are_no_change() {
 #[test]
 fn an_object_without_metadata_is_left_alone() {
     let mut object = json!({"a": 1});
-    updated(None, &mut object, &write("me", &Schema::default()));
+    updated(None, &mut object, &write("me", &TestSchema::default()));
     assert_eq!(object, json!({"a": 1}));
 }
 
@@ -497,7 +507,7 @@ fn the_fields_of_a_value() {
 
 proptest! {
     #[test]
-    fn what_is_compared_with_nothing_is_added(value in object()) {
+    fn compared_with_null_all_fields_are_added(value in object()) {
         let added = compare(&json!({}), &value, &Deduced).unwrap();
         prop_assert!(added.removed.is_empty() && added.modified.is_empty());
         prop_assert!(of(&value, &Deduced).difference(&added.added).is_empty());
@@ -506,13 +516,14 @@ proptest! {
         prop_assert_eq!(compare(&value, &value, &Deduced).unwrap(), super::compare::Comparison::default());
     }
 
-    /// Whoever writes in whatever order: each field has one owner, and nothing else has one.
+    /// After writes in any order, each field has one owner, and only fields of the object have
+    /// owners.
     #[test]
     fn every_field_has_one_owner(writes in prop::collection::vec(("[a-d]", object()), 1..6)) {
         let mut object: Option<Value> = None;
         for (manager, spec) in writes {
             let mut new = json!({"apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec});
-            updated(object.as_ref(), &mut new, &write(&manager, &Schema::default()));
+            updated(object.as_ref(), &mut new, &write(&manager, &TestSchema::default()));
             let mut left = of(&new["spec"], &Deduced);
             let entries = new["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
             for entry in entries {

@@ -1,18 +1,19 @@
-//! What the schema says of who can own what: a list as one or by items, a map as one or by fields.
+//! The topology that the schema declares: lists are atomic, sets or maps, and maps atomic or
+//! granular.
 
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-/// What is known of one value: an object, a field, an item. Where nothing is known, a list is owned as one, and a map
-/// by fields.
+/// The topology of one value: an object, a field, an item. Without a schema, a list is atomic and a
+/// map granular.
 pub(crate) trait ListMeta {
-    /// How the items are told apart, if this is a list.
+    /// The list type, if this is a list.
     fn list_type(&self) -> ListType<'_> {
         ListType::Atomic
     }
 
-    /// Whether this, if it is a map, is owned as one.
+    /// Whether this is an atomic map.
     fn atomic_map(&self) -> bool {
         false
     }
@@ -27,30 +28,30 @@ pub(crate) trait ListMeta {
         None
     }
 
-    /// What this is where it is absent. Asked of the key fields of items only.
+    /// The default of an absent value. Used for the key fields of items only.
     fn default_value(&self) -> Option<&Value> {
         None
     }
 
-    /// What is there even if nothing is written, as a struct, or null for a list, in a Go struct is: then nobody owns
-    /// that it is there.
+    /// The value of a field that exists even if nothing is written, as a struct in Go, or null for
+    /// a list: its presence has no owner.
     fn always_there(&self) -> Option<&'static Value> {
         None
     }
 }
 
-/// How the items of a list are told apart.
+/// How items of a list are identified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListType<'a> {
-    /// Not at all.
+    /// Items have no identity: the list is owned as a whole.
     Atomic,
-    /// By what they are.
+    /// Items are identified by their values.
     Set,
-    /// By what these fields of theirs are.
+    /// Items are identified by the values of these key fields.
     Map(Vec<&'a str>),
 }
 
-/// What nothing is known of.
+/// A value without a schema.
 pub(crate) struct Deduced;
 
 impl ListMeta for Deduced {}
@@ -73,10 +74,10 @@ pub(crate) static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::n
 
 const METADATA: ObjectMeta = ObjectMeta { is_there: true };
 
-/// That of an object within an object, which need not have any.
+/// Metadata of embedded objects, which may be absent.
 pub(crate) const EMBEDDED_METADATA: ObjectMeta = ObjectMeta { is_there: false };
 
-/// What is known of metadata, of whatever object.
+/// The topology of metadata, of any kind.
 pub(crate) struct ObjectMeta {
     is_there: bool,
 }
@@ -127,12 +128,13 @@ impl ListMeta for OwnerReference {
     }
 }
 
-/// What is known of a field of a map: named, or as the others are, or nothing.
+/// Returns the topology of a field of a map: that of the named field, of additional fields, or
+/// `Deduced`.
 pub(super) fn field_of<'a>(meta: &'a dyn ListMeta, name: &str) -> &'a dyn ListMeta {
     meta.field(name).or_else(|| meta.items()).unwrap_or(&Deduced)
 }
 
-/// What is known of the items of a list.
+/// Returns the topology of the items of a list.
 pub(super) fn items_of(meta: &dyn ListMeta) -> &dyn ListMeta {
     meta.items().unwrap_or(&Deduced)
 }

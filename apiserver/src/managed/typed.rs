@@ -1,4 +1,5 @@
-//! What Kubernetes' own field manager made of writes to built-in kinds (`record/managed`), and what we make of them.
+//! Compares `managedFields` of built-in kinds with those recorded from Kubernetes' own field
+//! manager (`record/managed`).
 
 use serde_json::{Value, json};
 
@@ -6,7 +7,7 @@ use super::{ListMeta, NotApplied, Versions, Write, applied, updated};
 use crate::builtin::{Type, table};
 
 #[test]
-fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
+fn writes_to_built_in_kinds_equal_those_of_kubernetes() {
     let sequences: Vec<Value> = serde_json::from_str(include_str!("typed.json")).unwrap();
     for sequence in &sequences {
         let mut live: Option<Value> = None;
@@ -20,7 +21,7 @@ fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
                 subresource: None,
                 api_version: text("apiVersion"),
                 now: "2026-01-01T00:00:00Z",
-                versions: &Of(of),
+                versions: &TypedRoot(of),
             };
             let made = if step["apply"].is_object() {
                 applied(live.as_ref(), &step["apply"], step["force"] == true, &["status"], &write)
@@ -49,15 +50,15 @@ fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
     }
 }
 
-struct Of(&'static Type);
+struct TypedRoot(&'static Type);
 
-impl Versions for Of {
+impl Versions for TypedRoot {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self.0)
     }
 }
 
-/// Without times, and without what a struct of Go writes even if it is zero.
+/// Removes times, and zero fields that Go writes because they are structs.
 fn plain(object: &Value) -> Value {
     let mut object = object.clone();
     let entries = object["metadata"]["managedFields"].take();

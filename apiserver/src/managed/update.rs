@@ -1,4 +1,4 @@
-//! What a write does to who owns what.
+//! Field ownership after updates: the changes that a write makes to `managedFields`.
 
 use std::sync::LazyLock;
 
@@ -14,7 +14,7 @@ use crate::same::same_but;
 
 const ENTRIES: &str = "/metadata/managedFields";
 
-/// Who writes, and how.
+/// A write: its field manager, operation, time and schemas.
 #[derive(Clone, Copy)]
 pub(crate) struct Write<'a> {
     /// The manager's name, as `manager_name` gives it.
@@ -25,19 +25,20 @@ pub(crate) struct Write<'a> {
     pub(crate) api_version: &'a str,
     /// The time, as objects have it: in UTC, to the second.
     pub(crate) now: &'a str,
-    /// What the schemas say of the object's lists and maps.
+    /// The topology of the object in each version.
     pub(crate) versions: &'a dyn Versions,
 }
 
-/// Sets `metadata.managedFields` of an object that is about to be written: whoever writes owns what is new or other
-/// than it was, and others do no more; nobody owns what is gone. `old` is the object as it is, and none for a create.
+/// Sets `metadata.managedFields` of an object that is about to be written: the writer owns new and
+/// changed fields, other managers lose them, and removed fields have no owner. `old` is the live
+/// object, and none for a create.
 ///
-/// The object's own managedFields are taken if they can be read and are of versions that are served, so a client may
-/// edit them; an empty list resets them, which for an object that exists ends all tracking. Anything else is as if it
-/// were not there. A write to a subresource cannot touch them.
+/// The object's own managedFields are used if they can be decoded and are of served versions, so a
+/// client may edit them; an empty list resets them, which for an existing object ends all tracking.
+/// Any other value is ignored. A write to a subresource cannot change them.
 ///
-/// To be called when the object is what will be stored: defaulted, and with the parts restored that the write cannot
-/// change.
+/// Must be called with the object as it will be stored: after defaulting, and after the parts are
+/// restored that the write cannot change.
 pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     let live = old.and_then(|old| old["metadata"].get("managedFields"));
     let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) else { return };
@@ -56,7 +57,8 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     }
 }
 
-/// Restores the entries of `old` in an object that differs from it in nothing but their times: such a write is none.
+/// Restores the entries of `old` in an object that differs from it in nothing but their times: such
+/// a write is none.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
     if is == was || !same_but_for_times(is, was) {
@@ -68,7 +70,8 @@ pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     }
 }
 
-/// Restores the entries of `before` in what somebody made of it, if what they made of them cannot be read: then it is false.
+/// Restores the entries of `before` in a changed object, if the changed entries cannot be decoded;
+/// returns false then.
 pub(crate) fn keep_readable(before: &Value, made: &mut Value) -> bool {
     let entries = |object: &Value| object.pointer(ENTRIES).cloned();
     let made_of_them = entries(made);
@@ -118,12 +121,12 @@ fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// The entries of an object that somebody made as it is.
+/// Returns the entries of an object whose only writer is this one.
 pub(super) fn added_by(object: &Value, write: &Write<'_>) -> Result<Managed, Unkeyed> {
     after(Managed::new(), None, object, write)
 }
 
-/// Who owns what after the write.
+/// Returns the managers and their fields after the write.
 fn after(
     mut managed: Managed,
     old: Option<&Value>,
@@ -156,7 +159,7 @@ fn after(
     Ok(managed)
 }
 
-/// What is the server's, or says which object it is.
+/// Fields without an owner: those that the server sets or that identify the object.
 pub(super) static OF_NO_ONE: LazyLock<FieldSet> = LazyLock::new(|| {
     const METADATA: [&str; 9] = [
         "clusterName",

@@ -1,4 +1,4 @@
-//! Each set is of the version in which its manager wrote, and is looked at in that version.
+//! Each set is of the version in which its manager wrote, and is used in that version.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -14,8 +14,8 @@ use super::{Deduced, ListMeta, Write};
 
 /// The versions of a kind.
 pub(crate) trait Versions {
-    /// What the schema of a version says of the lists and maps of its objects. None if there is no such version: who wrote in it
-    /// is forgotten.
+    /// The topology of objects in a version. `None` if there is no such version: entries of that
+    /// version are dropped.
     fn lists(&self, api_version: &str) -> Option<&dyn ListMeta>;
 
     /// An object of any version, as one of this.
@@ -29,7 +29,7 @@ pub(crate) trait Versions {
 }
 
 impl<'a> Write<'a> {
-    /// What is known of the object, in the version in which it is written.
+    /// Returns the topology of the object in the version of the write.
     pub(super) fn lists(&self) -> Root<'a> {
         self.lists_in(self.api_version).unwrap_or(Root(&Deduced))
     }
@@ -39,7 +39,8 @@ impl<'a> Write<'a> {
     }
 }
 
-/// Forgets who wrote in a version that is no more, and brings the sets of all others to the schemas of now.
+/// Drops entries of versions that no longer exist, and reconciles the sets of all others with the
+/// current schemas.
 pub(super) fn brought_up_to_date(managed: &mut Managed, write: &Write<'_>) {
     managed.retain(|_, owned| match write.lists_in(&owned.api_version) {
         Some(lists) => {
@@ -50,7 +51,7 @@ pub(super) fn brought_up_to_date(managed: &mut Managed, write: &Write<'_>) {
     });
 }
 
-/// What differs between two states of an object, in each version in which that is asked.
+/// The differences of two states of an object, computed per version on demand.
 pub(super) struct Differences<'a> {
     old: &'a Value,
     new: &'a Value,

@@ -1,4 +1,4 @@
-//! Metadata as it comes, made to what metadata is: fields of known types, and no others.
+//! Decodes metadata: fields of known types, and no others.
 
 use serde_json::{Map, Value};
 
@@ -8,15 +8,15 @@ use crate::json::type_name;
 /// Metadata of known fields only.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Coerced {
-    /// Without what says nothing: nulls, empty texts, empty lists.
+    /// The metadata without empty values: nulls, empty strings, empty lists.
     pub(crate) meta: Map<String, Value>,
-    /// The paths of what was dropped: `metadata.labelz`.
+    /// The paths of the unknown fields that were dropped: `metadata.labelz`.
     pub(crate) unknown: Vec<String>,
 }
 
-/// Checks the types of metadata, and drops what it does not know, as Go does when it reads it.
+/// Checks the types of metadata, and drops unknown fields, as Go's decoder does.
 ///
-/// What it says of a wrong type is in the words of Go; around it the caller says which kind it is
+/// An error has Go's wording of the wrong type; the caller adds the kind around it
 /// ([`crate::request::cannot_be_handled`]).
 pub(crate) fn coerce(metadata: &Value) -> Result<Coerced, String> {
     let mut unknown = Vec::new();
@@ -34,18 +34,18 @@ pub(crate) fn coerce(metadata: &Value) -> Result<Coerced, String> {
     Ok(Coerced { meta, unknown })
 }
 
-/// How many unknown fields are told.
+/// Maximum number of unknown fields in a warning or refusal.
 const MAX_UNKNOWN: usize = 100;
 
 /// A type of Go, as its errors name it, and its fields.
-struct Record {
+struct RecordType {
     name: &'static str,
-    fields: &'static [(&'static str, Kind)],
+    fields: &'static [(&'static str, FieldType)],
 }
 
 #[derive(Clone, Copy)]
-enum Kind {
-    /// With the type that Go calls it; always written, or only if it says something.
+enum FieldType {
+    /// A text with Go's name of its type; always written, or only if not empty.
     Text(&'static str),
     FullText(&'static str),
     Whole,
@@ -55,69 +55,69 @@ enum Kind {
     Time,
     Texts,
     TextMap,
-    Records(&'static str, &'static Record),
+    Records(&'static str, &'static RecordType),
     Anything,
 }
 
-const OBJECT: Record = Record {
+const OBJECT: RecordType = RecordType {
     name: "ObjectMeta",
     fields: &[
-        ("annotations", Kind::TextMap),
-        ("creationTimestamp", Kind::Time),
-        ("deletionGracePeriodSeconds", Kind::FullWhole),
-        ("deletionTimestamp", Kind::Time),
-        ("finalizers", Kind::Texts),
-        ("generateName", Kind::Text("string")),
-        ("generation", Kind::Whole),
-        ("labels", Kind::TextMap),
-        ("managedFields", Kind::Records("[]v1.ManagedFieldsEntry", &MANAGED)),
-        ("name", Kind::Text("string")),
-        ("namespace", Kind::Text("string")),
-        ("ownerReferences", Kind::Records("[]v1.OwnerReference", &OWNER)),
-        ("resourceVersion", Kind::Text("string")),
-        ("selfLink", Kind::Text("string")),
-        ("uid", Kind::Text("types.UID")),
+        ("annotations", FieldType::TextMap),
+        ("creationTimestamp", FieldType::Time),
+        ("deletionGracePeriodSeconds", FieldType::FullWhole),
+        ("deletionTimestamp", FieldType::Time),
+        ("finalizers", FieldType::Texts),
+        ("generateName", FieldType::Text("string")),
+        ("generation", FieldType::Whole),
+        ("labels", FieldType::TextMap),
+        ("managedFields", FieldType::Records("[]v1.ManagedFieldsEntry", &MANAGED)),
+        ("name", FieldType::Text("string")),
+        ("namespace", FieldType::Text("string")),
+        ("ownerReferences", FieldType::Records("[]v1.OwnerReference", &OWNER)),
+        ("resourceVersion", FieldType::Text("string")),
+        ("selfLink", FieldType::Text("string")),
+        ("uid", FieldType::Text("types.UID")),
     ],
 };
 
-const OWNER: Record = Record {
+const OWNER: RecordType = RecordType {
     name: "OwnerReference",
     fields: &[
-        ("apiVersion", Kind::FullText("string")),
-        ("blockOwnerDeletion", Kind::Truth),
-        ("controller", Kind::Truth),
-        ("kind", Kind::FullText("string")),
-        ("name", Kind::FullText("string")),
-        ("uid", Kind::FullText("types.UID")),
+        ("apiVersion", FieldType::FullText("string")),
+        ("blockOwnerDeletion", FieldType::Truth),
+        ("controller", FieldType::Truth),
+        ("kind", FieldType::FullText("string")),
+        ("name", FieldType::FullText("string")),
+        ("uid", FieldType::FullText("types.UID")),
     ],
 };
 
-const MANAGED: Record = Record {
+const MANAGED: RecordType = RecordType {
     name: "ManagedFieldsEntry",
     fields: &[
-        ("apiVersion", Kind::Text("string")),
-        ("fieldsType", Kind::Text("string")),
-        ("fieldsV1", Kind::Anything),
-        ("manager", Kind::Text("string")),
-        ("operation", Kind::Text("v1.ManagedFieldsOperationType")),
-        ("subresource", Kind::Text("string")),
-        ("time", Kind::Time),
+        ("apiVersion", FieldType::Text("string")),
+        ("fieldsType", FieldType::Text("string")),
+        ("fieldsV1", FieldType::Anything),
+        ("manager", FieldType::Text("string")),
+        ("operation", FieldType::Text("v1.ManagedFieldsOperationType")),
+        ("subresource", FieldType::Text("string")),
+        ("time", FieldType::Time),
     ],
 };
 
 fn record(
     map: &Map<String, Value>,
-    record: &Record,
+    record: &RecordType,
     path: &str,
     unknown: &mut Vec<String>,
 ) -> Result<Map<String, Value>, String> {
     let mut made = Map::new();
     for (key, kind) in record.fields {
-        if let Kind::FullText(_) = kind {
+        if let FieldType::FullText(_) = kind {
             made.insert((*key).to_owned(), "".into());
         }
     }
-    // In the order of the keys: of more than one wrong type the first is told.
+    // In the order of the keys: of several wrong types the first is reported.
     for (key, value) in map {
         let Some((_, kind)) = record.fields.iter().find(|(known, _)| known == key) else {
             if unknown.len() < MAX_UNKNOWN {
@@ -125,7 +125,7 @@ fn record(
             }
             continue;
         };
-        let place = Place { record: record.name, path: format!("{path}{key}") };
+        let place = FieldPosition { record: record.name, path: format!("{path}{key}") };
         if let Some(value) = coerced(value, *kind, &place, unknown)? {
             made.insert(key.clone(), value);
         }
@@ -133,58 +133,58 @@ fn record(
     Ok(made)
 }
 
-/// Where a value is, as Go says it.
-struct Place {
+/// The position of a value, in Go's notation.
+struct FieldPosition {
     record: &'static str,
     path: String,
 }
 
-impl Place {
+impl FieldPosition {
     fn wrong(&self, value: &Value, expected: &str) -> String {
         let (found, Self { record, path }) = (type_name(value), self);
-        // The place in a list is not told.
+        // Indexes of lists are not part of the path.
         let path: String =
             path.split('[').map(|part| part.split_once(']').map_or(part, |(_, after)| after)).collect();
         format!("json: cannot unmarshal {found} into Go struct field {record}.{path} of type {expected}")
     }
 }
 
-/// The value as it is kept; nothing if it says nothing.
+/// Returns the normalized value; `None` if it is empty.
 fn coerced(
     value: &Value,
-    kind: Kind,
-    place: &Place,
+    kind: FieldType,
+    place: &FieldPosition,
     unknown: &mut Vec<String>,
 ) -> Result<Option<Value>, String> {
     if value.is_null() {
         return Ok(None);
     }
     match (kind, value) {
-        (Kind::Text(_) | Kind::FullText(_), Value::String(text)) => {
+        (FieldType::Text(_) | FieldType::FullText(_), Value::String(text)) => {
             Ok((!text.is_empty()).then(|| value.clone()))
         }
-        (Kind::Text(name) | Kind::FullText(name), _) => Err(place.wrong(value, name)),
-        (Kind::Whole | Kind::FullWhole, _) => match value.as_i64() {
-            Some(0) if matches!(kind, Kind::Whole) => Ok(None),
+        (FieldType::Text(name) | FieldType::FullText(name), _) => Err(place.wrong(value, name)),
+        (FieldType::Whole | FieldType::FullWhole, _) => match value.as_i64() {
+            Some(0) if matches!(kind, FieldType::Whole) => Ok(None),
             Some(_) => Ok(Some(value.clone())),
             None => Err(place.wrong(value, "int64")),
         },
-        (Kind::Truth, Value::Bool(_)) | (Kind::Anything, _) => Ok(Some(value.clone())),
-        (Kind::Truth, _) => Err(place.wrong(value, "bool")),
-        (Kind::Time, Value::String(text)) => Ok(time::read(text)?.map(Value::from)),
-        (Kind::Time, _) => Err(place.wrong(value, "string")),
-        (Kind::Texts, Value::Array(items)) => {
+        (FieldType::Truth, Value::Bool(_)) | (FieldType::Anything, _) => Ok(Some(value.clone())),
+        (FieldType::Truth, _) => Err(place.wrong(value, "bool")),
+        (FieldType::Time, Value::String(text)) => Ok(time::read(text)?.map(Value::from)),
+        (FieldType::Time, _) => Err(place.wrong(value, "string")),
+        (FieldType::Texts, Value::Array(items)) => {
             let items = items.iter().map(|item| text(item, place)).collect::<Result<Vec<_>, _>>()?;
             Ok((!items.is_empty()).then_some(Value::Array(items)))
         }
-        (Kind::Texts, _) => Err(place.wrong(value, "[]string")),
-        (Kind::TextMap, Value::Object(map)) => {
+        (FieldType::Texts, _) => Err(place.wrong(value, "[]string")),
+        (FieldType::TextMap, Value::Object(map)) => {
             let map = map.iter().map(|(key, item)| Ok((key.clone(), text(item, place)?)));
             let map = map.collect::<Result<Map<_, _>, String>>()?;
             Ok((!map.is_empty()).then_some(Value::Object(map)))
         }
-        (Kind::TextMap, _) => Err(place.wrong(value, "map[string]string")),
-        (Kind::Records(_, of), Value::Array(items)) => {
+        (FieldType::TextMap, _) => Err(place.wrong(value, "map[string]string")),
+        (FieldType::Records(_, of), Value::Array(items)) => {
             let nothing = Map::new();
             let items = items.iter().enumerate().map(|(at, item)| match item {
                 Value::Null => record(&nothing, of, "", unknown).map(Value::Object),
@@ -196,11 +196,11 @@ fn coerced(
             let items = items.collect::<Result<Vec<_>, _>>()?;
             Ok((!items.is_empty()).then_some(Value::Array(items)))
         }
-        (Kind::Records(name, _), _) => Err(place.wrong(value, name)),
+        (FieldType::Records(name, _), _) => Err(place.wrong(value, name)),
     }
 }
 
-fn text(item: &Value, place: &Place) -> Result<Value, String> {
+fn text(item: &Value, place: &FieldPosition) -> Result<Value, String> {
     match item {
         Value::String(_) => Ok(item.clone()),
         Value::Null => Ok("".into()),
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_known_stays() {
+    fn known_fields_are_kept() {
         let whole = json!({
             "name": "a", "generateName": "g", "namespace": "n", "selfLink": "s", "uid": "u", "resourceVersion": "1",
             "generation": 2, "creationTimestamp": "2026-11-21T09:30:38Z", "deletionTimestamp": "2026-11-21T09:30:38Z",
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_goes() {
+    fn empty_values_are_dropped() {
         check(
             json!({"name": "", "labels": {}, "annotations": null, "finalizers": [], "creationTimestamp": null, "generation": 0,
                    "ownerReferences": [], "managedFields": [], "deletionTimestamp": "0001-01-01T00:00:00Z"}),
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_goes_and_is_told() {
+    fn unknown_fields_are_dropped_and_reported() {
         check(
             json!({"Name": "a", "clusterName": "c", "ownerReferences": [{"uid": "u", "x": 1}], "managedFields": [{"y": 1}]}),
             json!({"ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": "u"}], "managedFields": [{}]}),
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn times_are_made_alike() {
+    fn times_are_normalized() {
         check(
             json!({"creationTimestamp": "2026-11-21T09:30:38.941890+01:00"}),
             json!({"creationTimestamp": "2026-11-21T08:30:38Z"}),
@@ -323,7 +323,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn what_is_coerced_stays_so(key in "name|labels|ownerReferences|finalizers|x|managedFields|generation|creationTimestamp",
+        fn decoding_metadata_is_idempotent(key in "name|labels|ownerReferences|finalizers|x|managedFields|generation|creationTimestamp",
                                     json in r#"null|1|""|"a"|\[\]|\{\}|\["a"\]|\{"a":"b"\}|\[\{"uid":"u","z":1\}\]|\[\{"time":null\}\]"#) {
             let metadata = serde_json::from_str::<Value>(&format!("{{\"{key}\":{json}}}")).unwrap();
             if let Ok(once) = coerce(&metadata) {

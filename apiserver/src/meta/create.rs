@@ -10,10 +10,10 @@ use super::{place, time};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
 
-/// Where, as what and when an object is created.
+/// The namespace, kind, time and randomness of a create.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Creation<'a> {
-    /// Of the path; nothing if the kind is in none.
+    /// The namespace of the path; none for a cluster-scoped kind.
     pub(crate) namespace: Option<&'a str>,
     /// The rule for the kind's names.
     pub(crate) names: NameRule,
@@ -21,14 +21,15 @@ pub(crate) struct Creation<'a> {
     pub(crate) generations: bool,
     pub(crate) now: Timestamp,
     pub(crate) uid: &'a str,
-    /// What a generated name ends with; another one for another try.
+    /// Randomness for the suffix of a generated name; another value for another try.
     pub(crate) chance: u64,
 }
 
-/// Makes coerced metadata that of a new object: what only the server says is said, whatever was sent.
+/// Turns decoded metadata into that of a new object: fields that only the server sets are
+/// overwritten.
 ///
-/// What is wrong with the rest comes back; nothing does if all is well. 400 if the object is meant for another
-/// namespace, or for a revision.
+/// Returns the errors of the other fields; empty if there are none. Fails with 400 if the object
+/// names another namespace, or a resourceVersion.
 pub(crate) fn for_create(
     meta: &mut Map<String, Value>,
     how: &Creation<'_>,
@@ -85,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_says_is_said() {
+    fn fields_of_the_server_are_overwritten() {
         let whole = json!({"name": "a", "namespace": "n", "uid": "u", "creationTimestamp": "1970-01-01T00:00:00Z", "generation": 1});
         check(json!({"name": "a"}), &HOW, whole.clone());
         check(

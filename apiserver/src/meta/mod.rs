@@ -1,4 +1,5 @@
-//! The metadata of objects: what it may say, and what becomes of it on create and update. Pure: time and chance come in.
+//! Metadata of objects: decoding, validation, and its changes by create and update. Pure: time and
+//! randomness are parameters.
 
 mod coerce;
 mod create;

@@ -1,8 +1,8 @@
-//! What is wrong with a name, in the words of Kubernetes. A name with nothing wrong gets no words.
+//! Errors of names, in the words of Kubernetes. A valid name has none.
 
 use machinery_objects::{NameError, NameRule};
 
-/// Without vowels and what looks like them, so that it makes no words.
+/// The letters of generated names: no vowels and their look-alikes, so that no words are generated.
 const ALPHABET: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
 
 /// How much of the beginning of a generated name is kept, so that it can be a label of DNS.
@@ -45,8 +45,8 @@ pub(crate) fn prefix(rule: NameRule, text: &str) -> Vec<String> {
 
 pub(crate) fn dns_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "characters");
-    if !looks(NameRule::DnsLabel, text) {
-        wrong.push(if looks(NameRule::DnsSubdomain, text) {
+    if !has_form(NameRule::DnsLabel, text) {
+        wrong.push(if has_form(NameRule::DnsSubdomain, text) {
             "must not contain dots".into()
         } else {
             "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end \
@@ -58,13 +58,13 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What stands before what is wrong with a kind, which is held against the rule of a label in lower case.
+/// The prefix of errors of a kind, whose lower-case form is validated as a label.
 pub(crate) const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
 
 /// The older rule for labels: they begin with a letter.
 pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "characters");
-    if !looks(NameRule::DnsLabel, text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
+    if !has_form(NameRule::DnsLabel, text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
         wrong.push(
             "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
              character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
@@ -81,7 +81,7 @@ pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
 
 fn subdomain(text: &str, unit: &str) -> Vec<String> {
     let mut wrong = too_long(text, 253, unit);
-    if !looks(NameRule::DnsSubdomain, text) {
+    if !has_form(NameRule::DnsSubdomain, text) {
         wrong.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
              start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
@@ -125,7 +125,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
         wrong.push("name part must be non-empty".into());
     }
     wrong.extend(too_long(name, 63, "bytes").into_iter().map(|why| format!("name part {why}")));
-    if !looks(NameRule::LabelKey, name) {
+    if !has_form(NameRule::LabelKey, name) {
         wrong.push(format!("name part {rule}"));
     }
     wrong
@@ -133,7 +133,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 
 pub(crate) fn label_value(text: &str) -> Vec<String> {
     let mut wrong = too_long(text, 63, "bytes");
-    if !looks(NameRule::LabelValue, text) {
+    if !has_form(NameRule::LabelValue, text) {
         wrong.push(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
              start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for \
@@ -150,13 +150,13 @@ fn forbidden_in_paths(text: &str) -> Vec<String> {
     found.map(|found| format!("may not contain '{}'", found.escape_default())).collect()
 }
 
-/// Kubernetes counts bytes, and calls them characters where they are those of names.
+/// Kubernetes counts bytes, and for names calls them characters.
 fn too_long(text: &str, limit: usize, unit: &str) -> Vec<String> {
     if text.len() > limit { vec![format!("must be no more than {limit} {unit}")] } else { Vec::new() }
 }
 
 /// Whether a text keeps to a rule but for its length.
-fn looks(rule: NameRule, text: &str) -> bool {
+fn has_form(rule: NameRule, text: &str) -> bool {
     matches!(rule.check(text), Ok(()) | Err(NameError::TooLong { .. }))
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     use super::*;
 
-    /// The beginnings of what is wrong.
+    /// Expects errors with these prefixes.
     fn check(wrong: Vec<String>, expected: &[&str]) {
         assert_eq!(wrong.len(), expected.len(), "{wrong:?}");
         for (wrong, expected) in wrong.iter().zip(expected) {
@@ -229,7 +229,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn words_are_had_by_what_breaks_the_rule(text in "[a-cA./%-]{0,6}|[a-c/]{0,70}|\\PC{0,6}") {
+        fn invalid_names_have_errors(text in "[a-cA./%-]{0,6}|[a-c/]{0,70}|\\PC{0,6}") {
             for rule in [NameRule::DnsLabel, NameRule::DnsSubdomain, NameRule::LabelKey, NameRule::LabelValue] {
                 prop_assert_eq!(name(rule, &text).is_empty(), rule.check(&text).is_ok(), "{:?}", rule);
             }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::validate::text;
 use crate::refusal::Refusal;
 
-/// Puts an object into the namespace of the path. Of a kind that is in none, the object's is dropped.
+/// Sets the namespace of the path. An object of a cluster-scoped kind loses its namespace.
 pub(super) fn put(meta: &mut Map<String, Value>, namespace: Option<&str>) -> Result<(), Refusal> {
     match (text(meta, "namespace"), namespace) {
         (_, None) => {

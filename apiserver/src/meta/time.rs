@@ -5,7 +5,7 @@ use jiff::Timestamp;
 /// The layout that Go names in its errors.
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
-/// As objects have it.
+/// Formats a time as in objects.
 pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
@@ -15,13 +15,14 @@ pub(super) fn read(text: &str) -> Result<Option<String>, String> {
     if let Some((rest, element)) = differs(text) {
         return Err(format!("parsing time {text:?} as {LAYOUT:?}: cannot parse {rest:?} as {element:?}"));
     }
-    // Jiff takes the second 60 for the one before.
+    // Jiff reads second 60 as 59.
     let time = text.parse::<Timestamp>().ok().filter(|_| text.get(17..19) != Some("60"));
     let time = shown(time.ok_or_else(|| format!("parsing time {text:?}: out of range"))?);
     Ok((time != "0001-01-01T00:00:00Z").then_some(time))
 }
 
-/// Where a text leaves the layout: what is there, and which element should be. Jiff knows more forms than Go.
+/// Returns the first position at which a text leaves the layout: the remaining text, and the
+/// element expected there. Jiff accepts more forms than Go.
 fn differs(text: &str) -> Option<(&str, &'static str)> {
     let mut rest = text;
     for element in ["2006", "-", "01", "-", "02", "T", "15", ":", "04", ":", "05"] {
@@ -40,7 +41,7 @@ fn differs(text: &str) -> Option<(&str, &'static str)> {
     (zone != "Z" && offset != Some("")).then_some((zone, "Z07:00"))
 }
 
-/// What comes after an element: that many digits, or itself.
+/// Returns the text after an element: after that many digits, or after the literal.
 fn after<'a>(text: &'a str, element: &str) -> Option<&'a str> {
     if element.starts_with(|char: char| char.is_ascii_digit()) {
         let (digits, after) = text.split_at_checked(element.len())?;

@@ -13,23 +13,24 @@ use crate::refusal::Refusal;
 /// Which object is updated, and how.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update<'a> {
-    /// Of the path; nothing if the kind is in none.
+    /// The namespace of the path; none for a cluster-scoped kind.
     pub(crate) namespace: Option<&'a str>,
-    /// Of the path.
+    /// The name in the path.
     pub(crate) name: &'a str,
     /// Which kind of objects: its group and its plural.
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
-    /// Whether the kind may be updated without saying which version; custom resources may not.
+    /// Whether the kind may be updated without a resourceVersion; custom resources may not.
     pub(crate) unconditional: bool,
 }
 
-/// Makes coerced metadata that of the next state of an object: what clients cannot change is as it was.
+/// Turns decoded metadata into that of the next state of an object: fields that clients cannot
+/// change are restored.
 ///
-/// `old` has its `resourceVersion`. Whether that is the one that `new` asks for is not looked at here, nor is the UID
-/// as a precondition: another one is an error here, and a conflict to who writes a whole object. `generation` is that of
-/// `old`. What is wrong with the rest comes back; 400 if the object is not the one that the
-/// path names, 422 if it must say which version it replaces.
+/// `old` has its `resourceVersion`. This function does not compare it with that of `new`, nor does
+/// it treat the UID as a precondition: another UID is an error here, and a conflict for a full
+/// update. `generation` is that of `old`. Returns the errors of the other fields. Fails with 400 if
+/// the object is not the one that the path names, 422 if it must have a resourceVersion.
 pub(crate) fn for_update(
     new: &mut Map<String, Value>,
     old: &Map<String, Value>,
@@ -61,7 +62,8 @@ pub(crate) fn for_update(
     }
 
     let mut wrong = common(new, how.namespace.is_some(), NameRule::PathSegment);
-    // Kubernetes holds these rules twice, once for all kinds and once for each, and each time has its causes.
+    // Kubernetes checks these rules twice, once for all kinds and once for each, and reports the
+    // causes twice.
     for _ in 0..2 {
         wrong.extend(new_finalizers(new, old));
         wrong.extend(changed(new, old));
@@ -71,7 +73,7 @@ pub(crate) fn for_update(
     Ok(wrong)
 }
 
-/// What is as it is for as long as the object lives.
+/// Returns errors for changes of immutable fields.
 fn changed(new: &Map<String, Value>, old: &Map<String, Value>) -> impl Iterator<Item = FieldError> {
     let kept =
         ["name", "namespace", "uid", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds"];
@@ -88,7 +90,7 @@ fn restore(new: &mut Map<String, Value>, old: &Map<String, Value>, key: &str) {
     };
 }
 
-/// What is being deleted waits for those it has, and for no others.
+/// An object that is being deleted can lose finalizers, but not gain any.
 fn new_finalizers(new: &Map<String, Value>, old: &Map<String, Value>) -> Option<FieldError> {
     old.get("deletionTimestamp")?;
     let known: BTreeSet<&str> = texts(old, "finalizers").collect();
@@ -155,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_cannot_change_is_as_it_was() {
+    fn fields_of_the_server_are_restored() {
         check(json!({"name": "a", "resourceVersion": "5"}), old(json!({})), old(json!({})));
         check(
             json!({"name": "a", "namespace": "n", "resourceVersion": "4", "generation": 9, "selfLink": "/x", "uid": "u",
@@ -177,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn causes_are_told_as_often_as_by_kubernetes() {
+    fn causes_are_repeated_as_in_kubernetes() {
         let new = json!({"name": "a", "resourceVersion": "5", "labels": {"a b": ""}, "deletionGracePeriodSeconds": 5});
         let (Value::Object(mut new), Value::Object(old)) = (new, old(json!({}))) else {
             panic!("these are objects")
@@ -189,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn which_version_must_be_said_but_for_some() {
+    fn resource_version_is_required_for_most_updates() {
         let refusal = update(json!({"name": "a"}), old(json!({})), &HOW).unwrap_err();
         let why = "metadata.resourceVersion: Invalid value: 0: must be specified for an update";
         assert_eq!(refusal.message, format!("widgets.example.com \"a\" is invalid: {why}"));
@@ -199,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clients_may_not_try_to_change() {
+    fn changes_of_immutable_metadata_are_refused() {
         wrong(
             json!({"name": "a", "resourceVersion": "5", "uid": "other", "deletionTimestamp": "2026-11-21T10:00:00Z",
                    "deletionGracePeriodSeconds": 5}),
@@ -213,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_deleted_gets_no_new_finalizers() {
+    fn a_deleted_object_gets_no_new_finalizers() {
         let going = old(json!({"deletionTimestamp": "2026-11-21T10:00:00Z", "finalizers": ["x", "y"]}));
         let why = "metadata.finalizers: Forbidden: no new finalizers can be added if the object is being deleted, found new \
                    finalizers []string{\"a\", \"z\"}";

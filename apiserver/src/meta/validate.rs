@@ -1,19 +1,20 @@
-//! What metadata may say, whichever the kind, once it is coerced.
+//! Validates decoded metadata of any kind.
 
 use machinery_objects::NameRule;
 use serde_json::{Map, Value, json};
 
 use super::names::{self, label_key, label_value};
 use crate::invalid::{FieldError, Problem};
-use crate::shown;
+use crate::json::go_json;
 
 /// How long all annotations together may be, keys and values, in bytes.
 pub(crate) const MAX_ANNOTATIONS: usize = 256 << 10;
 
-/// How many errors are told, more or less: there could be as many as a body has lines, and each has a text of its own.
+/// Approximate maximum number of errors: a body could have as many as lines, each with a text of
+/// its own.
 pub(super) const MAX_ERRORS: usize = 100;
 
-/// Everything but what compares with an older state.
+/// Runs all checks that do not compare with an older state.
 pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule) -> Vec<FieldError> {
     let mut wrong = Vec::new();
     let generate = text(meta, "generateName");
@@ -42,7 +43,8 @@ pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule
     wrong
 }
 
-/// What is wrong with the metadata, at `at`, of a resource within another. Names are looked at by who knows the schema.
+/// Returns the errors of the metadata, at `at`, of an embedded resource. Names are checked by the
+/// schema's caller.
 pub(crate) fn embedded(metadata: &Value, at: &str) -> Vec<FieldError> {
     let Value::Object(meta) = metadata else { return Vec::new() };
     let mut wrong: Vec<FieldError> = match text(meta, "namespace") {
@@ -57,7 +59,7 @@ pub(crate) fn embedded(metadata: &Value, at: &str) -> Vec<FieldError> {
     wrong
 }
 
-/// What an update is held to once more.
+/// Runs the checks that updates repeat.
 pub(super) fn values(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
     labels(meta, wrong);
     owners(meta, wrong);
@@ -136,7 +138,7 @@ fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
             let this = format!("{kind}/{}", text(owner, "name"));
             match &controller {
                 None => controller = Some(this),
-                // Told once: it has all of them in it.
+                // Reported once: it contains all of them.
                 Some(first) if !told => {
                     let why = format!(
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
@@ -156,8 +158,7 @@ fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
 /// An owner as Go writes it: in the order of its type.
 fn owner_text(owner: &Map<String, Value>) -> String {
     const ORDER: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
-    let fields =
-        ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", shown::json(owner.get(*name)?))));
+    let fields = ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", go_json(owner.get(*name)?))));
     format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
@@ -200,7 +201,7 @@ fn too_long(field: &str, limit: usize) -> FieldError {
 mod tests {
     use super::*;
 
-    /// The beginnings of what is said of metadata that is right but for this.
+    /// Expects errors with these prefixes from otherwise valid metadata.
     fn check(meta: Value, expected: &[&str]) {
         let Value::Object(mut meta) = meta else { panic!("metadata is an object") };
         for (key, value) in [("name", "a"), ("namespace", "n")] {
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn the_metadata_within_an_object_is_told_where_it_is() {
+    fn errors_of_embedded_metadata_have_its_path() {
         let check = |meta: Value, expected: &[&str]| {
             let wrong = embedded(&meta, "spec.template.metadata");
             assert_eq!(wrong.iter().map(|error| &*error.field).collect::<Vec<_>>(), expected);

@@ -1,4 +1,4 @@
-//! What is allowed and unwise.
+//! Warnings about metadata that is allowed and unwise.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::names::label_key;
 use super::validate::texts;
 
-/// What garbage collection and namespaces use.
+/// Finalizers of the garbage collector and of namespaces.
 const PLAIN: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
 /// How many finalizers are warned about: warnings are headers.

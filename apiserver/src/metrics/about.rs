@@ -1,4 +1,4 @@
-//! What a request is counted under. All of it is ours to choose: nobody makes a series by asking.
+//! Labels of request metrics. Their number is bounded: clients cannot create series.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,22 +9,23 @@ use prometheus_client::encoding::EncodeLabelSet;
 use crate::kind::{Kind, Registry};
 use crate::request::{Resource, Verb};
 
-/// So many kinds are told apart, over the whole life of the server: definitions come and go, and series stay.
+/// Maximum number of kinds with labels of their own, over the lifetime of the server: definitions
+/// are created and deleted, and series stay.
 const MOST_KINDS: usize = 1000;
 
-/// The kinds that were asked for until now.
+/// The kinds requested until now.
 #[derive(Default)]
-pub(super) struct Known(Mutex<BTreeSet<[Arc<str>; 3]>>);
+pub(super) struct KnownKinds(Mutex<BTreeSet<[Arc<str>; 3]>>);
 
-/// What was asked for. What there is no kind of, and no document, is counted together.
+/// The requested kind. Requests for unknown kinds and documents share a label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(crate) struct About {
+pub(crate) struct RequestLabels {
     verb: &'static str,
     group: Arc<str>,
     version: Arc<str>,
     resource: Arc<str>,
     subresource: &'static str,
-    /// Of one object, of a namespace, or of all.
+    /// The scope: one object, a namespace, or the cluster.
     scope: &'static str,
 }
 
@@ -37,8 +38,8 @@ pub(super) struct OfKind {
 }
 
 impl OfKind {
-    /// Of those that there is no place for all are one.
-    pub(super) fn new(known: &Known, kind: &Kind) -> Self {
+    /// Kinds over the limit share a label.
+    pub(super) fn new(known: &KnownKinds, kind: &Kind) -> Self {
         let names = [kind.group.clone(), kind.version.clone(), kind.names.plural.as_str().into()];
         let names = if known.has_place_for(&names) { names } else { Default::default() };
         let [group, version, resource] = names;
@@ -46,14 +47,14 @@ impl OfKind {
     }
 }
 
-impl Known {
+impl KnownKinds {
     fn has_place_for(&self, names: &[Arc<str>; 3]) -> bool {
         let mut known = self.0.lock();
         known.contains(names) || known.len() < MOST_KINDS && known.insert(names.clone())
     }
 }
 
-impl Default for About {
+impl Default for RequestLabels {
     /// A request that was not understood.
     fn default() -> Self {
         let empty: Arc<str> = "".into();
@@ -68,8 +69,8 @@ impl Default for About {
     }
 }
 
-impl About {
-    pub(super) fn objects(known: &Known, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
+impl RequestLabels {
+    pub(super) fn objects(known: &KnownKinds, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
         let verb = match verb {
             Verb::Get => "GET",
             Verb::List => "LIST",

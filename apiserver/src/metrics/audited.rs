@@ -1,4 +1,4 @@
-//! What became of the audit log's events.
+//! Counters of the audit log's events.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
@@ -10,7 +10,7 @@ use prometheus_client::registry::Registry;
 pub(crate) struct Audited {
     events: Counter,
     lost: Family<Plugin, Counter>,
-    levels: Family<Level, Counter>,
+    levels: Family<LevelLabel, Counter>,
     /// Requests that were refused because they could not be logged.
     pub(crate) rejected: Counter,
 }
@@ -21,7 +21,7 @@ struct Plugin {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Level {
+struct LevelLabel {
     level: &'static str,
 }
 
@@ -36,7 +36,7 @@ impl Audited {
     }
 
     pub(crate) fn level(&self, level: &'static str) {
-        self.levels.get_or_create(&Level { level }).inc();
+        self.levels.get_or_create(&LevelLabel { level }).inc();
     }
 
     pub(super) fn register(&self, registry: &mut Registry) {

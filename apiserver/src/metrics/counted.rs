@@ -1,48 +1,48 @@
-//! What was refused or cut off by a limit, or went wrong: for those who look after a server.
+//! Counters of limits, timeouts and failures, for operators of a server.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// What is counted.
+/// A counted event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
     /// The work on a request panicked.
     Panic,
-    /// As many requests, or bytes of bodies, as may be were there.
+    /// The limit of concurrent requests, or of buffered bodies, was reached.
     TooManyRequests,
     TooManyWatches,
     /// A request was worked on for too long.
     LateAnswer,
-    /// As many guards of a kind as may be were being asked.
+    /// The limit of concurrent guard checks of a kind was reached.
     TooManyGuards,
     /// A guard took too long.
     LateGuard,
-    /// A webhook could not be asked, or gave no answer that says anything.
+    /// A webhook call failed, or had no valid response.
     FailedWebhook,
-    /// The body of a request did not come in time.
+    /// The body of a request was incomplete at its deadline.
     LateBody,
-    /// A handshake, or a request's head, did not come in time.
+    /// A handshake, or a request's head, was incomplete at its deadline.
     #[cfg(feature = "server")]
     LateHead,
-    /// Nothing was asked on a connection for too long.
+    /// A connection without requests was closed by its idle timeout.
     #[cfg(feature = "server")]
     Idle,
-    /// A client took nothing of what it was sent.
+    /// A client did not read its response before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowReader,
-    /// Somebody who watches took nothing of what there was to tell.
+    /// A watcher did not read its events before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowWatch,
-    /// A connection of HTTP/2 whose client did not show who it is.
+    /// An HTTP/2 connection whose client did not authenticate.
     #[cfg(feature = "server")]
     UnknownClient,
 }
 
 /// How often each was.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Counted(Family<Label, Counter>);
+pub(crate) struct EventCounters(Family<Label, Counter>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Label {
@@ -50,7 +50,7 @@ struct Label {
 }
 
 impl Event {
-    /// As metrics have it.
+    /// Returns the name in metrics.
     const fn name(self) -> &'static str {
         match self {
             Self::Panic => "panic",
@@ -75,7 +75,7 @@ impl Event {
     }
 }
 
-impl Counted {
+impl EventCounters {
     pub(crate) fn add(&self, event: Event) {
         self.0.get_or_create(&Label { why: event.name() }).inc();
     }

@@ -1,15 +1,15 @@
-//! What streams of interests tell, and whether it was of interest.
+//! Events sent on interest streams, and the share that was of interest.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-/// What is counted of all streams together.
+/// Counters over all interest streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interested {
     /// Events of objects.
     pub(crate) told: Counter,
-    /// Those that were under no key of the interest. There should be none.
+    /// Events under no key of the interest. There should be none.
     pub(crate) irrelevant: Counter,
     /// Edits that were accepted, openings among them.
     pub(crate) edits: Counter,

@@ -1,9 +1,9 @@
-//! What the server counts, as Prometheus reads it. Where kube-apiserver counts the same, it has the same name.
+//! Metrics of the server, as Prometheus reads them. A metric of kube-apiserver keeps its name.
 //!
-//! * [`about`]: what a request is counted under: there are only so many
-//! * [`audited`]: what became of the audit log's events
-//! * [`counted`]: what limits refused or cut off
-//! * [`interested`]: what streams of interests tell
+//! * [`about`]: the labels of a request, whose number is bounded
+//! * [`audited`]: counters of the audit log's events
+//! * [`counted`]: counters of limits and failures
+//! * [`interested`]: counters of interest streams
 //! * [`page`]: all of it as text
 
 mod about;
@@ -12,9 +12,9 @@ mod counted;
 mod interested;
 mod page;
 
-pub(crate) use about::About;
+pub(crate) use about::RequestLabels;
 pub(crate) use audited::Audited;
-pub(crate) use counted::{Counted, Event};
+pub(crate) use counted::{Event, EventCounters};
 pub(crate) use interested::Interested;
 pub(crate) use page::CONTENT_TYPE;
 
@@ -26,22 +26,22 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
-use about::{Known, OfKind};
+use about::{KnownKinds, OfKind};
 
 use crate::kind;
 use crate::request::{Resource, Verb};
 use crate::server::Limits;
 
-/// What is counted. Counting is done beside the work: nothing waits for it.
+/// The metrics of a server. Counters are atomic: no request waits for them.
 pub(crate) struct Metrics {
     registry: Registry,
-    known: Known,
+    known: KnownKinds,
     requests: Family<Answered, Counter>,
-    seconds: Family<About, Histogram, fn() -> Histogram>,
-    bytes: Family<About, Counter>,
+    seconds: Family<RequestLabels, Histogram, fn() -> Histogram>,
+    bytes: Family<RequestLabels, Counter>,
     in_flight: Family<RequestKind, Gauge>,
-    long_running: Family<About, Gauge>,
-    events: Family<About, Counter>,
+    long_running: Family<RequestLabels, Gauge>,
+    events: Family<RequestLabels, Counter>,
     asked: Family<OfKind, Counter>,
     everywhere: Family<OfKind, Gauge>,
     terminated: Family<Code, Counter>,
@@ -50,14 +50,14 @@ pub(crate) struct Metrics {
     revision: Gauge,
     kinds: Gauge,
     pub(crate) audited: Audited,
-    pub(crate) counted: Counted,
+    pub(crate) counted: EventCounters,
     pub(crate) interested: Interested,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Answered {
     #[prometheus(flatten)]
-    about: About,
+    about: RequestLabels,
     code: u16,
 }
 
@@ -71,9 +71,10 @@ struct Code {
     code: u16,
 }
 
-/// Whether an event concerns a watch: how often one was asked, and how many are asked every time.
+/// Counters of watch selection: the number of evaluated watches, and the number that every change
+/// evaluates.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Asked {
+pub(crate) struct SelectionCounters {
     pub(crate) asked: Counter,
     pub(crate) everywhere: Gauge,
 }
@@ -94,7 +95,7 @@ impl Drop for GoingOn {
     }
 }
 
-/// As kube-apiserver has them: from 5 ms to a minute.
+/// The buckets of kube-apiserver: from 5 ms to a minute.
 const SECONDS: [f64; 18] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
 
@@ -104,7 +105,7 @@ impl Metrics {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
             registry: Registry::default(),
-            known: Known::default(),
+            known: KnownKinds::default(),
             requests: Family::default(),
             seconds: Family::new_with_constructor(seconds),
             bytes: Family::default(),
@@ -119,16 +120,16 @@ impl Metrics {
             revision: Gauge::default(),
             kinds: Gauge::default(),
             audited: Audited::default(),
-            counted: Counted::default(),
+            counted: EventCounters::default(),
             interested: Interested::default(),
         };
         metrics.register(limits);
         metrics
     }
 
-    /// What a request for objects is counted under.
-    pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> About {
-        About::objects(&self.known, kinds, verb, resource)
+    /// Returns the labels of a request for objects.
+    pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> RequestLabels {
+        RequestLabels::objects(&self.known, kinds, verb, resource)
     }
 
     /// A request that is worked on, until the guard is dropped.
@@ -138,16 +139,16 @@ impl Metrics {
     }
 
     /// A watch that is open, until the guard is dropped; and the counter of its events.
-    pub(crate) fn watched(&self, about: &About) -> (GoingOn, Counter) {
+    pub(crate) fn watched(&self, about: &RequestLabels) -> (GoingOn, Counter) {
         let going_on = GoingOn::new(&self.long_running.get_or_create(about));
         (going_on, self.events.get_or_create(about).clone())
     }
 
-    /// What the watches of a kind are asked.
-    pub(crate) fn asked(&self, kind: &kind::Kind) -> Asked {
+    /// Returns the watch selection counters of a kind.
+    pub(crate) fn selection(&self, kind: &kind::Kind) -> SelectionCounters {
         let of = OfKind::new(&self.known, kind);
         let asked = self.asked.get_or_create(&of).clone();
-        Asked { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
+        SelectionCounters { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
     }
 
     /// An open connection, until the guard is dropped.
@@ -156,14 +157,14 @@ impl Metrics {
         GoingOn::new(&self.connections)
     }
 
-    /// Whoever came did not agree with us on TLS.
+    /// Counts a failed TLS handshake.
     #[cfg(feature = "server")]
     pub(crate) fn handshake_failed(&self) {
         self.handshakes.inc();
     }
 
     /// A request was answered. Returns the counter of its bytes.
-    pub(crate) fn answered(&self, about: About, code: u16, took: Duration) -> Counter {
+    pub(crate) fn answered(&self, about: RequestLabels, code: u16, took: Duration) -> Counter {
         if !about.is_watch() {
             self.seconds.get_or_create(&about).observe(took.as_secs_f64());
         }

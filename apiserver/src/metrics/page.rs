@@ -1,4 +1,4 @@
-//! All that is counted, as text.
+//! The metrics page, as text.
 
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
@@ -10,16 +10,16 @@ use prometheus_client::registry::Unit;
 use super::Metrics;
 use crate::server::Limits;
 
-/// OpenMetrics, which Prometheus asks for first.
+/// OpenMetrics, which Prometheus prefers.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct Of {
+struct Labelled {
     of: &'static str,
 }
 
 impl Metrics {
-    /// As of now; `revision` and `kinds` are what the server has just then.
+    /// Renders the current values; `revision` and `kinds` are those of the server at this moment.
     pub(crate) fn page(&self, revision: Option<u64>, kinds: usize) -> String {
         if let Some(revision) = revision {
             self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
@@ -98,7 +98,7 @@ impl Metrics {
             "Kinds that are served, each version counted",
             self.kinds.clone(),
         );
-        let most = Family::<Of, Gauge>::default();
+        let most = Family::<Labelled, Gauge>::default();
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (of, limit) in [
             ("requests", whole(limits.in_flight)),
@@ -109,7 +109,7 @@ impl Metrics {
             ("interests_bytes", limits.interests_bytes.into()),
             ("bodies_bytes", limits.bodies_bytes.into()),
         ] {
-            most.get_or_create(&Of { of }).set(limit);
+            most.get_or_create(&Labelled { of }).set(limit);
         }
         registry.register("machinery_limit", "How much there may be at the same time", most);
         let labels =

@@ -1,19 +1,19 @@
-//! Config maps and secrets: what is different about them.
+//! ConfigMaps and Secrets: immutability, and their other differences from most kinds.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
-/// All data of one, in bytes.
+/// Maximum size of the data of one object, in bytes.
 const MOST: usize = 1 << 20;
 
 pub(super) struct ConfigMaps;
 pub(super) struct Secrets;
 
-impl Hooks for ConfigMaps {
+impl KindHooks for ConfigMaps {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (data, binary) = (map(new, "data"), map(new, "binaryData"));
         let mut errors = keys(data, "data");
@@ -34,7 +34,7 @@ impl Hooks for ConfigMaps {
     }
 }
 
-impl Hooks for Secrets {
+impl KindHooks for Secrets {
     fn default(&self, secret: &mut Value) {
         if let Some(Value::Object(texts)) =
             secret.as_object_mut().and_then(|secret| secret.remove("stringData"))
@@ -92,7 +92,7 @@ fn keys(data: &Map<String, Value>, field: &str) -> Vec<FieldError> {
     wrong.map(error).collect()
 }
 
-/// What is immutable stays so, and as it is.
+/// Rejects changes of immutable objects, and of the field `immutable` itself.
 fn unchanged(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     if old["immutable"] != true {
         return Vec::new();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::crd::Definitions;
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Kind, Names, Shape};
+use crate::kind::{Kind, KindNames, KindSchema};
 use crate::schema::Schema;
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -16,7 +16,7 @@ const GROUP: &str = "apiextensions.k8s.io";
 const PLURAL: &str = "customresourcedefinitions";
 const SCHEMA: &str = include_str!("definition.json");
 
-/// Where the definition of this name is.
+/// Returns the key of the definition of this name.
 pub(crate) fn key(name: &str) -> Arc<str> {
     Place::of(GROUP, PLURAL).key(None, name)
 }
@@ -29,7 +29,7 @@ pub(super) fn kind() -> Kind {
         group: GROUP.into(),
         version: "v1".into(),
         api_version: format!("{GROUP}/v1"),
-        names: Names {
+        names: KindNames {
             kind: name.into(),
             list_kind: format!("{name}List"),
             plural: PLURAL.into(),
@@ -39,11 +39,11 @@ pub(super) fn kind() -> Kind {
         },
         namespaced: false,
         built_in: true,
-        shape: Shape::Custom(Arc::new(schema)),
+        shape: KindSchema::Custom(Arc::new(schema)),
         has_status: true,
         scale: None,
         has_generation: true,
-        may_overwrite: false,
+        allows_unconditional_update: false,
         name_rule: NameRule::DnsSubdomain,
         columns: columns(GROUP, name),
         selectable: Vec::new(),
@@ -54,10 +54,10 @@ pub(super) fn kind() -> Kind {
         forms: Arc::default(),
         deprecation: None,
         definition: None,
-        goes: false,
+        is_terminating: false,
         review: None,
         defines_kinds: true,
-        answers_deleted: true,
+        returns_deleted: true,
         place: Place::of(GROUP, PLURAL),
         hooks: Arc::new(Definitions),
     }

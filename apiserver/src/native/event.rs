@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 /// Which form.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Events {
+pub(super) enum EventGroup {
     Core,
     New,
 }
@@ -22,7 +22,7 @@ const FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
-impl Hooks for Events {
+impl KindHooks for EventGroup {
     fn convert(&self, event: &mut Value) {
         let Some(event) = event.as_object_mut() else { return };
         for (core, new) in FIELDS {
@@ -43,12 +43,12 @@ mod tests {
     fn an_event_is_the_same_in_both_forms() {
         let core = json!({"involvedObject": {"name": "a"}, "message": "m", "count": 2, "reason": "R"});
         let mut event = core.clone();
-        Events::New.convert(&mut event);
+        EventGroup::New.convert(&mut event);
         assert_eq!(
             event,
             json!({"regarding": {"name": "a"}, "note": "m", "deprecatedCount": 2, "reason": "R"})
         );
-        Events::Core.convert(&mut event);
+        EventGroup::Core.convert(&mut event);
         assert_eq!(event, core);
     }
 }

@@ -1,4 +1,4 @@
-//! Which kinds there are, and what is known of each.
+//! The list of built-in kinds, with their properties.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,18 +6,21 @@ use machinery_objects::NameRule;
 use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 
 use super::config::{ConfigMaps, Secrets};
-use super::event::Events;
+use super::event::EventGroup;
 use super::namespace::Namespaces;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::{Type, table};
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Form, Forms, Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
+use crate::kind::{
+    DefaultHooks, Kind, KindHooks, KindNames, KindSchema, KindVersion, KindVersions, Review, Scale,
+    Selectable,
+};
 use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
 
-/// All of them.
+/// Returns all built-in kinds.
 pub(crate) fn kinds() -> impl Iterator<Item = Arc<Kind>> {
     KINDS.iter().cloned()
 }
@@ -37,7 +40,7 @@ pub(crate) fn quota() -> Arc<Kind> {
     of("ResourceQuota")
 }
 
-/// The kind in which is told how many. There are no objects of it.
+/// Returns the kind `Scale`, which has no objects.
 pub(crate) fn scale() -> Arc<Kind> {
     static SCALE: LazyLock<Arc<Kind>> =
         LazyLock::new(|| Arc::new(native("autoscaling", "Scale", "scales").kind()));
@@ -53,7 +56,7 @@ static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
     listed.chain([Arc::new(super::definition::kind())]).collect()
 });
 
-/// What is different about one of them; the rest is as most have it.
+/// The differences of one built-in kind from the defaults.
 struct Native {
     group: &'static str,
     version: &'static str,
@@ -63,17 +66,17 @@ struct Native {
     namespaced: bool,
     status: bool,
     generation: bool,
-    /// Whether it has a `Scale`.
+    /// Whether the kind has the subresource `scale`.
     scale: bool,
-    /// In the category `all`.
+    /// Whether the kind is in the category `all`.
     all: bool,
     names: NameRule,
-    /// Whether an update must say of which revision.
+    /// Whether an update requires a resourceVersion.
     careful: bool,
     fields: &'static [&'static str],
-    answers_deleted: bool,
+    returns_deleted: bool,
     review: Option<Review>,
-    hooks: fn() -> Arc<dyn Hooks>,
+    hooks: fn() -> Arc<dyn KindHooks>,
 }
 
 const fn native(group: &'static str, kind: &'static str, plural: &'static str) -> Native {
@@ -91,18 +94,18 @@ const fn native(group: &'static str, kind: &'static str, plural: &'static str) -
         names: DnsSubdomain,
         careful: false,
         fields: &[],
-        answers_deleted: false,
+        returns_deleted: false,
         review: None,
         hooks: plain,
     }
 }
 
-fn rules() -> Arc<dyn Hooks> {
+fn rules() -> Arc<dyn KindHooks> {
     Arc::new(Rules)
 }
 
-fn plain() -> Arc<dyn Hooks> {
-    Arc::new(Plain)
+fn plain() -> Arc<dyn KindHooks> {
+    Arc::new(DefaultHooks)
 }
 
 const fn question(group: &'static str, kind: &'static str, plural: &'static str, review: Review) -> Native {
@@ -124,7 +127,7 @@ const LIST: &[Native] = &[
         status: true,
         names: DnsLabel,
         fields: &["status.phase"],
-        answers_deleted: true,
+        returns_deleted: true,
         hooks: || Arc::new(Namespaces),
         ..native("", "Namespace", "namespaces")
     },
@@ -146,7 +149,7 @@ const LIST: &[Native] = &[
             "source",
             "type",
         ],
-        hooks: || Arc::new(Events::Core),
+        hooks: || Arc::new(EventGroup::Core),
         ..native("", "Event", "events")
     },
     Native {
@@ -170,7 +173,7 @@ const LIST: &[Native] = &[
             "status.podIP",
             "status.nominatedNodeName",
         ],
-        answers_deleted: true,
+        returns_deleted: true,
         ..native("", "Pod", "pods")
     },
     Native {
@@ -179,13 +182,13 @@ const LIST: &[Native] = &[
         all: true,
         names: DnsLabel,
         fields: &["spec.clusterIP", "spec.type"],
-        answers_deleted: true,
+        returns_deleted: true,
         ..native("", "Service", "services")
     },
     Native {
         short: &["quota"],
         status: true,
-        answers_deleted: true,
+        returns_deleted: true,
         hooks: || Arc::new(ResourceQuotas),
         ..native("", "ResourceQuota", "resourcequotas")
     },
@@ -221,7 +224,7 @@ const LIST: &[Native] = &[
             "reportingController",
             "type",
         ],
-        hooks: || Arc::new(Events::New),
+        hooks: || Arc::new(EventGroup::New),
         ..native("events.k8s.io", "Event", "events")
     },
     Native { names: PathSegment, hooks: rules, ..native(RBAC, "Role", "roles") },
@@ -281,7 +284,7 @@ impl Native {
         Kind {
             group: self.group.into(),
             version: self.version.into(),
-            names: Names {
+            names: KindNames {
                 kind: self.kind.into(),
                 list_kind: format!("{}List", self.kind),
                 plural: self.plural.into(),
@@ -295,11 +298,11 @@ impl Native {
             },
             namespaced: self.namespaced,
             built_in: true,
-            shape: Shape::Typed(self.shape()),
+            shape: KindSchema::Typed(self.shape()),
             has_status: self.status,
             scale: self.scale.then(Scale::of_workload),
             has_generation: self.generation,
-            may_overwrite: !self.careful,
+            allows_unconditional_update: !self.careful,
             name_rule: self.names,
             columns: columns(self.group, self.kind),
             selectable: self.fields.iter().map(selectable).collect(),
@@ -310,10 +313,10 @@ impl Native {
             forms: if self.kind == "Event" { events() } else { Arc::default() },
             deprecation: None,
             definition: None,
-            goes: false,
+            is_terminating: false,
             review: self.review,
             defines_kinds: false,
-            answers_deleted: self.answers_deleted,
+            returns_deleted: self.returns_deleted,
             place: Place::of(if is_new_event { "" } else { self.group }, self.plural),
             hooks: (self.hooks)(),
             api_version,
@@ -321,11 +324,11 @@ impl Native {
     }
 }
 
-/// What events are in both groups.
-fn events() -> Arc<Forms> {
+/// Returns the kind Event, which two groups serve.
+fn events() -> Arc<KindVersions> {
     let events = LIST.iter().filter(|native| native.kind == "Event");
     let form = |native: &Native| {
-        let form = Form { shape: Shape::Typed(native.shape()), hooks: (native.hooks)() };
+        let form = KindVersion { shape: KindSchema::Typed(native.shape()), hooks: (native.hooks)() };
         (native.api_version(), form)
     };
     Arc::new(events.map(form).collect())
@@ -337,7 +340,8 @@ fn core_event() -> Arc<Kind> {
     Arc::new(core.expect("it is in the list").kind())
 }
 
-/// What is written in this form is handed out as it is while the form stays: whoever changes it changes the number.
+/// Returns the fingerprint of a stored form, which is served unchanged while the fingerprint stays:
+/// a change of the form must change the number.
 fn print(api_version: &str, kind: &str) -> u64 {
     use std::hash::BuildHasher as _;
     const FORM: u64 = 1;

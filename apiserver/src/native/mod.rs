@@ -1,4 +1,4 @@
-//! The kinds that are there without a definition: those of Kubernetes that controllers use.
+//! Built-in kinds: those of Kubernetes that controllers use.
 
 mod config;
 mod definition;

@@ -1,19 +1,19 @@
-//! Namespaces: what is different about them.
+//! Namespaces: their phase, finalizers and other differences from most kinds.
 
 use serde_json::{Value, json};
 
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
 use crate::strategy::{meta_text, metadata_mut};
 
-/// Of every namespace, so that it can be selected by its name.
+/// The label of every namespace with its name, for selectors.
 const NAME_LABEL: &str = "kubernetes.io/metadata.name";
-/// Holds a namespace until it is empty.
+/// The finalizer that keeps a namespace until it is empty.
 const KUBERNETES: &str = "kubernetes";
 
 pub(super) struct Namespaces;
 
-impl Hooks for Namespaces {
+impl KindHooks for Namespaces {
     fn creating(&self, new: &mut Value) {
         new["status"] = json!({"phase": "Active"});
         if !new["spec"].is_object() {
@@ -28,8 +28,8 @@ impl Hooks for Namespaces {
         named(new);
     }
 
-    fn updating(&self, new: &mut Value, old: &Value, part: Part) {
-        if part == Part::Main {
+    fn updating(&self, new: &mut Value, old: &Value, part: Subresource) {
+        if part == Subresource::Main {
             new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
         }
         named(new);

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Base, Field, Merge, Shape, Type, table};
+use crate::builtin::{Base, Cardinality, Merge, MessageField, Type, table};
 use crate::openapi::Components;
 
 /// The schemas of all built-in types, by name.
@@ -14,7 +14,7 @@ pub(crate) fn components() -> Arc<Components> {
     COMPONENTS.clone()
 }
 
-/// The schema of a type, which refers to those of others.
+/// Returns the schema of a type, with references to those of others.
 pub(crate) fn schema(of: &Type) -> Value {
     let mut properties = Map::new();
     collect(of, &mut properties);
@@ -31,7 +31,7 @@ fn collect(of: &Type, properties: &mut Map<String, Value>) {
     }
 }
 
-fn property(field: &Field) -> Value {
+fn property(field: &MessageField) -> Value {
     let one = match field.base {
         Base::String => json!({"type": "string"}),
         Base::Bool => json!({"type": "boolean"}),
@@ -48,9 +48,9 @@ fn property(field: &Field) -> Value {
         Base::Message(of) => json!({"$ref": format!("#/components/schemas/{}", table().get(of).name)}),
     };
     let mut property = match field.shape {
-        Shape::One => one,
-        Shape::List => json!({"type": "array", "items": one}),
-        Shape::Map => json!({"type": "object", "additionalProperties": one}),
+        Cardinality::One => one,
+        Cardinality::List => json!({"type": "array", "items": one}),
+        Cardinality::Map => json!({"type": "object", "additionalProperties": one}),
     };
     if let Some(strategy) = &field.patch_strategy {
         property["x-kubernetes-patch-strategy"] = strategy.as_str().into();
@@ -65,7 +65,7 @@ fn property(field: &Field) -> Value {
         }
         (Merge::Set, _) => property["x-kubernetes-list-type"] = "set".into(),
         (Merge::Atomic, _) => property["x-kubernetes-map-type"] = "atomic".into(),
-        (Merge::Plainly, Shape::List) => property["x-kubernetes-list-type"] = "atomic".into(),
+        (Merge::Plainly, Cardinality::List) => property["x-kubernetes-list-type"] = "atomic".into(),
         (Merge::Plainly, _) => {}
     }
     property

@@ -1,13 +1,14 @@
-//! Objects of built-in kinds as Go would write them: without the fields that they have not, without nulls, and with one text for
-//! each time, quantity and piece of bytes, however the client wrote it.
+//! Objects of built-in kinds as Go would write them: without the fields that they have not, without
+//! nulls, and with one text for each time, quantity and piece of bytes, however the client wrote
+//! it.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use crate::builtin::{Base, Moment, Precision, Shape, Type, decode_base64, quantity, table};
+use crate::builtin::{Base, Cardinality, KubeTime, Precision, Type, decode_base64, quantity, table};
 
-/// Drops what a type does not know, and writes what it knows as it is kept.
+/// Drops fields that the type does not have, and normalizes the others to their stored form.
 pub(crate) fn prune(of: &Type, value: &mut Value) {
     let Value::Object(fields) = value else { return };
     fields.retain(|name, value| {
@@ -15,9 +16,11 @@ pub(crate) fn prune(of: &Type, value: &mut Value) {
             return false;
         };
         match (field.shape, &mut *value) {
-            (Shape::One, value) => single(field.base, value),
-            (Shape::List, Value::Array(items)) => items.iter_mut().for_each(|item| single(field.base, item)),
-            (Shape::Map, Value::Object(values)) => {
+            (Cardinality::One, value) => single(field.base, value),
+            (Cardinality::List, Value::Array(items)) => {
+                items.iter_mut().for_each(|item| single(field.base, item))
+            }
+            (Cardinality::Map, Value::Object(values)) => {
                 values.values_mut().for_each(|value| single(field.base, value));
             }
             _ => {}
@@ -43,19 +46,19 @@ fn single(base: Base, value: &mut Value) {
         Base::Bytes => decode_base64(text).ok().map(|bytes| STANDARD.encode(bytes).into()),
         _ => None,
     };
-    // What cannot be read was not let in; should it be there all the same, it stays as it is.
+    // Validation rejects unreadable values; one that exists nonetheless is kept.
     if let Some(kept) = kept {
         *value = kept;
     }
 }
 
-/// No time at all is null.
+/// Normalizes a time; the zero time is null.
 fn time(text: &str, precision: Precision) -> Option<Value> {
-    let mut moment = Moment::parse(text, precision).ok()?;
+    let mut moment = KubeTime::parse(text, precision).ok()?;
     if precision == Precision::Seconds {
         moment.nanos = 0;
     }
-    if moment == Moment::NONE {
+    if moment == KubeTime::NONE {
         return Some(Value::Null);
     }
     moment.format(precision).map(Value::from)
@@ -105,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_stays() {
+    fn unreadable_values_are_kept() {
         check("v1", "Event", json!({"eventTime": "noon"}), &json!({"eventTime": "noon"}));
     }
 }

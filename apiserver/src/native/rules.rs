@@ -1,14 +1,14 @@
-//! Roles and bindings: what is different about them.
+//! Roles and bindings: their differences from most kinds.
 
 use serde_json::Value;
 
 use crate::auth::rbac::validate;
 use crate::invalid::FieldError;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 pub(super) struct Rules;
 
-impl Hooks for Rules {
+impl KindHooks for Rules {
     fn default(&self, object: &mut Value) {
         validate::fill_in(object);
     }

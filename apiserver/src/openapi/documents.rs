@@ -10,11 +10,11 @@ use super::schema::{Components, Described, closure};
 use super::{gnostic, name, swagger};
 use crate::discovery::Page;
 
-/// The kinds as OpenAPI. It is made anew when the kinds change; documents are rendered when they are first asked for,
-/// and those whose kinds did not change are taken over.
+/// The OpenAPI documents of the kinds. Rebuilt when the kinds change; documents are rendered on
+/// first use, and those of unchanged kinds are reused.
 #[derive(Debug, Default)]
 pub(crate) struct OpenApi {
-    /// By `apis/GROUP/VERSION`.
+    /// The documents, by `apis/GROUP/VERSION`.
     documents: BTreeMap<String, Arc<Document>>,
     index: OnceLock<Page>,
     swagger: OnceLock<Page>,
@@ -29,7 +29,7 @@ struct Document {
 }
 
 impl OpenApi {
-    /// `shared` are schemas that those of the kinds refer to.
+    /// `shared` are schemas to which those of the kinds refer.
     pub(crate) fn new(
         kinds: impl IntoIterator<Item = Arc<Described>>,
         shared: &Arc<Components>,
@@ -62,8 +62,8 @@ impl OpenApi {
         })
     }
 
-    /// `/openapi/v3/PATH`, with PATH as `apis/GROUP/VERSION` or `api/v1`. Who asks for another hash than the page's is
-    /// to be redirected to the URL in the index.
+    /// Returns `/openapi/v3/PATH`, with PATH as `apis/GROUP/VERSION` or `api/v1`. A request with
+    /// another hash than the page's must be redirected to the URL in the index.
     pub(crate) fn document(&self, path: &str) -> Option<&Page> {
         self.documents.get(path).map(|document| document.page())
     }

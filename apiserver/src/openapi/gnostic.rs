@@ -1,4 +1,5 @@
-//! The document of version 2 in protobuf, which older clients read it as: a message of what each field is, by the numbers of its file.
+//! The protobuf form of the OpenAPI v2 document, which older clients read: messages with the field
+//! numbers of gnostic.
 
 use serde_json::{Map, Value};
 
@@ -11,7 +12,7 @@ pub(super) fn of(document: &Value) -> Vec<u8> {
     out
 }
 
-/// What a value is, where JSON and the messages differ or not.
+/// The form of a value, in JSON and in messages.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -19,28 +20,29 @@ enum Form {
     Whole,
     Float,
     Texts,
-    /// Anything: a message whose second field is the value as YAML, which JSON is.
+    /// Any value: a message whose second field is the value as YAML, a superset of JSON.
     Any,
     Anys,
     Message(&'static [Field]),
     Schemas,
     /// Entries, each a message of a name and a value, in a message.
     Named(&'static [Field]),
-    /// What JSON has one of, or a list of: in a message, as its first field.
+    /// One value or a list in JSON; in a message, a list as its first field.
     Type,
     Items,
     /// Schemas of the values of a map, or whether there may be others.
     Additional,
     Properties,
     Schema,
-    /// The answers by code. A response is the first of two things that it may be, and its schema too.
+    /// The answers by code. A response is the first of two things that it may be, and its schema
+    /// too.
     Responses,
     ResponseSchema,
     Parameters,
     Paths,
 }
 
-/// A name in JSON, the number of its field, and what it is.
+/// A name in JSON, the field number, and the form.
 type Field = (&'static str, u32, Form);
 
 /// Extensions are the last field of a message that has them.
@@ -100,7 +102,7 @@ const QUERY: &[Field] = &[
     ("uniqueItems", 20, Form::Truth),
     (EXTENSIONS, 23, Form::Any),
 ];
-/// Of a path, and of a header.
+/// The fields of parameters in paths and headers.
 const PLACED: &[Field] = &[
     ("required", 1, Form::Truth),
     ("in", 2, Form::Text),
@@ -143,7 +145,7 @@ const SCHEMA: &[Field] = &[
     (EXTENSIONS, 31, Form::Any),
 ];
 
-/// The fields of an object that its message has. What is of another form than it should be is left out: readers take what is there.
+/// Writes the fields that the message type has. A value of another form is skipped.
 fn message(out: &mut Vec<u8>, of: &[Field], object: &Value) {
     for (name, number, form) in of {
         if *name == EXTENSIONS {
@@ -196,7 +198,7 @@ fn field(out: &mut Vec<u8>, number: u32, form: Form, value: &Value) {
     }
 }
 
-/// One of the many things that a parameter may be, in what says which.
+/// Writes a parameter as the variant of its message.
 fn parameter(out: &mut Vec<u8>, number: u32, value: &Value) {
     let place = value["in"].as_str().unwrap_or_default();
     inside(out, number, |out| {

@@ -39,7 +39,7 @@ fn own(group: &str) -> &str {
     if group.is_empty() { "core" } else { group.strip_suffix(".k8s.io").unwrap_or(group) }
 }
 
-/// Only letters and digits; what follows something else begins with a capital.
+/// Keeps only letters and digits; a letter after another character is capitalized.
 fn camel(text: &str, mut capital: bool) -> String {
     let mut said = String::new();
     for c in text.chars() {

@@ -1,11 +1,11 @@
-//! What can be done with a kind, as paths of OpenAPI v3.
+//! The operations of a kind, as paths of OpenAPI v3.
 
 use serde_json::{Map, Value, json};
 
 use super::name;
 use super::parameter;
 use super::schema::{Described, PREFIX, meta_reference};
-use crate::discovery::Subresource;
+use crate::discovery::SubresourceInfo;
 
 /// Adds the paths of a kind.
 pub(super) fn add_paths(described: &Described, paths: &mut Map<String, Value>) {
@@ -36,12 +36,12 @@ pub(super) fn add_paths(described: &Described, paths: &mut Map<String, Value>) {
 
 struct Paths<'a> {
     described: &'a Described,
-    /// A reference to the schema of what is sent.
+    /// A reference to the schema of the request body.
     body: Value,
-    sub: Option<&'a Subresource>,
+    sub: Option<&'a SubresourceInfo>,
 }
 
-/// A verb, what it answers with, and whether it spans the namespaces.
+/// A verb, the schema of its response, and whether it spans namespaces.
 type Served<'a> = (&'a str, &'a Value, bool);
 
 impl Paths<'_> {
@@ -60,7 +60,7 @@ impl Paths<'_> {
     fn operation(&self, verb: &str, answer: &Value, everywhere: bool) -> Value {
         let info = &self.described.info;
         let (action, id) = (action(verb), self.id(verb, everywhere));
-        // A custom resource's subresource counts as the resource, whatever kind it has.
+        // A subresource of a custom resource has the kind of the resource, whatever kind it serves.
         let kind = match self.sub.filter(|_| self.described.info.built_in) {
             Some(sub) => json!({"group": sub.group, "version": sub.version, "kind": sub.kind}),
             None => self.described.gvk(&info.kind),
@@ -151,7 +151,7 @@ fn method(verb: &str) -> &'static str {
     }
 }
 
-/// The name that Kubernetes has for what an operation does.
+/// Returns Kubernetes' name of the action of an operation.
 fn action(verb: &str) -> &str {
     match verb {
         "create" => "post",

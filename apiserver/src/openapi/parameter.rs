@@ -1,4 +1,4 @@
-//! The query parameters of requests. Clients look here for what the server can do.
+//! The query parameters of requests, from which clients learn the server's abilities.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The schemas of kinds, and of what every kind has.
+//! The schemas of kinds, and of the fields that all kinds share.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, OnceLock};
@@ -15,8 +15,8 @@ pub(crate) type Components = BTreeMap<String, Value>;
 #[derive(Clone, Debug)]
 pub(crate) struct Described {
     pub(crate) info: Arc<KindInfo>,
-    /// Of the whole object, as OpenAPI v3. It may refer to shared components as `#/components/schemas/NAME`.
-    /// Without one, anything goes.
+    /// The schema of the whole object, as OpenAPI v3. It may refer to shared components as
+    /// `#/components/schemas/NAME`. `None` allows any object.
     pub(crate) schema: Option<Value>,
     /// The paths of fields that field selectors may name, without the dot: `spec.node`.
     pub(crate) selectable: Vec<String>,
@@ -40,7 +40,7 @@ impl Described {
         name::schema(&self.info.group, &self.info.version, &self.info.list_kind)
     }
 
-    /// The schema with what every object has.
+    /// Returns the schema with the fields that every object has.
     pub(super) fn object(&self) -> Value {
         let mut schema = match &self.schema {
             Some(Value::Object(schema)) => schema.clone(),
@@ -96,7 +96,8 @@ fn text(description: &str) -> Value {
     json!({"type": "string", "description": description})
 }
 
-/// Adds what every object has. What a schema says about its metadata is enforced, and not told.
+/// Adds the fields that every object has. Restrictions of a schema on its metadata are enforced,
+/// and not published.
 fn as_resource(schema: &mut Map<String, Value>) {
     let properties = schema.entry("properties").or_insert_with(|| json!({}));
     let Some(properties) = properties.as_object_mut() else { return };
@@ -113,7 +114,7 @@ fn as_resource(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Objects inside the object have what every object has, too.
+/// Adds the fields of every object to embedded resources, too.
 fn embed(schema: &mut Map<String, Value>) {
     for key in ["items", "additionalProperties"] {
         if let Some(Value::Object(child)) = schema.get_mut(key) {
@@ -149,7 +150,8 @@ pub(super) fn shared_by_all() -> &'static Components {
     ALL.get_or_init(|| serde_json::from_str(include_str!("meta.json")).expect("a test reads it whole"))
 }
 
-/// The schemas that these documents refer to, and those that they refer to. What nobody knows may be anything.
+/// Returns the schemas that these documents refer to, directly or not. An unknown reference allows
+/// any value.
 pub(super) fn closure(roots: &[&Value], known: &Components) -> Components {
     let mut found = Components::new();
     let mut wanted = BTreeSet::new();

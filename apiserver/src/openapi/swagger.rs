@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::schema::PREFIX;
 
-/// One document of all.
+/// Merges all documents into one.
 pub(super) fn of(documents: Vec<Value>) -> Value {
     let (mut paths, mut definitions) = (Map::new(), Map::new());
     for mut document in documents {
@@ -94,7 +94,7 @@ fn split(content: &Value) -> (Vec<String>, Option<Value>) {
     )
 }
 
-/// Takes out of a schema what OpenAPI v2 has not, and what its readers do not cope with.
+/// Removes keywords that OpenAPI v2 does not have, or that break its readers.
 fn simplify(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
     if let Some(name) = map.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(PREFIX)) {
@@ -140,7 +140,7 @@ fn simplify(schema: &mut Value) {
     }
 }
 
-/// What may be null cannot be required of readers that know no null.
+/// A nullable field cannot be required by readers that know no null.
 fn forget_nullable(map: &mut Map<String, Value>) {
     let nullable = |schema: &Value| schema.get("nullable") == Some(&Value::Bool(true));
     let Some(mut required) = map.remove("required") else { return };

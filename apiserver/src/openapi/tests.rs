@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::schema::{PREFIX, shared_by_all};
 use super::*;
-use crate::discovery::{CUSTOM_VERBS, KindInfo, Page, Subresource};
+use crate::discovery::{CUSTOM_VERBS, KindInfo, Page, SubresourceInfo};
 
 fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
     let mut info = KindInfo {
@@ -22,7 +22,7 @@ fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
         storage_version_hash: String::new(),
         subresources: Vec::new(),
     };
-    info.subresources = vec![info.status(), Subresource::scale()];
+    info.subresources = vec![info.status(), SubresourceInfo::scale()];
     info
 }
 
@@ -123,7 +123,7 @@ fn a_document_needs_no_other() {
 }
 
 #[test]
-fn what_clients_look_for_in_operations() {
+fn operations_have_the_parameters_that_clients_look_for() {
     let document = document("apis/example.com/v1");
     let root = "/apis/example.com/v1/namespaces/{namespace}/widgets";
     let gvk = json!({"group": "example.com", "version": "v1", "kind": "Widget"});
@@ -203,7 +203,7 @@ fn schemas_have_what_every_object_has() {
 }
 
 #[test]
-fn documents_of_kinds_that_did_not_change_are_kept() {
+fn documents_of_unchanged_kinds_are_reused() {
     let kind = described(info("example.com", "v1", true), Some(widget()));
     let other = |version: &str| described(info("other.example.com", version, true), None);
     let shared = shared();
@@ -216,7 +216,7 @@ fn documents_of_kinds_that_did_not_change_are_kept() {
 }
 
 #[test]
-fn the_old_document_is_made_of_the_new_ones() {
+fn the_v2_document_is_derived_from_those_of_v3() {
     let swagger = read(openapi().swagger());
     assert_eq!(swagger["swagger"], "2.0");
     check_whole(&swagger, "#/definitions/", &swagger["definitions"]);

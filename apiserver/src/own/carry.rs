@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-/// Changes in `object` what differs between two states of a view of it, of the fields at the top only those that count. All
-/// else stays as it is: a field that the view does not have, a null that the view leaves out.
+/// Applies the differences between two states of a typed view to `object`; of the top-level fields
+/// only those that count. All other values stay as they are: fields that the view does not have,
+/// nulls that the view omits.
 pub(super) fn carry(before: &Value, after: &Value, object: &mut Value, counts: &dyn Fn(&str) -> bool) {
     let (Value::Object(old), Value::Object(new), Value::Object(object)) = (before, after, &mut *object)
     else {
@@ -30,7 +31,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_changed_is_changed_and_nothing_else() {
+    fn only_changed_fields_are_carried_over() {
         let check = |before: Value, after: Value, object: Value, expected: Value| {
             let mut carried = object;
             carry(&before, &after, &mut carried, &|field| field != "metadata");

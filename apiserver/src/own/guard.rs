@@ -1,4 +1,4 @@
-//! A guard over objects of a type, where the server asks it over JSON.
+//! A guard over objects of a type, as the server's untyped guard.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::wrong::Wrong;
 use crate::guard::Guard;
 use crate::invalid::FieldError;
 
-/// What must be so of objects of a type beside each other.
+/// A cross-object invariant over objects of a type.
 pub(super) struct Beside<K, N, C> {
     pub(super) name: String,
     pub(super) keys: N,
@@ -38,6 +38,6 @@ where
         let Ok(typed) = K::deserialize(object) else { return Vec::new() };
         let others: Vec<Arc<K>> =
             others.iter().filter_map(|other| K::deserialize(other).ok().map(Arc::new)).collect();
-        (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().told(object)).collect()
+        (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().into_field_error(object)).collect()
     }
 }

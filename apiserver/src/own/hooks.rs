@@ -1,4 +1,4 @@
-//! What a type asks of its objects, where the server asks it of JSON.
+//! The typed hooks of a kind as the server's untyped hooks over JSON.
 
 use std::sync::Arc;
 
@@ -11,37 +11,37 @@ use super::carry::carry;
 use super::wrong::{ROOT, Wrong};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
-use crate::kind::{Hooks, Part};
+use crate::kind::{KindHooks, Subresource};
 
-/// What a type asks.
+/// The hooks of a type.
 pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,
-    pub(super) status: Option<Box<Status<K>>>,
+    pub(super) status: Option<Box<StatusHook<K>>>,
     pub(super) stamping: Option<Box<Stamping<K>>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
 }
 
 type Defaulting<K> = dyn Fn(&mut K) + Send + Sync;
 type Validating<K> = dyn Fn(&K, Option<&K>) -> Vec<Wrong> + Send + Sync;
-type Status<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
+type StatusHook<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
 type Stamping<K> = dyn Fn(&mut K, Option<&K>, Timestamp) + Send + Sync;
 
-/// Whose they are: the client's, or the server's own.
+/// Fields that stamping cannot set: they belong to the client or to the server.
 const NOT_STAMPED: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
 const STATUS: &str = "status";
 
 impl<K> Typed<K> {
-    /// One that asks nothing but that its objects can be read.
+    /// Hooks that only require that objects can be decoded.
     pub(super) const fn new() -> Self {
         Self { defaulting: None, validating: None, status: None, stamping: None, guards: Vec::new() }
     }
 }
 
 impl<K: Serialize + DeserializeOwned> Typed<K> {
-    /// Makes a change to the type one to the object: what the type does not know, and what is not changed, stays as it is.
-    /// An object that cannot be read is refused later, with all else that is wrong.
+    /// Applies a change of the typed object to the JSON: unknown and unchanged fields stay as they
+    /// are. An object that cannot be decoded is rejected later, with its other errors.
     fn change(object: &mut Value, change: impl FnOnce(&mut K), counts: impl Fn(&str) -> bool) {
         let Ok(mut typed) = K::deserialize(&*object) else { return };
         let Ok(before) = serde_json::to_value(&typed) else { return };
@@ -57,7 +57,7 @@ impl<K: Serialize + DeserializeOwned> Typed<K> {
     }
 }
 
-impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
+impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
     fn default(&self, object: &mut Value) {
         if let Some(defaulting) = &self.defaulting {
             let counts = |field: &str| !matches!(field, "apiVersion" | "kind" | "metadata");
@@ -69,8 +69,8 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         self.set_status(new, None);
     }
 
-    fn updating(&self, new: &mut Value, old: &Value, part: Part) {
-        if part == Part::Main {
+    fn updating(&self, new: &mut Value, old: &Value, subresource: Subresource) {
+        if subresource == Subresource::Main {
             self.set_status(new, Some(old));
         }
     }
@@ -107,7 +107,7 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         };
         let Some(validating) = &self.validating else { return Vec::new() };
         let old = old.and_then(|old| K::deserialize(old).ok());
-        validating(&typed, old.as_ref()).into_iter().map(|wrong| wrong.told(new)).collect()
+        validating(&typed, old.as_ref()).into_iter().map(|wrong| wrong.into_field_error(new)).collect()
     }
 
     fn guards(&self) -> &[Arc<dyn Guard>] {
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_the_servers_and_the_status_is_changed_where_it_is_noted() {
+    fn stamping_overwrites_client_values_and_changes_the_status_in_place() {
         let stamping = |new: &mut Noted, old: Option<&Noted>, _: Timestamp| {
             new.last = old.and_then(|old| old.last.clone());
             new.status.count = 7;

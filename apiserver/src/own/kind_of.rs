@@ -12,15 +12,18 @@ use serde_json::Value;
 use super::guard::Beside;
 use super::hooks::Typed;
 use super::wrong::Wrong;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 use crate::server::Builder;
 
-/// A kind whose objects are a type of Rust, with what it asks of them: for [`Builder::kind`].
+/// A kind whose objects are a Rust type, with its defaulting, validation and guards: for
+/// [`Builder::kind`].
 ///
-/// It is served as any kind is: discovery, OpenAPI, tables, and every client. What it asks holds for whoever writes, on the
-/// wire or through a [`Handle`](crate::Handle). An object that cannot be read as the type is refused.
+/// It is served as any kind is: discovery, OpenAPI, tables, and every client. Its hooks apply to
+/// all writers, on the wire or through a [`Handle`](crate::Handle). An object that cannot be
+/// decoded as the type is rejected.
 ///
-/// The functions are pure: they are called while a write is worked out, perhaps several times, and must not wait.
+/// The functions are pure: they are called while a write is worked out, perhaps several times, and
+/// must not wait.
 ///
 /// ```
 /// # #[cfg(feature = "k8s")]
@@ -81,10 +84,10 @@ pub struct KindOf<K> {
     typed: Typed<K>,
 }
 
-/// The same, whatever its type.
+/// The kind without its Rust type.
 pub(crate) struct Own {
     pub(crate) definition: Value,
-    pub(crate) hooks: Arc<dyn Hooks>,
+    pub(crate) hooks: Arc<dyn KindHooks>,
 }
 
 impl<K> KindOf<K> {
@@ -94,24 +97,25 @@ impl<K> KindOf<K> {
     where
         K: kube_core::CustomResourceExt,
     {
-        // What is no JSON is refused when the server starts.
+        // A schema that is no JSON is reported when the server starts.
         Self::defined(serde_json::to_value(K::crd()).unwrap_or_default())
     }
 
-    /// The kind of a `CustomResourceDefinition` that somebody wrote. It has one version.
+    /// Returns the kind of a given `CustomResourceDefinition`. It must have one version.
     pub fn defined(definition: Value) -> Self {
         Self { definition, typed: Typed::new() }
     }
 
-    /// Fills in what is left out, whenever an object is written, after the defaults of the schema. Metadata is not its to
-    /// change.
+    /// Fills in omitted fields on every write, after the defaults of the schema. Changes of
+    /// metadata are ignored.
     pub fn defaulting(mut self, defaulting: impl Fn(&mut K) + Send + Sync + 'static) -> Self {
         self.typed.defaulting = Some(Box::new(defaulting));
         self
     }
 
-    /// What is wrong with an object, also beside what it was; nothing, if it may be written. It is asked of what the schema
-    /// allows. Without an old one it is new, or was no `K` before.
+    /// Returns the errors of an object, compared with the old one; none, if it may be written.
+    /// Called after validation by the schema. Without an old object this is a create, or the old
+    /// one was no `K`.
     pub fn validating<W: Into<Wrong>>(
         mut self,
         validating: impl Fn(&K, Option<&K>) -> Vec<W> + Send + Sync + 'static,
@@ -121,18 +125,19 @@ impl<K> KindOf<K> {
         self
     }
 
-    /// Sets the status that the server itself gives: to a new object, and to one whose other parts are changed. Of what the
-    /// function does only the status counts. What is written to `/status` is left to who writes it.
+    /// Sets the status of new objects, and of those whose other parts change. Only the function's
+    /// changes of the status count. Writes of `/status` are left to their clients.
     pub fn status(mut self, status: impl Fn(&mut K, Option<&K>) + Send + Sync + 'static) -> Self {
         self.typed.status = Some(Box::new(status));
         self
     }
 
-    /// Sets what the server notes of each write, a new object's, a changed one's and a status's: `new` is otherwise as it will be, and the
-    /// time is the server's. Of what the function does all counts but the metadata and the spec. What a client wrote there is in
-    /// `new` too, for the function to put aside.
+    /// Sets fields on each write, including creates and status updates: `new` is otherwise final,
+    /// and the time is the server's. Changes outside of metadata and spec count. `new` contains the
+    /// client's values of these fields, for the function to overwrite.
     ///
-    /// A write that changes nothing must be given what `old` has: else it is a change. Without an old one it is new, or was no `K` before.
+    /// For a write that changes nothing the function must keep the values of `old`: else the object
+    /// changes. Without an old object this is a create, or the old one was no `K`.
     pub fn stamping(
         mut self,
         stamping: impl Fn(&mut K, Option<&K>, Timestamp) + Send + Sync + 'static,
@@ -141,22 +146,25 @@ impl<K> KindOf<K> {
         self
     }
 
-    /// What must be so of objects beside each other. `keys` says under which keys an object counts; `check`, what is wrong with one
-    /// that is written, beside all others under one of its keys; nothing, if it may be. The name is for whoever is refused.
+    /// Adds a cross-object invariant. `keys` returns the keys of an object; `check` returns the
+    /// errors of a written object, given all others under one of its keys; none, if it may be
+    /// written. The name appears in refusals.
     ///
-    /// It is written only if no other object under these keys was, since the check was made: by whomever, through any server of
-    /// the store whose kind has this guard. So of two writers who are in each other's way one is refused, with
+    /// The write is committed only if no other object under these keys was written since the check:
+    /// by any client, through any server of the store whose kind has this guard. One of two
+    /// conflicting writers is refused, with
     /// [`Conflict::Guard`](machinery_objects::Conflict::Guard), or on the wire with 422.
     ///
-    /// - Who deletes is not asked. An object that is deleted counts as one of the others until it is gone. A write that changes
-    ///   nothing but finalizers, owners and marks of deletion is checked only if the object has a new key by it: else that is
-    ///   nothing to look at here.
-    /// - The same object gives the same keys, at once. Its revision is nothing to go by: a new one has none. What cannot be read
-    ///   as a `K` is under no key.
-    /// - The check may be made several times, beside other checks, and must not change anything. It has a thread to
-    ///   itself, for [`Limits::guard_time`]; if it panics or takes longer, nothing is written.
-    /// - How many keys there may be, and how many others, is in [`Limits`] too. Writers under one key wait for nobody, and try
-    ///   again: keys that few share are better.
+    /// - Deletions are not checked. An object that is being deleted counts until it is removed. A
+    ///   write that changes only finalizers, owners and deletion marks is checked only if it gives
+    ///   the object a new key.
+    /// - The keys of an object must be deterministic, and must not depend on its resourceVersion: a
+    ///   new object has none. An object that cannot be decoded as `K` has no keys.
+    /// - The check may be called several times, concurrently with other checks, and must have no
+    ///   side effects. It runs on its own thread, for at most [`Limits::guard_time`]; if it panics
+    ///   or takes longer, the write is refused.
+    /// - [`Limits`] bounds the number of keys and of other objects. Writers under one key do not
+    ///   wait for each other, they retry: keys that few objects share are better.
     ///
     /// [`Limits`]: crate::Limits
     /// [`Limits::guard_time`]: crate::Limits::guard_time
@@ -199,8 +207,8 @@ impl<K: kube_core::CustomResourceExt> Default for KindOf<K> {
 }
 
 impl Builder {
-    /// A kind that the program brings. A CustomResourceDefinition of the same name is refused, and one that the store has
-    /// already keeps the server from starting.
+    /// A kind that the program brings. A CustomResourceDefinition of the same name is refused, and
+    /// one that the store has already keeps the server from starting.
     pub fn kind<K>(self, kind: KindOf<K>) -> Self
     where
         K: Serialize + DeserializeOwned + Send + Sync + 'static,

@@ -1,4 +1,4 @@
-//! The kind that comes of what the program brings.
+//! Builds the kind of a program's type.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
-use crate::crd::{self, Made};
+use crate::crd::{self, DefinedKinds};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Replaced};
 use crate::native;
 use crate::refusal::Refusal;
-use crate::server::{StartError, World};
+use crate::server::{Environment, StartError};
 use crate::strategy::{self, Context, New, meta_text};
 
-/// Makes the kind. Its definition is held against all that one on the wire is held against.
-pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
+/// Builds the kind. Its definition is validated like one on the wire.
+pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, StartError> {
     let Own { mut definition, hooks } = own;
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
@@ -24,16 +24,21 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
-    let context =
-        Context { kind: &kind, now: world.now(), manager: Some("machinery"), namespace: None, trace: None };
-    let definition = strategy::create(definition, New { uid: &world.uid(), chance: 0 }, &context)
+    let context = Context {
+        kind: &kind,
+        now: environment.now(),
+        manager: Some("machinery"),
+        namespace: None,
+        trace: None,
+    };
+    let definition = strategy::create(definition, New { uid: &environment.uid(), chance: 0 }, &context)
         .map_err(|refusal| refused(refusal.message))?;
     let wrong = |errors: Vec<FieldError>| {
         refused(errors.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", "))
     };
     let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
     let names = crd::names(&definition["spec"]["names"]);
-    let Made { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
+    let DefinedKinds { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
     if !found.is_empty() {
         return Err(wrong(found));
     }
@@ -43,7 +48,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     }
 }
 
-/// Whether each guard can be told from the others.
+/// Checks that each guard has a unique name.
 fn named(guards: &[Arc<dyn Guard>]) -> Result<(), String> {
     for (at, guard) in guards.iter().enumerate() {
         let name = guard.name();
@@ -57,7 +62,7 @@ fn named(guards: &[Arc<dyn Guard>]) -> Result<(), String> {
     Ok(())
 }
 
-/// 422: what the program brings cannot be defined besides.
+/// 422: a kind of the program cannot be defined by a CustomResourceDefinition as well.
 pub(crate) fn not_defined(own: &[Arc<Kind>], definition: &Value) -> Result<(), Refusal> {
     let name = meta_text(definition, "name");
     if own.iter().all(|own| own.resource() != name) {

@@ -1,4 +1,4 @@
-//! Kinds that the program brings: types of Rust, with what they ask of their objects.
+//! Kinds that the program brings: Rust types, with defaulting, validation and guards.
 
 mod carry;
 mod guard;

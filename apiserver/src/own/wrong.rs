@@ -1,4 +1,4 @@
-//! What a type says is wrong with one of its objects.
+//! Validation errors of a type's objects.
 
 use std::fmt;
 
@@ -7,22 +7,24 @@ use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
 
-/// What is wrong with a field: for whom [`KindOf`](crate::KindOf) asks. An [`InvalidField`] is one, where no more is to be said.
+/// One error of a field, from the hooks of a [`KindOf`](crate::KindOf). Converts from
+/// [`InvalidField`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Wrong {
-    /// It has a value that it must not have. One that is not there is told as required.
+    /// The field has an invalid value. A missing one is reported as required.
     Invalid(InvalidField),
-    /// It must not be what this request makes it, whatever that is: it never changes, or others are in its way.
+    /// The field must not change by this request, whatever its value: it is immutable, or another
+    /// object prevents it.
     Forbidden(InvalidField),
 }
 
-/// As Kubernetes names an object as a whole.
+/// Kubernetes' name of an object as a whole.
 pub(super) const ROOT: &str = "<nil>";
 
 impl Wrong {
-    /// With the value that is there.
-    pub(super) fn told(self, object: &Value) -> FieldError {
+    /// Converts to the server's error, with the current value of the field.
+    pub(super) fn into_field_error(self, object: &Value) -> FieldError {
         let forbidden = matches!(self, Self::Forbidden(_));
         let (Self::Invalid(InvalidField { field, reason }) | Self::Forbidden(InvalidField { field, reason })) =
             self;
@@ -38,7 +40,7 @@ impl Wrong {
     }
 }
 
-/// Without the value that is there: `spec.rack: Forbidden: it never changes`.
+/// The error without a value: `spec.rack: Forbidden: it never changes`.
 impl fmt::Display for Wrong {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -69,10 +71,11 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_field_is_told_with_its_value() {
+    fn an_error_has_the_value_of_its_field() {
         let object = json!({"spec": {"ports": [{"name": "a"}], "rack": 7}});
         let wrong = |field: &str| InvalidField { field: field.into(), reason: "no".into() };
-        let check = |wrong: Wrong, expected: &str| assert_eq!(wrong.told(&object).to_string(), expected);
+        let check =
+            |wrong: Wrong, expected: &str| assert_eq!(wrong.into_field_error(&object).to_string(), expected);
         check(wrong("spec.rack").into(), "spec.rack: Invalid value: 7: no");
         check(wrong("spec.ports[0].name").into(), "spec.ports[0].name: Invalid value: \"a\": no");
         check(wrong("spec.zone").into(), "spec.zone: Required value: no");

@@ -1,16 +1,16 @@
-//! A patch that was read, and can be applied as often as it takes to be written.
+//! A decoded patch, which can be applied repeatedly until its write is committed.
 
 use serde_json::Value;
 
-use super::json::{self as operations, Operation};
+use super::json::{self as operations, PatchOperation};
 use super::{PatchKind, PatchMeta, merge, strategic};
-use crate::json::{self, Malformed, Read, plain_type_name};
+use crate::json::{self, MalformedJson, ParsedJson, plain_type_name};
 use crate::refusal::Refusal;
 
 /// A patch.
 #[derive(Clone, Debug)]
 pub(crate) enum Patch {
-    Json(Vec<Operation>),
+    Json(Vec<PatchOperation>),
     Merge(Value),
     Strategic(Value),
 }
@@ -27,11 +27,11 @@ pub(super) fn apply(
 }
 
 impl Patch {
-    /// Reads a patch from a request's body, and what strict validation of fields finds in the patch itself, in the
-    /// words of Kubernetes: keys that are there twice, and members of operations that mean nothing. What is not JSON is
-    /// refused with 400.
+    /// Reads a patch from a request's body. Also returns the findings of strict field validation in
+    /// the patch itself, in the words of Kubernetes: duplicate keys, and unknown members of
+    /// operations. A body that is not JSON is refused with 400.
     pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<(Self, Vec<String>), Refusal> {
-        let Read { value, duplicates } = json::read(body).map_err(|Malformed(why)| {
+        let ParsedJson { value, duplicates } = json::read(body).map_err(|MalformedJson(why)| {
             let why = if why.ends_with("exceeded max depth") { ": nested too deeply" } else { "" };
             Refusal::bad_request(format!("invalid JSON patch{why}"))
         })?;
@@ -45,7 +45,7 @@ impl Patch {
 
     fn new(kind: PatchKind, body: Value) -> Result<Self, Refusal> {
         if kind == PatchKind::Json {
-            return Operation::list(&body).map(Self::Json);
+            return PatchOperation::list(&body).map(Self::Json);
         }
         let mismatch = format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
@@ -60,8 +60,8 @@ impl Patch {
         }
     }
 
-    /// What the patch makes of a document, which is an object and stays one. `types` are those of the document,
-    /// which a strategic merge needs.
+    /// Returns the patched document, which is an object and stays one. `types` are those of the
+    /// document, which a strategic merge needs.
     pub(crate) fn apply(&self, document: &Value, types: Option<&dyn PatchMeta>) -> Result<Value, Refusal> {
         match (self, types) {
             (Self::Json(operations), _) => operations::apply(document.clone(), operations),
@@ -75,7 +75,7 @@ impl Patch {
 
     fn unknown_fields(&self) -> Vec<String> {
         let Self::Json(operations) = self else { return Vec::new() };
-        let of = |(at, operation): (usize, &Operation)| {
+        let of = |(at, operation): (usize, &PatchOperation)| {
             let said = move |name: &String| format!("json patch unknown field \"[{at}].{name}\"");
             operation.unknown.iter().map(said).collect::<Vec<_>>()
         };
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_patch_is_refused_in_the_words_of_kubernetes() {
+    fn invalid_patches_are_refused_in_the_words_of_kubernetes() {
         for kind in [PatchKind::Json, PatchKind::Merge, PatchKind::Strategic] {
             check_refused(kind, "{", 400, "invalid JSON patch");
             check_refused(kind, "", 400, "invalid JSON patch");
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_are_twice_or_mean_nothing_are_named() {
+    fn duplicate_and_unknown_members_are_reported() {
         let (_, problems) = Patch::read(PatchKind::Merge, br#"{"a":{"b":1,"b":2}}"#).unwrap();
         assert_eq!(problems, ["duplicate field \"a.b\""]);
         let patch =

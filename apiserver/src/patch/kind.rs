@@ -1,15 +1,15 @@
-//! Which patch a content type names.
+//! The kind of a patch, by its content type.
 
 use crate::refusal::Refusal;
 
-/// How a patch says what to change.
+/// The format of a patch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum PatchKind {
     /// A list of operations, RFC 6902.
     Json,
     /// The fields to change, RFC 7386.
     Merge,
-    /// The fields to change, with lists merged as the types say.
+    /// The fields to change, with lists merged by the merge keys of their types.
     Strategic,
 }
 
@@ -20,8 +20,8 @@ const ALL: [(PatchKind, &str); 3] = [
 ];
 
 impl PatchKind {
-    /// The kind that a Content-Type header names, parameters aside. `strategic` says whether the resource takes
-    /// strategic merges, which custom resources do not.
+    /// Returns the kind for a Content-Type header, ignoring parameters. `strategic` is whether the
+    /// resource supports strategic merges, which custom resources do not.
     pub(crate) fn from_content_type(header: &str, strategic: bool) -> Result<Self, Refusal> {
         let named = header.split(';').next().unwrap_or_default().trim();
         let taken = || ALL.into_iter().filter(|(kind, _)| strategic || *kind != Self::Strategic);
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn others_are_told_what_is_taken() {
+    fn unknown_types_are_refused_with_the_supported_ones() {
         let refusal = PatchKind::from_content_type("text/plain", false).unwrap_err();
         assert_eq!((refusal.code, refusal.reason), (415, "UnsupportedMediaType"));
         let said = "the body of the request was in an unknown format - accepted media types include: \

@@ -26,8 +26,8 @@ fn merge(target: &mut Value, patch: &Value) {
     }
 }
 
-/// A list of the patch replaces what is there, but as in Kubernetes, and not in the RFC, a null in an object in it
-/// is no field of that object.
+/// A list of the patch replaces the old list; but as in Kubernetes, and unlike the RFC, nulls in
+/// its objects are removed.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),
@@ -98,7 +98,7 @@ mod tests {
         }
 
         #[test]
-        fn what_differs_leads_from_one_to_the_other(from in object(), to in object()) {
+        fn a_diff_applied_as_a_patch_gives_the_target(from in object(), to in object()) {
             let (from, to) = (without_nulls(&from), without_nulls(&to));
             let patch = patch_between(from.as_object().unwrap(), to.as_object().unwrap());
             prop_assert_eq!(apply(from, &Value::Object(patch)), to);

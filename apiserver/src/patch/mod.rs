@@ -1,16 +1,16 @@
-//! Patches: a document and what a client wants changed in it give another document, or a refusal.
+//! Patches: apply to a document the changes of a client, or refuse them.
 //!
-//! All of it is pure, works in memory that is bounded by the body's limit, and never makes a document that is
-//! nested deeper than what can be read again.
+//! All functions are pure, work in memory that is bounded by the body's limit, and never build a
+//! document that is nested deeper than the parser accepts.
 //!
 //! Where we differ from Kubernetes, on purpose:
-//! - JSON patch: the whole document is a place like others; an index has no zeros before it; a `copy` of what is not
-//!   there is refused; `test` compares numbers by what they are, and texts by what they say.
+//! - JSON patch: the root can be a target; an index has no leading zeros; a `copy` from a missing
+//!   path is refused; `test` compares numbers by value, and strings literally.
 //! - Merge patch: nulls in objects in lists are dropped also where the list replaces an object.
-//! - Strategic merge: directives and nulls in what is new are never stored, `$patch: replace` and `merge` of a map work
-//!   where there is none yet, a directive that nobody knows is refused wherever it is, and what Kubernetes answers with
-//!   500 is 422.
-//! - A refusal of a patch that does not apply says why, as a cause.
+//! - Strategic merge: directives and nulls in new values are never stored, `$patch: replace` and
+//!   `merge` of a missing map work, an unknown directive is refused anywhere, and errors for which
+//!   Kubernetes answers 500 are 422.
+//! - The refusal of a patch that does not apply has the reason as a cause.
 
 mod apply;
 #[cfg(test)]

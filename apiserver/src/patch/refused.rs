@@ -1,8 +1,8 @@
-//! How a patch that cannot be applied is refused.
+//! The refusal of a patch that cannot be applied.
 
 use crate::refusal::{Cause, Refusal};
 
-/// 422, with the message that Kubernetes has for whatever is wrong; what is wrong is the cause.
+/// 422, with Kubernetes' fixed message; the error itself is the cause.
 pub(super) fn rejected(why: impl Into<String>) -> Refusal {
     let cause = Cause { reason: "FieldValueInvalid", message: why.into(), field: "patch".into() };
     let refusal =

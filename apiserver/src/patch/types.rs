@@ -1,6 +1,7 @@
-//! What a strategic merge asks of the types.
+//! Type metadata that strategic merge needs: merge keys and patch strategies.
 
-/// The fields of one type. Where nothing is known of a field, maps are merged and lists are replaced.
+/// The fields of one type. Where nothing is known of a field, maps are merged and lists are
+/// replaced.
 pub(crate) trait PatchMeta {
     /// How the field of this name is patched.
     fn field(&self, name: &str) -> Option<FieldPatch<'_>>;
@@ -10,13 +11,13 @@ pub(crate) trait PatchMeta {
 #[derive(Clone, Copy)]
 pub(crate) struct FieldPatch<'a> {
     pub(crate) strategy: Strategy,
-    /// The field by which the items of a merged list of maps are told apart.
+    /// The merge key: the field that identifies the items of a merged list of maps.
     pub(crate) merge_key: Option<&'a str>,
     /// The field's own type, or that of its items.
     pub(crate) child: Option<&'a dyn PatchMeta>,
 }
 
-/// What becomes of a value that is there and in the patch.
+/// How a value of the patch is combined with the old one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strategy {
     /// Maps are merged, lists are replaced.
@@ -29,8 +30,8 @@ pub(crate) enum Strategy {
 }
 
 impl Strategy {
-    /// As in the tag `patchStrategy` of a Go type. `retainKeys` in it is for who makes patches: a patch that has
-    /// the directive is heeded whatever the type says.
+    /// Parses the tag `patchStrategy` of a Go type. `retainKeys` in it concerns patch generation
+    /// only: the directive is obeyed whatever the tag.
     pub(crate) fn from_tag(tag: &str) -> Self {
         let has = |name| tag.split(',').any(|one| one.trim() == name);
         match (has("merge"), has("replace")) {

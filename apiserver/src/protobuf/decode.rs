@@ -3,8 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::special;
-use super::wire::{Malformed, Payload, Reader};
-use crate::builtin::{Base, Field, Omit, Shape, Type, table};
+use super::wire::{Malformed, Payload, WireReader};
+use crate::builtin::{Base, Cardinality, MessageField, Omit, Type, table};
 
 /// How deep a body may go, whether in messages or in the JSON that they hold.
 pub(super) const MOST_DEEP: usize = 100;
@@ -22,7 +22,8 @@ impl Decoder {
         Self { values_left: MOST_VALUES }
     }
 
-    /// Adds a message's fields to an object, as a repeated occurrence of it does, and then what JSON has for those that are zero.
+    /// Merges a message's fields into an object, as a repeated occurrence does, and then adds the
+    /// JSON zero values.
     pub(super) fn message(
         &mut self,
         of: &Type,
@@ -33,7 +34,7 @@ impl Decoder {
         if depth > MOST_DEEP {
             return Err("exceeded max depth".into());
         }
-        let mut reader = Reader::new(of.short_name(), message);
+        let mut reader = WireReader::new(of.short_name(), message);
         while let Some((number, payload)) = reader.next()? {
             if let Some(field) = of.numbered(number) {
                 self.field(field, payload, into, depth)?;
@@ -44,7 +45,7 @@ impl Decoder {
 
     fn field(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         into: &mut Map<String, Value>,
         depth: usize,
@@ -58,15 +59,15 @@ impl Decoder {
         }
         let Some(slot) = into.get_mut(&field.name) else { return Ok(()) };
         match field.shape {
-            Shape::One => self.one(field, payload, slot, depth),
-            Shape::List => self.element(field, payload, slot, depth),
-            Shape::Map => self.entry(field, payload.bytes(&field.name)?, slot, depth),
+            Cardinality::One => self.one(field, payload, slot, depth),
+            Cardinality::List => self.element(field, payload, slot, depth),
+            Cardinality::Map => self.entry(field, payload.bytes(&field.name)?, slot, depth),
         }
     }
 
     fn one(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         slot: &mut Value,
         depth: usize,
@@ -81,13 +82,13 @@ impl Decoder {
 
     fn element(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         payload: Payload<'_>,
         slot: &mut Value,
         depth: usize,
     ) -> Result<(), Malformed> {
         if let (Base::Bool | Base::Int32 | Base::Int64, Payload::Bytes(packed)) = (field.base, payload) {
-            let mut packed = Reader::new(&field.name, packed);
+            let mut packed = WireReader::new(&field.name, packed);
             while !packed.is_empty() {
                 self.spend()?;
                 let element = self.single(field, Payload::Varint(packed.varint()?), depth)?;
@@ -101,16 +102,17 @@ impl Decoder {
         Ok(())
     }
 
-    /// An entry of a map. Go's decoder reads on past the end of one whose lengths are wrong; here that is refused.
+    /// Decodes an entry of a map. Go's decoder reads past the end of an entry whose lengths are
+    /// wrong; here that is refused.
     fn entry(
         &mut self,
-        field: &Field,
+        field: &MessageField,
         message: &[u8],
         slot: &mut Value,
         depth: usize,
     ) -> Result<(), Malformed> {
         let (mut key, mut value) = (String::new(), None);
-        let mut reader = Reader::new(&field.name, message);
+        let mut reader = WireReader::new(&field.name, message);
         while let Some((number, payload)) = reader.next()? {
             match number {
                 1 => key = special::text(payload.bytes(&field.name)?),
@@ -127,10 +129,15 @@ impl Decoder {
         Ok(())
     }
 
-    /// One value of a field, whatever the field's shape.
-    fn single(&mut self, field: &Field, payload: Payload<'_>, depth: usize) -> Result<Value, Malformed> {
+    /// Decodes one value of a field of any shape.
+    fn single(
+        &mut self,
+        field: &MessageField,
+        payload: Payload<'_>,
+        depth: usize,
+    ) -> Result<Value, Malformed> {
         let name = &field.name;
-        // Integers are what fits of what came, as in Go.
+        // Integers are truncated to their width, as in Go.
         Ok(match field.base {
             Base::Bool => (payload.varint(name)? != 0).into(),
             Base::Int32 => (payload.varint(name)? as i32).into(),
@@ -145,7 +152,7 @@ impl Decoder {
         })
     }
 
-    /// Leaves out and adds what Go's encoder would.
+    /// Removes and adds fields as Go's encoder would.
     fn finish(&mut self, of: &Type, into: &mut Map<String, Value>) -> Result<(), Malformed> {
         for field in of.by_number() {
             if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {
@@ -164,8 +171,10 @@ impl Decoder {
                     }
                     let zero = match (field.shape, field.base) {
                         _ if field.pointer => Value::Null,
-                        (Shape::List | Shape::Map, _) | (_, Base::Bytes | Base::Strings) => Value::Null,
-                        (Shape::One, base) => self.zero(base)?,
+                        (Cardinality::List | Cardinality::Map, _) | (_, Base::Bytes | Base::Strings) => {
+                            Value::Null
+                        }
+                        (Cardinality::One, base) => self.zero(base)?,
                     };
                     self.spend()?;
                     into.insert(field.name.clone(), zero);
@@ -175,7 +184,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// What JSON has for a value of this type that was not set.
+    /// Returns the JSON form of an unset value of this type.
     fn zero(&mut self, base: Base) -> Result<Value, Malformed> {
         Ok(match base {
             Base::Bool => false.into(),
@@ -200,11 +209,11 @@ impl Decoder {
 }
 
 /// Whether Go's encoder leaves out a field that was on the wire.
-fn is_left_out(field: &Field, value: &Value) -> bool {
+fn is_left_out(field: &MessageField, value: &Value) -> bool {
     if field.pointer || field.omit == Omit::Never {
         return false;
     }
-    if field.shape != Shape::One {
+    if field.shape != Cardinality::One {
         return value.is_null();
     }
     match field.base {
@@ -217,8 +226,9 @@ fn is_left_out(field: &Field, value: &Value) -> bool {
     }
 }
 
-/// Whether Go's encoder leaves out a field that was not on the wire. What is a struct in Go is only left out if it is a pointer.
-fn is_left_out_when_absent(field: &Field) -> bool {
+/// Whether Go's encoder omits a field that was not on the wire. A Go struct is only omitted if it
+/// is a pointer.
+fn is_left_out_when_absent(field: &MessageField) -> bool {
     match field.omit {
         Omit::Never => false,
         Omit::Zero => true,
@@ -233,7 +243,7 @@ fn is_left_out_when_absent(field: &Field) -> bool {
                     | Base::FieldsV1
                     | Base::Message(_)
             );
-            field.pointer || field.shape != Shape::One || !is_struct
+            field.pointer || field.shape != Cardinality::One || !is_struct
         }
     }
 }

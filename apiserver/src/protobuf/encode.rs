@@ -8,7 +8,7 @@ pub(super) mod wire;
 use serde_json::{Map, Value};
 
 use self::wire::{write_bytes, write_message, write_varint};
-use crate::builtin::{Base, Field, Shape, Type, table};
+use crate::builtin::{Base, Cardinality, MessageField, Type, table};
 
 pub(crate) use envelope::{encode, watch_frame};
 pub(crate) use list::ListWriter;
@@ -20,7 +20,7 @@ pub(super) struct WrongType {
     pub(super) field: String,
 }
 
-/// Writes the fields of an object that its type has. What the type does not have is not written.
+/// Encodes the fields of an object that its type has, and skips the others.
 pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>) -> Result<(), WrongType> {
     for field in of.by_number() {
         if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {
@@ -29,14 +29,14 @@ pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>)
         }
         let value = object.get(&field.name).filter(|value| !value.is_null());
         match (field.shape, value) {
-            (Shape::One, None) if field.pointer => {}
-            (Shape::One, _) => single(out, field, field.number, value)?,
-            (Shape::List, Some(Value::Array(elements))) => {
+            (Cardinality::One, None) if field.pointer => {}
+            (Cardinality::One, _) => single(out, field, field.number, value)?,
+            (Cardinality::List, Some(Value::Array(elements))) => {
                 for element in elements {
                     single(out, field, field.number, Some(element).filter(|element| !element.is_null()))?;
                 }
             }
-            (Shape::Map, Some(Value::Object(entries))) => {
+            (Cardinality::Map, Some(Value::Object(entries))) => {
                 for (key, value) in entries {
                     write_message(out, field.number, |out| {
                         write_bytes(out, 1, key.as_bytes());
@@ -44,15 +44,20 @@ pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>)
                     })?;
                 }
             }
-            (Shape::List | Shape::Map, None) => {}
-            (Shape::List | Shape::Map, Some(_)) => return Err(wrong(field)),
+            (Cardinality::List | Cardinality::Map, None) => {}
+            (Cardinality::List | Cardinality::Map, Some(_)) => return Err(wrong(field)),
         }
     }
     Ok(())
 }
 
-/// One value of a field, under a number; none is its zero.
-fn single(out: &mut Vec<u8>, field: &Field, number: u32, value: Option<&Value>) -> Result<(), WrongType> {
+/// Encodes one value of a field, under a number; a missing one as its zero.
+fn single(
+    out: &mut Vec<u8>,
+    field: &MessageField,
+    number: u32,
+    value: Option<&Value>,
+) -> Result<(), WrongType> {
     let or_wrong = |integer: Option<i64>| integer.ok_or_else(|| wrong(field));
     match field.base {
         Base::String => {
@@ -81,6 +86,6 @@ fn single(out: &mut Vec<u8>, field: &Field, number: u32, value: Option<&Value>) 
     Ok(())
 }
 
-fn wrong(field: &Field) -> WrongType {
+fn wrong(field: &MessageField) -> WrongType {
     WrongType { field: field.name.clone() }
 }

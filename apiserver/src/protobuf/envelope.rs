@@ -1,27 +1,29 @@
-//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the object.
+//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the
+//! object.
 
 use serde_json::{Map, Value};
 
 use super::decode::Decoder;
 use super::special::text;
-use super::wire::{Malformed, Reader};
+use super::wire::{Malformed, WireReader};
 use crate::builtin::table;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
-/// What every body begins with.
+/// The magic prefix of every body.
 pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
 
-/// What a body is taken for where it does not say, which is what the path names.
+/// The group, version and kind that the path implies, for a body without them.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Expected<'a> {
+pub(crate) struct ExpectedType<'a> {
     /// `v1`, `apps/v1`.
     pub(crate) api_version: &'a str,
     pub(crate) kind: &'a str,
 }
 
-/// The object in a body, as the JSON that Go would make of it, with apiVersion and kind. It may be of another kind than expected.
-pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, Refusal> {
+/// The object in a body, as the JSON that Go would make of it, with apiVersion and kind. It may be
+/// of another kind than expected.
+pub(crate) fn decode(body: &[u8], expected: ExpectedType<'_>) -> Result<Value, Refusal> {
     let sealed = Sealed::parse(body).map_err(|why| unrecognized(expected, &why, body))?;
     let sealed = sealed.or(expected);
     sealed.open(0).map_err(|why| cannot_be_handled(&sealed.kind, sealed.version(), expected.kind, &why.0))
@@ -32,7 +34,7 @@ pub(super) fn open(body: &[u8], depth: usize) -> Result<Value, Malformed> {
     Sealed::parse(body)?.open(depth)
 }
 
-/// A body whose envelope was read, and no more.
+/// A body with its envelope decoded, and its object still encoded.
 struct Sealed<'a> {
     api_version: String,
     kind: String,
@@ -54,8 +56,8 @@ impl<'a> Sealed<'a> {
             return Err("empty body".into());
         }
         let mut sealed = Self { api_version: String::new(), kind: String::new(), raw: &[] };
-        let mut reader = Reader::new("Unknown", message);
-        // What its content type and encoding say is not heeded by Kubernetes either.
+        let mut reader = WireReader::new("Unknown", message);
+        // Kubernetes also ignores the content type and encoding.
         while let Some((number, payload)) = reader.next()? {
             match number {
                 1 => sealed.type_meta(payload.bytes("typeMeta")?)?,
@@ -70,7 +72,7 @@ impl<'a> Sealed<'a> {
     }
 
     fn type_meta(&mut self, message: &[u8]) -> Result<(), Malformed> {
-        let mut reader = Reader::new("TypeMeta", message);
+        let mut reader = WireReader::new("TypeMeta", message);
         while let Some((number, payload)) = reader.next()? {
             match number {
                 1 => self.api_version = text(payload.bytes("apiVersion")?),
@@ -81,8 +83,8 @@ impl<'a> Sealed<'a> {
         Ok(())
     }
 
-    /// What is missing is what is expected.
-    fn or(mut self, expected: Expected<'_>) -> Self {
+    /// Fills in missing fields from the expectation.
+    fn or(mut self, expected: ExpectedType<'_>) -> Self {
         if self.kind.is_empty() {
             expected.kind.clone_into(&mut self.kind);
         }
@@ -116,7 +118,7 @@ impl<'a> Sealed<'a> {
     }
 }
 
-fn unrecognized(expected: Expected<'_>, why: &Malformed, body: &[u8]) -> Refusal {
+fn unrecognized(expected: ExpectedType<'_>, why: &Malformed, body: &[u8]) -> Refusal {
     const SHOWN: usize = 30;
     let start: String = body.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
     let shown = match body.len() {
@@ -130,7 +132,7 @@ fn unrecognized(expected: Expected<'_>, why: &Malformed, body: &[u8]) -> Refusal
     ))
 }
 
-/// As Go prints bytes.
+/// Formats bytes as Go prints them.
 fn listed(bytes: &[u8]) -> String {
     let listed: Vec<String> = bytes.iter().map(u8::to_string).collect();
     format!("[{}]", listed.join(" "))

@@ -10,4 +10,4 @@ mod wire;
 
 pub(crate) use encode::wire::{write_bytes, write_double, write_message, write_varint};
 pub(crate) use encode::{ListWriter, encode, watch_frame};
-pub(crate) use envelope::{Expected, decode};
+pub(crate) use envelope::{ExpectedType, decode};

@@ -1,4 +1,4 @@
-//! Types whose JSON is not that of their fields.
+//! Decoders of types whose JSON form differs from their fields.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::decode::MOST_DEEP;
 use super::envelope;
-use super::wire::{Malformed, Reader};
-use crate::builtin::{Base, Moment, Precision, quantity};
+use super::wire::{Malformed, WireReader};
+use crate::builtin::{Base, KubeTime, Precision, quantity};
 
 /// The JSON of a special value.
 pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malformed> {
@@ -37,7 +37,7 @@ pub(super) fn text(bytes: &[u8]) -> String {
 
 fn read_strings(bytes: &[u8]) -> Result<Value, Malformed> {
     let mut texts = Vec::new();
-    let mut reader = Reader::new("ExtraValue", bytes);
+    let mut reader = WireReader::new("ExtraValue", bytes);
     while let Some((number, payload)) = reader.next()? {
         if number == 1 {
             texts.push(Value::from(text(payload.bytes("items")?)));
@@ -51,7 +51,7 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
         return Ok(Value::Null);
     }
     let (mut seconds, mut nanos) = (0_i64, 0_i32);
-    let mut reader = Reader::new("Timestamp", bytes);
+    let mut reader = WireReader::new("Timestamp", bytes);
     while let Some((number, payload)) = reader.next()? {
         match number {
             1 => seconds = payload.varint("seconds")?.cast_signed(),
@@ -63,12 +63,12 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
         nanos = 0;
     }
     let nanos = i64::from(nanos / 1000 * 1000);
-    let moment = seconds.checked_add(nanos.div_euclid(1_000_000_000)).map(|seconds| Moment {
+    let moment = seconds.checked_add(nanos.div_euclid(1_000_000_000)).map(|seconds| KubeTime {
         seconds,
         nanos: u32::try_from(nanos.rem_euclid(1_000_000_000)).unwrap_or(0),
     });
     let moment = moment.ok_or("time: year outside of range [0,9999]")?;
-    if moment == Moment::NONE {
+    if moment == KubeTime::NONE {
         return Ok(Value::Null);
     }
     Ok(moment.format(precision).ok_or("time: year outside of range [0,9999]")?.into())
@@ -76,7 +76,7 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
 
 fn read_quantity(bytes: &[u8]) -> Result<Value, Malformed> {
     let mut canonical = "0".to_owned();
-    let mut reader = Reader::new("Quantity", bytes);
+    let mut reader = WireReader::new("Quantity", bytes);
     while let Some((number, payload)) = reader.next()? {
         if number == 1 {
             let said = text(payload.bytes("string")?);
@@ -88,7 +88,7 @@ fn read_quantity(bytes: &[u8]) -> Result<Value, Malformed> {
 
 fn read_int_or_string(bytes: &[u8]) -> Result<Value, Malformed> {
     let (mut form, mut int, mut string) = (0, 0, String::new());
-    let mut reader = Reader::new("IntOrString", bytes);
+    let mut reader = WireReader::new("IntOrString", bytes);
     while let Some((number, payload)) = reader.next()? {
         match number {
             1 => form = payload.varint("type")?,
@@ -107,7 +107,7 @@ fn read_int_or_string(bytes: &[u8]) -> Result<Value, Malformed> {
 /// JSON in a message; the object of a watch event may be a body of its own.
 fn read_raw(bytes: &[u8], depth: usize) -> Result<Value, Malformed> {
     let mut raw = &[][..];
-    let mut reader = Reader::new("RawExtension", bytes);
+    let mut reader = WireReader::new("RawExtension", bytes);
     while let Some((number, payload)) = reader.next()? {
         if number == 1 {
             raw = payload.bytes("raw")?;

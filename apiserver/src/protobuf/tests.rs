@@ -9,11 +9,11 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode::wire::{write_bytes, write_message, write_varint};
-use super::{Expected, ListWriter, decode, encode, watch_frame};
+use super::{ExpectedType, ListWriter, decode, encode, watch_frame};
 
-const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
+const NOTHING: ExpectedType<'_> = ExpectedType { api_version: "", kind: "" };
 
-/// What `record/bodies` wrote with Go's own serializers.
+/// The output of `record/bodies`, from Go's own serializers.
 fn recorded(extension: &str) -> BTreeMap<String, Vec<u8>> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/bodies");
     let files = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
@@ -28,7 +28,7 @@ fn bodies() -> &'static BTreeMap<String, Vec<u8>> {
     BODIES.get_or_init(|| recorded("pb"))
 }
 
-/// A body of a kind whose message is these bytes.
+/// Returns an envelope of a kind around these message bytes.
 fn body(api_version: &str, kind: &str, message: &[u8]) -> Vec<u8> {
     let mut body = b"k8s\0".to_vec();
     let Ok(()) = write_message::<std::convert::Infallible>(&mut body, 1, |out| {
@@ -51,7 +51,7 @@ fn message_of(of: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 }
 
 #[test]
-fn bodies_are_the_json_that_go_makes_of_them() {
+fn decoded_bodies_equal_those_of_go() {
     let texts = recorded("json");
     assert!(bodies().len() > 130, "{}", bodies().len());
     for (name, body) in bodies() {
@@ -62,7 +62,7 @@ fn bodies_are_the_json_that_go_makes_of_them() {
 }
 
 #[test]
-fn json_is_the_bytes_that_go_makes_of_it() {
+fn encoded_bodies_equal_those_of_go() {
     for (name, body) in bodies() {
         let object = decode(body, NOTHING).unwrap();
         let encoded = encode(&object).unwrap_or_else(|refusal| panic!("{name}: {refusal}"));
@@ -72,7 +72,7 @@ fn json_is_the_bytes_that_go_makes_of_it() {
 }
 
 #[test]
-fn a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole() {
+fn a_list_encoded_in_pieces_equals_that_of_go() {
     let mut lists = 0;
     for (name, body) in bodies() {
         let list = decode(body, NOTHING).unwrap();
@@ -90,7 +90,7 @@ fn a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole() {
 }
 
 #[test]
-fn a_frame_of_a_watch_is_that_of_go() {
+fn a_watch_frame_equals_that_of_go() {
     let frame = &recorded("frame")["watch"];
     let event: Value = serde_json::from_slice(&recorded("json")["watch"]).unwrap();
     let made = watch_frame("ADDED", &event["object"]).unwrap();
@@ -101,8 +101,8 @@ fn a_frame_of_a_watch_is_that_of_go() {
 }
 
 #[test]
-fn what_a_body_does_not_say_is_what_is_expected() {
-    let expected = Expected { api_version: "apps/v1", kind: "DeleteOptions" };
+fn missing_type_metadata_is_that_of_the_path() {
+    let expected = ExpectedType { api_version: "apps/v1", kind: "DeleteOptions" };
     for (api_version, kind, said) in [
         ("", "", ("apps/v1", "DeleteOptions")),
         ("v1", "", ("v1", "DeleteOptions")),
@@ -116,8 +116,8 @@ fn what_a_body_does_not_say_is_what_is_expected() {
 }
 
 #[test]
-fn bodies_that_are_none_are_refused_in_the_words_of_kubernetes() {
-    let expected = Expected { api_version: "v1", kind: "ConfigMap" };
+fn invalid_bodies_are_refused_in_the_words_of_kubernetes() {
+    let expected = ExpectedType { api_version: "v1", kind: "ConfigMap" };
     let unrecognized = "the object provided is unrecognized (must be of type ConfigMap): ";
     let unhandled = "ConfigMap in version \"v1\" cannot be handled as a ConfigMap: ";
     for (body, head, said) in [
@@ -157,7 +157,7 @@ fn bodies_that_are_none_are_refused_in_the_words_of_kubernetes() {
 }
 
 #[test]
-fn unknown_fields_are_passed_over_and_repeated_messages_are_one() {
+fn unknown_fields_are_skipped_and_repeated_messages_merged() {
     let message = message_of(|out| {
         write_bytes(out, 1, &message_of(|out| write_bytes(out, 1, b"first")));
         write_varint(out, 900, 7);
@@ -197,13 +197,13 @@ fn wrapped_texts_that_are_absent_are_an_empty_list() {
 
 /// Two bytes of a list's element stand for a whole object with its zeros.
 #[test]
-fn few_bytes_do_not_become_many_values() {
+fn the_size_of_decoded_values_is_limited() {
     let refusal = decode(&body("v1", "PodList", &[0x12, 0].repeat(1_000_000)), NOTHING).unwrap_err();
     assert!(refusal.message.ends_with("more than 250000 values"), "{refusal}");
 }
 
 #[test]
-fn nothing_is_as_deep_as_the_stack() {
+fn the_nesting_of_messages_is_limited() {
     let groups = decode(&config_map(&[0x7b].repeat(3_000_000)), NOTHING).unwrap_err();
     assert!(groups.message.ends_with("unexpected EOF"), "{groups}");
     let mut event = Vec::new();
@@ -223,7 +223,7 @@ fn nothing_is_as_deep_as_the_stack() {
 }
 
 #[test]
-fn what_cannot_be_encoded_is_said() {
+fn unencodable_values_are_reported() {
     for (object, code, said) in [
         (json!({"apiVersion": "example.com/v1", "kind": "Widget"}), 406, "Widget"),
         (json!(7), 406, "cannot be encoded"),
@@ -283,7 +283,7 @@ fn mutate(body: &mut Vec<u8>, mutation: &Mutation) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever comes: an object that JSON can say, or a refusal.
+    /// Any bytes give an object that JSON can express, or a refusal.
     #[test]
     fn mutated_bodies_never_panic(which in any::<prop::sample::Index>(), mutations in prop::collection::vec(mutation(), 1..6)) {
         let (_, whole) = bodies().iter().nth(which.index(bodies().len())).unwrap();

@@ -25,12 +25,12 @@ impl From<String> for Malformed {
     }
 }
 
-/// What is behind a tag.
+/// The payload of a tag.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'a> {
     Varint(u64),
     Bytes(&'a [u8]),
-    /// Of a wire type that no message of ours has: passed over.
+    /// Another wire type, which is skipped.
     Other(u8),
 }
 
@@ -54,7 +54,7 @@ impl<'a> Payload<'a> {
 }
 
 /// Reads a message field by field.
-pub(super) struct Reader<'a> {
+pub(super) struct WireReader<'a> {
     rest: &'a [u8],
     /// The message's type, for errors.
     name: &'a str,
@@ -65,7 +65,7 @@ pub(super) const BYTES: u8 = 2;
 const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 
-impl<'a> Reader<'a> {
+impl<'a> WireReader<'a> {
     pub(super) const fn new(name: &'a str, message: &'a [u8]) -> Self {
         Self { rest: message, name }
     }
@@ -84,7 +84,7 @@ impl<'a> Reader<'a> {
         if wire == END_OF_GROUP {
             return Err(format!("proto: {}: wiretype end group for non-group", self.name).into());
         }
-        // As Go has it: the number is what fits, and the rest is forgotten.
+        // As in Go: the number is truncated.
         let number = (tag >> 3) as i32;
         let Ok(known @ 1..) = u32::try_from(number) else {
             return Err(format!("proto: {}: illegal tag {number} (wire type {tag})", self.name).into());

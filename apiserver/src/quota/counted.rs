@@ -1,32 +1,33 @@
-//! What a quota counts.
+//! Counted resources: the keys of a quota that limit numbers of objects.
 
 use serde_json::Value;
 
 use super::names::OBJECTS;
-use crate::builtin::quantity::{self, Whole};
+use crate::builtin::quantity::{self, IntegerQuantity};
 
-/// Objects of a namespace of which there may be so many.
+/// A limit on the number of objects in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Limit<'q> {
-    /// As `spec.hard` has it.
+    /// The key in `spec.hard`.
     pub(crate) key: &'q str,
     pub(crate) what: Counted<'q>,
     pub(crate) most: u64,
-    /// The same as it is said.
+    /// The limit as the quota writes it.
     pub(crate) text: &'q str,
 }
 
-/// What is counted, as a key names it.
+/// A counted resource, as a key names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Counted<'q> {
     /// Empty for the oldest.
     pub(crate) group: &'q str,
     pub(crate) plural: &'q str,
-    /// Only pods that have not ended.
+    /// Whether only unfinished pods count.
     pub(crate) unended: bool,
 }
 
-/// What a key counts: `count/deployments.apps`, or one of the old names. None: something else than objects.
+/// Parses the resource of a key: `count/deployments.apps`, or one of the old names. `None` for keys
+/// that do not count objects.
 pub(crate) fn counted(key: &str) -> Option<Counted<'_>> {
     let (plural, group, unended) = match key.strip_prefix("count/") {
         Some(resource) => {
@@ -39,8 +40,8 @@ pub(crate) fn counted(key: &str) -> Option<Counted<'_>> {
     Some(Counted { group, plural, unended })
 }
 
-/// What a quota allows of what can be counted, by its keys in order. Nothing, if it is only about objects in some scope: whether one is in
-/// it is not known here.
+/// Returns the countable limits of a quota, by key in order. Empty for a quota with scopes: they
+/// are not evaluated here.
 pub(crate) fn limits(quota: &Value) -> Vec<Limit<'_>> {
     if is_scoped(quota) {
         return Vec::new();
@@ -48,10 +49,10 @@ pub(crate) fn limits(quota: &Value) -> Vec<Limit<'_>> {
     let mut limits = Vec::new();
     for (key, amount) in quota["spec"]["hard"].as_object().into_iter().flatten() {
         let Some(what) = counted(key) else { continue };
-        // What is no number was not let in.
+        // Validation rejects amounts that are no numbers.
         let most = match quantity::whole(&quantity::text(amount)) {
-            Whole::Number(most) => most,
-            Whole::Negative | Whole::Broken => 0,
+            IntegerQuantity::Number(most) => most,
+            IntegerQuantity::Negative | IntegerQuantity::Broken => 0,
         };
         limits.push(Limit { key, what, most, text: amount.as_str().unwrap_or("0") });
     }
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_say_what_they_count() {
+    fn keys_name_counted_resources() {
         let check = |key: &str, expected: Option<(&str, &str, bool)>| {
             let counted = counted(key).map(|counted| (counted.plural, counted.group, counted.unended));
             assert_eq!(counted, expected, "{key}");
@@ -89,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quota_allows_what_it_says_of_objects() {
+    fn limits_of_objects_are_read_from_a_quota() {
         let check = |spec: Value, expected: &[(&str, u64, &str)]| {
             let quota = json!({"spec": spec});
             let limits: Vec<_> =

@@ -1,24 +1,24 @@
-//! What a change rests on by the quotas of its namespace.
+//! Enforces quotas: adds to a change the conditions and status updates of its namespace's quotas.
 
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
-use super::read::{Quota, Quotas, Record};
+use super::read::{Quota, QuotaRecord, Quotas};
 use super::turn::Turn;
-use super::used::{Use, exceeded, raise, said};
+use super::used::{Use, exceeded, raise, recorded_usage};
 use super::{Limit, count, is_about, limits};
-use crate::change::{Beside, Change, Write};
-use crate::kind::{Kind, Part};
+use crate::change::{KindView, ObjectWrite, WriteAction};
+use crate::kind::{Kind, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::storage::Stored;
 use crate::strategy::{self, Context, Step, forbidden, meta_text};
 use crate::verbs::output::{read, stored_bytes};
 
-/// Under which name the server tells what is used.
+/// The field manager of quota status updates.
 const MANAGER: &str = "machinery";
 
-/// What a change does and rests on besides, and the turn in which that is so.
+/// The additional operations and conditions of a change, and its turn.
 #[derive(Default)]
 pub(crate) struct Held<'a> {
     pub(crate) conditions: Vec<Condition>,
@@ -26,34 +26,34 @@ pub(crate) struct Held<'a> {
     pub(crate) turn: Option<Turn<'a>>,
 }
 
-/// Holds a change of what is there against the quotas of its namespace. Only what is made is counted; and only what changes what quotas
-/// want is told to who counts.
+/// Enforces the quotas of a namespace on a change. Only creations are counted; and only changes of
+/// quotas notify the quota controller.
 ///
 /// # Errors
 /// There may be no more of it.
 pub(crate) async fn hold<'a>(
-    change: &Change<'a>,
+    change: &ObjectWrite<'a>,
     there: Option<&Entry>,
-    write: &Write,
+    write: &WriteAction,
 ) -> Result<Held<'a>, Refusal> {
     let (namespace, _) = change.names();
     let Some(namespace) = namespace.filter(|_| change.kind.namespaced) else { return Ok(Held::default()) };
     let is_quota = is_quota(change.kind);
     match (there, write) {
-        (_, Write::Keep) => Ok(Held::default()),
-        (None, Write::Put(_)) => made(change, namespace, is_quota).await,
-        (Some(there), Write::Put(new)) if is_quota && wants_else(change, there, new)? => {
-            Ok(Held { operations: vec![Record::put(namespace)], ..Held::default() })
+        (_, WriteAction::Keep) => Ok(Held::default()),
+        (None, WriteAction::Put(_)) => made(change, namespace, is_quota).await,
+        (Some(there), WriteAction::Put(new)) if is_quota && wants_else(change, there, new)? => {
+            Ok(Held { operations: vec![QuotaRecord::put(namespace)], ..Held::default() })
         }
-        (_, Write::Put(_)) => Ok(Held::default()),
-        (_, Write::Delete) if is_quota => ended(change, namespace).await,
-        (_, Write::Delete) => Ok(Held::default()),
+        (_, WriteAction::Put(_)) => Ok(Held::default()),
+        (_, WriteAction::Delete) if is_quota => ended(change, namespace).await,
+        (_, WriteAction::Delete) => Ok(Held::default()),
     }
 }
 
-async fn made<'a>(change: &Change<'a>, namespace: &str, is_quota: bool) -> Result<Held<'a>, Refusal> {
+async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> Result<Held<'a>, Refusal> {
     // Before the quotas: that it is still so when this is written means that they are the same ones.
-    let record = Record::of(change.shared, namespace).await?;
+    let record = QuotaRecord::of(change.shared, namespace).await?;
     let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
     if record.is_there() {
         if is_quota {
@@ -62,22 +62,22 @@ async fn made<'a>(change: &Change<'a>, namespace: &str, is_quota: bool) -> Resul
         count_in(change, namespace, &mut held).await?;
     }
     if is_quota {
-        held.operations.push(Record::put(namespace));
+        held.operations.push(QuotaRecord::put(namespace));
     }
     Ok(held)
 }
 
-/// The last one takes the record along.
-async fn ended<'a>(change: &Change<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
-    let record = Record::of(change.shared, namespace).await?;
+/// The last quota deletes the record.
+async fn ended<'a>(change: &ObjectWrite<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
+    let record = QuotaRecord::of(change.shared, namespace).await?;
     let others = Quotas::of(change.shared, namespace).await?;
     let is_last = others.all.iter().all(|quota| quota.entry.key == *change.key);
-    let operation = if is_last { Record::delete(namespace) } else { Record::put(namespace) };
+    let operation = if is_last { QuotaRecord::delete(namespace) } else { QuotaRecord::put(namespace) };
     Ok(Held { conditions: vec![record.unchanged()], operations: vec![operation], turn: None })
 }
 
 /// Whether there may be one quota more.
-fn few(change: &Change<'_>, quotas: &Quotas) -> Result<(), Refusal> {
+fn few(change: &ObjectWrite<'_>, quotas: &Quotas) -> Result<(), Refusal> {
     let (there, most) = (quotas.all.len(), change.shared.limits.quotas);
     if there < most {
         return Ok(());
@@ -86,9 +86,9 @@ fn few(change: &Change<'_>, quotas: &Quotas) -> Result<(), Refusal> {
     Err(forbidden(change.kind, change.names().1, &why))
 }
 
-/// Counts what there is for each quota that is about it. Each is written, also where it says so already: who counts at the same time has
-/// counted in vain then.
-async fn count_in<'a>(change: &Change<'a>, namespace: &str, held: &mut Held<'a>) -> Result<(), Refusal> {
+/// Counts the objects of each quota that limits the kind. Each quota is written, even if its status
+/// is unchanged: a concurrent count then conflicts and is repeated.
+async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held<'a>) -> Result<(), Refusal> {
     let (shared, kind, name) = (change.shared, change.kind, change.names().1);
     let registry = shared.kinds();
     let about =
@@ -101,11 +101,11 @@ async fn count_in<'a>(change: &Change<'a>, namespace: &str, held: &mut Held<'a>)
         held.turn = Some(shared.turns.take(namespace).await);
         quotas = Quotas::of(shared, namespace).await?;
     }
-    let Beside { kind: of, view } = change.beside(Some(quotas.at)).await?;
+    let KindView { kind: of, view } = change.kind_view(Some(quotas.at)).await?;
     for quota in &quotas.all {
         let used = |limit: &Limit<'_>| match count(&of, &view, namespace, limit.what, limit.most) {
-            // So many are enough to refuse one more. How many there are the quota says.
-            counted if counted > limit.most => counted.max(said(&quota.object, limit.key)),
+            // Enough to refuse one more. The exact number is in the quota's status.
+            counted if counted > limit.most => counted.max(recorded_usage(&quota.object, limit.key)),
             counted => counted,
         };
         let limits = limits(&quota.object).into_iter().filter(|limit| is_about(&registry, limit.what, kind));
@@ -126,26 +126,31 @@ async fn count_in<'a>(change: &Change<'a>, namespace: &str, held: &mut Held<'a>)
     Ok(())
 }
 
-/// A quota that says of one more.
-fn raised(change: &Change<'_>, namespace: &str, quota: &Quota, uses: &[Use<'_>]) -> Result<Bytes, Refusal> {
+/// Returns a quota with its usage increased by one.
+fn raised(
+    change: &ObjectWrite<'_>,
+    namespace: &str,
+    quota: &Quota,
+    uses: &[Use<'_>],
+) -> Result<Bytes, Refusal> {
     let kind = native::quota();
     let mut new = quota.object.clone();
     raise(&mut new, uses);
     let context = Context {
         kind: &kind,
-        now: change.shared.world.now(),
+        now: change.shared.environment.now(),
         manager: Some(MANAGER),
         namespace: Some(namespace),
         trace: None,
     };
-    Ok(match strategy::update(new, &quota.object, Part::Status, true, &context)?.0 {
+    Ok(match strategy::update(new, &quota.object, Subresource::Status, true, &context)?.0 {
         Step::Put(new) => stored_bytes(&kind, &new),
         Step::Keep | Step::Delete(_) => quota.entry.value.clone(),
     })
 }
 
 /// Whether another state of a quota wants something else.
-fn wants_else(change: &Change<'_>, there: &Entry, new: &[u8]) -> Result<bool, Refusal> {
+fn wants_else(change: &ObjectWrite<'_>, there: &Entry, new: &[u8]) -> Result<bool, Refusal> {
     let unreadable = || Refusal::new(500, "InternalError", "the quota that is to be stored cannot be read");
     let old = read(change.kind, there, there.modified)?;
     let new = Stored::of(new).map_err(|_| unreadable())?;
@@ -165,23 +170,23 @@ mod tests {
 
     use super::*;
     use crate::auth::Identity;
-    use crate::change::Rests;
+    use crate::change::WritePreconditions;
     use crate::server::ApiServer;
     use crate::storage::Moment;
-    use crate::verbs::{Matter, create};
+    use crate::verbs::{ObjectRequest, create};
 
-    /// Two who count at once, where the quota says already what both would make it say: both would come to the same bytes. If these were not
-    /// written again, neither would have changed what the other rests on.
+    /// Two concurrent counts may compute the status that the quota already has. If neither wrote it
+    /// again, neither would conflict with the other.
     #[tokio::test]
-    async fn a_quota_is_written_also_where_it_says_so_already() {
+    async fn a_quota_with_an_unchanged_status_is_written_too() {
         let store = Memory::new(Options::default());
         let server = ApiServer::builder(store.clone()).start().await.expect("started");
         let shared = server.shared();
         let (kind, identity) = (native::quota(), Identity::admin());
-        let matter = Matter {
+        let request = ObjectRequest {
             shared,
             kind: &kind,
-            part: Part::Main,
+            subresource: Subresource::Main,
             identity: &identity,
             fence: None,
             trace: None,
@@ -193,11 +198,17 @@ mod tests {
         let quota = json!({
             "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard},
         });
-        let made = create::made(&matter, quota, Some("test"), false).await.expect("made");
+        let made = create::create_object(&request, quota, Some("test"), false).await.expect("made");
         let secrets = native::kinds().find(|kind| kind.names.kind == "Secret").expect("there is one");
         let key = secrets.place.key(Some("default"), "s");
-        let change = Change { shared, kind: &secrets, key: &key, rests: Rests::default(), dry_run: false };
-        let write = Write::Put(Bytes::from(&b"{}"[..]));
+        let change = ObjectWrite {
+            shared,
+            kind: &secrets,
+            key: &key,
+            preconditions: WritePreconditions::default(),
+            dry_run: false,
+        };
+        let write = WriteAction::Put(Bytes::from(&b"{}"[..]));
         let there = shared.objects.get(&made.key, Moment::Newest).await.expect("read").expect("there");
         let mut says = read(&kind, &there, there.modified).expect("read");
         says["status"] = json!({"hard": hard, "used": {"secrets": "1"}});

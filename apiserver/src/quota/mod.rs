@@ -1,4 +1,5 @@
-//! How many objects a namespace may have: ResourceQuotas, held as conditions of the transaction that makes one more.
+//! ResourceQuotas: limits of the number of objects in a namespace, enforced as conditions of the
+//! creating transaction.
 
 mod count;
 mod counted;

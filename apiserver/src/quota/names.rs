@@ -1,4 +1,4 @@
-//! What the keys of `spec.hard` are called, and the scopes that may stand beside them.
+//! The known keys of `spec.hard`, and the scopes allowed with each.
 
 /// The old names: objects that were counted before there was `count/`.
 pub(super) const OBJECTS: [&str; 7] = [
@@ -35,7 +35,7 @@ pub(super) fn is_standard(key: &str) -> bool {
         || key.starts_with("requests.hugepages-")
 }
 
-/// Whether only whole numbers are said by a key.
+/// Whether a key allows only whole numbers.
 pub(super) fn is_whole(key: &str, is_name: impl Fn(&str) -> bool) -> bool {
     if OBJECTS.contains(&key) || SERVICES.contains(&key) {
         return true;

@@ -1,7 +1,8 @@
-//! The quotas of a namespace, and the record that says whether they are as they were.
+//! The quotas of a namespace, and the record whose revision shows changes of them.
 //!
-//! The record is there exactly as long as the namespace has a quota. Each write that makes a quota, changes what it wants or ends it also
-//! puts the record, or deletes it with the last quota. So whoever rests on the record being as it was, or absent, rests on these quotas.
+//! The record exists exactly while the namespace has a quota. Each write that creates, changes or
+//! deletes a quota also puts the record, or deletes it with the last quota. So a condition on the
+//! record, or on its absence, is a condition on these quotas.
 
 use std::sync::Arc;
 
@@ -14,13 +15,13 @@ use crate::server::Shared;
 use crate::storage::Moment;
 use crate::verbs::output::read;
 
-/// Where the records are. No key of an object begins with a slash.
+/// The prefix of the records' keys. No key of an object begins with a slash.
 const RECORDS: &str = "/quotas/";
 
 /// The quotas of a namespace.
 pub(crate) struct Quotas {
     pub(crate) at: Revision,
-    /// In the order of their names.
+    /// The quotas, by name.
     pub(crate) all: Vec<Quota>,
 }
 
@@ -30,7 +31,7 @@ pub(crate) struct Quota {
 }
 
 impl Quotas {
-    /// As of now.
+    /// Reads the current quotas.
     pub(crate) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
         let kind = native::quota();
         let range = Range::of(kind.place.span(Some(namespace)));
@@ -45,13 +46,13 @@ impl Quotas {
 }
 
 /// The record of a namespace's quotas.
-pub(super) struct Record {
+pub(super) struct QuotaRecord {
     key: Key,
     there: Option<Arc<Entry>>,
 }
 
-impl Record {
-    /// As of now.
+impl QuotaRecord {
+    /// Reads the current record.
     pub(super) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
         let key = Self::key(namespace);
         let there = shared.objects.get(&key, Moment::Newest).await?;
@@ -76,7 +77,7 @@ impl Record {
         self.there.is_some()
     }
 
-    /// That it is as it was read.
+    /// Returns the condition that the record is unchanged.
     pub(super) fn unchanged(&self) -> Condition {
         match &self.there {
             Some(there) => Condition::At(self.key.clone(), there.modified),

@@ -1,17 +1,19 @@
-//! Turns: who creates what is counted in a namespace waits for the others of this server, instead of losing to them.
+//! Turns: creators of counted objects in a namespace wait for each other within one server, instead
+//! of conflicting.
 //!
-//! Nothing rests on it: two servers have two lines, and what holds is the transaction. Without it, of so many who come at once all but one
-//! would have counted in vain, each time.
+//! Correctness does not depend on turns: two servers have separate wait queues, and the transaction
+//! enforces the quota. Without them, all but one of the concurrent creators would count in vain,
+//! each time.
 
 use std::hash::BuildHasher as _;
 
 use foldhash::fast::FixedState;
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
-/// So many namespaces can have their turns at once; others share one.
+/// Number of wait queues; a namespace is mapped to one by its hash.
 const LINES: usize = 64;
 
-/// The lines of a server, and word that other kinds are served.
+/// The wait queues of a server, and the signal that its kinds changed.
 pub(crate) struct Turns {
     lines: [Mutex<()>; LINES],
     kinds: Notify,
@@ -25,19 +27,19 @@ impl Turns {
         Self { lines: std::array::from_fn(|_| Mutex::new(())), kinds: Notify::new() }
     }
 
-    /// Waits for a turn, in the order of coming. Who drops this future is in line no more.
+    /// Waits for a turn, first in, first out. Dropping the future leaves the wait queue.
     pub(super) async fn take(&self, namespace: &str) -> Turn<'_> {
         let hash = FixedState::default().hash_one(namespace);
         let line = usize::try_from(hash % LINES as u64).unwrap_or_default();
         Turn(self.lines[line].lock().await)
     }
 
-    /// Other kinds are served than were: what keys count may be something else.
+    /// Signals that the served kinds changed: keys may count other kinds.
     pub(crate) fn kinds_changed(&self) {
         self.kinds.notify_one();
     }
 
-    /// Waits for that. What came while nobody waited is one change.
+    /// Waits for that signal. Signals without a waiter are merged into one.
     pub(crate) async fn other_kinds(&self) {
         self.kinds.notified().await;
     }

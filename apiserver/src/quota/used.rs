@@ -1,11 +1,11 @@
-//! How much of what a quota allows is used: what one more comes to, and what the quota says of it.
+//! Usage of a quota: the number after one more creation, and the status that shows it.
 
 use serde_json::{Map, Value, json};
 
 use super::Limit;
 use crate::builtin::quantity;
 
-/// What is allowed, and how many there are.
+/// A limit and its usage.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Use<'q> {
     pub(crate) limit: Limit<'q>,
@@ -32,7 +32,7 @@ pub(super) fn raise(quota: &mut Value, uses: &[Use<'_>]) {
     }
 }
 
-/// Makes the status of a quota what this is. False: it is so already.
+/// Sets the status of a quota. Returns false if it is unchanged.
 pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
     let of = |value: &dyn Fn(&Use<'_>) -> String| {
         uses.iter().map(|of| (of.limit.key.to_owned(), value(of).into())).collect::<Map<String, Value>>()
@@ -49,11 +49,11 @@ pub(crate) fn tell(quota: &mut Value, uses: &[Use<'_>]) -> bool {
     true
 }
 
-/// How many a quota said last that there are.
-pub(super) fn said(quota: &Value, key: &str) -> u64 {
+/// Returns the usage that the status of a quota shows.
+pub(super) fn recorded_usage(quota: &Value, key: &str) -> u64 {
     match quantity::whole(&quantity::text(&quota["status"]["used"][key])) {
-        quantity::Whole::Number(said) => said,
-        quantity::Whole::Negative | quantity::Whole::Broken => 0,
+        quantity::IntegerQuantity::Number(said) => said,
+        quantity::IntegerQuantity::Negative | quantity::IntegerQuantity::Broken => 0,
     }
 }
 
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_exceeded_is_said_in_order() {
+    fn exceeded_limits_are_reported_in_order() {
         let quota = json!({"spec": {"hard": {"pods": "2", "count/pods": "3", "count/secrets": "1k"}}});
         let check = |used: &[u64], expected: Option<&str>| {
             let why = exceeded("q", &uses(&quota, used));
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_status_is_told_once() {
+    fn an_unchanged_status_is_not_set_again() {
         let spec = json!({"hard": {"pods": "2", "secrets": "1k"}});
         let quota = json!({"spec": spec});
         let uses = uses(&quota, &[1, 0]);
@@ -106,7 +106,7 @@ mod tests {
         assert!(!tell(&mut told.clone(), &uses), "it is said already");
         raise(&mut told, &uses[..1]);
         assert_eq!(told["status"]["used"], json!({"pods": "2", "secrets": "0"}));
-        assert_eq!((said(&told, "pods"), said(&told, "cpu")), (2, 0));
+        assert_eq!((recorded_usage(&told, "pods"), recorded_usage(&told, "cpu")), (2, 0));
         assert!(tell(&mut told, &[]), "nothing is counted any more");
         assert_eq!(told["status"], json!({}));
         assert!(!tell(&mut told, &[]));
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_status_yet_gets_one() {
+    fn a_missing_status_is_created() {
         let quota = json!({"spec": {"hard": {"pods": "5"}}});
         let mut told = quota.clone();
         raise(&mut told, &uses(&quota, &[0]));

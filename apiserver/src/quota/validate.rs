@@ -1,20 +1,20 @@
-//! What is wrong with a ResourceQuota, in the words of Kubernetes.
+//! Validation of ResourceQuotas, in the words of Kubernetes.
 
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
 use super::names::{SCOPES, fits, is_standard, is_whole};
-use crate::builtin::quantity::{self, Whole};
+use crate::builtin::quantity::{self, IntegerQuantity};
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Hooks;
+use crate::json::go_json;
+use crate::kind::KindHooks;
 use crate::meta::names::label_key;
-use crate::shown::json as as_json;
 
-/// The kind of quotas: what is different about it.
+/// The validation of the kind ResourceQuota.
 pub(crate) struct ResourceQuotas;
 
-impl Hooks for ResourceQuotas {
+impl KindHooks for ResourceQuotas {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let spec = &new["spec"];
         let mut errors = amounts(&spec["hard"], "spec.hard");
@@ -39,7 +39,7 @@ fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
         let unnamed = label_key(key);
         unnamed.iter().for_each(|why| wrong(invalid(), why));
         if !key.contains('/') && !is_standard(key) {
-            // Of amounts that are asked for, and not counted in quotas.
+            // Compute resources and storage requests are not object counts.
             if unnamed.is_empty() && key != "storage" {
                 wrong(invalid(), "must be a standard resource type or fully qualified");
             }
@@ -47,14 +47,14 @@ fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
         }
         let text = quantity::text(amount);
         match quantity::whole(&text) {
-            Whole::Negative => {
+            IntegerQuantity::Negative => {
                 let canonical = quantity::canonical(&text).unwrap_or_else(|_| text.to_string());
                 wrong(Problem::Invalid(canonical.into()), "must be greater than or equal to 0");
             }
-            Whole::Broken if is_whole(key, |name| label_key(name).is_empty()) => {
+            IntegerQuantity::Broken if is_whole(key, |name| label_key(name).is_empty()) => {
                 wrong(Problem::Invalid(amount.clone()), "must be an integer");
             }
-            Whole::Broken | Whole::Number(_) => {}
+            IntegerQuantity::Broken | IntegerQuantity::Number(_) => {}
         }
     }
     errors
@@ -134,8 +134,8 @@ fn of_scopes(at: &str, spec: &Value, detail: &str) -> FieldError {
 /// A selector as Kubernetes prints it: by the names that the fields have in Go.
 fn as_go_has_it(selector: &Value) -> String {
     let one = |one: &Value| {
-        let text = |field: &str| as_json(&one[field].as_str().unwrap_or_default().into());
-        let (scope, operator, values) = (text("scopeName"), text("operator"), as_json(&one["values"]));
+        let text = |field: &str| go_json(&one[field].as_str().unwrap_or_default().into());
+        let (scope, operator, values) = (text("scopeName"), text("operator"), go_json(&one["values"]));
         format!(r#"{{"ScopeName":{scope},"Operator":{operator},"Values":{values}}}"#)
     };
     let all: Vec<String> = selector["matchExpressions"].as_array().into_iter().flatten().map(one).collect();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn what_kubernetes_takes_is_fine() {
+    fn quotas_valid_in_kubernetes_are_accepted() {
         check(json!({}), &[]);
         let hard = json!({
             "count/widgets.example.com": "1k", "pods": "5", "cpu": "1500m", "requests.storage": "1Gi", "hugepages-2Mi": "4Mi",
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_and_amounts_are_named_with_what_is_wrong() {
+    fn errors_name_keys_and_amounts() {
         let name = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric \
                     character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
         check(
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_fit_what_they_are_about() {
+    fn scopes_must_fit_their_keys() {
         let at = "spec.scopes: Invalid value";
         check(
             json!({"hard": {"secrets": "1"}, "scopes": ["Terminating", "NotTerminating", "Blue"]}),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn scopes_stay_what_they_are_in_whichever_order() {
+    fn scopes_are_immutable_in_any_order() {
         let quota = |scopes: Value| json!({"spec": {"scopes": scopes}});
         let check = |new: Value, old: Value, expected: usize| {
             let found = ResourceQuotas.validate(&quota(new), Some(&quota(old)));

@@ -1,14 +1,14 @@
-//! What a quota says that is not held here: whoever writes it is told.
+//! Warnings about parts of a quota that are not enforced here.
 
 use serde_json::Value;
 
 use super::{counted, is_scoped};
 use crate::kind::Registry;
 
-/// So many keys are told of: warnings are headers.
+/// Maximum number of keys in warnings, which are headers.
 const MAX_TOLD: usize = 20;
 
-/// Warnings about what of a quota is not enforced, and why.
+/// Returns warnings about the parts of a quota that are not enforced, with the reason.
 pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
     if is_scoped(quota) {
         return vec![
@@ -18,7 +18,7 @@ pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
     }
     let hard = quota["spec"]["hard"].as_object().into_iter().flatten();
     let mut why: Vec<(&str, String)> =
-        hard.filter_map(|(key, _)| Some((key.as_str(), unheld(registry, key)?))).collect();
+        hard.filter_map(|(key, _)| Some((key.as_str(), unenforced(registry, key)?))).collect();
     why.sort_unstable();
     let left_out = why.len().saturating_sub(MAX_TOLD);
     let told =
@@ -28,7 +28,7 @@ pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
 }
 
 /// Why a key is not held. None: it is.
-fn unheld(registry: &Registry, key: &str) -> Option<String> {
+fn unenforced(registry: &Registry, key: &str) -> Option<String> {
     let Some(what) = counted(key) else {
         return Some(
             "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else"
@@ -56,7 +56,7 @@ mod tests {
     use crate::native;
 
     #[test]
-    fn what_is_not_enforced_is_said() {
+    fn unenforced_keys_have_warnings() {
         let registry = Registry::new(native::kinds(), [], None);
         let check = |spec: Value, expected: &[&str]| {
             assert_eq!(warnings(&registry, &json!({"spec": spec})), expected);
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn so_many_keys_are_told_of() {
+    fn the_number_of_warned_keys_is_limited() {
         let registry = Registry::new(native::kinds(), [], None);
         let hard: serde_json::Map<String, Value> =
             (0..30).map(|number| (format!("example.com/x{number}"), "1".into())).collect();

@@ -1,28 +1,28 @@
-//! Whose counts may have changed.
+//! Namespaces and kinds whose counts a quota uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// The namespaces with quotas that count something, and what the keys begin with of the objects that they count.
+/// The namespaces with countable quotas, and the key prefixes of the objects that they count.
 #[derive(Default)]
 pub(crate) struct Watched {
-    /// What the keys of quotas begin with.
+    /// The key prefix of quotas.
     quotas: Arc<str>,
     by_namespace: BTreeMap<String, BTreeSet<Arc<str>>>,
 }
 
 impl Watched {
-    /// Nothing yet.
+    /// Creates an empty set.
     pub(crate) fn new(quotas: Arc<str>) -> Self {
         Self { quotas, by_namespace: BTreeMap::new() }
     }
 
-    /// Whether nothing is counted anywhere.
+    /// Whether no namespace has counted kinds.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_namespace.is_empty()
     }
 
-    /// What is counted in a namespace from now on.
+    /// Sets the counted key prefixes of a namespace.
     pub(crate) fn set(&mut self, namespace: &str, counted: BTreeSet<Arc<str>>) {
         if counted.is_empty() {
             self.by_namespace.remove(namespace);
@@ -31,7 +31,7 @@ impl Watched {
         }
     }
 
-    /// Nothing is counted anywhere.
+    /// Forgets all namespaces.
     pub(crate) fn clear(&mut self) {
         self.by_namespace.clear();
     }
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_counted_where_it_is_counted_concerns_anybody() {
+    fn only_counted_kinds_in_their_namespaces_are_watched() {
         let mut watched = Watched::new("core/resourcequotas/".into());
         let check = |watched: &Watched, key: &str, expected: Option<&str>| {
             assert_eq!(watched.concerned(key), expected, "{key}");

@@ -1,9 +1,9 @@
-//! The body of a request: in which form it is, and which object it says it is.
+//! The body of a request: its format, and the kind of its object.
 
 use serde_json::{Map, Value};
 
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::json::{self, Malformed, Read, type_name};
+use crate::json::{self, MalformedJson, ParsedJson, type_name};
 use crate::refusal::Refusal;
 use crate::yaml;
 
@@ -13,32 +13,33 @@ const SHOWN: usize = 30;
 /// How much of one is shown where Kubernetes shows it whole.
 const SHOWN_WHOLE: usize = 4096;
 
-/// In which form a body is.
+/// The format of a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Format {
     Json,
     Yaml,
-    /// Of built-in kinds only.
+    /// Supported for built-in kinds only.
     Protobuf,
 }
 
-/// What a body should be.
+/// The kind and version that a body must have.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Expected<'a> {
     pub(crate) group: &'a str,
     pub(crate) version: &'a str,
     pub(crate) kind: &'a str,
-    /// Of a built-in kind a body need not say what it is.
+    /// A body of a built-in kind may omit its apiVersion and kind.
     pub(crate) built_in: bool,
 }
 
 impl Format {
-    /// What a custom resource can come in.
+    /// The formats of custom resources.
     pub(crate) const CUSTOM: &'static [Self] = &[Self::Json, Self::Yaml];
-    /// What a built-in kind can come in.
+    /// The formats of built-in kinds.
     pub(crate) const BUILT_IN: &'static [Self] = &[Self::Json, Self::Yaml, Self::Protobuf];
 
-    /// By the header `Content-Type`; without one it is JSON. 415 if it is not among those supported.
+    /// Returns the format of a `Content-Type` header; without one it is JSON. 415 if it is not
+    /// supported.
     pub(crate) fn of(content_type: Option<&str>, supported: &[Self]) -> Result<Self, Refusal> {
         let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
         if essence.is_empty() && content_type.is_none_or(str::is_empty) {
@@ -48,14 +49,15 @@ impl Format {
         found.copied().ok_or_else(Self::refused)
     }
 
-    /// 415: only these are supported. Protobuf is in Kubernetes' list for every kind, also for those that never come in it.
+    /// 415: the supported types. Protobuf is in Kubernetes' list for every kind, also for
+    /// unsupported ones.
     pub(super) fn refused() -> Refusal {
         let accepted: Vec<_> = Self::BUILT_IN.iter().map(|format| format.media_type()).collect();
         let why = "the body of the request was in an unknown format - accepted media types include";
         Refusal::new(415, "UnsupportedMediaType", format!("{why}: {}", accepted.join(", ")))
     }
 
-    /// As headers have it.
+    /// Returns the media type for headers.
     pub(crate) const fn media_type(self) -> &'static str {
         match self {
             Self::Json => "application/json",
@@ -65,17 +67,17 @@ impl Format {
     }
 }
 
-/// Reads an object, and holds what it says it is against what it should be. Protobuf is read elsewhere, and held by
-/// [`Expected::check`].
-pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> Result<Read, Refusal> {
+/// Reads an object, and checks its apiVersion and kind against the expectation. Protobuf is decoded
+/// elsewhere, and checked by [`Expected::check`].
+pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> Result<ParsedJson, Refusal> {
     let mut read = match format {
         Format::Json => json::read(bytes)
-            .map_err(|Malformed(why)| format!("couldn't get version/kind; json parse error: {why}")),
-        Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
+            .map_err(|MalformedJson(why)| format!("couldn't get version/kind; json parse error: {why}")),
+        Format::Yaml => yaml::read(bytes).map_err(|MalformedJson(why)| why),
         Format::Protobuf => return Err(Format::refused()),
     }
     .map_err(|why| match why.split_once("json parse error: json: ") {
-        // What the grammar allows, and no number can be.
+        // Numbers that the grammar allows and that overflow every type.
         Some((_, why)) => {
             cannot_be_handled(expected.kind, expected.version, expected.kind, &format!("json: {why}"))
         }
@@ -85,12 +87,12 @@ pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> R
     Ok(read)
 }
 
-/// 400: something in a body that says what it is cannot be what it must.
+/// 400: a field of a body with an apiVersion and kind has the wrong type.
 pub(crate) fn cannot_be_handled(kind: &str, version: &str, as_kind: &str, why: &str) -> Refusal {
     Refusal::bad_request(format!("{kind} in version {version:?} cannot be handled as a {as_kind}: {why}"))
 }
 
-/// 422: what a patch made cannot be an object of the kind.
+/// 422: the patched document cannot be an object of the kind.
 pub(crate) fn not_patched(object: &Value, why: &str) -> Refusal {
     let mut text = object.to_string();
     if text.len() > SHOWN_WHOLE {
@@ -100,13 +102,13 @@ pub(crate) fn not_patched(object: &Value, why: &str) -> Refusal {
     invalid("", "", "", &[FieldError::new("patch", Problem::Invalid(text.into()), why)])
 }
 
-/// How it is told that keys are there twice: as warnings, or together as a refusal.
+/// Returns the messages about duplicate keys: warnings, or together a refusal.
 pub(crate) fn duplicate_fields(paths: &[String]) -> Vec<String> {
     paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
 }
 
 impl Expected<'_> {
-    /// Whether the object says that it is this. A built-in one that says nothing is told.
+    /// Checks the apiVersion and kind of an object, and fills in omitted ones of a built-in kind.
     pub(crate) fn check(&self, value: &mut Value, bytes: &[u8]) -> Result<(), Refusal> {
         if value.is_null() {
             *value = Value::Object(Map::new());
@@ -161,7 +163,7 @@ impl Expected<'_> {
         if errors.is_empty() { Ok(()) } else { Err(self.another(object, &errors)) }
     }
 
-    /// 422: this is another kind of object, by what it says of itself.
+    /// 422: the apiVersion or kind of the object is another.
     fn another(&self, object: &Value, errors: &[FieldError]) -> Refusal {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let version = text(&object["apiVersion"]);
@@ -189,7 +191,7 @@ fn must_be(field: &str, found: &str, expected: &str) -> FieldError {
     FieldError::new(field, Problem::Invalid(found.into()), format!("must be {expected}"))
 }
 
-/// What an object says that it is: its version and its kind, empty where it says nothing.
+/// Returns the apiVersion and kind of an object, empty where omitted.
 pub(super) fn head(value: &Value) -> Result<(String, String), String> {
     let wrong = |value: &Value, place: &str| {
         let found = type_name(value);
@@ -212,11 +214,11 @@ pub(super) fn head(value: &Value) -> Result<(String, String), String> {
     Ok((version, kind))
 }
 
-/// As Go names what it reads a kind and a version into.
+/// Go's name of the struct that it reads apiVersion and kind into.
 const HEAD: &str =
     r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// The beginning of a body: as a text if it looks as JSON, else as its bytes.
+/// Returns the beginning of a body: as a text if it looks like JSON, else as its bytes.
 fn summary(bytes: &[u8]) -> String {
     let more = if bytes.len() > SHOWN { " ..." } else { "" };
     let begin = &bytes[..bytes.len().min(SHOWN)];

@@ -1,4 +1,4 @@
-//! Where a list goes on, as a client hands it back.
+//! Continue tokens of paginated lists.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -7,33 +7,33 @@ use serde_json::{Value, json};
 use crate::json::type_name;
 use crate::refusal::Refusal;
 
-/// The only version of what is inside.
+/// The only version of the token's contents.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// How long one may be, as it comes: room for the longest key that a store takes if it is not told otherwise, 1024 bytes each of which
-/// is six in JSON, several times over.
+/// Maximum length of an encoded token: several times the longest key of a store with default
+/// limits, 1024 bytes, each of which is six in JSON.
 const MAX_TOKEN: usize = 32 << 10;
 
-/// Where a list goes on, and from which moment it is.
+/// The position of the next page, and the revision of the list.
 ///
-/// Whoever has a token may have written it. What it names is therefore below the prefix of the list that it came with,
-/// whatever it says: the start is one or two names of a key, none of them empty or of dots.
+/// Clients can forge tokens. Therefore the start is always below the prefix of the list: one or two
+/// names of a key, none of them empty or of dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContinueToken {
     pub(crate) at: ContinueAt,
     start: String,
 }
 
-/// From which moment the rest of a list is.
+/// The revision of the rest of a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ContinueAt {
-    /// That of its first page.
+    /// The revision of the first page.
     Revision(u64),
-    /// The newest: what a client gets that can live with pages of different moments.
+    /// The newest revision: for clients that accept inconsistent pages.
     Newest,
 }
 
-/// What is inside, as JSON.
+/// The contents of a token, as JSON.
 #[derive(Default)]
 struct Inside {
     v: String,
@@ -42,8 +42,8 @@ struct Inside {
 }
 
 impl ContinueToken {
-    /// A list that goes on with this key, or the first one after it, below the prefix of the list. `None` if that could
-    /// not be read back.
+    /// Creates a token of a list that continues with this key, or the first one after it, below the
+    /// prefix of the list. `None` if it could not be parsed back.
     pub(crate) fn new(at: ContinueAt, start: impl Into<String>) -> Option<Self> {
         let start = start.into();
         let revision = match at {
@@ -53,13 +53,13 @@ impl ContinueToken {
         (revision && well_formed(&start)).then_some(Self { at, start })
     }
 
-    /// Where the list goes on, below its prefix: `NAMESPACE/NAME` in one of all namespaces, else `NAME`, and what
-    /// makes it the first text after that.
+    /// The first key of the next page, below the prefix of the list: `NAMESPACE/NAME` in a list of
+    /// all namespaces, else `NAME`, with a suffix that makes it the first text after that.
     pub(crate) fn start(&self) -> &str {
         &self.start
     }
 
-    /// As clients get it.
+    /// Encodes the token for clients.
     pub(crate) fn encode(&self) -> String {
         let rv = match self.at {
             ContinueAt::Revision(revision) => i64::try_from(revision).unwrap_or(i64::MAX),
@@ -68,7 +68,7 @@ impl ContinueToken {
         URL_SAFE_NO_PAD.encode(json!({"v": VERSION, "rv": rv, "start": self.start}).to_string())
     }
 
-    /// As clients hand it back, or 400.
+    /// Decodes a token from a client, or fails with 400.
     pub(crate) fn decode(token: &str) -> Result<Self, Refusal> {
         if token.len() > MAX_TOKEN {
             return Err(wrong(&format!("longer than {MAX_TOKEN} bytes")));
@@ -90,7 +90,8 @@ impl ContinueToken {
     }
 }
 
-/// One or two names, the last perhaps with the character that makes the first text after it.
+/// Whether the start is one or two names, the last optionally with the suffix that makes it the
+/// next text.
 fn well_formed(start: &str) -> bool {
     let keys = start.strip_suffix('\0').unwrap_or(start);
     keys.split('/').count() <= 2
@@ -198,14 +199,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_was_written_is_read(revision in 1..=i64::MAX as u64, start in "[a-z]{1,9}(/[a-z.]{0,3}[a-z])?\0?") {
+        fn tokens_survive_a_round_trip(revision in 1..=i64::MAX as u64, start in "[a-z]{1,9}(/[a-z.]{0,3}[a-z])?\0?") {
             let token = ContinueToken::new(ContinueAt::Revision(revision), start).unwrap();
             prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
         }
 
-        /// A control character ended a list as if it was all, and a long name made a token that was refused.
+        /// A control character ended a list as if it was all, and a long name made a token that was
+        /// refused.
         #[test]
-        fn every_name_in_a_path_is_a_place_to_go_on(
+        fn every_object_name_has_a_token(
             namespace in prop::option::of("[a-z]{1,63}"),
             name in prop_oneof!["[^/%\0]{1,40}", "[\x01-\x1f]{1000,1024}", "[^/%\0]{250}", "[\"\\\\.]{1,1024}"],
         ) {

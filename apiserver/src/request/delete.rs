@@ -1,4 +1,4 @@
-//! How something is deleted.
+//! Options of deletions.
 
 use serde_json::{Map, Value, json};
 
@@ -9,22 +9,22 @@ use crate::invalid::{FieldError, Problem, invalid};
 use crate::json::type_name;
 use crate::refusal::Refusal;
 
-/// How something is deleted. Nothing asked for leaves it to the kind.
+/// Options of a deletion. Omitted ones have the defaults of the kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct DeleteOptions {
     pub(crate) grace_period_seconds: Option<i64>,
-    /// Of what depends on it.
+    /// The propagation policy.
     pub(crate) propagation: Option<Propagation>,
-    /// What came of [`Self::propagation`] before there was one. Never both.
+    /// The deprecated predecessor of [`Self::propagation`]. Never both.
     pub(crate) orphan_dependents: Option<bool>,
-    /// It must have this UID.
+    /// Precondition: the object's UID.
     pub(crate) uid: Option<String>,
-    /// It must have this version.
+    /// Precondition: the object's resourceVersion.
     pub(crate) resource_version: Option<String>,
     pub(crate) dry_run: bool,
 }
 
-/// What happens to what depends on something that is deleted.
+/// The propagation policy: the fate of the dependents of a deleted object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Propagation {
     Orphan,
@@ -32,7 +32,7 @@ pub(crate) enum Propagation {
     Foreground,
 }
 
-/// As it came, before it is known to make sense.
+/// The options as decoded, before validation.
 #[derive(Default)]
 struct Raw {
     grace_period_seconds: Option<i64>,
@@ -44,7 +44,7 @@ struct Raw {
 }
 
 impl DeleteOptions {
-    /// From the body, if there is one, and else from the query: never from both.
+    /// Parses the body, if there is one, and else the query: never both.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Refusal> {
         let raw = match body {
             Some(body) => Raw::from_body(body)?,
@@ -55,7 +55,7 @@ impl DeleteOptions {
 }
 
 impl DeleteOptions {
-    /// The object of this kind, as who is asked about a deletion sees it.
+    /// The options as an object of this kind, for admission webhooks.
     pub(crate) fn value(&self) -> Value {
         let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
         if let Some(seconds) = self.grace_period_seconds {

@@ -1,4 +1,4 @@
-//! How long the client waits for an answer.
+//! The timeout that a client requests.
 
 use std::time::Duration;
 

@@ -14,16 +14,16 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ListOptions {
     pub(crate) labels: LabelSelector,
-    /// Not yet held against the fields that the kind has: [`super::check_fields`].
+    /// Not yet checked against the kind's fields: [`super::check_fields`].
     pub(crate) fields: FieldSelector,
-    /// At most so many at once. Zero and less are as none.
+    /// Page size. Zero and less are no limit.
     pub(crate) limit: Option<NonZeroU64>,
-    /// From which moment; of a watch it says nothing.
+    /// The revision of a list; unused in watches.
     pub(crate) at: ListAt,
-    /// The revision asked for; zero is any.
+    /// The requested revision; zero is any.
     pub(crate) revision: Option<u64>,
     pub(crate) bookmarks: bool,
-    /// Whether a watch begins with what is there. One without a revision does.
+    /// Whether a watch begins with the initial list. One without a revision does.
     pub(crate) initial_events: bool,
     seconds: Option<i64>,
 }
@@ -31,12 +31,13 @@ pub(crate) struct ListOptions {
 /// The parameters of a get.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct GetOptions {
-    /// Not older than this; zero is any.
+    /// The minimum revision; zero is any.
     pub(crate) revision: Option<u64>,
 }
 
 impl ListOptions {
-    /// Reads them, and refuses what does not go together. `watch`: whether they are those of one.
+    /// Parses list and watch options, and refuses contradictory ones. `watch`: whether the request
+    /// is a watch.
     pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
         let seconds = query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.and_then(|limit| NonZeroU64::new(limit.try_into().unwrap_or(0)));
@@ -71,7 +72,8 @@ impl ListOptions {
         Ok(Self { labels, fields, limit, at, revision, bookmarks, initial_events, seconds })
     }
 
-    /// How long a watch shall last, at most a year; at once over if that is negative. Zero leaves it to the server, as nothing does.
+    /// How long a watch shall last, at most a year; at once over if that is negative. Zero leaves
+    /// it to the server, as nothing does.
     pub(crate) fn time_limit(&self) -> Option<Duration> {
         self.seconds
             .filter(|&seconds| seconds != 0)
@@ -79,7 +81,7 @@ impl ListOptions {
     }
 }
 
-/// Nobody waits for longer, and clocks know no time that is much farther.
+/// The maximum timeout; much later deadlines overflow the clock.
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl GetOptions {
@@ -156,7 +158,7 @@ fn wrong_for_watch(query: &Query) -> Vec<FieldError> {
             wrong.push(unknown_match(meant, r#"supported values: "NotOlderThan""#));
         }
     }
-    // So it is said, whether there is a match or not.
+    // This error has priority, with or without resourceVersionMatch.
     if query.text("continue").is_some() {
         wrong.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
     }

@@ -1,33 +1,34 @@
-//! From which moment a list is, by what was asked.
+//! The revision of a list, from resourceVersion and resourceVersionMatch.
 
 use super::ContinueToken;
 
 /// How a list's revision is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Match {
-    /// That one, and no other.
+    /// Exactly this revision.
     Exact,
-    /// That one, or any that came later.
+    /// This revision, or a later one.
     NotOlderThan,
 }
 
-/// From which moment a list is.
+/// The revision of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ListAt {
     /// The newest there is now.
     Newest,
-    /// Any: what costs least.
+    /// Any revision: the cheapest one.
     Any,
     /// This revision, or any that came later.
     NotOlderThan(u64),
     /// This revision.
     Exact(u64),
-    /// Where an earlier page ended.
+    /// The position after an earlier page.
     After(ContinueToken),
 }
 
 impl ListAt {
-    /// Kubernetes' table. A revision without a match is the least one, but for a page it is the exact one.
+    /// Kubernetes' table. A revision without a match is the least one, but for a page it is the
+    /// exact one.
     pub(super) const fn of(revision: Option<u64>, meant: Option<Match>, paged: bool) -> Self {
         match (revision, meant) {
             (None, _) => Self::Newest,

@@ -1,4 +1,4 @@
-//! What a request asks for, read once: which things (path), which of them and how (query), and with what (body).
+//! Parsing of requests, once per request: RequestInfo (path and verb), options (query) and bodies.
 
 mod body;
 mod continue_token;

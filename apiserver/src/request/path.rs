@@ -1,20 +1,21 @@
-//! What a path names. It is read once: authorization, audit and the handler see the same result.
+//! RequestInfo: the resource, namespace, name and subresource in a path. It is parsed once:
+//! authorization, audit and the handler see the same result.
 
 use std::fmt;
 
 use crate::refusal::Refusal;
 
-/// How long a path may be, in bytes, as it comes.
+/// Maximum length of an encoded path, in bytes.
 const MAX_PATH: usize = 8 << 10;
 
-/// What a path names.
+/// The target of a path: the first half of Kubernetes' RequestInfo.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Target {
     /// Objects of one kind, or one, or a part of one.
     Resource(Resource),
     /// Anything else, by its segments: `/healthz`, `/apis`, `/apis/apps/v1`.
     Other(Vec<String>),
-    /// What no server has: segments that are empty or of dots.
+    /// No resource of any server: segments that are empty or of dots.
     Nothing,
 }
 
@@ -26,31 +27,31 @@ pub(crate) struct Resource {
     /// Empty for the oldest group, which is below `/api`.
     pub(crate) group: String,
     pub(crate) version: String,
-    /// Whether the path itself says that they are watched, which is the oldest way to ask.
+    /// Whether the path itself requests a watch, by the legacy prefix.
     pub(crate) watched: bool,
-    /// Of the objects asked for. A Namespace is in none, though its path looks so.
+    /// The namespace of the requested objects. A Namespace is in none, though its path looks so.
     pub(crate) namespace: Option<String>,
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
-    /// The interest in these objects that is meant, by its ID: there is neither a name nor what comes after it then.
+    /// The ID of an interest in these objects; then there is neither a name nor a subresource.
     pub(crate) interest: Option<String>,
-    /// What comes after a subresource: only proxies know what to do with it.
+    /// The segments after a subresource, which only proxies interpret.
     pub(crate) rest: Vec<String>,
 }
 
-/// What a Namespace has below it that is no kind of object in it.
+/// Subresources of a Namespace, not kinds of objects in it.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 
-/// What is between a collection and the ID of an interest in it.
+/// The segment between a collection and the ID of an interest in it.
 const INTERESTS: &str = "interests";
 
 impl Target {
     /// Reads a path as it came, still encoded: without scheme and host, and without a query.
     ///
-    /// A path has one form. What another reader might take for another path is refused or names nothing: segments that
-    /// are empty or of dots, encoded slashes, what is no UTF-8. One slash at the end means nothing, as generated clients
-    /// write it.
+    /// A path has one form. Paths that another parser might read differently are refused or have no
+    /// target: segments that are empty or of dots, encoded slashes, invalid UTF-8. One slash at the
+    /// end is ignored, as generated clients write it.
     pub(crate) fn parse(path: &str) -> Result<Self, Refusal> {
         let Some(path) = path.strip_prefix('/') else {
             return Err(Refusal::bad_request("the path of the request must begin with a slash"));
@@ -88,7 +89,7 @@ impl Resource {
     }
 }
 
-/// One segment, decoded.
+/// Decodes one segment.
 fn segment(raw: &str) -> Result<String, Refusal> {
     let decoded = decode(raw).ok_or_else(|| {
         Refusal::bad_request(format!("the path of the request has a malformed part: {raw:?}"))
@@ -102,12 +103,13 @@ fn segment(raw: &str) -> Result<String, Refusal> {
     Ok(decoded)
 }
 
-/// A path with such a segment would be the same as one without it to some, and another one to others.
+/// A path with such a segment would be the same as one without it to some, and another one to
+/// others.
 fn is_odd(segment: &str) -> bool {
     matches!(segment, "" | "." | "..")
 }
 
-/// With `%` and two digits for a byte; `None` if they are not digits, or the bytes no text.
+/// Decodes percent-encoding; `None` if the digits are invalid, or the bytes not UTF-8.
 pub(crate) fn decode(raw: &str) -> Option<String> {
     if !raw.contains('%') {
         return Some(raw.to_owned());
@@ -176,12 +178,14 @@ fn resource(parts: &[String]) -> Option<Resource> {
     })
 }
 
-/// An interest in Namespaces, and not what is in the one that is called `interests`.
+/// Whether the path is an interest in Namespaces, and not a collection in the namespace called
+/// `interests`.
 fn is_of_namespaces(plural: &str, interests: &str, id: &str) -> bool {
     plural == "namespaces" && interests == INTERESTS && is_interest(id)
 }
 
-/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of Kubernetes is called so.
+/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of
+/// Kubernetes is called so.
 pub(crate) fn is_interest(id: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (16..=64).contains(&id.len()) && id.bytes().all(fine) && id.bytes().any(|byte| byte.is_ascii_digit())

@@ -3,17 +3,19 @@
 use super::path::decode;
 use crate::refusal::Refusal;
 
-/// How long a query may be, in bytes, as it comes.
+/// Maximum length of an encoded query, in bytes.
 const MAX_QUERY: usize = 64 << 10;
 
-/// Parameters, in their order. Of one that is repeated the first holds, and those that nobody asks for mean nothing.
+/// The query parameters, in order. Of a repeated one the first counts, and unknown ones are
+/// ignored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Reads what comes after the `?`.
+    /// Parses the text after the `?`.
     ///
-    /// Where Kubernetes drops a pair that is malformed, and so might list everything, it is refused.
+    /// Where Kubernetes drops a pair that is malformed, and so might list everything, it is
+    /// refused.
     pub(crate) fn parse(query: Option<&str>) -> Result<Self, Refusal> {
         let query = query.unwrap_or_default();
         if query.len() > MAX_QUERY {
@@ -33,7 +35,7 @@ impl Query {
         self.all(name).next()
     }
 
-    /// All values of a parameter.
+    /// Returns all values of a parameter.
     pub(crate) fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a str> {
         self.0.iter().filter(move |(key, _)| key == name).map(|(_, value)| value.as_str())
     }
@@ -43,12 +45,13 @@ impl Query {
         self.first(name).filter(|value| !value.is_empty())
     }
 
-    /// A parameter that is yes or no: anything but `0` and `false` is yes, nothing included, if it is there.
+    /// A parameter that is yes or no: anything but `0` and `false` is yes, nothing included, if it
+    /// is there.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.choice(name).unwrap_or(false)
     }
 
-    /// The same, if it is there.
+    /// Returns a boolean parameter, if it is present.
     pub(super) fn choice(&self, name: &str) -> Option<bool> {
         self.first(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
@@ -58,7 +61,7 @@ impl Query {
         self.first(name).map(number).transpose()
     }
 
-    /// Whether the answer is to be laid out for people: as asked for, or as the client looks.
+    /// Whether the response is indented: by parameter, or else by the User-Agent.
     pub(crate) fn pretty(&self, user_agent: Option<&str>) -> bool {
         match self.text("pretty") {
             Some(value) => matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True"),

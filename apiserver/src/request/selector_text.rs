@@ -1,4 +1,4 @@
-//! What is wrong with a selector, in the words of Kubernetes: it reads as Kubernetes does, and keeps nothing.
+//! Errors of selectors, in the words of Kubernetes: parses as Kubernetes does, and keeps no result.
 
 use std::collections::BTreeSet;
 
@@ -31,7 +31,8 @@ pub(super) fn labels(text: &str) -> Option<String> {
     }
 }
 
-/// Why Kubernetes refuses this selector of fields, if it does; which fields there are is another question.
+/// Why Kubernetes refuses this selector of fields, if it does; which fields there are is another
+/// question.
 pub(super) fn fields(text: &str) -> Option<String> {
     let mut terms = Vec::new();
     let (mut begin, mut escaped) = (0, false);

@@ -23,7 +23,7 @@ pub(crate) fn label_selector(text: &str) -> Result<LabelSelector, Refusal> {
     })
 }
 
-/// A selector of fields, whichever they are, or 400.
+/// Parses a field selector of any fields, or fails with 400.
 pub(crate) fn field_selector(text: &str) -> Result<FieldSelector, Refusal> {
     text.parse().map_err(|error: SelectorError| {
         Refusal::bad_request(
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_a_selector() {
+    fn valid_selectors_are_parsed() {
         assert!(label_selector("a,b in (c,d),!e,f notin (),g>1").is_ok());
         assert!(label_selector(" ").is_ok_and(|selector| selector.is_everything()));
         let more = ["spec.x".to_owned()];

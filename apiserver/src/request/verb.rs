@@ -1,4 +1,4 @@
-//! What is asked to be done, in the words of authorization.
+//! The verb of a request, in the terms of authorization: the second half of RequestInfo.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use http::Method;
 use super::{Query, Resource};
 use crate::refusal::{About, Refusal};
 
-/// What is asked to be done with objects.
+/// A verb on objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Verb {
     Get,
@@ -23,10 +23,10 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// What a method asks of this resource. With `HEAD` it is what it is with `GET`.
+    /// Returns the verb of a method on this resource. `HEAD` has the verb of `GET`.
     ///
-    /// A `POST` to an object has no meaning, though one to a part of it has. A watch is of a collection: of one object,
-    /// `watch` asks nothing, unless it is in the path.
+    /// `POST` to an object is invalid, but allowed to a subresource. Watches are of collections:
+    /// for one object, the parameter `watch` is ignored, unless the path has the prefix.
     pub(crate) fn of(method: &Method, resource: &Resource, query: &Query) -> Result<Self, Refusal> {
         let named = resource.name.is_some();
         match *method {
@@ -48,7 +48,7 @@ impl Verb {
         }
     }
 
-    /// As rules and audit have it.
+    /// Returns the name in RBAC rules and audit events.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Get => "get",
@@ -62,7 +62,7 @@ impl Verb {
         }
     }
 
-    /// Whether it changes nothing.
+    /// Whether the verb is read-only.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Get | Self::List | Self::Watch | Self::Interest)
     }

@@ -17,11 +17,11 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_manager: Option<String>,
     pub(crate) field_validation: FieldValidation,
-    /// Whether what is others' is taken from them, by an apply.
+    /// Whether an apply takes over conflicting fields of other managers.
     pub(crate) force: bool,
 }
 
-/// What is done with fields that the kind has not, and with those that are there twice.
+/// The treatment of unknown and duplicate fields.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum FieldValidation {
     Ignore,
@@ -31,17 +31,17 @@ pub(crate) enum FieldValidation {
 }
 
 impl WriteOptions {
-    /// Those of a create.
+    /// Parses the options of a create.
     pub(crate) fn create(query: &Query) -> Result<Self, Refusal> {
         Self::parse(query, "CreateOptions", Vec::new())
     }
 
-    /// Those of an update.
+    /// Parses the options of an update.
     pub(crate) fn update(query: &Query) -> Result<Self, Refusal> {
         Self::parse(query, "UpdateOptions", Vec::new())
     }
 
-    /// Those of a patch.
+    /// Parses the options of a patch.
     pub(crate) fn patch(query: &Query) -> Result<Self, Refusal> {
         let forced = query.choice("force").map(|_| {
             FieldError::new("force", Problem::Forbidden, "may not be specified for non-apply patch")
@@ -49,7 +49,7 @@ impl WriteOptions {
         Self::parse(query, "PatchOptions", forced.into_iter().collect())
     }
 
-    /// Those of an apply, which has to say who applies.
+    /// Parses the options of an apply, which requires a field manager.
     pub(crate) fn apply(query: &Query) -> Result<Self, Refusal> {
         let missing = query
             .text("fieldManager")

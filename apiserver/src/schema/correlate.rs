@@ -1,15 +1,16 @@
-//! What a value was before: by name in objects, by keys in lists that are maps, and nowhere else.
+//! Correlation of values with their old states: by name in objects, by keys in lists of type map,
+//! and nowhere else.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::node::{ListType, Schema};
+use super::node::{DeclaredListType, Schema};
 
 /// Whether a value is as it was. A list that is a map may be in another order.
 pub(super) fn same(schema: &Schema, new: &Value, old: &Value) -> bool {
     match (new, old) {
-        (Value::Array(new), Value::Array(before)) if schema.list == Some(ListType::Map) => {
+        (Value::Array(new), Value::Array(before)) if schema.list == Some(DeclaredListType::Map) => {
             let items = OldItems::of(schema, Some(old));
             let each = |item| {
                 let kept = items.like(item);
@@ -40,7 +41,7 @@ impl<'a> OldItems<'a> {
     pub(super) fn of(schema: &'a Schema, old: Option<&'a Value>) -> Self {
         let keys = &schema.list_keys;
         let mut items = BTreeMap::new();
-        if let (Some(ListType::Map), Some(Value::Array(old))) = (schema.list, old) {
+        if let (Some(DeclaredListType::Map), Some(Value::Array(old))) = (schema.list, old) {
             for item in old {
                 if let Some(key) = composite(keys, item) {
                     items.entry(key).or_insert(item);
@@ -50,7 +51,7 @@ impl<'a> OldItems<'a> {
         Self { keys, items }
     }
 
-    /// What an item was.
+    /// Returns the old state of an item.
     pub(super) fn like(&self, item: &Value) -> Option<&'a Value> {
         if self.items.is_empty() {
             return None;

@@ -1,21 +1,21 @@
-//! What else must hold of a declared schema, structural or not: list and map types, and where defaults may
-//! stand.
+//! Further rules of a declared schema, structural or not: list and map types, and the allowed
+//! positions of defaults.
 
 use serde_json::{Value, json};
 
-use super::node::{Additional, Kind, ListType, META_FIELDS, MapType, Schema};
+use super::node::{Additional, DeclaredListType, JsonType, META_FIELDS, MapType, Schema};
 use super::read::{forbidden, required, wrong};
 use crate::invalid::FieldError;
 
 pub(super) fn check(schema: &Schema, at: &str) -> Vec<FieldError> {
     let mut checker = Checker { errors: Vec::new() };
-    checker.node(schema, at, &Around { root: true, ..Around::default() });
+    checker.node(schema, at, &NodeContext { root: true, ..NodeContext::default() });
     checker.errors
 }
 
-/// What surrounds a node.
+/// The context of a node.
 #[derive(Clone, Default)]
-struct Around {
+struct NodeContext {
     root: bool,
     /// Within apiVersion, kind or metadata of an object.
     meta: bool,
@@ -28,7 +28,7 @@ struct Checker {
 }
 
 impl Checker {
-    fn node(&mut self, schema: &Schema, at: &str, around: &Around) {
+    fn node(&mut self, schema: &Schema, at: &str, around: &NodeContext) {
         if let (Some(_), Some(reason)) = (&schema.default, &around.no_default) {
             self.errors.push(forbidden(&format!("{at}.default"), &format!("must not be set {reason}")));
         }
@@ -43,8 +43,8 @@ impl Checker {
         self.children(schema, at, around);
     }
 
-    fn children(&mut self, schema: &Schema, at: &str, around: &Around) {
-        let below = Around { root: false, ..around.clone() };
+    fn children(&mut self, schema: &Schema, at: &str, around: &NodeContext) {
+        let below = NodeContext { root: false, ..around.clone() };
         self.additional(schema, at, &below);
         for (name, property) in &schema.properties {
             let mut below = below.clone();
@@ -71,9 +71,8 @@ impl Checker {
         }
     }
 
-    /// Properties are of structs, and additionalProperties of maps: what is both would contradict that
-    /// unknown fields go.
-    fn additional(&mut self, schema: &Schema, at: &str, below: &Around) {
+    /// Structs have properties, and maps additionalProperties: both would contradict pruning.
+    fn additional(&mut self, schema: &Schema, at: &str, below: &NodeContext) {
         let at = format!("{at}.additionalProperties");
         if !schema.properties.is_empty()
             && matches!(schema.additional, Some(Additional::Nothing | Additional::Of(_)))
@@ -91,24 +90,24 @@ impl Checker {
     }
 
     fn map_type(&mut self, schema: &Schema, at: &str) {
-        if schema.map.is_some() && schema.kind != Some(Kind::Object) {
+        if schema.map.is_some() && schema.kind != Some(JsonType::Object) {
             self.kind(schema, at, "must be object if x-kubernetes-map-type is specified");
         }
     }
 
     fn list_type(&mut self, schema: &Schema, at: &str) {
-        if schema.list.is_some() && schema.kind != Some(Kind::Array) {
+        if schema.list.is_some() && schema.kind != Some(JsonType::Array) {
             self.kind(schema, at, "must be array if x-kubernetes-list-type is specified");
             return;
         }
-        let (Some(ListType::Set), Some(items)) = (schema.list, &schema.items) else { return };
+        let (Some(DeclaredListType::Set), Some(items)) = (schema.list, &schema.items) else { return };
         let detail = "must be atomic as item of a list with x-kubernetes-list-type=set";
         match (items.kind, items.list, items.map) {
-            (Some(Kind::Array), Some(list @ (ListType::Set | ListType::Map)), _) => {
+            (Some(JsonType::Array), Some(list @ (DeclaredListType::Set | DeclaredListType::Map)), _) => {
                 let at = format!("{at}.items.x-kubernetes-list-type");
                 self.errors.push(wrong(&at, list.name(), detail));
             }
-            (Some(Kind::Object), list, None | Some(MapType::Granular)) => {
+            (Some(JsonType::Object), list, None | Some(MapType::Granular)) => {
                 let found = list.map_or(Value::Null, |list| list.name().into());
                 self.errors.push(wrong(&format!("{at}.items.x-kubernetes-map-type"), found, detail));
             }
@@ -121,17 +120,19 @@ impl Checker {
         let type_at = format!("{at}.x-kubernetes-list-type");
         let not_map = "must be map if x-kubernetes-list-map-keys is non-empty";
         match schema.list {
-            Some(ListType::Map) if schema.list_keys.is_empty() => {
+            Some(DeclaredListType::Map) if schema.list_keys.is_empty() => {
                 let detail = "must not be empty if x-kubernetes-list-type is map";
                 self.errors.push(required(&keys_at, detail));
             }
             None if !schema.list_keys.is_empty() => self.errors.push(required(&type_at, not_map)),
-            Some(list @ (ListType::Atomic | ListType::Set)) if !schema.list_keys.is_empty() => {
+            Some(list @ (DeclaredListType::Atomic | DeclaredListType::Set))
+                if !schema.list_keys.is_empty() =>
+            {
                 self.errors.push(wrong(&type_at, list.name(), not_map));
             }
             _ => {}
         }
-        if schema.list != Some(ListType::Map) {
+        if schema.list != Some(DeclaredListType::Map) {
             return;
         }
         let Some(items) = &schema.items else {
@@ -139,18 +140,18 @@ impl Checker {
             self.errors.push(required(&format!("{at}.items"), detail));
             return;
         };
-        if items.kind != Some(Kind::Object) {
-            let found = items.kind.map_or("", Kind::name);
+        if items.kind != Some(JsonType::Object) {
+            let found = items.kind.map_or("", JsonType::name);
             let detail = "must be object if parent array's x-kubernetes-list-type is map";
             self.errors.push(wrong(&format!("{at}.items.type"), found, detail));
             return;
         }
         for (i, key) in schema.list_keys.iter().enumerate() {
             match items.properties.get(key).map(|property| property.kind) {
-                Some(Some(Kind::Array | Kind::Object)) => {
+                Some(Some(JsonType::Array | JsonType::Object)) => {
                     let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
                     let at = format!("{at}.items.properties[{key}].type");
-                    self.errors.push(wrong(&at, Kind::Object.name(), detail));
+                    self.errors.push(wrong(&at, JsonType::Object.name(), detail));
                 }
                 Some(_) => {}
                 None => {
@@ -167,14 +168,16 @@ impl Checker {
 
     /// An item of a set or a map is there, and so are its keys.
     fn list_items(&mut self, schema: &Schema, at: &str) {
-        let (Some(list @ (ListType::Set | ListType::Map)), Some(items)) = (schema.list, &schema.items) else {
+        let (Some(list @ (DeclaredListType::Set | DeclaredListType::Map)), Some(items)) =
+            (schema.list, &schema.items)
+        else {
             return;
         };
         if items.nullable {
             let detail = format!("cannot be nullable when x-kubernetes-list-type is {}", list.name());
             self.errors.push(forbidden(&format!("{at}.items.nullable"), &detail));
         }
-        if list != ListType::Map {
+        if list != DeclaredListType::Map {
             return;
         }
         for key in &schema.list_keys {

@@ -1,12 +1,13 @@
-//! What was left out is put in.
+//! Defaulting: fills in omitted fields.
 
 use serde_json::Value;
 
 use super::node::{Additional, Schema};
 
 impl Schema {
-    /// Puts in the defaults, those within defaults too. A null where none may be is as if left out: without a
-    /// default the field goes, but an item stays, for the others' sake.
+    /// Fills in defaults, also those within defaults. A null in a field that is not nullable counts
+    /// as omitted: without a default the field is removed, but an item stays, to keep the positions
+    /// of the others.
     pub(crate) fn default(&self, object: &mut Value) {
         self.drop_nulls(object);
         self.fill(object);
@@ -31,7 +32,7 @@ impl Schema {
         }
     }
 
-    /// Puts in the defaults, and leaves nulls where they are that have none.
+    /// Fills in defaults, and keeps nulls without a default.
     pub(crate) fn fill(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
@@ -59,7 +60,7 @@ impl Schema {
         }
     }
 
-    /// Fills what is there, where a null may be in the place of a default.
+    /// Fills in an existing value, where null may stand for a default.
     fn fill_place(&self, value: &mut Value) {
         if let (Value::Null, false, Some(default)) = (&*value, self.nullable, &self.default) {
             *value = default.clone();

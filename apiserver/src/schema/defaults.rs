@@ -1,5 +1,5 @@
-//! A default must be what the schema lets through whole. Those below `additionalProperties` are not looked
-//! at: Kubernetes takes them as they are.
+//! Validation of defaults: each must be valid and without unknown fields. Those below
+//! `additionalProperties` are not checked: Kubernetes accepts them unseen.
 
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use super::read::{forbidden, wrong};
 use super::{embedded, validate};
 use crate::invalid::FieldError;
 
-/// What is wrong with the defaults of a structural schema. Those in the root's own metadata are not looked
-/// at: they are forbidden altogether.
+/// Returns the errors of a structural schema's defaults. Those in the root's own metadata are not
+/// checked: they are forbidden altogether.
 pub(super) fn check(root: &Schema, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     if let Some(default) = &root.default {
@@ -56,7 +56,7 @@ fn value(schema: &Schema, default: &Value, at: &str) -> Vec<FieldError> {
     errors
 }
 
-/// A default within the metadata of an embedded resource says nothing without what stands around it.
+/// A default within the metadata of an embedded resource cannot be checked without its context.
 fn meta(name: &str, schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = &schema.default {
         let at = format!("{at}.default");

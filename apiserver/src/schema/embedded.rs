@@ -3,17 +3,17 @@
 use serde_json::Value;
 
 use super::node::{Additional, Schema};
-use super::path::Path;
+use super::path::ValuePath;
 use super::read::{required, wrong};
 use crate::invalid::FieldError;
 use crate::meta::names::{MIXED_CASE, dns_1035_label};
 
 impl Schema {
-    /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's own is not
-    /// among them.
+    /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's
+    /// own is not among them.
     pub(crate) fn embedded_metadata<'v>(&self, object: &'v Value) -> Vec<(String, &'v Value)> {
         let mut found = Vec::new();
-        walk(self, object, &Path::start(""), &mut |value, path| {
+        walk(self, object, &ValuePath::start(""), &mut |value, path| {
             if let Some(metadata) = value.get("metadata") {
                 found.push((path.field("metadata").to_string(), metadata));
             }
@@ -21,22 +21,22 @@ impl Schema {
         found
     }
 
-    /// Hands out the metadata of embedded resources to be changed: unknown fields are taken from it as from
-    /// the root's.
+    /// Calls a function with the metadata of each embedded resource, to be changed: unknown fields
+    /// are pruned from it as from the root's.
     pub(crate) fn change_embedded_metadata(
         &self,
         object: &mut Value,
         change: &mut dyn FnMut(&str, &mut Value),
     ) {
-        walk_mut(self, object, &Path::start(""), change);
+        walk_mut(self, object, &ValuePath::start(""), change);
     }
 }
 
-/// What is wrong with the embedded resources of a value that stands at a field. What their metadata holds is
-/// looked at by who knows metadata; here it is an object whose name can be part of a path.
+/// Returns the errors of the embedded resources of a value at a field. Their metadata is validated
+/// by the caller, with [`crate::meta`]; here it must be an object whose name can be part of a path.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, &Path::start(at), &mut |value, path| {
+    walk(schema, value, &ValuePath::start(at), &mut |value, path| {
         for (name, check) in [("apiVersion", api_version as fn(&Value, &str) -> _), ("kind", kind)] {
             let at = path.field(name).to_string();
             match value.get(name) {
@@ -102,7 +102,12 @@ fn check_metadata(metadata: &Value, at: &str) -> Vec<FieldError> {
 }
 
 /// Visits each embedded resource that is an object.
-fn walk<'v>(schema: &Schema, value: &'v Value, path: &Path<'_>, visit: &mut dyn FnMut(&'v Value, &Path<'_>)) {
+fn walk<'v>(
+    schema: &Schema,
+    value: &'v Value,
+    path: &ValuePath<'_>,
+    visit: &mut dyn FnMut(&'v Value, &ValuePath<'_>),
+) {
     match value {
         Value::Object(fields) => {
             if schema.embedded {
@@ -127,7 +132,12 @@ fn walk<'v>(schema: &Schema, value: &'v Value, path: &Path<'_>, visit: &mut dyn 
     }
 }
 
-fn walk_mut(schema: &Schema, value: &mut Value, path: &Path<'_>, change: &mut dyn FnMut(&str, &mut Value)) {
+fn walk_mut(
+    schema: &Schema,
+    value: &mut Value,
+    path: &ValuePath<'_>,
+    change: &mut dyn FnMut(&str, &mut Value),
+) {
     match value {
         Value::Object(fields) => {
             if schema.embedded

@@ -10,11 +10,11 @@ mod tests;
 
 use machinery_cel::{declared_duration, is_request_uri};
 
-use super::node::Kind;
+use super::node::JsonType;
 
-/// What a text, or the range of a number, must be.
+/// The format of a string, or the range of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Format {
+pub(crate) enum ValueFormat {
     Int32,
     Int64,
     Float,
@@ -22,7 +22,7 @@ pub(crate) enum Format {
     Text(TextFormat),
 }
 
-/// What a text must be.
+/// The format of a string.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TextFormat {
     BsonObjectId,
@@ -53,15 +53,17 @@ pub(crate) enum TextFormat {
     Uuid5,
 }
 
-impl Format {
+impl ValueFormat {
     /// The format of this name for values of this kind, if it is checked. Dashes do not matter.
-    pub(super) fn parse(name: &str, kind: Option<Kind>) -> Option<Self> {
+    pub(super) fn parse(name: &str, kind: Option<JsonType>) -> Option<Self> {
         match (kind, name) {
-            (Some(Kind::Integer), "int32") => Some(Self::Int32),
-            (Some(Kind::Integer), "int64") => Some(Self::Int64),
-            (Some(Kind::Number), "float") => Some(Self::Float),
-            (Some(Kind::Number), "double") => Some(Self::Double),
-            (None | Some(Kind::String), name) => TextFormat::parse(&name.replace('-', "")).map(Self::Text),
+            (Some(JsonType::Integer), "int32") => Some(Self::Int32),
+            (Some(JsonType::Integer), "int64") => Some(Self::Int64),
+            (Some(JsonType::Number), "float") => Some(Self::Float),
+            (Some(JsonType::Number), "double") => Some(Self::Double),
+            (None | Some(JsonType::String), name) => {
+                TextFormat::parse(&name.replace('-', "")).map(Self::Text)
+            }
             _ => None,
         }
     }
@@ -70,7 +72,7 @@ impl Format {
         matches!(self, Self::Text(_))
     }
 
-    /// Whether a text is of the format. Formats of numbers say nothing about texts.
+    /// Whether a string is of the format. Formats of numbers allow any string.
     pub(super) fn holds(self, text: &str) -> bool {
         match self {
             Self::Text(format) => format.holds(text),

@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::node::{Additional, ListType, Schema};
-use super::path::Path;
+use super::node::{Additional, DeclaredListType, Schema};
+use super::path::ValuePath;
 use crate::invalid::{FieldError, Problem};
 
-/// What is twice in the lists of a value that stands at a field.
+/// Returns the duplicates in the lists of a value at a field.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    walk(schema, value, &Path::start(at), &mut errors);
+    walk(schema, value, &ValuePath::start(at), &mut errors);
     errors
 }
 
-fn walk(schema: &Schema, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn walk(schema: &Schema, value: &Value, path: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
@@ -28,12 +28,12 @@ fn walk(schema: &Schema, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldE
         }
         Value::Array(items) => {
             match schema.list {
-                Some(ListType::Set) => {
+                Some(DeclaredListType::Set) => {
                     for i in repeated(items.iter().map(Value::to_string)) {
                         errors.push(duplicate(path, i, items[i].clone()));
                     }
                 }
-                Some(ListType::Map) => map(&schema.list_keys, items, path, errors),
+                Some(DeclaredListType::Map) => map(&schema.list_keys, items, path, errors),
                 _ => {}
             }
             if let Some(each) = &schema.items {
@@ -46,7 +46,7 @@ fn walk(schema: &Schema, value: &Value, path: &Path<'_>, errors: &mut Vec<FieldE
     }
 }
 
-fn map(keys: &[String], items: &[Value], path: &Path<'_>, errors: &mut Vec<FieldError>) {
+fn map(keys: &[String], items: &[Value], path: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
     let stray = items.iter().position(|item| !item.is_null() && !item.is_object());
     if let Some(i) = stray {
         let at = path.index(i).to_string();
@@ -77,6 +77,6 @@ fn repeated(keys: impl Iterator<Item = String>) -> Vec<usize> {
     second
 }
 
-fn duplicate(path: &Path<'_>, index: usize, value: Value) -> FieldError {
+fn duplicate(path: &ValuePath<'_>, index: usize, value: Value) -> FieldError {
     FieldError::new(path.index(index).to_string(), Problem::Duplicate(value), "")
 }

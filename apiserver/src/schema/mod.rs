@@ -1,14 +1,14 @@
-//! Structural schemas, as `CustomResourceDefinition`s carry them: what an object may hold, and what is wrong
-//! with it.
+//! Structural schemas of `CustomResourceDefinition`s: validation, pruning and defaulting of
+//! objects.
 //!
-//! A [`Schema`] is data, and everything here is a pure function of it and of JSON. In the order in which a
-//! written object meets them: [`Schema::unknown`] names what the schema does not have (and [`Schema::undeclared`], what
-//! of that nobody can apply), [`Schema::prune`]
-//! takes it away, [`Schema::default`] puts in what was left out, and [`Schema::validate`] says what is wrong.
-//! An object that is read from the store under another schema is pruned and defaulted again.
+//! A [`Schema`] is data, and all functions are pure, over it and JSON. In the order of a write:
+//! [`Schema::unknown`] returns fields that the schema does not have (and [`Schema::undeclared`],
+//! those that cannot be applied), [`Schema::prune`] drops them, [`Schema::default`] fills in
+//! omitted fields, and [`Schema::validate`] returns the errors. An object that was stored under
+//! another schema is pruned and defaulted again when read.
 //!
-//! What an object's `metadata` holds is not looked at here. [`Schema::embedded_metadata`] finds those of
-//! embedded resources for who does.
+//! The contents of an object's `metadata` are not validated here. [`Schema::embedded_metadata`]
+//! finds those of embedded resources for the caller.
 
 mod correlate;
 mod declared;
@@ -31,4 +31,4 @@ mod validate;
 mod tests;
 
 pub(crate) use expressions::Known;
-pub(crate) use node::{Additional, ListType, MapType, Schema};
+pub(crate) use node::{Additional, DeclaredListType, MapType, Schema};

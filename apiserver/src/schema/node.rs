@@ -6,14 +6,14 @@ use machinery_cel::Pattern;
 use serde_json::Value;
 
 use super::expressions::Rule;
-use super::formats::Format;
+use super::formats::ValueFormat;
 
-/// A schema, which describes one value and, with its children, all that is in it.
+/// A schema of one value and, with its children, of its contents.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Schema {
-    /// Absent where the value is an int-or-string or anything at all, and below `allOf`, `anyOf`, `oneOf` and
-    /// `not`.
-    pub(crate) kind: Option<Kind>,
+    /// Absent where the value is an int-or-string or anything at all, and below `allOf`, `anyOf`,
+    /// `oneOf` and `not`.
+    pub(crate) kind: Option<JsonType>,
     pub(crate) nullable: bool,
     pub(crate) default: Option<Value>,
     pub(crate) properties: BTreeMap<String, Schema>,
@@ -24,24 +24,25 @@ pub(crate) struct Schema {
     pub(crate) int_or_string: bool,
     /// The value is an object of Kubernetes, with apiVersion, kind and metadata.
     pub(crate) embedded: bool,
-    pub(crate) list: Option<ListType>,
+    pub(crate) list: Option<DeclaredListType>,
     pub(crate) list_keys: Vec<String>,
     pub(crate) map: Option<MapType>,
-    pub(crate) rules: Rules,
+    pub(crate) rules: ValueRules,
     /// Rules in CEL, as they came.
     pub(crate) validations: Vec<Value>,
-    /// The same, compiled.
+    /// The compiled rules.
     pub(crate) expressions: Vec<Rule>,
-    /// Why rules that are stored cannot be held. Nothing is written then that they are about.
-    pub(crate) unheld: Vec<String>,
+    /// Errors of stored rules that cannot be enforced. Writes of the values that they validate are
+    /// refused.
+    pub(crate) unenforced: Vec<String>,
     /// Whether there are any, here or below.
     pub(crate) has_rules: bool,
     pub(crate) notes: Notes,
 }
 
-/// What JSON a value is.
+/// The JSON type of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum JsonType {
     Array,
     Boolean,
     Integer,
@@ -50,7 +51,7 @@ pub(crate) enum Kind {
     String,
 }
 
-/// What fields beside the named ones may be.
+/// The schema of fields that have no property.
 #[derive(Clone, Debug)]
 pub(crate) enum Additional {
     /// `true`: their names are kept, and scalars.
@@ -62,7 +63,7 @@ pub(crate) enum Additional {
 
 /// How writers share a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListType {
+pub(crate) enum DeclaredListType {
     Atomic,
     Set,
     Map,
@@ -75,13 +76,13 @@ pub(crate) enum MapType {
     Granular,
 }
 
-/// What a value must be beside its type.
+/// The restrictions of a value beside its type.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Rules {
-    /// As it was written, whether it is known or not.
+pub(crate) struct ValueRules {
+    /// The format as written, supported or not.
     pub(crate) format: Option<String>,
-    /// What of it is checked.
-    pub(crate) checked: Option<Format>,
+    /// The part of the format that is checked.
+    pub(crate) checked: Option<ValueFormat>,
     pub(crate) pattern: Option<Pattern>,
     pub(crate) minimum: Option<f64>,
     pub(crate) exclusive_minimum: bool,
@@ -102,7 +103,7 @@ pub(crate) struct Rules {
     pub(crate) not: Option<Box<Schema>>,
 }
 
-/// What is said for people.
+/// Documentation for users.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) title: Option<String>,
@@ -111,7 +112,7 @@ pub(crate) struct Notes {
     pub(crate) external_docs: Option<Value>,
 }
 
-/// The fields that every object has, and that no schema takes away.
+/// The fields that every object has, and that pruning keeps.
 pub(super) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 impl Schema {
@@ -125,8 +126,8 @@ impl Schema {
     }
 }
 
-impl Kind {
-    /// In the order in which errors list them.
+impl JsonType {
+    /// All types, in the order of error messages.
     pub(crate) const ALL: [Self; 6] =
         [Self::Array, Self::Boolean, Self::Integer, Self::Number, Self::Object, Self::String];
 
@@ -146,7 +147,7 @@ impl Kind {
     }
 }
 
-impl ListType {
+impl DeclaredListType {
     pub(crate) const ALL: [Self; 3] = [Self::Atomic, Self::Set, Self::Map];
 
     pub(crate) const fn name(self) -> &'static str {

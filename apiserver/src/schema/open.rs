@@ -1,34 +1,36 @@
-//! Where a schema leaves open what fields there are. Who applies may name such fields, though they are taken away afterwards.
+//! Open parts of a schema, where field names are not declared. Server-side apply accepts unknown
+//! fields there, though they are pruned afterwards.
 
 use serde_json::Value;
 
 use super::node::{Additional, META_FIELDS, Schema};
-use super::path::Path;
+use super::path::ValuePath;
 
 impl Schema {
-    /// The first field of an object of Kubernetes that nobody can apply. Its apiVersion, kind and metadata are not looked at.
+    /// Returns the first undeclared field of a Kubernetes object, which cannot be applied. Its
+    /// apiVersion, kind and metadata are skipped.
     ///
-    /// Less than what [`Schema::unknown`] names: an object of which neither properties nor additionalProperties are said is
-    /// open, and so is all below one that keeps what is unknown.
+    /// Fewer than [`Schema::unknown`] returns: an object with neither properties nor
+    /// additionalProperties is open, and so are all values below one that preserves unknown fields.
     pub(crate) fn undeclared(&self, object: &Value) -> Option<String> {
-        first(self, Around { resource: true, preserve: false }, object, &Path::start(""))
+        first(self, OpenContext { resource: true, preserve: false }, object, &ValuePath::start(""))
     }
 }
 
-/// What surrounds a value.
+/// The context of a value.
 #[derive(Clone, Copy)]
-struct Around {
+struct OpenContext {
     /// Whether the value is an object of Kubernetes.
     resource: bool,
-    /// Whether something around it keeps what is unknown.
+    /// Whether an enclosing value preserves unknown fields.
     preserve: bool,
 }
 
-fn first(schema: &Schema, around: Around, value: &Value, at: &Path<'_>) -> Option<String> {
+fn first(schema: &Schema, around: OpenContext, value: &Value, at: &ValuePath<'_>) -> Option<String> {
     let resource = around.resource || schema.embedded;
     let preserve = around.preserve || schema.preserve_unknown;
-    let below = |schema: &Schema, value: &Value, at: &Path<'_>| {
-        first(schema, Around { resource: false, preserve }, value, at)
+    let below = |schema: &Schema, value: &Value, at: &ValuePath<'_>| {
+        first(schema, OpenContext { resource: false, preserve }, value, at)
     };
     match value {
         Value::Object(fields) => fields.iter().find_map(|(name, value)| {
@@ -75,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_can_be_applied() {
+    fn fields_in_open_parts_can_be_applied() {
         check(&json!({"bare": {"x": {"y": [{"z": 1}]}}, "any": {"x": {"y": 1}}}), None);
         check(&json!({"kept": {"x": 1, "closed": {"x": 1}}}), None);
         check(&json!({"metadata": {"x": 1}, "resource": {"metadata": {"x": 1}, "kind": "X"}}), None);

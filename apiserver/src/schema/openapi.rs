@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::node::{Additional, Kind, ListType, MapType, Rules, Schema};
+use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema, ValueRules};
 
-/// Where an OpenAPI document has the metadata of objects.
+/// The reference to the metadata of objects in OpenAPI documents.
 const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Schema {
-    /// The schema of a kind for `/openapi/v3`, with the fields that every object has. Its group, version and
-    /// kind are for the caller to add.
+    /// The schema of a kind for `/openapi/v3`, with the fields that every object has. Its group,
+    /// version and kind are for the caller to add.
     pub(crate) fn openapi(&self) -> Value {
         let mut published = self.published();
         let Value::Object(properties) = published.entry("properties").or_insert_with(|| json!({})) else {
@@ -19,12 +19,12 @@ impl Schema {
         Value::Object(published)
     }
 
-    /// What was parsed, as JSON: only what is set.
+    /// Returns the parsed schema as JSON, with set keywords only.
     pub(super) fn written(&self) -> Map<String, Value> {
         self.write(&Self::written)
     }
 
-    /// As written, with the fields of embedded resources, which are implied.
+    /// Returns the written schema, with the implied fields of embedded resources.
     fn published(&self) -> Map<String, Value> {
         let mut published = self.write(&Self::published);
         if self.embedded {
@@ -47,7 +47,7 @@ impl Schema {
         let node = |schema: &Self| Value::Object(child(schema));
         let nodes =
             |schemas: &[Self]| (!schemas.is_empty()).then(|| schemas.iter().map(node).collect::<Vec<_>>());
-        out.some("type", self.kind.map(Kind::name));
+        out.some("type", self.kind.map(JsonType::name));
         out.some("nullable", self.nullable.then_some(true));
         out.some("default", self.default.clone());
         out.some("title", self.notes.title.clone());
@@ -70,7 +70,7 @@ impl Schema {
         out.some("x-kubernetes-preserve-unknown-fields", self.preserve_unknown.then_some(true));
         out.some("x-kubernetes-int-or-string", self.int_or_string.then_some(true));
         out.some("x-kubernetes-embedded-resource", self.embedded.then_some(true));
-        out.some("x-kubernetes-list-type", self.list.map(ListType::name));
+        out.some("x-kubernetes-list-type", self.list.map(DeclaredListType::name));
         out.list("x-kubernetes-list-map-keys", &self.list_keys);
         out.some("x-kubernetes-map-type", self.map.map(MapType::name));
         out.list("x-kubernetes-validations", &self.validations);
@@ -115,7 +115,7 @@ impl Writer {
         self.some(key, (!list.is_empty()).then(|| list.to_vec()));
     }
 
-    fn rules(&mut self, rules: &Rules) {
+    fn rules(&mut self, rules: &ValueRules) {
         self.some("format", rules.format.clone());
         self.some("pattern", rules.pattern.as_ref().map(|pattern| pattern.as_str()));
         self.some("minimum", rules.minimum.map(number));

@@ -1,16 +1,16 @@
-//! Where in an object: a chain on the stack, so that what is right costs no text.
+//! The position in an object: a linked list on the stack, so that valid values cost no text.
 
 use std::fmt;
 
 /// A place, as the way there.
 #[derive(Clone, Copy)]
-pub(super) struct Path<'a> {
-    parent: Option<&'a Path<'a>>,
-    step: Step<'a>,
+pub(super) struct ValuePath<'a> {
+    parent: Option<&'a ValuePath<'a>>,
+    step: ValuePathStep<'a>,
 }
 
 #[derive(Clone, Copy)]
-enum Step<'a> {
+enum ValuePathStep<'a> {
     Start(&'a str),
     Field(&'a str),
     Entry(&'a str),
@@ -18,49 +18,49 @@ enum Step<'a> {
     Index(usize),
 }
 
-impl<'a> Path<'a> {
-    /// The whole, or what is at this place of something larger.
+impl<'a> ValuePath<'a> {
+    /// The root, or a position within a larger object.
     pub(super) const fn start(at: &'a str) -> Self {
-        Self { parent: None, step: Step::Start(at) }
+        Self { parent: None, step: ValuePathStep::Start(at) }
     }
 
     /// `a.b`
     pub(super) const fn field(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Field(name) }
+        Self { parent: Some(self), step: ValuePathStep::Field(name) }
     }
 
-    /// `a.b`, and `.b` at the start: so a validator names what no property describes.
+    /// `a.b`, and `.b` at the start: the validator's form of fields without a property.
     pub(super) const fn entry(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Entry(name) }
+        Self { parent: Some(self), step: ValuePathStep::Entry(name) }
     }
 
     /// `a[b]`
     pub(super) const fn key(&'a self, name: &'a str) -> Self {
-        Self { parent: Some(self), step: Step::Key(name) }
+        Self { parent: Some(self), step: ValuePathStep::Key(name) }
     }
 
     /// `a[0]`
     pub(super) const fn index(&'a self, index: usize) -> Self {
-        Self { parent: Some(self), step: Step::Index(index) }
+        Self { parent: Some(self), step: ValuePathStep::Index(index) }
     }
 
     /// Whether nothing stands before a field here.
     pub(super) const fn is_empty(&self) -> bool {
-        matches!(self.step, Step::Start(at) if at.is_empty())
+        matches!(self.step, ValuePathStep::Start(at) if at.is_empty())
     }
 }
 
-impl fmt::Display for Path<'_> {
+impl fmt::Display for ValuePath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(parent) = self.parent {
             write!(f, "{parent}")?;
         }
         match self.step {
-            Step::Start(at) => f.write_str(at),
-            Step::Field(name) if self.parent.is_some_and(Path::is_empty) => f.write_str(name),
-            Step::Field(name) | Step::Entry(name) => write!(f, ".{name}"),
-            Step::Key(name) => write!(f, "[{name}]"),
-            Step::Index(index) => write!(f, "[{index}]"),
+            ValuePathStep::Start(at) => f.write_str(at),
+            ValuePathStep::Field(name) if self.parent.is_some_and(ValuePath::is_empty) => f.write_str(name),
+            ValuePathStep::Field(name) | ValuePathStep::Entry(name) => write!(f, ".{name}"),
+            ValuePathStep::Key(name) => write!(f, "[{name}]"),
+            ValuePathStep::Index(index) => write!(f, "[{index}]"),
         }
     }
 }

@@ -3,20 +3,20 @@
 use serde_json::Value;
 
 use super::node::{Additional, META_FIELDS, Schema};
-use super::path::Path;
+use super::path::ValuePath;
 
 impl Schema {
-    /// Takes away what the schema of an object of Kubernetes does not have. Its apiVersion, kind and metadata
-    /// stay.
+    /// Drops fields of a Kubernetes object that the schema does not have. Its apiVersion, kind and
+    /// metadata stay.
     pub(crate) fn prune(&self, object: &mut Value) {
         self.prune_as(object, true);
     }
 
-    /// Where an object of Kubernetes has fields that the schema does not have: what [`Schema::prune`] takes
-    /// away, in the order of the names.
+    /// Returns the paths of fields of a Kubernetes object that the schema does not have, which
+    /// [`Schema::prune`] drops, by name in order.
     pub(crate) fn unknown(&self, object: &Value) -> Vec<String> {
         let mut found = Vec::new();
-        list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &Path::start(""), &mut found);
+        list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &ValuePath::start(""), &mut found);
         found.sort();
         found
     }
@@ -26,7 +26,7 @@ impl Schema {
     }
 }
 
-/// What decides about the fields of a value.
+/// The schema and inherited options that decide about the fields of a value.
 #[derive(Clone, Copy)]
 struct Ruler<'s> {
     schema: Option<&'s Schema>,
@@ -34,7 +34,7 @@ struct Ruler<'s> {
     preserve: bool,
 }
 
-/// What becomes of a field.
+/// The treatment of a field.
 enum Fate<'s> {
     Kept,
     Gone,
@@ -56,19 +56,19 @@ impl<'s> Ruler<'s> {
         match (schema.properties.get(name), &schema.additional) {
             (Some(property), _) => Fate::Below(Self::of(Some(property))),
             (None, Some(Additional::Of(additional))) => Fate::Below(Self::of(Some(additional))),
-            // Neither true nor false says anything of what is below: nothing of it is known.
+            // A boolean schema has no properties: all fields below are unknown.
             (None, Some(Additional::Any | Additional::Nothing)) => Fate::Below(Self::of(None)),
             (None, None) if self.preserve => Fate::Kept,
             (None, None) => Fate::Gone,
         }
     }
 
-    /// What decides about items, or nothing where they stay as they are.
+    /// Returns the ruler of items, or `None` where items are not pruned.
     fn items(self) -> Option<Self> {
         let items = self.schema.and_then(|schema| schema.items.as_deref());
         match (self.preserve, items) {
             (false, items) => Some(Self::of(items)),
-            // Who keeps what is unknown keeps it in items too, whatever they say.
+            // An array that preserves unknown fields does so in its items, whatever their schema.
             (true, Some(items)) => Some(Self { preserve: true, ..Self::of(Some(items)) }),
             (true, None) => None,
         }
@@ -94,7 +94,7 @@ fn prune(ruler: Ruler<'_>, value: &mut Value) {
     }
 }
 
-fn list(ruler: Ruler<'_>, value: &Value, at: &Path<'_>, found: &mut Vec<String>) {
+fn list(ruler: Ruler<'_>, value: &Value, at: &ValuePath<'_>, found: &mut Vec<String>) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {

@@ -1,4 +1,4 @@
-//! JSON into a [`Schema`], and all that must hold of one.
+//! Parses JSON into a [`Schema`], and validates it.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,21 @@ use machinery_cel::Pattern;
 use serde_json::{Map, Value};
 
 use super::expressions::Known;
-use super::formats::Format;
-use super::node::{Additional, Kind, ListType, MapType, Schema};
+use super::formats::ValueFormat;
+use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema};
 use super::{declared, defaults, expressions, structure};
+use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
-use crate::shown::quoted;
 
 impl Schema {
-    /// Reads what a `CustomResourceDefinition` has at `at`, and refuses what is not a structural schema.
+    /// Parses the schema of a `CustomResourceDefinition` at the path `at`, and refuses one that is
+    /// not structural.
     pub(crate) fn parse(json: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         Self::parse_again(json, at, &Known::default())
     }
 
-    /// The same of one that has become another: expressions that it had are accepted, also where they cannot be held any more.
+    /// Parses the schema of an updated definition: expressions of the old one are accepted, even if
+    /// they cannot be enforced any more.
     pub(crate) fn parse_again(json: &Value, at: &str, known: &Known) -> Result<Self, Vec<FieldError>> {
         match Self::judged(json, at, known) {
             (schema, errors) if errors.is_empty() => Ok(schema),
@@ -26,20 +28,20 @@ impl Schema {
         }
     }
 
-    /// Reads one that is stored, and says what is wrong with it. What it says that cannot be understood, or held, has writes
-    /// refused.
+    /// Parses a stored schema, and returns its errors. Writes are refused if it has keywords that
+    /// cannot be parsed or enforced.
     pub(crate) fn of_stored(json: &Value, at: &str) -> (Self, Vec<FieldError>) {
         Self::judged(json, at, &Known::all())
     }
 
     fn judged(json: &Value, at: &str, known: &Known) -> (Self, Vec<FieldError>) {
         let mut reader =
-            Reader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
+            SchemaReader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
         let mut schema = reader.node(json, at);
-        let Reader { unreadable, unsupported, is_structural, .. } = reader;
+        let SchemaReader { unreadable, unsupported, is_structural, .. } = reader;
         if !unreadable.is_empty() {
             let why = unreadable.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", ");
-            schema.unheld.push(format!("schema error: {why}"));
+            schema.unenforced.push(format!("schema error: {why}"));
             schema.has_rules = true;
             return (schema, unreadable.into_iter().chain(unsupported).collect());
         }
@@ -63,8 +65,8 @@ impl Schema {
         (schema, errors)
     }
 
-    /// What must not stand at the root of a schema whose kind has a status of its own: it would be lost,
-    /// because the status is then validated by itself.
+    /// Returns errors for keywords that the root of a schema must not have if its kind has a status
+    /// subresource: the status is validated by itself, without them.
     pub(crate) fn check_root_with_status(json: &Value, at: &str) -> Vec<FieldError> {
         const LOST: [&str; 14] = [
             "default",
@@ -105,21 +107,21 @@ pub(super) fn wrong(at: &str, value: impl Into<Value>, detail: impl Into<String>
 }
 
 pub(super) fn not_supported(at: &str, value: Value, supported: &[&str]) -> FieldError {
-    let supported = supported.iter().map(|text| quoted(text)).collect::<Vec<_>>().join(", ");
+    let supported = supported.iter().map(|text| quote(text)).collect::<Vec<_>>().join(", ");
     FieldError::new(at, Problem::NotSupported(value), format!("supported values: {supported}"))
 }
 
-struct Reader<'a> {
+struct SchemaReader<'a> {
     root: &'a str,
-    /// What cannot be told what it means: nothing else can be checked then.
+    /// Keywords that cannot be parsed: nothing else can be checked then.
     unreadable: Vec<FieldError>,
-    /// What is understood, and not offered.
+    /// Keywords that are valid and not supported.
     unsupported: Vec<FieldError>,
     /// Whether nothing unsupported would itself be structure.
     is_structural: bool,
 }
 
-impl Reader<'_> {
+impl SchemaReader<'_> {
     fn node(&mut self, json: &Value, at: &str) -> Schema {
         let mut schema: Schema = Default::default();
         let Some(fields) = json.as_object() else {
@@ -132,7 +134,7 @@ impl Reader<'_> {
             }
         }
         schema.rules.checked =
-            schema.rules.format.as_deref().and_then(|name| Format::parse(name, schema.kind));
+            schema.rules.format.as_deref().and_then(|name| ValueFormat::parse(name, schema.kind));
         schema
     }
 
@@ -192,7 +194,7 @@ impl Reader<'_> {
             "x-kubernetes-int-or-string" => schema.int_or_string = self.truth(value, at),
             "x-kubernetes-list-map-keys" => schema.list_keys = self.texts(value, at),
             "x-kubernetes-list-type" => {
-                schema.list = self.choice(value, at, ListType::ALL.map(|list| (list.name(), list)));
+                schema.list = self.choice(value, at, DeclaredListType::ALL.map(|list| (list.name(), list)));
             }
             "x-kubernetes-map-type" => {
                 schema.map = self.choice(value, at, MapType::ALL.map(|map| (map.name(), map)));
@@ -200,8 +202,7 @@ impl Reader<'_> {
             "x-kubernetes-validations" => {
                 schema.validations = self.list(value, at).to_vec();
             }
-            // Fields that a schema does not have are taken away where the definition is decoded, as from any
-            // object.
+            // Unknown keywords are pruned when the definition is decoded, as from any object.
             _ => {}
         }
     }
@@ -227,11 +228,11 @@ impl Reader<'_> {
         }
     }
 
-    fn kind(&mut self, value: &Value, at: &str) -> Option<Kind> {
+    fn kind(&mut self, value: &Value, at: &str) -> Option<JsonType> {
         let name = self.text(value, at)?;
-        let kind = Kind::parse(&name);
+        let kind = JsonType::parse(&name);
         if kind.is_none() {
-            let supported = Kind::ALL.map(Kind::name);
+            let supported = JsonType::ALL.map(JsonType::name);
             self.unreadable.push(not_supported(at, value.clone(), &supported));
         }
         if name == "null" {

@@ -1,45 +1,45 @@
-//! What makes a schema structural: it says of each value what it is, once, and outside of `allOf`, `anyOf`,
+//! Rules of structural schemas: each value has one type, declared outside of `allOf`, `anyOf`,
 //! `oneOf` and `not`.
 
 use serde_json::{Value, json};
 
-use super::node::{Additional, Kind, Schema};
+use super::node::{Additional, JsonType, Schema};
 use super::read::{forbidden, required, wrong};
 use crate::invalid::FieldError;
 
-/// All that is not structural, in the order of the texts.
+/// Returns all violations of structure, in the order of the texts.
 pub(super) fn check(schema: &Schema, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
-    node(schema, Level::Root, at, &mut errors);
+    node(schema, SchemaLevel::Root, at, &mut errors);
     junctors(schema, schema, at, at, &mut errors);
     errors.sort_by_cached_key(FieldError::to_string);
     errors
 }
 
 #[derive(Clone, Copy, PartialEq)]
-enum Level {
+enum SchemaLevel {
     Root,
     Item,
     Field,
 }
 
-fn node(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
-    if schema.kind == Some(Kind::Array) && schema.items.is_none() {
+fn node(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
+    if schema.kind == Some(JsonType::Array) && schema.items.is_none() {
         errors.push(required(&format!("{at}.items"), "must be specified"));
     }
     if let Some(items) = &schema.items {
-        node(items, Level::Item, &format!("{at}.items"), errors);
+        node(items, SchemaLevel::Item, &format!("{at}.items"), errors);
     }
     for (name, property) in &schema.properties {
-        node(property, Level::Field, &format!("{at}.properties[{name}]"), errors);
+        node(property, SchemaLevel::Field, &format!("{at}.properties[{name}]"), errors);
     }
     if let Some(additional) = &schema.additional {
         let at = format!("{at}.additionalProperties");
-        if level == Level::Root {
+        if level == SchemaLevel::Root {
             errors.push(forbidden(&at, "must not be used at the root"));
         }
         if let Additional::Of(schema) = additional {
-            node(schema, Level::Field, &at, errors);
+            node(schema, SchemaLevel::Field, &at, errors);
         }
     }
     kind(schema, level, at, errors);
@@ -48,10 +48,10 @@ fn node(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
     resource(schema, level, at, errors);
 }
 
-fn kind(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
+fn kind(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
     let field = format!("{at}.type");
     match schema.kind {
-        Some(Kind::Object) => {}
+        Some(JsonType::Object) => {}
         Some(kind) if schema.embedded => {
             let detail = "must be object if x-kubernetes-embedded-resource is true";
             errors.push(wrong(&field, kind.name(), detail));
@@ -61,16 +61,16 @@ fn kind(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
         }
         None if !schema.int_or_string && !schema.preserve_unknown => {
             let detail = match level {
-                Level::Root => "must not be empty at the root",
-                Level::Item => "must not be empty for specified array items",
-                Level::Field => "must not be empty for specified object fields",
+                SchemaLevel::Root => "must not be empty at the root",
+                SchemaLevel::Item => "must not be empty for specified array items",
+                SchemaLevel::Field => "must not be empty for specified object fields",
             };
             errors.push(required(&field, detail));
         }
         _ => {}
     }
-    if let (Level::Root, Some(kind)) = (level, schema.kind)
-        && kind != Kind::Object
+    if let (SchemaLevel::Root, Some(kind)) = (level, schema.kind)
+        && kind != JsonType::Object
     {
         errors.push(wrong(&field, kind.name(), "must be object at the root"));
     }
@@ -90,8 +90,8 @@ fn int_or_string(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     }
 }
 
-/// What holds of an object of Kubernetes: the root, and embedded ones.
-fn resource(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError>) {
+/// Checks the schema of a Kubernetes object: the root, or an embedded resource.
+fn resource(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
     if schema.embedded && schema.additional.is_some() {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
         errors.push(forbidden(&format!("{at}.additionalProperties"), detail));
@@ -100,20 +100,21 @@ fn resource(schema: &Schema, level: Level, at: &str, errors: &mut Vec<FieldError
         let detail = "must not be empty if x-kubernetes-embedded-resource is true without x-kubernetes-preserve-unknown-fields";
         errors.push(required(&format!("{at}.properties"), detail));
     }
-    if level != Level::Root && !schema.embedded {
+    if level != SchemaLevel::Root && !schema.embedded {
         return;
     }
-    for (name, expected) in [("kind", Kind::String), ("apiVersion", Kind::String), ("metadata", Kind::Object)]
+    for (name, expected) in
+        [("kind", JsonType::String), ("apiVersion", JsonType::String), ("metadata", JsonType::Object)]
     {
         if let Some(property) = schema.properties.get(name)
             && property.kind != Some(expected)
         {
-            let found = property.kind.map_or("", Kind::name);
+            let found = property.kind.map_or("", JsonType::name);
             let detail = format!("must be {}", expected.name());
             errors.push(wrong(&format!("{at}.properties[{name}].type"), found, detail));
         }
     }
-    if let (Level::Root, Some(metadata)) = (level, schema.properties.get("metadata"))
+    if let (SchemaLevel::Root, Some(metadata)) = (level, schema.properties.get("metadata"))
         && !restricts_names_only(metadata)
     {
         let detail = "must not specify anything other than name and generateName, but metadata is implicitly specified";
@@ -127,11 +128,11 @@ fn restricts_names_only(metadata: &Schema) -> bool {
         && metadata.written().keys().all(|key| ["type", "default", "properties"].contains(&key.as_str()))
 }
 
-/// What may stand below `anyOf` though it is structure: the two types of an int-or-string.
+/// Whether `anyOf` has the structure that is allowed in it: the two types of an int-or-string.
 fn is_int_or_string(any_of: &[Schema]) -> bool {
     let written =
-        |schema: &Schema, kind: Kind| Value::Object(schema.written()) == json!({ "type": kind.name() });
-    matches!(any_of, [first, second] if written(first, Kind::Integer) && written(second, Kind::String))
+        |schema: &Schema, kind: JsonType| Value::Object(schema.written()) == json!({ "type": kind.name() });
+    matches!(any_of, [first, second] if written(first, JsonType::Integer) && written(second, JsonType::String))
 }
 
 fn first_is_int_or_string(schema: &Schema) -> bool {
@@ -156,7 +157,7 @@ fn rules(schema: &Schema, skip_any_of: bool, skip_first: bool, at: &str, errors:
     }
 }
 
-/// Below a junctor: values may be restricted, and nothing else said.
+/// Checks a schema below a junctor, which may only restrict values.
 fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldError>) {
     rules(schema, skip_any_of, false, at, errors);
     if let Some(items) = &schema.items {
@@ -194,8 +195,8 @@ fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldEr
     }
 }
 
-/// What a junctor at the root restricts must be there: `schema` is what it says, `structure` what is at the
-/// same place.
+/// Checks that the fields that a junctor at the root restricts are declared: `schema` is the
+/// junctor's, `structure` the one at the same position.
 fn junctors(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut Vec<FieldError>) {
     let rules = &schema.rules;
     if let Some(branch) = &rules.not {

@@ -12,13 +12,13 @@ use crate::invalid::FieldError;
 
 const AT: &str = "spec.validation.openAPIV3Schema";
 
-/// A schema of objects whose spec is this.
+/// Returns a schema of objects with this spec.
 fn of_spec(spec: Value) -> Schema {
     let json = json!({ "type": "object", "properties": { "spec": spec, "status": { "type": "object" } } });
     Schema::parse(&json, AT).unwrap_or_else(|errors| panic!("{:#?}", texts(&errors)))
 }
 
-/// A schema of objects whose spec has these properties.
+/// Returns a schema of objects whose spec has these properties.
 fn of(properties: Value) -> Schema {
     of_spec(json!({ "type": "object", "properties": properties }))
 }

@@ -7,18 +7,18 @@ mod scalars;
 
 use serde_json::Value;
 
-use super::node::{Kind, Schema};
-use super::path::Path;
+use super::node::{JsonType, Schema};
+use super::path::ValuePath;
 use super::{correlate, embedded, lists};
 use crate::invalid::{FieldError, Problem};
 use outcome::Outcome;
 
-/// How many things that are wrong are said of one object: who has more of them is not helped by more.
+/// Maximum number of errors of one object.
 const MOST_ERRORS: usize = 1000;
 
 impl Schema {
-    /// What is wrong with an object. With `old`, what it was: what is as it was there is let be, so that an
-    /// object outlives a schema that has become stricter.
+    /// Returns the errors of an object. With `old`, unchanged values are tolerated (ratcheting), so
+    /// that an object outlives a schema that has become stricter.
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let mut errors = check(self, object, old, None);
         errors.extend(embedded::check(self, object, ""));
@@ -34,7 +34,7 @@ impl Schema {
         errors.find(|error| matches!(error.problem, Problem::TypeInvalid(_))).map(|error| error.to_string())
     }
 
-    /// What is wrong with the status of an object, when only that is written.
+    /// Returns the errors of the status of an object, when only the status is written.
     pub(crate) fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
         let mut errors = Vec::new();
         if let (Some(schema), Some(status)) = (self.properties.get("status"), object.get("status")) {
@@ -52,36 +52,42 @@ impl Schema {
     }
 }
 
-/// What is wrong with a value that stands at a field, or is the whole object.
+/// Returns the errors of a value at a field, or of the whole object.
 pub(super) fn check(
     schema: &Schema,
     value: &Value,
     old: Option<&Value>,
     at: Option<&str>,
 ) -> Vec<FieldError> {
-    let outcome = Run { at }.value(schema, value, old, &Path::start(""));
+    let outcome = Validation { at }.value(schema, value, old, &ValuePath::start(""));
     outcome.into_errors()
 }
 
-/// One validation.
+/// The context of one validation.
 #[derive(Clone, Copy)]
-struct Run<'a> {
-    /// What stands before each field, and is not part of the messages.
+struct Validation<'a> {
+    /// A prefix of each field, omitted in the messages.
     at: Option<&'a str>,
 }
 
-impl Run<'_> {
-    /// A value, where what is as it was is let be.
-    fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
-        let mut outcome = self.anew(schema, value, old, path);
+impl Validation<'_> {
+    /// Validates a value, and tolerates an unchanged one.
+    fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
+        let mut outcome = self.changed_value(schema, value, old, path);
         if !outcome.errors.is_empty() && old.is_some_and(|old| correlate::same(schema, value, old)) {
             outcome.errors.clear();
         }
         outcome
     }
 
-    /// A value, where what is in it may be as it was.
-    fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+    /// Validates a changed value, in which parts may be unchanged.
+    fn changed_value(
+        self,
+        schema: &Schema,
+        value: &Value,
+        old: Option<&Value>,
+        path: &ValuePath<'_>,
+    ) -> Outcome {
         let mut outcome = Outcome::default();
         if value.is_null() {
             outcome.merge(self.kind(schema, value, path));
@@ -111,11 +117,11 @@ impl Run<'_> {
         outcome
     }
 
-    /// At least one of `anyOf`, one of `oneOf`, all of `allOf`, and not `not`. Within them nothing is let be:
-    /// they say what they say of the value as it is.
-    fn junctors(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+    /// Validates `anyOf` (one or more), `oneOf` (exactly one), `allOf` and `not`. No ratcheting
+    /// within them: they restrict the value as a whole.
+    fn junctors(self, schema: &Schema, value: &Value, path: &ValuePath<'_>) -> Outcome {
         let rules = &schema.rules;
-        let branch = |schema: &Schema| self.anew(schema, value, None, path);
+        let branch = |schema: &Schema| self.changed_value(schema, value, None, path);
         let mut outcome = Outcome::default();
         if !rules.any_of.is_empty() {
             self.any(&rules.any_of, branch, path, &mut outcome);
@@ -137,7 +143,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let mut best: Option<Outcome> = None;
@@ -159,7 +165,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let (mut valid, mut first, mut best) = (0, None, None::<Outcome>);
@@ -188,7 +194,7 @@ impl Run<'_> {
         self,
         schemas: &[Schema],
         branch: impl Fn(&Schema) -> Outcome,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
         outcome: &mut Outcome,
     ) {
         let mut valid = 0;
@@ -209,14 +215,14 @@ fn has_kind(schema: &Schema) -> bool {
     schema.kind.is_some() || schema.int_or_string || schema.rules.checked.is_some()
 }
 
-fn quote(path: &Path<'_>) -> String {
-    crate::shown::quoted(&path.to_string())
+fn quote(path: &ValuePath<'_>) -> String {
+    crate::go_format::quote(&path.to_string())
 }
 
 /// Whether a schema wants this kind, by its type or as an int-or-string.
-fn wants(schema: &Schema, kind: Kind) -> bool {
+fn wants(schema: &Schema, kind: JsonType) -> bool {
     if schema.int_or_string {
-        return matches!(kind, Kind::Integer | Kind::String);
+        return matches!(kind, JsonType::Integer | JsonType::String);
     }
     schema.kind == Some(kind)
 }

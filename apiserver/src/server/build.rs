@@ -1,4 +1,4 @@
-//! Making a server, and ending it.
+//! Builds, starts and stops a server.
 
 #[cfg(feature = "server")]
 use std::future::Future;
@@ -15,18 +15,18 @@ use thiserror::Error;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::capacity::Capacity;
 use super::limits::Limits;
-use super::places::Places;
-use super::shared::{Shared, World};
-use crate::admission::{Admission, Desk, Roads};
+use super::shared::{Environment, Shared};
+use crate::admission::{Admission, AdmissionRegistry, WebhookTransport};
 use crate::audit::{Audit, Log};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
-use crate::auth::rbac::Rules;
+use crate::auth::rbac::RbacPolicy;
 use crate::cache;
 use crate::encryption::{self, Encryption};
 use crate::guard::Checks;
-use crate::handle::Caches;
+use crate::handle::DecodedCaches;
 use crate::http::Service;
 use crate::interest::Interests;
 use crate::kind::Registry;
@@ -34,16 +34,17 @@ use crate::metrics::Metrics;
 use crate::own::{Own, made};
 use crate::quota::Turns;
 use crate::storage::Objects;
-use crate::{native, upkeep};
+use crate::{controllers, native};
 
-/// A running API server. Dropping it stops its upkeep; [`ApiServer::stop`] also waits for it.
+/// A running API server. Dropping it stops its server-side controllers; [`ApiServer::stop`] also
+/// waits for them.
 pub struct ApiServer {
     shared: Arc<Shared>,
     tasks: TaskTracker,
     resealed: Resealed,
 }
 
-/// Makes an [`ApiServer`].
+/// Configures and starts an [`ApiServer`].
 #[must_use = "a builder is nothing until it starts"]
 pub struct Builder {
     backend: Arc<dyn Backend>,
@@ -52,51 +53,52 @@ pub struct Builder {
     own: Vec<Own>,
     authenticator: Authenticator,
     rbac: bool,
-    collects: bool,
+    garbage_collection: bool,
     admission: Vec<Arc<dyn Admission>>,
-    roads: Roads,
+    transport: WebhookTransport,
     limits: Limits,
-    world: World,
+    environment: Environment,
     audit: Option<Audit>,
 }
 
-/// Why a server did not start.
+/// The reason that a server did not start.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The store cannot be used.
+    /// The store is unavailable.
     #[error("the store cannot be used: {0}")]
     Store(String),
-    /// Something in the store is encrypted, and cannot be read; or is not, and must be. Nothing was changed.
+    /// The store has an encrypted object that cannot be decrypted, or a plain object of an
+    /// encrypted resource. Nothing was changed.
     #[error("what is stored cannot all be read: {0}")]
     Sealed(Unopened),
-    /// A definition was refused.
+    /// A CustomResourceDefinition was refused.
     #[error("the CustomResourceDefinition {name:?} was refused: {why}")]
     Definition {
         /// Its name.
         name: String,
-        /// Why.
+        /// The error.
         why: String,
     },
 }
 
 impl ApiServer {
-    /// Begins a server on a store.
+    /// Returns a builder of a server on a store.
     pub fn builder(backend: impl Backend) -> Builder {
         Builder::new(Arc::new(backend))
     }
 
-    /// The server for a client that is known: what `kube::Client::new` takes.
+    /// Returns a service for one authenticated client, for `kube::Client::new`.
     pub fn service(&self, identity: Identity) -> Service {
         Service::new(self.shared.clone(), Some(Arc::new(identity)))
     }
 
-    /// The server for whoever shows by a token that they may.
+    /// Returns a service that authenticates each request by its bearer token.
     pub fn open_service(&self) -> Service {
         Service::new(self.shared.clone(), None)
     }
 
-    /// How many kinds it serves. One in several versions is one.
+    /// Returns the number of served kinds, each counted once for all of its versions.
     #[must_use]
     pub fn kinds(&self) -> usize {
         let kinds = self.shared.kinds();
@@ -104,7 +106,7 @@ impl ApiServer {
         names.collect::<std::collections::BTreeSet<_>>().len()
     }
 
-    /// How many objects are encrypted, and how many of them were written anew at the start: with the first key, or with none.
+    /// Returns the number of encrypted objects and of objects that were re-encrypted at the start.
     #[must_use]
     pub const fn resealed(&self) -> Resealed {
         self.resealed
@@ -114,13 +116,14 @@ impl ApiServer {
         &self.shared
     }
 
-    /// Runs a task that ends by itself when the server is stopped.
+    /// Runs a task that stops by itself when the server is stopped.
     #[cfg(feature = "server")]
-    pub(crate) fn go_on(&self, task: impl Future<Output = ()> + Send + 'static) {
+    pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
         self.tasks.spawn(task);
     }
 
-    /// Ends all watches and the upkeep, and waits until nothing runs any more; for a guard no longer than it may take.
+    /// Stops all watches and the server-side controllers and waits for them; for guards at most
+    /// `guard_time`.
     pub async fn stop(&self) {
         self.shared.stopping.cancel();
         self.tasks.close();
@@ -140,7 +143,8 @@ impl Drop for ApiServer {
 
 impl Builder {
     fn new(backend: Arc<dyn Backend>) -> Self {
-        let world = World { clock: Box::new(Timestamp::now), random: Box::new(crate::server::chance::fill) };
+        let environment =
+            Environment { clock: Box::new(Timestamp::now), random: Box::new(crate::server::random::fill) };
         Self {
             backend,
             encryption: None,
@@ -148,25 +152,26 @@ impl Builder {
             own: Vec::new(),
             authenticator: Authenticator::default(),
             rbac: false,
-            collects: true,
+            garbage_collection: true,
             admission: Vec::new(),
-            roads: Roads::default(),
+            transport: WebhookTransport::default(),
             limits: Limits::default(),
-            world,
+            environment,
             audit: None,
         }
     }
 
-    /// Encrypts objects in the store.
+    /// Encrypts objects at rest.
     ///
-    /// At the start all that is there is decrypted once; what is not encrypted by the first key of its providers is written anew, and the history
-    /// before that is compacted. Without it a store that has encrypted objects is refused.
+    /// The start decrypts every object once, rewrites objects that are not encrypted with the first
+    /// key of their providers and compacts the history before that. Without this setting, a store
+    /// with encrypted objects is an error.
     pub fn encryption(mut self, encryption: Encryption) -> Self {
         self.encryption = Some(encryption);
         self
     }
 
-    /// Definitions that are there when it has started.
+    /// Adds CustomResourceDefinitions that are created before the server has started.
     pub fn crds(mut self, crds: impl IntoIterator<Item = Value>) -> Self {
         self.crds.extend(crds);
         self
@@ -177,99 +182,110 @@ impl Builder {
         self
     }
 
-    /// Asks roles and bindings who may do what. Without it whoever is known may do everything.
+    /// Authorizes requests by RBAC. Without it every authenticated user may do everything.
     pub fn rbac(mut self) -> Self {
         self.rbac = true;
         self
     }
 
-    /// Leaves garbage collection to somebody else: what is owned stays, and so does who waits for it.
+    /// Disables the garbage collector: dependents are kept, and so are owners in foreground or
+    /// orphan deletion.
     pub fn without_garbage_collection(mut self) -> Self {
-        self.collects = false;
+        self.garbage_collection = false;
         self
     }
 
-    /// Asks the program itself before objects are written, of whichever kind and by whom; after those that were given before.
+    /// Adds an in-process admission plugin for writes of all kinds, called after those added
+    /// before.
     pub fn admission(mut self, admission: impl Admission) -> Self {
         self.admission.push(Arc::new(admission));
         self
     }
 
-    /// Where the services are that webhooks are at: by their namespace, name and port. They show certificates for `NAME.NAMESPACE.svc`.
-    /// Without it such webhooks cannot be asked, and their `failurePolicy` says what becomes of requests.
+    /// Resolves webhook services by namespace, name and port. Their certificates are for
+    /// `NAME.NAMESPACE.svc`. Without a resolver, calls to such webhooks fail and `failurePolicy`
+    /// applies.
     #[cfg(feature = "server")]
     pub fn webhook_services(
         mut self,
         services: impl Fn(&str, &str, u16) -> Option<SocketAddr> + Send + Sync + 'static,
     ) -> Self {
-        self.roads.services = Some(Arc::new(services));
+        self.transport.services = Some(Arc::new(services));
         self
     }
 
-    /// By which authorities, in PEM, webhooks are known that bring no `caBundle`. Without it they are not asked: those of the machine count
-    /// for nothing.
+    /// Sets the certificate authorities, in PEM, for webhooks without a `caBundle`. Without them
+    /// calls to such webhooks fail: the authorities of the machine are not used.
     #[cfg(feature = "server")]
     pub fn webhook_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
-        self.roads.roots = pem.into();
+        self.transport.roots = pem.into();
         self
     }
 
-    /// How much is too much.
+    /// Sets the limits.
     pub fn limits(mut self, limits: Limits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Logs who asks for what. Without it nothing is logged, and no request has an id.
+    /// Enables the audit log. Without it nothing is logged, and requests have no audit ID.
     ///
-    /// All that comes through a [`Service`] is logged, with or without a socket. What the program does through a
-    /// [`Handle`](crate::Handle) is no request, and is not.
+    /// Every request through a [`Service`] is logged, with or without a socket. Operations through
+    /// a [`Handle`](crate::Handle) are not.
     pub fn audit(mut self, audit: Audit) -> Self {
         self.audit = Some(audit);
         self
     }
 
-    /// Another clock than the machine's.
+    /// Replaces the system clock.
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        self.world.clock = Box::new(clock);
+        self.environment.clock = Box::new(clock);
         self
     }
 
-    /// Starts it: namespaces, roles and definitions that it must have are there then.
+    /// Starts the server. When it returns, the default namespaces, roles and definitions exist.
     ///
     /// # Errors
     /// The store cannot be used or decrypted, or a definition was refused.
     pub async fn start(self) -> Result<ApiServer, StartError> {
         let (store, resealed) = encryption::begin(self.backend, self.encryption).await?;
         let (objects, tasks, stopping) = (Objects::new(store), TaskTracker::new(), CancellationToken::new());
-        let seed = u64::from_le_bytes(self.world.bytes());
-        let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
+        let seed = u64::from_le_bytes(self.environment.bytes());
+        let own =
+            self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
-        let roads = Roads { tasks: tasks.clone(), stopping: stopping.clone(), ..self.roads };
+        let transport =
+            WebhookTransport { tasks: tasks.clone(), stopping: stopping.clone(), ..self.transport };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
         let shared = Arc::new(Shared {
-            caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
+            caches: cache::WatchCaches::new(
+                objects.clone(),
+                &self.limits,
+                tasks.clone(),
+                stopping.clone(),
+                seed,
+            ),
             objects,
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
             checks,
             turns: Turns::new(),
             authenticator: Swap::new(Arc::new(self.authenticator)),
-            rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
-            admission: Desk::new(self.admission, roads),
+            rules: self.rbac.then(|| Swap::new(Arc::new(RbacPolicy::default()))),
+            admission: AdmissionRegistry::new(self.admission, transport),
             limits: self.limits,
-            world: self.world,
+            environment: self.environment,
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
-            defining: tokio::sync::Mutex::default(),
-            decoded: Caches::default(),
-            places: Places::new(&self.limits),
+            definitions: tokio::sync::Mutex::default(),
+            decoded: DecodedCaches::default(),
+            capacity: Capacity::new(&self.limits),
             interests: interests.into(),
             stopping,
         });
         let server = ApiServer { shared, tasks, resealed };
-        upkeep::begin(&server.shared, &server.tasks, self.crds, self.collects).await?;
+        controllers::start(&server.shared, &server.tasks, self.crds, self.garbage_collection).await?;
         Ok(server)
     }
 }

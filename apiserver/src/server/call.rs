@@ -1,4 +1,4 @@
-//! The way of one request: read once, known who it is from, allowed, done, answered.
+//! The path of a request: parse, authenticate, authorize, dispatch, answer.
 
 use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
@@ -12,71 +12,71 @@ use machinery_objects::FieldSelector;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{Incoming, Shared, trace};
+use super::{RequestBody, Shared, trace};
 use crate::accept::for_refusals;
 use crate::audit::{self, Annotations, Trail};
 use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
-use crate::auth::rbac::{Attributes, On, Resource as Asks};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::fence::Fence;
 use crate::http::{Body, answer};
-use crate::metrics::About;
 use crate::metrics::Event;
+use crate::metrics::RequestLabels;
 use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed};
 use crate::{documents, verbs};
 
-/// A request as it came.
+/// A request before authentication and parsing.
 pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Incoming,
-    /// Who it is from, if the connection says so.
+    pub(crate) body: RequestBody,
+    /// The user, if the connection is authenticated.
     pub(crate) identity: Option<Arc<Identity>>,
-    /// From where it comes, if there is a socket.
+    /// The client's address, if there is a socket.
     pub(crate) peer: Option<IpAddr>,
 }
 
-/// A request for objects, read and allowed.
-pub(crate) struct Asked {
+/// A request for objects, parsed and authorized: Kubernetes' `RequestInfo` with headers and body.
+pub(crate) struct WireRequest {
     pub(crate) verb: Verb,
     pub(crate) resource: Resource,
     pub(crate) query: Query,
     pub(crate) identity: Arc<Identity>,
-    /// What a write rests on.
+    /// The fence that a write requires.
     pub(crate) fence: Option<Box<Fence>>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
-    /// What is said of it in the log, if there is one.
+    /// Annotations of the request's audit event, if audited.
     pub(crate) annotations: Option<Arc<Annotations>>,
 }
 
-/// A request for a document: its body says nothing.
-pub(crate) struct Head {
+/// A request for a document such as discovery. Its body is ignored.
+pub(crate) struct DocumentRequest {
     pub(crate) method: Method,
     pub(crate) headers: HeaderMap,
 }
 
-impl Head {
+impl DocumentRequest {
     pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
-impl Asked {
+impl WireRequest {
     pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
 
 impl Shared {
-    /// Answers a request. Never fails: what goes wrong is an answer, too.
+    /// Answers a request. Errors and panics become error responses.
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
-        let mut about = About::default();
-        let span = trace::span(&call, &self.world);
+        let mut about = RequestLabels::default();
+        let span = trace::span(&call, &self.environment);
         let mut trail = None;
         let answer = async {
             if let Some(log) = &self.audit {
@@ -86,7 +86,7 @@ impl Shared {
         };
         let answer = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| {
-            // The panic's own words are on the standard error. Other requests go on: none waits for a lock of this one.
+            // The panic message is on standard error. No lock of this request is held by others.
             self.metrics.counted.add(Event::Panic);
             if let Some(trail) = &mut trail {
                 trail.panicked();
@@ -109,144 +109,156 @@ impl Shared {
         answer.map(|body| body.counted(bytes))
     }
 
-    /// Carries it out. `about` is what it is counted under, once that is known.
+    /// Authenticates, authorizes and dispatches a request. Sets `about`, the metric labels, once
+    /// known.
     ///
-    /// Who does not show who they are learns nothing, not even what a path means, and nothing of what they send is kept.
+    /// An unauthenticated client learns nothing, not even whether the path exists, and its body is
+    /// discarded.
     async fn route(
         self: Arc<Self>,
         call: Call,
-        about: &mut About,
+        about: &mut RequestLabels,
         trail: &mut Option<Trail>,
     ) -> Result<Response<Body>, Refusal> {
         let Call { method, uri, headers, body, identity, .. } = call;
         let identified = self.authenticator.load().identify(&headers, identity.as_ref());
-        let wanted = Wanted::read(&method, &uri, &headers);
+        let parsed = ParsedRequest::read(&method, &uri, &headers);
         if let Some(trail) = trail {
-            let asked = wanted.as_ref().ok().and_then(Wanted::asked).unwrap_or(audit::Asked::Path(&method));
-            trail.received(identified.as_deref().ok(), asked, uri.path()).await?;
+            let audited = parsed
+                .as_ref()
+                .ok()
+                .and_then(ParsedRequest::audited)
+                .unwrap_or(audit::AuditTarget::Path(&method));
+            trail.received(identified.as_deref().ok(), audited, uri.path()).await?;
         }
         let identity = identified?;
-        let admitted = self.stands_for(identity, &headers, trail).and_then(|identity| {
-            let (target, query) = self.admit(wanted?, (&method, &uri), &identity, about, trail)?;
+        let admitted = self.impersonate(identity, &headers, trail).and_then(|identity| {
+            let (target, query) = self.admit(parsed?, (&method, &uri), &identity, about, trail)?;
             Ok((identity, target, query))
         });
         let (identity, target, query) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                body.pass_over(&self).await;
+                body.discard(&self).await;
                 return Err(refusal);
             }
         };
         match target {
-            Admitted::Resource(verb, resource, fence) => {
+            Route::Resource(verb, resource, fence) => {
                 let received = body.read(&self, &headers).await?;
                 let body = received.bytes.clone();
                 if let Some(trail) = trail {
                     trail.body(&body, &headers);
                 }
                 let annotations = trail.as_ref().map(Trail::annotations);
-                let asked = Asked { verb, resource, query, identity, fence, headers, body, annotations };
+                let wire = WireRequest { verb, resource, query, identity, fence, headers, body, annotations };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
-                    let place = self.places.watch().inspect_err(full)?;
-                    return Ok(verbs::serve(&self, asked).await?.map(|body| body.holding(place)));
+                    let place = self.capacity.watch().inspect_err(full)?;
+                    return Ok(verbs::serve(&self, wire).await?.map(|body| body.holding(place)));
                 }
                 let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyRequests);
-                let _place = self.places.request().inspect_err(full)?;
+                let _place = self.capacity.request().inspect_err(full)?;
                 let _worked_on = self.metrics.worked_on(verb.reads());
-                let answer = verbs::serve(&self, asked).await?;
+                let answer = verbs::serve(&self, wire).await?;
                 if !answer.body().is_in_parts() {
                     return Ok(answer);
                 }
-                let place = self.places.list().inspect_err(full)?;
+                let place = self.capacity.list().inspect_err(full)?;
                 Ok(answer.map(|body| body.holding(place)))
             }
-            Admitted::Other(parts) => {
-                body.pass_over(&self).await;
-                documents::serve(&self, &Head { method, headers }, &parts, &query).await
+            Route::Other(parts) => {
+                body.discard(&self).await;
+                documents::serve(&self, &DocumentRequest { method, headers }, &parts, &query).await
             }
-            Admitted::Nothing => {
-                body.pass_over(&self).await;
+            Route::Nothing => {
+                body.discard(&self).await;
                 Ok(answer::nothing_there())
             }
         }
     }
 
-    /// Whom a request is made as: who sends it, or whom that may stand for. From there on nobody asks any more who sent it.
-    fn stands_for(
+    /// Returns the user that a request acts as: the sender or, with impersonation headers, the
+    /// impersonated user. Impersonation requires RBAC permission for each impersonated attribute;
+    /// from there on only the rights of the impersonated user count.
+    fn impersonate(
         &self,
         sender: Arc<Identity>,
         headers: &HeaderMap,
         trail: &mut Option<Trail>,
     ) -> Result<Arc<Identity>, Refusal> {
         let Some(other) = Impersonated::of(headers)? else { return Ok(sender) };
-        for needed in other.needs() {
-            self.allow_saying(&sender, &needed, trail)?;
+        for needed in other.required_permissions() {
+            self.authorize_audited(&sender, &needed, trail)?;
         }
         let other = other.identity();
         if let Some(trail) = trail {
-            trail.stands_for(&other);
+            trail.impersonates(&other);
         }
         Ok(Arc::new(other))
     }
 
-    /// What a request asks for, if who sends it may.
+    /// Authorizes a request and returns its route.
     fn admit(
         &self,
-        wanted: Wanted,
+        parsed: ParsedRequest,
         (method, uri): (&Method, &Uri),
         identity: &Identity,
-        about: &mut About,
+        about: &mut RequestLabels,
         trail: &mut Option<Trail>,
-    ) -> Result<(Admitted, Query), Refusal> {
-        let Wanted { target, query, fence, verb, fields } = wanted;
+    ) -> Result<(Route, Query), Refusal> {
+        let ParsedRequest { target, query, fence, verb, fields } = parsed;
         match target {
             Target::Resource(resource) => {
                 let verb = verb.ok_or_else(|| not_allowed(&resource, ""))?;
                 if fence.is_some() && verb.reads() {
-                    return Err(unfenced());
+                    return Err(fence_not_allowed());
                 }
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
-                let asks = Asks {
+                let asks = ResourceAttributes {
                     group: &resource.group,
                     resource: &resource.plural,
                     subresource: resource.subresource.as_deref().unwrap_or_default(),
                     namespace: resource.authorized_in().unwrap_or_default(),
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
-                self.allow_saying(identity, &Attributes::of(verb.name(), asks).selecting(&fields), trail)?;
+                self.authorize_audited(
+                    identity,
+                    &RequestAttributes::of(verb.name(), asks).selecting(&fields),
+                    trail,
+                )?;
                 fence.as_ref().map_or(Ok(()), |fence| fence.may_be_named(self, identity))?;
                 if verb == Verb::Watch && self.stopping.is_cancelled() {
-                    // It would end at once, which clients take for a fault, and list all anew.
+                    // The watch would end at once, which makes clients relist.
                     return Err(stopping());
                 }
-                Ok((Admitted::Resource(verb, resource, fence.map(Box::new)), query))
+                Ok((Route::Resource(verb, resource, fence.map(Box::new)), query))
             }
-            _ if fence.is_some() => Err(unfenced()),
-            Target::Nothing => Ok((Admitted::Nothing, query)),
+            _ if fence.is_some() => Err(fence_not_allowed()),
+            Target::Nothing => Ok((Route::Nothing, query)),
             Target::Other(parts) => {
-                *about = About::document(&parts);
+                *about = RequestLabels::document(&parts);
                 let verb = method.as_str().to_lowercase();
                 if !documents::is_open(&parts) {
-                    self.allow_saying(
+                    self.authorize_audited(
                         identity,
-                        &Attributes { verb: &verb, on: On::Path(uri.path()) },
+                        &RequestAttributes { verb: &verb, on: RequestTarget::Path(uri.path()) },
                         trail,
                     )?;
                 }
-                Ok((Admitted::Other(parts), query))
+                Ok((Route::Other(parts), query))
             }
         }
     }
 
-    /// The same as [`Self::allow`]; what is decided is said in the log.
-    fn allow_saying(
+    /// [`Self::authorize`], with the decision in the audit event.
+    fn authorize_audited(
         &self,
         identity: &Identity,
-        attributes: &Attributes<'_>,
+        attributes: &RequestAttributes<'_>,
         trail: &mut Option<Trail>,
     ) -> Result<(), Refusal> {
-        let Some(trail) = trail else { return self.allow(identity, attributes) };
+        let Some(trail) = trail else { return self.authorize(identity, attributes) };
         let Some(rules) = &self.rules else {
             trail.decided(true, String::new);
             return Ok(());
@@ -256,26 +268,30 @@ impl Shared {
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
     }
 
-    /// Whether roles and bindings let somebody do that.
-    pub(crate) fn allow(&self, identity: &Identity, attributes: &Attributes<'_>) -> Result<(), Refusal> {
+    /// Returns an error unless RBAC allows the request.
+    pub(crate) fn authorize(
+        &self,
+        identity: &Identity,
+        attributes: &RequestAttributes<'_>,
+    ) -> Result<(), Refusal> {
         let Some(rules) = &self.rules else { return Ok(()) };
         let decision = rules.load().allows(identity, attributes);
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
     }
 }
 
-/// What is asked for: read once, and for all who have to know.
-struct Wanted {
+/// A request's head, parsed once for routing, authorization and audit.
+struct ParsedRequest {
     target: Target,
     query: Query,
     fence: Option<Fence>,
-    /// Of objects.
+    /// Of a request for objects.
     verb: Option<Verb>,
-    /// By which fields objects are selected; nothing, if that cannot be read.
+    /// The field selector; empty if it cannot be parsed.
     fields: FieldSelector,
 }
 
-impl Wanted {
+impl ParsedRequest {
     fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Refusal> {
         let target = Target::parse(uri.path())?;
         let query = Query::parse(uri.query())?;
@@ -289,30 +305,30 @@ impl Wanted {
         Ok(Self { target, query, fence, verb, fields })
     }
 
-    /// The same for the log.
-    const fn asked(&self) -> Option<audit::Asked<'_>> {
+    /// Returns the target for the audit policy.
+    const fn audited(&self) -> Option<audit::AuditTarget<'_>> {
         match (&self.target, self.verb) {
             (Target::Resource(resource), Some(verb)) => {
-                Some(audit::Asked::Objects(verb, resource, &self.fields))
+                Some(audit::AuditTarget::Objects(verb, resource, &self.fields))
             }
             _ => None,
         }
     }
 }
 
-/// What may be done.
-enum Admitted {
+/// An authorized request by the type of its target.
+enum Route {
     Resource(Verb, Resource, Option<Box<Fence>>),
     Other(Vec<String>),
     Nothing,
 }
 
-/// 400: it would say nothing of the moment after.
-pub(crate) fn unfenced() -> Refusal {
+/// 400: a fence on a read would guarantee nothing.
+pub(crate) fn fence_not_allowed() -> Refusal {
     Refusal::bad_request("only writes of objects have fences: leave out the Machinery-Fence header")
 }
 
-/// 429: clients go on from their revision when the server is up again.
+/// 429: the client's watch resumes from its resourceVersion after the restart.
 fn stopping() -> Refusal {
     let message = "The apiserver is shutting down, please try again later.";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }

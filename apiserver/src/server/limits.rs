@@ -1,75 +1,79 @@
-//! How much is too much.
+//! Limits on requests, connections and memory.
 
 use std::time::Duration;
 
 #[cfg(feature = "server")]
 use crate::metrics::Event;
 
-/// How much is too much. Nothing that a client does is without a limit; each says what happens to who goes past it.
+/// Limits on requests, connections and memory. Every resource that a client can use has one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of a request's body. A longer one is refused with 413.
+    /// Bytes of a request body. A longer body is refused with 413.
     pub body_bytes: usize,
-    /// Bytes of all bodies that are there at the same time, at most 4 GiB. What is over it is refused with 429.
+    /// Bytes of all buffered bodies, at most 4 GiB. Beyond it requests are refused with 429.
     pub bodies_bytes: u32,
-    /// Requests that are worked on at the same time, watches not counted. Others are refused with 429.
+    /// Requests in flight, without watches. Beyond it requests are refused with 429.
     pub in_flight: usize,
-    /// Lists that are sent at the same time and are longer than 64 KiB. Others are refused with 429.
+    /// Lists longer than 64 KiB that are being sent. Beyond it lists are refused with 429.
     pub long_lists: usize,
-    /// Watches at the same time. Others are refused with 429.
+    /// Open watches. Beyond it watches are refused with 429.
     pub watches: usize,
-    /// Revisions of each kind that are kept for its watches. Who is farther behind reads them from the store.
+    /// Revisions of each kind in the watch cache. A watcher that is further behind reads the store.
     pub ring_revisions: usize,
-    /// Bytes of objects in these revisions, of each kind.
+    /// Bytes of the objects in these revisions, per kind.
     pub ring_bytes: usize,
-    /// Interests at the same time, with their stream or before it. Others are refused with 429.
+    /// Interests, with or without their stream. Beyond it they are refused with 429.
     pub interests: usize,
-    /// Keys of an interest. An edit that makes more is refused with 422.
+    /// Keys of an interest. An edit beyond it is refused with 422.
     pub interest_keys: usize,
-    /// Bytes of a key. A longer one is refused with 422.
+    /// Bytes of a key. A longer key is refused with 422.
     pub interest_key_bytes: usize,
-    /// Bytes of memory for the keys of all interests together. What is over it is refused with 429.
+    /// Bytes of memory for the keys of all interests. Beyond it edits are refused with 429.
     pub interests_bytes: u32,
-    /// How long an interest waits for its stream. Then it is over.
+    /// Timeout of an interest until its stream is opened.
     pub interest_wait: Duration,
-    /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
-    /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
+    /// Timeout of a request, without watches and without the sending of the response. It is
+    /// answered with 504, and its write may still be committed. A client may set a shorter one by
+    /// the parameter `timeout`.
     pub work: Duration,
-    /// Under how many keys of guards an object may be. One that would be under more is refused with 422; one that is under more
-    /// can go. A transaction has up to five conditions and changes for each, and the store has a limit on these.
+    /// Guard keys of an object. A write beyond it is refused with 422; an object beyond it can
+    /// still be deleted. Each key adds up to five conditions and operations to the transaction, and
+    /// the store limits their number.
     pub guard_keys: usize,
-    /// Against how many others a guard holds an object. What would be held against more is refused with 422.
+    /// Other objects that a guard compares with one object. A write beyond it is refused with 422.
     pub guarded_objects: usize,
-    /// Guards of one kind that are asked at the same time. Others wait for as long as one may take, and are refused with 429.
+    /// Concurrent guard calls of one kind. Others wait up to `guard_time` and are refused with 429.
     pub guards_at_once: usize,
-    /// How long a guard may take. After that the write is refused with 503; nothing was written.
+    /// Timeout of a guard. The write is refused with 503 and not committed.
     pub guard_time: Duration,
-    /// Quotas of a namespace. Another is refused with 403. A transaction has a condition and a change for each that counts what is
-    /// created, and the store has a limit on these.
+    /// Quotas of a namespace. One more is refused with 403. Each quota that counts a created object
+    /// adds a condition and an operation to the transaction, and the store limits their number.
     pub quotas: usize,
-    /// How long a body may take to come. A later one is refused with 408.
+    /// Timeout for receiving a body. A late body is refused with 408.
     pub body: Duration,
-    /// Connections at the same time. Others wait in the kernel's queue.
+    /// Open connections. Others wait in the kernel's queue.
     pub connections: usize,
-    /// Requests at the same time on one connection of HTTP/2. A client is told, and opens another connection.
+    /// Concurrent HTTP/2 streams of a connection. A client that knows it opens another connection.
     pub streams: u32,
-    /// Bytes of a request's head: its path, and all headers. A longer one is refused with 431.
+    /// Bytes of a request's head: path and headers. A longer one is refused with 431.
     pub head_bytes: u32,
-    /// Headers of a request, over HTTP/1.1. More are refused with 431.
+    /// Headers of an HTTP/1.1 request. More are refused with 431.
     pub headers: usize,
-    /// How long a handshake may take, or the head of a request from its first byte on. The connection is closed.
+    /// Timeout of the TLS handshake, and of a request's head from its first byte. The connection is
+    /// closed.
     pub head: Duration,
-    /// How long a connection may be there with no request on it. It is closed.
+    /// Timeout of an idle connection. It is closed.
     pub idle: Duration,
-    /// How long a client may take nothing of what it is sent. The connection, or its stream, is cut off.
+    /// Write-stall timeout: a connection or stream is reset if the client reads nothing.
     pub stall: Duration,
-    /// How long who watches may take nothing of what there is to tell. The watch is ended: over HTTP/2 alone, if only its
-    /// stream is blocked; else with its connection. One that there is nothing to tell goes on.
+    /// Write-stall timeout of a watch with pending events. Over HTTP/2 only its stream is reset if
+    /// only the stream is blocked; otherwise the connection is closed. A watch without events is
+    /// not affected.
     pub watch_stall: Duration,
 }
 
 impl Limits {
-    /// How long a client may take nothing, and what it is if it does.
+    /// Returns the write-stall timeout and the metric that counts its expiry.
     #[cfg(feature = "server")]
     pub(crate) const fn stall(&self, is_watch: bool) -> (Duration, Event) {
         if is_watch { (self.watch_stall, Event::SlowWatch) } else { (self.stall, Event::SlowReader) }

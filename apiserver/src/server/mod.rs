@@ -1,16 +1,16 @@
-//! The server: what it is made of, and the way of a request through it.
+//! The server: its builder, its shared state and the path of a request.
 
 mod build;
 mod call;
-pub(crate) mod chance;
-mod incoming;
+mod capacity;
 mod limits;
-mod places;
+pub(crate) mod random;
+mod request_body;
 mod shared;
 pub(crate) mod trace;
 
 pub use build::{ApiServer, Builder, StartError};
-pub(crate) use call::{Asked, Call, Head, unfenced};
-pub(crate) use incoming::Incoming;
+pub(crate) use call::{Call, DocumentRequest, WireRequest, fence_not_allowed};
 pub use limits::Limits;
-pub(crate) use shared::{Shared, World};
+pub(crate) use request_body::RequestBody;
+pub(crate) use shared::{Environment, Shared};

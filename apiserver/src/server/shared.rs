@@ -1,4 +1,4 @@
-//! What all requests share.
+//! State that all requests share.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -7,72 +7,72 @@ use jiff::Timestamp;
 use machinery_objects::Revision;
 use machinery_sync::Swap;
 
-use crate::admission::Desk;
+use crate::admission::AdmissionRegistry;
 use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
-use crate::auth::rbac::Rules;
-use crate::cache::{self, By, Cache, Follow, View, Wanted};
+use crate::auth::rbac::RbacPolicy;
+use crate::cache::{self, CacheWatcher, KeyField, ObjectFilter, View, WatchCache};
+use crate::controllers::KnownDefinitions;
 use crate::guard::Checks;
-use crate::handle::Caches;
+use crate::handle::DecodedCaches;
 use crate::interest::Interests;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
 use crate::quota::Turns;
 use crate::refusal::Refusal;
+use crate::server::capacity::Capacity;
 use crate::server::limits::Limits;
-use crate::server::places::Places;
 use crate::storage::Objects;
-use crate::upkeep::Known;
 
-/// What one server is.
+/// The shared state of a server.
 pub(crate) struct Shared {
     pub(crate) objects: Objects,
-    pub(crate) caches: cache::Caches,
+    pub(crate) caches: cache::WatchCaches,
     pub(crate) registry: Swap<Registry>,
-    /// Kinds that the program brings: they are served as long as it runs.
+    /// Kinds of the program itself, served as long as it runs.
     pub(crate) own: Vec<Arc<Kind>>,
     pub(crate) authenticator: Swap<Authenticator>,
-    /// Who may do what. `None`: everybody who is known may do everything.
-    pub(crate) rules: Option<Swap<Rules>>,
-    /// Who is asked before something is written.
-    pub(crate) admission: Desk,
+    /// The RBAC policy. `None`: every authenticated user may do everything.
+    pub(crate) rules: Option<Swap<RbacPolicy>>,
+    /// In-process admission and webhooks.
+    pub(crate) admission: AdmissionRegistry,
     pub(crate) limits: Limits,
-    pub(crate) world: World,
+    pub(crate) environment: Environment,
     pub(crate) metrics: Metrics,
-    /// What was asked, and by whom, where that is logged.
+    /// The audit log, if enabled.
     pub(crate) audit: Option<Arc<Log>>,
-    /// What was made of which definition. Held while kinds are made those of their definitions.
-    pub(crate) defining: tokio::sync::Mutex<Known>,
-    /// What handles have decoded.
-    pub(crate) decoded: Caches,
-    /// What there is to give to requests.
-    pub(crate) places: Places,
-    /// Where guards are asked.
+    /// Kinds by definition. The lock is held while kinds are rebuilt from their definitions.
+    pub(crate) definitions: tokio::sync::Mutex<KnownDefinitions>,
+    /// Decoded objects of in-process handles.
+    pub(crate) decoded: DecodedCaches,
+    /// Limits on concurrency and buffered bytes.
+    pub(crate) capacity: Capacity,
+    /// Concurrency limits of guards.
     pub(crate) checks: Checks,
-    /// Whose turn it is among those who create what is counted.
+    /// Serializes creations that quotas count, by namespace.
     pub(crate) turns: Turns,
     /// Interests, from their opening to the end of their stream.
     pub(crate) interests: Arc<Interests>,
-    /// Watches end when it is cancelled.
+    /// Cancelled on shutdown, which ends all watches.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }
 
-/// What comes from outside of any request.
-pub(crate) struct World {
+/// Clock and randomness.
+pub(crate) struct Environment {
     pub(crate) clock: Clock,
-    /// Fills with what nobody can guess.
-    pub(crate) random: Chance,
+    /// Fills a buffer with random bytes.
+    pub(crate) random: RandomSource,
 }
 
 pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
-pub(crate) type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
+pub(crate) type RandomSource = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 
-impl World {
+impl Environment {
     pub(crate) fn now(&self) -> Timestamp {
         (self.clock)()
     }
 
-    /// As Kubernetes writes times: RFC 3339, in seconds.
+    /// Returns the time as Kubernetes writes it: RFC 3339 in seconds.
     pub(crate) fn time(&self) -> String {
         crate::meta::time::shown(self.now())
     }
@@ -83,7 +83,7 @@ impl World {
         bytes
     }
 
-    /// A random UUID, version 4.
+    /// Returns a random UUID, version 4.
     pub(crate) fn uid(&self) -> String {
         let mut bytes: [u8; 16] = self.bytes();
         bytes[6] = bytes[6] & 0x0f | 0x40;
@@ -100,24 +100,25 @@ impl World {
 }
 
 impl Shared {
-    /// The objects of a kind, and the watches of them.
-    pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<Cache>, Refusal> {
+    /// Returns the watch cache of a kind.
+    pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<WatchCache>, Refusal> {
         self.caches.of(kind, &self.metrics).await
     }
 
-    /// The objects of a kind, as of a revision or later; by default as of every write that was acknowledged before this call.
+    /// Returns a view of a kind at `least` or later; without `least` a consistent read, which
+    /// includes all writes acknowledged before the call.
     pub(crate) async fn view(&self, kind: &Arc<Kind>, least: Option<Revision>) -> Result<View, Refusal> {
         self.caches.view(kind, &self.metrics, least).await
     }
 
-    /// What is wanted and there as of then, and a watch of what comes after.
+    /// Returns a view and a watcher that continues from exactly its revision.
     pub(crate) async fn view_and_follow(
         &self,
-        wanted: &Wanted,
-        by: Option<&By>,
+        filter: &ObjectFilter,
+        by: Option<&KeyField>,
         least: Option<Revision>,
-    ) -> Result<(View, Follow), Refusal> {
-        self.caches.view_and_follow(wanted, by, &self.metrics, least).await
+    ) -> Result<(View, CacheWatcher), Refusal> {
+        self.caches.view_and_follow(filter, by, &self.metrics, least).await
     }
 
     pub(crate) fn kinds(&self) -> Arc<Registry> {

@@ -1,4 +1,4 @@
-//! The trace that a request comes from, and its span.
+//! The trace context and the span of a request.
 
 use http::HeaderMap;
 use machinery_objects::{SpanId, TraceId, Traceparent};
@@ -6,17 +6,17 @@ use tracing::Span;
 use tracing::field::{Empty, display};
 
 use super::Call;
-use super::shared::World;
+use super::shared::Environment;
 
-/// Which span a request comes from; of several that it names, none.
-pub(crate) fn said(headers: &HeaderMap) -> Option<Traceparent> {
+/// Returns the parent span of a request; none if the header is repeated.
+pub(crate) fn parent_span(headers: &HeaderMap) -> Option<Traceparent> {
     let mut all = headers.get_all(Traceparent::HEADER).iter();
     let one = all.next()?;
     if all.next().is_some() { None } else { Traceparent::said(one.to_str().ok()?) }
 }
 
-/// The span of a request. Ids are drawn where somebody records it.
-pub(super) fn span(call: &Call, world: &World) -> Span {
+/// Creates the span of a request. IDs are generated only if the span is recorded.
+pub(super) fn span(call: &Call, environment: &Environment) -> Span {
     let span = tracing::info_span!(
         "request",
         method = %call.method,
@@ -30,12 +30,12 @@ pub(super) fn span(call: &Call, world: &World) -> Span {
     if span.is_disabled() {
         return span;
     }
-    let parent = said(&call.headers);
-    let drawn = || TraceId::new(u128::from_le_bytes(world.bytes()));
+    let parent = parent_span(&call.headers);
+    let drawn = || TraceId::new(u128::from_le_bytes(environment.bytes()));
     if let Some(trace) = parent.map(Traceparent::trace).or_else(drawn) {
         span.record("trace_id", display(trace));
     }
-    if let Some(own) = SpanId::new(u64::from_le_bytes(world.bytes())) {
+    if let Some(own) = SpanId::new(u64::from_le_bytes(environment.bytes())) {
         span.record("span_id", display(own));
     }
     if let Some(parent) = parent {

@@ -3,8 +3,9 @@
 //! ```text
 //! 1 byte: this format, 1 │ 4 bytes: where the revision goes │ 8 bytes: the print of the schema │ JSON
 //! ```
-//! Numbers are little-endian. The JSON begins with its `apiVersion` and `kind`, so that a list can leave them out. It has no
-//! `resourceVersion`: that is the revision that put it, and is spliced in as the first of its metadata.
+//! Numbers are little-endian. The JSON begins with its `apiVersion` and `kind`, so that a list can
+//! leave them out. It has no `resourceVersion`: that is the revision that put it, and is spliced in
+//! as the first of its metadata.
 
 use std::io::Write;
 
@@ -72,7 +73,7 @@ pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
 }
 
 impl<'a> Stored<'a> {
-    /// Looks at the header only.
+    /// Parses the header only.
     pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, NotStored> {
         let not = |why: &str| NotStored { why: why.into() };
         let (header, json) = bytes.split_at_checked(HEADER).ok_or_else(|| not("it is too short"))?;
@@ -92,7 +93,8 @@ impl<'a> Stored<'a> {
         self.write_without("", revision, out);
     }
 
-    /// Appends its JSON, with the revision, and without the [`head`] that all items of a list have in common.
+    /// Appends its JSON, with the revision, and without the [`head`] that all items of a list have
+    /// in common.
     pub(crate) fn write_without(&self, head: &str, revision: Revision, out: &mut Vec<u8>) {
         out.reserve(self.json.len() + 48);
         let mut cut = 0;
@@ -115,7 +117,8 @@ impl<'a> Stored<'a> {
         Ok(object)
     }
 
-    /// Whether its metadata says when it was deleted. Most say nothing of the kind anywhere, and are not read.
+    /// Whether the metadata has a deletionTimestamp. Most objects do not contain the word, and are
+    /// not parsed.
     pub(crate) fn is_deleting(&self) -> bool {
         #[derive(Deserialize)]
         struct Object {

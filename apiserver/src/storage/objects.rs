@@ -15,14 +15,14 @@ use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
-/// How often it looks meanwhile.
+/// The polling interval of the wait.
 const LOOK: Duration = Duration::from_millis(10);
 
 /// The store, as the server uses it.
 #[derive(Clone)]
 pub(crate) struct Objects {
     backend: Arc<dyn Backend>,
-    /// Whether the last commit found that the store takes none.
+    /// Whether the store refused the last commit.
     refused: Arc<AtomicBool>,
 }
 
@@ -35,7 +35,7 @@ pub(crate) enum Moment {
 }
 
 impl Moment {
-    /// As a get asks for it.
+    /// Options for a get.
     pub(crate) fn of_get(options: &GetOptions) -> Self {
         match options.revision {
             None | Some(0) => Self::Newest,
@@ -52,10 +52,10 @@ pub(crate) struct Listed {
     pub(crate) remaining: Option<u64>,
 }
 
-/// What became of a transaction.
+/// The result of a transaction.
 pub(crate) enum Committed {
     Done(Revision),
-    /// Nothing: this is not as it was seen.
+    /// Nothing was committed: a condition failed.
     Lost(Box<Conflict>),
 }
 
@@ -69,7 +69,7 @@ impl Objects {
         self.backend.revision().await.map_err(unreadable)
     }
 
-    /// One object.
+    /// Returns one object.
     pub(crate) async fn get(&self, key: &Key, moment: Moment) -> Result<Option<Arc<Entry>>, Refusal> {
         let range = Range::of(Span::One(key.clone()));
         Ok(self.read(range, moment).await?.entries.pop())
@@ -93,7 +93,7 @@ impl Objects {
         self.backend.range(range).await.map_err(unreadable)
     }
 
-    /// Waits until the store has come to a revision, for a while.
+    /// Waits until the store has reached a revision, up to a timeout.
     pub(crate) async fn reach(&self, least: Revision) -> Result<(), Refusal> {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
@@ -108,13 +108,14 @@ impl Objects {
         }
     }
 
-    /// What becomes of objects after a revision.
+    /// Watches changes after a revision.
     pub(crate) async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
         self.backend.watch(span, after).await
     }
 
-    /// Whether the store takes writes, as far as the last one shows. Where it did not, one that changes nothing shows whether it does
-    /// now: nobody else may come to write, as long as this says that it does not.
+    /// Whether the store accepts writes, judged by the last one. If it failed, this commits a
+    /// transaction without changes as a probe: there may be no other writer while this reports
+    /// failure.
     pub(crate) async fn takes_writes(&self) -> Result<(), Refusal> {
         if !self.refused.load(Relaxed) {
             return Ok(());
@@ -122,7 +123,7 @@ impl Objects {
         self.commit(Transaction::new()).await.map(drop)
     }
 
-    /// Makes several changes at once, if all that they rest on is as it was seen.
+    /// Commits a transaction, if all its conditions hold.
     pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Committed, Refusal> {
         let answer = self.backend.commit(transaction).await;
         let refused = matches!(answer, Err(CommitError::Refused { .. } | CommitError::Unknown { .. }));
@@ -167,7 +168,7 @@ fn unwritten(error: &CommitError) -> Refusal {
         }
         // Without a time after which to try again: only deletes help.
         CommitError::QuotaExceeded { .. } => Refusal::new(507, "InsufficientStorage", error.to_string()),
-        // Whether it happened is not known: a client that reads first can tell.
+        // The outcome is unknown: a client can read the object to find out.
         CommitError::Unknown { .. } => Refusal::new(504, "Timeout", error.to_string()),
         _ => Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", error.to_string()) },
     }

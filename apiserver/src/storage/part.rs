@@ -1,4 +1,5 @@
-//! Some parts of a stored object, without the rest: what is beside the paths to them is passed over, and never made.
+//! Partial decoding of a stored object: values beside the given paths are skipped without
+//! allocation.
 
 use std::fmt::{Formatter, Result as Written};
 
@@ -13,7 +14,8 @@ use super::text::Text;
 pub(crate) type Path<'p> = &'p [&'p str];
 
 impl Stored<'_> {
-    /// What is at the end of these paths is what [`Stored::read`] would have there, and there is nothing else. The revision is not among it.
+    /// Returns only the values at these paths, as [`Stored::read`] would have them. The revision is
+    /// not among them.
     pub(crate) fn parts(&self, paths: &[Path<'_>]) -> Result<Value, NotStored> {
         let not = |error: serde_json::Error| NotStored::because(error.to_string());
         let mut json = serde_json::Deserializer::from_slice(self.json());
@@ -23,7 +25,7 @@ impl Stored<'_> {
     }
 }
 
-/// What is at the end of these. Only objects have names: of anything else there is nothing.
+/// Decodes the values at these paths. Only objects have fields: other values have nothing below.
 struct Parts<'a, 'p>(&'a [Path<'p>]);
 
 impl<'de> DeserializeSeed<'de> for Parts<'_, '_> {
@@ -44,7 +46,7 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
         to.write_str("JSON")
     }
 
-    /// Of names that are there twice the last counts, as it does when all is read.
+    /// The last of duplicate names counts, as in a full decode.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut parts = Map::new();
         while let Some(Text(name)) = map.next_key()? {
@@ -122,7 +124,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn parts_are_what_reading_all_would_find(
+        fn partial_decoding_equals_full_decoding(
             spec in any_json(),
             paths in prop::collection::vec(any_path(), 0..4),
         ) {
@@ -144,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cut_short_has_no_parts() {
+    fn a_truncated_object_has_no_parts() {
         let object = json!({"kind": "X", "metadata": {"name": "a"}, "spec": {"a": 1}});
         let mut bytes = encode(object.as_object().expect("an object"), 0);
         let parts =

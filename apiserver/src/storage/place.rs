@@ -1,14 +1,14 @@
-//! Where an object is: the key that orders objects as Kubernetes lists them.
+//! Keys of stored objects, in the order in which Kubernetes lists objects.
 
 use std::sync::Arc;
 
 use machinery_store::Span;
 
-/// Where the objects of one kind are, whatever its version.
+/// The key prefix of the objects of one kind, in any version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
-    /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so, as it has no dot and is
-    /// not one of Kubernetes'.
+    /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so,
+    /// as it has no dot and is not one of Kubernetes'.
     prefix: Arc<str>,
 }
 
@@ -18,14 +18,15 @@ impl Place {
         Self { prefix: format!("{group}/{plural}/").into() }
     }
 
-    /// The group and the plural of the object that a key of the store is of. None, if it is of none: a record of a guard.
+    /// The group and the plural of the object that a key of the store is of. None, if it is of
+    /// none: a record of a guard.
     pub(crate) fn resource(key: &str) -> Option<(&str, &str)> {
         let (group, names) = key.split_once('/').filter(|(group, _)| !group.is_empty())?;
         let (plural, _) = names.split_once('/')?;
         Some((if group == "core" { "" } else { group }, plural))
     }
 
-    /// Whatever its key is.
+    /// The prefix of all keys.
     #[cfg(test)]
     pub(crate) fn everywhere() -> Self {
         Self { prefix: "".into() }
@@ -39,12 +40,12 @@ impl Place {
         }
     }
 
-    /// All objects, or those of one namespace.
+    /// Returns the range of all objects, or of those in one namespace.
     pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
         Span::Prefix(self.start(namespace))
     }
 
-    /// What all of these keys begin with.
+    /// Returns the common prefix of these keys.
     pub(crate) fn start(&self, namespace: Option<&str>) -> Arc<str> {
         namespace
             .map_or_else(|| self.prefix.clone(), |namespace| format!("{}{namespace}/", self.prefix).into())

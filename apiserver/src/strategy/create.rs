@@ -5,20 +5,21 @@ use serde_json::Value;
 use super::trace::set_aside;
 use super::{Context, meta_text, metadata_mut};
 use crate::invalid::{FieldError, invalid};
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::meta::names::generate_name;
 use crate::meta::{Creation, for_create};
 use crate::refusal::Refusal;
 
-/// What makes one try of a create different from another.
+/// The inputs of one try of a create.
 #[derive(Clone, Copy)]
 pub(crate) struct New<'a> {
     pub(crate) uid: &'a str,
-    /// What a generated name ends with.
+    /// Randomness for the suffix of a generated name.
     pub(crate) chance: u64,
 }
 
-/// A new object with the place and the name that it will have, for who is asked before it is made. What is wrong with it is said then.
+/// Returns a new object with its final namespace and name, for admission. Errors are reported
+/// later, by [`create`].
 pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> Value {
     object = placed(object, context);
     let meta = metadata_mut(&mut object);
@@ -30,7 +31,8 @@ pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> V
     object
 }
 
-/// An object with the namespace of the path, if it says none, and without one where there is none.
+/// Returns an object with the namespace of the path, if it has none, and without one if its kind is
+/// cluster-scoped.
 pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
     let metadata = metadata_mut(&mut object);
     match context.namespace {
@@ -44,11 +46,11 @@ pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
     object
 }
 
-/// What is stored of a new object, which has the shape of its kind by now.
+/// Returns the stored form of a new object, which has the shape of its kind already.
 pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> Result<Value, Refusal> {
     let kind = context.kind;
     let mut errors = prepare(&mut object, new, context)?;
-    errors.extend(kind.validate(&object, None, Part::Main).errors);
+    errors.extend(kind.validate(&object, None, Subresource::Main).errors);
     errors.extend(kind.hooks.validate(&object, None));
     if errors.is_empty() {
         errors = kind.hooks.check(&object, None);
@@ -63,7 +65,8 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     Ok(object)
 }
 
-/// The entry of who makes this, before anybody else has changed it. It may be refused yet.
+/// Returns the managedFields entry of the creator, before mutating admission. Errors are reported
+/// later.
 pub(crate) fn first_entries(
     mut object: Value,
     new: New<'_>,
@@ -75,7 +78,7 @@ pub(crate) fn first_entries(
     Ok(metadata_mut(&mut object).remove("managedFields"))
 }
 
-/// Makes it what would be stored, and says what is wrong with its metadata.
+/// Prepares the object for storage, and returns the errors of its metadata.
 fn prepare(object: &mut Value, new: New<'_>, context: &Context<'_>) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
     if kind.has_status

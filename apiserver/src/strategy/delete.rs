@@ -1,4 +1,4 @@
-//! An object that is to go.
+//! The strategy of deletions.
 
 use serde_json::{Value, json};
 
@@ -14,11 +14,11 @@ use crate::request::Propagation;
 pub(crate) struct Deletion {
     pub(crate) uid: Option<String>,
     pub(crate) version: Option<String>,
-    /// What becomes of what the object owns. Nothing said: what its finalizers say, and else it goes after the object.
+    /// The propagation policy. If omitted, the finalizers decide, and else it is background.
     pub(crate) propagation: Option<Propagation>,
 }
 
-/// What becomes of an object that is deleted.
+/// Returns the next step of a deletion.
 pub(crate) fn delete(old: &Value, deletion: &Deletion, context: &Context<'_>) -> Result<Step, Refusal> {
     let kind = context.kind;
     let conditions = [
@@ -83,7 +83,8 @@ fn not_that_one(kind: &Kind, name: &str, why: &str) -> Refusal {
 const FOREGROUND: &str = "foregroundDeletion";
 const ORPHAN: &str = "orphan";
 
-/// Who waits for its dependents, or lets them go first, is held by a finalizer that the garbage collection takes away.
+/// Foreground deletion and orphaning hold the object by a finalizer that the garbage collector
+/// removes.
 fn finalizers(object: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else { return };
     let wanted = match propagation {

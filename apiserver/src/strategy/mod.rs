@@ -1,4 +1,4 @@
-//! What a write makes of an object: pure steps from what is there and what is asked to what is to be.
+//! Strategies: pure functions from the old object and the requested one to the stored one.
 
 mod create;
 mod delete;
@@ -23,21 +23,21 @@ use crate::meta::time::shown;
 use crate::refusal::{About, Refusal};
 use crate::same::same_but;
 
-/// Who writes, when, and how.
+/// The writer, time and kind of a write.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) now: Timestamp,
-    /// Whose it is what changes; none if the object says that of itself.
+    /// The field manager; none if the object names it in managedFields.
     pub(crate) manager: Option<&'a str>,
-    /// Of the path.
+    /// The namespace of the path.
     pub(crate) namespace: Option<&'a str>,
-    /// Of who asked for it.
+    /// The trace context of the request.
     pub(crate) trace: Option<Traceparent>,
 }
 
 impl Context<'_> {
-    /// Notes in the object who manages what of it. Those whom the client noted must have names.
+    /// Updates managedFields. Entries that the client set must have valid managers.
     fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) -> Result<(), Refusal> {
         self.track(old, new, subresource);
         if let Some(old) = old {
@@ -66,8 +66,8 @@ impl Context<'_> {
     }
 }
 
-/// The object with the entries of who wrote it, and the context of what is done with it from then on: what others make of it
-/// is not its writer's.
+/// Returns the object with the managedFields of its writer, and a context in which later mutations
+/// are not attributed to the writer.
 pub(crate) fn tracked<'a>(
     mut object: Value,
     context: Context<'a>,
@@ -79,18 +79,18 @@ pub(crate) fn tracked<'a>(
     match entries(object.clone(), &context) {
         Ok(Some(entries)) => drop(metadata_mut(&mut object).insert("managedFields".into(), entries)),
         Ok(None) => drop(metadata_mut(&mut object).remove("managedFields")),
-        // Those who are asked may mend what is wrong with it.
+        // Admission may repair an invalid object.
         Err(_) => return (object, context),
     }
     (object, Context { manager: None, ..context })
 }
 
-/// What a step decided.
+/// The outcome of a strategy.
 pub(crate) enum Step {
     /// The object is as it should be.
     Keep,
     Put(Value),
-    /// It goes: with this as its last state.
+    /// Deletes the object; the value is its last state.
     Delete(Value),
 }
 
@@ -126,7 +126,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     metadata(object).get("deletionTimestamp").is_some_and(|time| !time.is_null())
 }
 
-/// 409: somebody else was first.
+/// 409: a concurrent write was first.
 pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Refusal {
     let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(409, "Conflict", message) }
@@ -135,7 +135,7 @@ pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Refusal {
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
-/// 403: not for who asks, but for what is there.
+/// 403: not for lack of rights, but by the state of the object.
 pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
     let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
@@ -153,7 +153,7 @@ pub(crate) fn already_exists(kind: &Kind, name: &str) -> Refusal {
     Refusal { about: about(kind, name), ..Refusal::new(409, "AlreadyExists", message) }
 }
 
-/// What a refusal is about, by the plural, as Kubernetes says it of these.
+/// Returns the subject of a refusal, by the plural, as in these messages of Kubernetes.
 pub(crate) fn about(kind: &Kind, name: &str) -> About {
     About {
         group: kind.group.to_string(),
@@ -168,8 +168,9 @@ pub(crate) fn same(a: &Value, b: &Value) -> bool {
     same_but(&["metadata"], object(a), object(b)) && same_but(&["resourceVersion"], metadata(a), metadata(b))
 }
 
-/// All but the metadata and, if it is apart, the status: what a generation counts.
-pub(crate) fn wanted_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
+/// Whether two objects differ outside of metadata and, if it is a subresource, status: then the
+/// generation increases.
+pub(crate) fn spec_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
     const ITS_OWN: [&str; 4] = ["metadata", "apiVersion", "kind", "status"];
     let own = if kind.has_status { &ITS_OWN[..] } else { &ITS_OWN[..3] };
     !same_but(own, object(a), object(b))

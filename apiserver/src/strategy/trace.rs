@@ -1,4 +1,4 @@
-//! In which trace an object says it was changed last.
+//! The trace context of an object's last change, in an annotation.
 
 use machinery_objects::Traceparent;
 use serde_json::{Value, json};
@@ -8,23 +8,25 @@ use crate::meta::MAX_ANNOTATIONS;
 
 const KEY: &str = Traceparent::ANNOTATION;
 
-/// What becomes of the annotation where the object is written.
+/// The treatment of the trace annotation in a write.
 #[derive(Clone, Copy)]
 pub(super) enum Mark {
-    /// It stays what it is by now.
+    /// Keeps the annotation.
     Stays,
-    /// It says this trace.
+    /// Sets this trace context.
     Says(Traceparent),
-    /// Who changes the object says no trace, and is not to be taken for who changed it before.
+    /// Removes the annotation: the write has no trace context, and must not be attributed to that
+    /// of the last write.
     Goes,
 }
 
-/// Makes the annotation what it was, so that no trace is a change, and says what it is to be if there is another one. What a client that
-/// says no trace wrote into it is a change like any other, and stays.
+/// Restores the old annotation, so that a trace context alone is no change, and returns the
+/// treatment if the object does change. An annotation written by a client without a trace context
+/// is an ordinary change, and stays.
 pub(super) fn set_aside(new: &mut Value, old: Option<&Value>, trace: Option<Traceparent>) -> Mark {
-    let had = old.and_then(said);
+    let had = old.and_then(annotation);
     let is_theirs = old.is_some_and(is_managed);
-    let is_written = match said(new) {
+    let is_written = match annotation(new) {
         Some(says) => Some(says) != had,
         None => is_theirs,
     };
@@ -54,26 +56,26 @@ impl Mark {
     }
 }
 
-/// Takes away what is said of a trace: for who looks whether anything else differs.
+/// Removes the annotation and its managedFields, to compare everything else.
 pub(crate) fn forget_trace(object: &mut Value) {
     put(object, "");
 }
 
-fn said(object: &Value) -> Option<&str> {
+fn annotation(object: &Value) -> Option<&str> {
     metadata(object).get("annotations")?.get(KEY)?.as_str()
 }
 
-/// Where it is in the fields of a manager.
+/// The path of the annotation in the fields of a manager.
 const PATH: [&str; 4] = ["fieldsV1", "f:metadata", "f:annotations", "f:machinery.dev/traceparent"];
 
-/// Whether somebody manages it: then it was written as a field, and not put there by the server.
+/// Whether a field manager owns the annotation: then a client wrote it, and not the server.
 fn is_managed(object: &Value) -> bool {
     let manages = |entry: &Value| PATH.iter().try_fold(entry, |value, field| value.get(field)).is_some();
     let entries = metadata(object).get("managedFields").and_then(Value::as_array);
     entries.is_some_and(|entries| entries.iter().any(manages))
 }
 
-/// It is the server's from now on: nobody manages it.
+/// Removes the annotation from managedFields: the server owns it.
 fn unmanage(object: &mut Value) {
     if !is_managed(object) {
         return;
@@ -83,7 +85,7 @@ fn unmanage(object: &mut Value) {
     }
 }
 
-/// Removes the field at a path, and what has no field left by that. Whether it was there.
+/// Removes the field at a path, and parents that become empty. Returns whether it existed.
 fn remove(from: &mut Value, path: &[&str]) -> bool {
     let (Some(from), Some((field, rest))) = (from.as_object_mut(), path.split_first()) else { return false };
     if rest.is_empty() {
@@ -91,7 +93,7 @@ fn remove(from: &mut Value, path: &[&str]) -> bool {
     }
     let Some(inner) = from.get_mut(*field) else { return false };
     let removed = remove(inner, rest);
-    // A map that is managed as such is said by a dot.
+    // A map that is owned itself has a dot as an entry.
     let is_empty = inner.as_object().is_some_and(|fields| fields.keys().all(|field| field == "."));
     if removed && is_empty {
         from.remove(*field);
@@ -99,7 +101,8 @@ fn remove(from: &mut Value, path: &[&str]) -> bool {
     removed
 }
 
-/// Whether the annotations may be so much longer: what is near the limit can still be written.
+/// Whether the annotations have capacity for the trace: an object near the limit can still be
+/// written.
 fn has_room(object: &Value) -> bool {
     let annotations = metadata(object).get("annotations").and_then(Value::as_object).into_iter().flatten();
     let others = annotations.filter(|(key, _)| *key != KEY);
@@ -107,9 +110,9 @@ fn has_room(object: &Value) -> bool {
     bytes + KEY.len() + Traceparent::LENGTH <= MAX_ANNOTATIONS
 }
 
-/// Says this; nothing, where it is empty.
+/// Sets the annotation; an empty text removes it.
 fn put(object: &mut Value, text: &str) {
-    if text == said(object).unwrap_or_default() {
+    if text == annotation(object).unwrap_or_default() {
         return;
     }
     let metadata = metadata_mut(object);
@@ -143,7 +146,7 @@ mod tests {
         }
     }
 
-    /// What is compared with what was there, and what is written if that differs.
+    /// Expects these annotations: the one for comparison, and the one written if anything differs.
     fn check(new: Option<&str>, old: Option<&str>, trace: Option<&str>, expected: [Option<&str>; 2]) {
         let (mut made, trace) = (object(new), trace.map(|trace| trace.parse().unwrap()));
         let mark = set_aside(&mut made, Some(&object(old)), trace);
@@ -153,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_trace_is_no_change() {
+    fn a_trace_context_alone_is_no_change() {
         for new in [None, Some(ONE), Some("by hand")] {
             check(new, None, Some(OTHER), [None, Some(OTHER)]);
             check(new, Some(ONE), Some(OTHER), [Some(ONE), Some(OTHER)]);
@@ -161,14 +164,14 @@ mod tests {
     }
 
     #[test]
-    fn no_trace_takes_away_what_is_of_another_change() {
+    fn a_write_without_a_trace_context_removes_the_old_one() {
         check(None, None, None, [None, None]);
         check(Some(ONE), Some(ONE), None, [Some(ONE), None]);
         check(None, Some(ONE), None, [Some(ONE), None]);
     }
 
     #[test]
-    fn what_is_written_by_hand_stays() {
+    fn an_annotation_written_by_a_client_is_kept() {
         check(Some("by hand"), None, None, [Some("by hand"); 2]);
         check(Some("by hand"), Some(ONE), None, [Some("by hand"); 2]);
         let mut old = object(Some("by hand"));
@@ -180,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_trace_was_written_over_is_nobodys() {
+    fn an_overwritten_annotation_has_no_field_manager() {
         let manages = |more: Value| {
             let mut fields = json!({"f:metadata": {"f:annotations": {".": {}, format!("f:{KEY}"): {}}}});
             fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -191,26 +194,26 @@ mod tests {
         let mut new = old.clone();
         set_aside(&mut new, Some(&old), Some(ONE.parse().unwrap())).put(&mut new);
         let left = json!([{"manager": "somebody", "fieldsV1": {"f:spec": {}}}]);
-        assert_eq!((said(&new), &new["metadata"]["managedFields"]), (Some(ONE), &left));
+        assert_eq!((annotation(&new), &new["metadata"]["managedFields"]), (Some(ONE), &left));
         let outside = new.clone();
         set_aside(&mut new, Some(&outside), None).put(&mut new);
-        assert_eq!(said(&new), None, "it is a stamp like any other");
+        assert_eq!(annotation(&new), None, "it is a stamp like any other");
 
         let mut new = object(None);
         let mark = set_aside(&mut new, Some(&old), None);
-        assert!(matches!(mark, Mark::Stays) && said(&new).is_none(), "who wrote it may take it away");
+        assert!(matches!(mark, Mark::Stays) && annotation(&new).is_none(), "who wrote it may take it away");
     }
 
     #[test]
-    fn what_has_no_room_for_a_trace_is_written_without() {
+    fn annotations_at_the_size_limit_get_no_trace_context() {
         let mut new = object(Some(ONE));
         new["metadata"]["annotations"]["a"] = "x".repeat(MAX_ANNOTATIONS - 1 - KEY.len() - ONE.len()).into();
         let trace = || Mark::Says(OTHER.parse().unwrap());
         trace().put(&mut new);
-        assert_eq!(said(&new), Some(OTHER));
+        assert_eq!(annotation(&new), Some(OTHER));
         new["metadata"]["annotations"]["b"] = "".into();
         trace().put(&mut new);
-        assert_eq!(said(&new), None);
+        assert_eq!(annotation(&new), None);
     }
 
     #[test]

@@ -5,20 +5,20 @@ use serde_json::Value;
 use super::trace::set_aside;
 use super::{
     Context, MODIFIED, Step, conflict, has_finalizers, is_deleting, meta_text, metadata, metadata_mut, same,
-    wanted_differs,
+    spec_differs,
 };
 use crate::invalid::{FieldError, invalid};
-use crate::kind::{Checked, Part};
+use crate::kind::{Checked, Subresource};
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
-/// What becomes of an object that one part of is replaced. `new` has the shape of its kind.
-/// With it comes what its writer should know. One that was sent whole is held against the UID that it names; in a patch that is a field like others.
+/// Returns the next step of a full or subresource update, with warnings. `new` has the shape of its
+/// kind. The UID of a full update is a precondition; in a patch it is a field like others.
 pub(crate) fn update(
     mut new: Value,
     old: &Value,
-    part: Part,
+    subresource: Subresource,
     whole: bool,
     context: &Context<'_>,
 ) -> Result<(Step, Vec<String>), Refusal> {
@@ -27,10 +27,10 @@ pub(crate) fn update(
     let names_this =
         |field| matches!(meta_text(&new, field), text if text.is_empty() || text == meta_text(old, field));
     if names_this("name") && (!kind.namespaced || names_this("namespace")) {
-        holds_still(&new, old, whole, context)?;
+        check_preconditions(&new, old, whole, context)?;
     }
-    let mut errors = prepare(&mut new, old, part, context)?;
-    let Checked { errors: found, warnings } = kind.validate(&new, Some(old), part);
+    let mut errors = prepare(&mut new, old, subresource, context)?;
+    let Checked { errors: found, warnings } = kind.validate(&new, Some(old), subresource);
     errors.extend(found);
     errors.extend(kind.hooks.validate(&new, Some(old)));
     if errors.is_empty() {
@@ -40,12 +40,15 @@ pub(crate) fn update(
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors).warning(&warnings));
     }
     kind.through_store(&mut new);
-    if kind.has_generation && matches!(part, Part::Main | Part::Scale) && wanted_differs(kind, &new, old) {
+    if kind.has_generation
+        && matches!(subresource, Subresource::Main | Subresource::Scale)
+        && spec_differs(kind, &new, old)
+    {
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
     let mark = set_aside(&mut new, Some(old), context.trace);
-    context.record(Some(old), &mut new, part.subresource())?;
+    context.record(Some(old), &mut new, subresource.name())?;
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
         return Ok((Step::Delete(new), warnings));
     }
@@ -56,48 +59,49 @@ pub(crate) fn update(
     Ok((Step::Put(new), warnings))
 }
 
-/// The entries of who writes this and of all others, before anybody else has changed it. It may be refused yet.
+/// Returns the managedFields after this write, before mutating admission. Errors are reported
+/// later.
 pub(crate) fn entries(
     mut new: Value,
     old: &Value,
-    part: Part,
+    subresource: Subresource,
     context: &Context<'_>,
 ) -> Result<Option<Value>, Refusal> {
     // Whether it is the newest is judged when it is written.
     metadata_mut(&mut new).insert("resourceVersion".into(), meta_text(old, "resourceVersion").into());
-    prepare(&mut new, old, part, context)?;
+    prepare(&mut new, old, subresource, context)?;
     context.kind.through_store(&mut new);
-    context.track(Some(old), &mut new, part.subresource());
+    context.track(Some(old), &mut new, subresource.name());
     Ok(metadata_mut(&mut new).remove("managedFields"))
 }
 
-/// Makes it what would be stored, and says what is wrong with its metadata.
+/// Prepares the object for storage, and returns the errors of its metadata.
 fn prepare(
     new: &mut Value,
     old: &Value,
-    part: Part,
+    subresource: Subresource,
     context: &Context<'_>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
-    only(new, old, part, kind.has_status);
+    only(new, old, subresource, kind.has_status);
     let how = Update {
         group: &kind.group,
         plural: &kind.names.plural,
         namespace: context.namespace,
         name: meta_text(old, "name"),
-        unconditional: kind.may_overwrite,
+        unconditional: kind.allows_unconditional_update,
     };
     let errors = for_update(metadata_mut(new), metadata(old), &how)?;
-    kind.hooks.updating(new, old, part);
+    kind.hooks.updating(new, old, subresource);
     kind.hooks.stamp(new, Some(old), context.now);
     Ok(errors)
 }
 
-/// The revision and the UID that the request names are those of the object.
-fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
+/// Checks the preconditions: the revision and the UID in the request.
+fn check_preconditions(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
     let (kind, name) = (context.kind, meta_text(old, "name"));
     match meta_text(new, "resourceVersion") {
-        // That one must be given is said with all else that is wrong.
+        // A missing resourceVersion is reported with all other errors.
         "" | "0" => {}
         version if version == meta_text(old, "resourceVersion") => {}
         version => {
@@ -115,8 +119,8 @@ fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> 
     }
 }
 
-/// Takes all but one part from what was there.
-fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
+/// Restores all parts but one from the old object.
+fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_apart: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };
         match old.get(field) {
@@ -124,10 +128,10 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
             None => new.remove(field),
         };
     };
-    match part {
-        Part::Main | Part::Scale if status_is_apart => restore(new, "status"),
-        Part::Main | Part::Scale => {}
-        Part::Status => {
+    match subresource {
+        Subresource::Main | Subresource::Scale if status_is_apart => restore(new, "status"),
+        Subresource::Main | Subresource::Scale => {}
+        Subresource::Status => {
             let status = new.get("status").cloned();
             let kept = ["managedFields", "resourceVersion", "name", "namespace"];
             let kept = kept.map(|field| (field, metadata(new).get(field).cloned()));
@@ -144,7 +148,7 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
                 };
             }
         }
-        Part::Finalize => {
+        Subresource::Finalize => {
             let finalizers = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
             let entries = metadata(new).get("managedFields").cloned();
             *new = old.clone();

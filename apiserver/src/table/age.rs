@@ -1,4 +1,4 @@
-//! How long ago something was, as people read it: `5s`, `3m20s`, `2d`.
+//! Ages of objects for tables: `5s`, `3m20s`, `2d`.
 
 use jiff::Timestamp;
 use serde_json::Value;
@@ -14,7 +14,8 @@ pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     if shaped { text.parse().ok() } else { None }
 }
 
-/// The age of a text: `<unknown>` for none or for the zero time of Go, `<invalid>` for what is no time.
+/// Formats the age of a timestamp: `<unknown>` for none or for Go's zero time, `<invalid>` for an
+/// unparseable one.
 pub(super) fn age(value: Option<&str>, now: Timestamp) -> String {
     let Some(text) = value.filter(|text| !text.is_empty() && *text != ZERO) else {
         return "<unknown>".into();
@@ -37,7 +38,7 @@ const YEAR: i64 = 365 * DAY;
 /// Go's longest duration.
 const LONGEST: i64 = i64::MAX / 1_000_000_000;
 
-/// Two or three digits that matter. Two seconds in the future are still now: clocks differ.
+/// Formats two or three significant digits. Two seconds in the future count as now: clocks differ.
 pub(super) fn elapsed(then: Timestamp, now: Timestamp) -> String {
     let seconds = now.duration_since(then).as_secs().min(LONGEST);
     let two = |large: i64, unit: &str, small: i64, part: &str| match small {
@@ -94,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time() {
+    fn unparseable_times_are_shown_as_invalid() {
         check("", "<unknown>");
         check(ZERO, "<unknown>");
         for text in [

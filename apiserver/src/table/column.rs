@@ -1,19 +1,19 @@
-//! The columns of a kind: its own, or those that a CustomResourceDefinition names.
+//! The columns of a kind: built-in, or from a CustomResourceDefinition.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::age::{age, object_age};
 use super::builtin::BuiltIn;
-use super::path::{Path, shown};
+use super::path::{ColumnPath, shown};
 use crate::invalid::{FieldError, Problem};
 
 /// The columns that a kind's objects are shown in.
 #[derive(Clone, Debug)]
 pub(crate) enum Columns {
-    /// The name, and what was defined.
+    /// The name, and the defined columns.
     Defined(Vec<Column>),
-    /// Those of a built-in kind.
+    /// The columns of a built-in kind.
     BuiltIn(&'static BuiltIn),
 }
 
@@ -26,7 +26,7 @@ pub(crate) struct Column {
     pub(crate) description: String,
     /// Above 0 is shown with `-o wide` only.
     pub(crate) priority: i64,
-    pub(crate) path: Path,
+    pub(crate) path: ColumnPath,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,12 +38,13 @@ pub(crate) enum CellKind {
     Date,
 }
 
-/// What a column's name means to whoever reads `columnDefinitions`.
+/// Description of the name column in `columnDefinitions`.
 pub(super) const NAME: &str = "The name of the object, unique among those of its kind in its namespace.";
 pub(super) const CREATED: &str = "When the server made the object, in UTC.";
 
-/// The columns of a version of a CustomResourceDefinition: `additionalPrinterColumns`, or the age if there are none.
-/// As Kubernetes does, a column whose path cannot be read ends them; the second value says which and why.
+/// Returns the columns of a version of a CustomResourceDefinition: `additionalPrinterColumns`, or
+/// the age if there are none. As in Kubernetes, a column with an invalid path ends them; the second
+/// value is its name and error.
 pub(crate) fn crd_columns(additional: &Value) -> (Columns, Option<String>) {
     let listed = additional.as_array().filter(|columns| !columns.is_empty());
     let Some(listed) = listed else { return (Columns::Defined(vec![Column::age()]), None) };
@@ -57,14 +58,14 @@ pub(crate) fn crd_columns(additional: &Value) -> (Columns, Option<String>) {
     (Columns::Defined(columns), None)
 }
 
-/// What Kubernetes refuses in `additionalPrinterColumns`; `at` is where they are.
+/// Returns Kubernetes' validation errors of `additionalPrinterColumns`; `at` is their path.
 pub(crate) fn check_columns(additional: &Value, at: &str) -> Vec<FieldError> {
     let columns = additional.as_array().into_iter().flatten().enumerate();
     columns.flat_map(|(index, column)| check(column, &format!("{at}[{index}]"))).collect()
 }
 
 impl Columns {
-    /// What a table says about its columns.
+    /// Returns the `columnDefinitions` of a table.
     pub(crate) fn definitions(&self) -> Value {
         match self {
             Self::BuiltIn(built_in) => built_in.definitions(),
@@ -86,7 +87,7 @@ impl Columns {
         }
     }
 
-    /// What a row says about its object besides.
+    /// Returns the `conditions` of a row.
     pub(super) fn conditions(&self, object: &Value) -> Option<Value> {
         match self {
             Self::BuiltIn(built_in) => (built_in.conditions)(object),
@@ -107,7 +108,7 @@ pub(super) fn text(value: &Value) -> Value {
 
 impl Column {
     fn new(name: &str, kind: CellKind, path: &str) -> Self {
-        let path = Path::parse(path).expect("only constants come here");
+        let path = ColumnPath::parse(path).expect("only constants come here");
         Self { name: name.into(), kind, format: String::new(), description: String::new(), priority: 0, path }
     }
 
@@ -125,7 +126,7 @@ impl Column {
         if json_path.contains(['{', '}']) {
             return Err(unrecognized("braces make no column".into()));
         }
-        let path = Path::parse(json_path).map_err(unrecognized)?;
+        let path = ColumnPath::parse(json_path).map_err(unrecognized)?;
         let kind = part("type");
         let kind = CellKind::named(kind).ok_or_else(|| unrecognized(format!("no column type {kind:?}")))?;
         let description = match part("description") {

@@ -1,4 +1,4 @@
-//! Answers as tables, which is what `kubectl get` shows, and objects cut down to their metadata.
+//! Responses as tables, for `kubectl get`, and as partial object metadata.
 
 mod age;
 mod builtin;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::accept::MetaVersion;
 use crate::refusal::Refusal;
 
-/// The metadata of an object. A `Status` stays what it is.
+/// Reduces an object to its metadata. A `Status` stays as it is.
 ///
 /// # Errors
 /// 406 for a list.
@@ -14,17 +14,17 @@ pub(crate) fn partial(mut object: Value, version: MetaVersion) -> Result<Value, 
         return Ok(object);
     }
     if object["items"].is_array() {
-        // The words of Kubernetes, whose lists of custom resources have this type.
+        // The message of Kubernetes, whose lists of custom resources have this type.
         let message = "you requested PartialObjectMetadata, but the requested object is a list (*unstructured.UnstructuredList)";
         return Err(Refusal::new(406, "NotAcceptable", message));
     }
     Ok(cut(&mut object, version))
 }
 
-/// The metadata of the objects of a list. A `Status` stays what it is.
+/// Reduces the objects of a list to their metadata. A `Status` stays as it is.
 ///
 /// # Errors
-/// 406 for what is no list.
+/// 406 unless this is a list.
 pub(crate) fn partial_list(mut list: Value, version: MetaVersion) -> Result<Value, Refusal> {
     if is_status(&list) {
         return Ok(list);
@@ -52,7 +52,8 @@ pub(crate) fn cut(object: &mut Value, version: MetaVersion) -> Value {
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
 }
 
-/// The metadata of a list in a form of its own: nothing is said of pages where there is one, also for custom resources.
+/// Returns the list metadata for a table: without page fields where empty, also for custom
+/// resources.
 pub(crate) fn list_metadata(mut metadata: Value) -> Value {
     let Some(fields) = metadata.as_object_mut() else { return json!({}) };
     fields.retain(|_, value| value != "");

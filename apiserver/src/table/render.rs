@@ -9,7 +9,7 @@ use crate::accept::MetaVersion;
 use crate::invalid::{FieldError, Problem};
 use crate::refusal::Refusal;
 
-/// What of its object a row carries: the query parameter `includeObject`.
+/// The part of its object that a row carries: the query parameter `includeObject`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Include {
     None,
@@ -18,13 +18,13 @@ pub(crate) enum Include {
     Object,
 }
 
-/// Makes tables of the objects of one kind.
+/// Converts objects of one kind to tables.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tables<'a> {
     pub(crate) columns: &'a Columns,
     pub(crate) version: MetaVersion,
     pub(crate) include: Include,
-    /// Ages are told as of now.
+    /// The time from which ages are computed.
     pub(crate) now: Timestamp,
 }
 
@@ -32,7 +32,7 @@ impl Include {
     /// Reads the query parameter.
     ///
     /// # Errors
-    /// 400 for what it cannot be.
+    /// 400 for an unknown value.
     pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
         Ok(match text {
             "" | "Metadata" => Self::Metadata,
@@ -50,7 +50,7 @@ impl Include {
 }
 
 impl Tables<'_> {
-    /// A list or an object as a table. A `Status` stays what it is.
+    /// Converts a list or an object to a table. A `Status` stays as it is.
     pub(crate) fn table(&self, mut answer: Value) -> Value {
         if is_status(&answer) {
             return answer;
@@ -64,7 +64,8 @@ impl Tables<'_> {
         }
     }
 
-    /// The object of a watch event as a table. Its columns are defined in the first one only. A `Status` stays.
+    /// The object of a watch event as a table. Its columns are defined in the first one only. A
+    /// `Status` stays.
     pub(crate) fn event(&self, object: Value, first: bool) -> Value {
         if is_status(&object) {
             return object;
@@ -77,7 +78,7 @@ impl Tables<'_> {
         self.whole(metadata.into(), rows, first)
     }
 
-    /// One row.
+    /// Returns the row of an object.
     pub(crate) fn row(&self, mut object: Value) -> Value {
         let cells = self.columns.cells(&object, self.now);
         let conditions = self.columns.conditions(&object);

@@ -1,4 +1,4 @@
-//! What must hold of server-side apply, whatever is applied in whichever order.
+//! Properties of server-side apply, for any objects in any order.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use crate::json;
 use crate::managed::{ListMeta, NotApplied, Versions, Write, applied, check_items};
 use crate::schema::Schema;
 
-/// Applies, one after the other: the first line is a schema, each other is who applies, `!` if by force, and an object.
-/// What is applied again changes nothing; without force nobody else loses a field; and what is there is
-/// no more than what was applied in all.
+/// A sequence of applies: the first line is a schema, each other line a manager, `!` if by force,
+/// and an object. Applying again changes nothing; without force no other manager loses a field; and
+/// the object has no fields beyond the applied ones.
 ///
 /// # Panics
 /// It is not so.
@@ -27,7 +27,7 @@ pub fn applies(bytes: &[u8]) {
             subresource: None,
             api_version: "example.com/v1",
             now: "2026-01-01T00:00:00Z",
-            versions: &Of(&schema),
+            versions: &SchemaRoot(&schema),
         };
         let new = match applied(live.as_ref(), &object, force, &[], &write) {
             Ok(new) => new,
@@ -35,13 +35,14 @@ pub fn applies(bytes: &[u8]) {
                 assert!(!force && !conflicts.is_empty(), "{conflicts:?}");
                 continue;
             }
-            Err(why) => panic!("what can be told apart is applied: {why:?}"),
+            Err(why) => panic!("objects with unique keys are applied: {why:?}"),
         };
         vague |= is_vague(&object);
         if !vague {
             assert_eq!(applied(Some(&new), &object, false, &[], &write).as_ref(), Ok(&new), "twice is once");
         }
-        // Where nobody has anything, somebody before who applies first is given what is there.
+        // Without any entries, the first apply attributes the live fields to a manager of earlier
+        // writes.
         if let (false, Some(live)) =
             (force, live.as_ref().filter(|live| live["metadata"]["managedFields"].is_array()))
         {
@@ -54,16 +55,17 @@ pub fn applies(bytes: &[u8]) {
     }
 }
 
-struct Of<'a>(&'a Schema);
+struct SchemaRoot<'a>(&'a Schema);
 
-impl Versions for Of<'_> {
+impl Versions for SchemaRoot<'_> {
     fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
         Some(self.0)
     }
 }
 
-/// Kubernetes makes null of an empty list of which its applier had parts, then an empty one that is nobody's, then one that
-/// was there before; so do we.
+/// Whether the object has an empty list or null, for which Kubernetes' merges are order-dependent:
+/// an emptied list becomes null, one without an owner is empty, one that existed stays; and so it
+/// does here.
 fn is_vague(value: &Value) -> bool {
     match value {
         Value::Null => true,
@@ -79,7 +81,7 @@ fn entries<'a>(object: &'a Value, but: &str) -> Vec<&'a Value> {
     entries.filter(|entry| entry["manager"] != but).collect()
 }
 
-/// What a line says, if a server would let it come so far.
+/// Parses a line, if a server would accept it this far.
 fn application(line: &[u8], schema: &Schema) -> Option<(String, bool, Value)> {
     let (by, object) = line.split_at(line.iter().position(|byte| *byte == b' ')?);
     let by = std::str::from_utf8(by).ok()?;

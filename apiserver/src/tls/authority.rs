@@ -9,10 +9,10 @@ use rustls::pki_types::CertificateDer;
 use x509_parser::certificate::X509Certificate;
 
 const AUTHORITY_DAYS: i64 = 3650;
-/// What verifies certificates takes none for a server that is good for much longer.
+/// Certificate verifiers reject servers with much longer validity.
 const LEAF_DAYS: i64 = 365;
 
-/// What an authority that we have made is called.
+/// The common name of generated authorities.
 const NAME: &str = "machinery";
 
 /// A certificate with its key, both in PEM.
@@ -35,24 +35,25 @@ impl Authority {
         Issuer::from_ca_cert_der(certificate, key).map(Self)
     }
 
-    /// A certificate for `key`. Made anew for the same key, it verifies what was made before as well.
+    /// Returns a certificate for `key`. Another one for the same key also verifies certificates
+    /// issued before.
     pub(super) fn certificate(key: &KeyPair, now: Timestamp) -> Result<String, rcgen::Error> {
         let mut params = params(&[], NAME, None, now, AUTHORITY_DAYS)?;
-        // What it has made makes no certificates itself.
+        // Issued certificates cannot issue certificates.
         params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
         params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
         params.use_authority_key_identifier_extension = false;
         Ok(params.self_signed(key)?.pem())
     }
 
-    /// One by which clients know a server that is reached under these names and addresses. It is none for a client.
+    /// Issues a server certificate for these names and addresses. It is not valid for a client.
     pub(super) fn server(&self, hosts: &[String], now: Timestamp) -> Result<Pair, rcgen::Error> {
         let mut params = params(hosts, "machinery-apiserver", None, now, LEAF_DAYS)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         self.pair(&params)
     }
 
-    /// One by which the server knows `user`, who is in `group`. It is none for a server.
+    /// Issues a client certificate for `user` in `group`. It is not valid for a server.
     pub(super) fn client(&self, user: &str, group: &str, now: Timestamp) -> Result<Pair, rcgen::Error> {
         let mut params = params(&[], user, Some(group), now, LEAF_DAYS)?;
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
@@ -72,7 +73,7 @@ pub(super) fn is_ours(certificate: &X509Certificate<'_>) -> bool {
     names.next().is_some_and(|name| name.as_str().is_ok_and(|name| name == NAME)) && names.next().is_none()
 }
 
-/// Good from the day before, for clocks that are slow, until so many days after `now`.
+/// Valid from the day before, for slow clocks, until `days` after `now`.
 fn params(
     hosts: &[String],
     name: &str,

@@ -1,4 +1,5 @@
-//! The file that clients are given: where the server is, how to know it, and who they are.
+//! The kubeconfig for clients: the server's address, its certificate authority, and the client's
+//! credentials.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,8 @@ use serde_json::Value;
 /// A kubeconfig with one cluster, one user and one context, all named `machinery`. It is a secret:
 /// [`crate::auth::private::write`] it.
 ///
-/// `server` is a URL. `ca` is what verifies the server, in PEM; without it, the system's certificates do.
+/// `server` is a URL. `ca` is the authority of the server, in PEM; without it, clients use the
+/// system's.
 pub(crate) fn kubeconfig(server: &str, ca: Option<&str>, token: &str) -> String {
     let mut text = String::from("apiVersion: v1\nkind: Config\ncurrent-context: machinery\nclusters:\n");
     let _ = write!(text, "- name: machinery\n  cluster:\n    server: {}\n", quoted(server));
@@ -44,7 +46,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_what_clients_read() {
+    fn clients_can_read_the_kubeconfig() {
         let cluster = json!({"server": "https://127.0.0.1:6443", "certificate-authority-data": "Q0E="});
         check("https://127.0.0.1:6443", Some("CA"), "T", cluster, json!({"token": "T"}));
         let cluster = json!({"server": "http://[::1]:80/\": x"});

@@ -1,10 +1,10 @@
-//! How clients know the server, and it them.
+//! TLS: server certificates, and authentication by client certificates.
 //!
 //! * [`kubeconfig`]: the file that clients are given
 //! * [`own`]: the certificates that a server makes for itself, by its own [`authority`]
-//! * [`serving`]: what connections are served with, replaced while it runs
-//! * [`peer`]: who a client's certificate says it is
-//! * [`pem`]: files of certificates and keys, and what is in them
+//! * [`serving`]: the TLS configuration of connections, reloaded while running
+//! * [`peer`]: the identity in a client certificate
+//! * [`pem`]: files of certificates and keys
 
 mod authority;
 pub(crate) mod kubeconfig;

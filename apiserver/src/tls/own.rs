@@ -13,34 +13,35 @@ use super::pem;
 use crate::auth::identity::{Identity, MASTERS};
 use crate::auth::private::{self, FileError};
 
-/// What is good for less than thirty days is made anew.
+/// Certificates with less than thirty days of validity are renewed.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Under these a server is always reached.
+/// Names and addresses in every server certificate.
 const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
 /// The directory, and the names and addresses that the server's certificate is for.
 #[derive(Clone, Debug)]
-pub(crate) struct Own {
+pub(crate) struct GeneratedCertificates {
     directory: PathBuf,
     hosts: Vec<String>,
 }
 
-/// What is in it.
+/// The contents of the directory.
 #[derive(Debug)]
 #[cfg_attr(not(test), expect(dead_code, reason = "a server reads the files; tests compare what was made"))]
 pub(crate) struct Certificates {
-    /// What verifies the server, and its clients; PEM.
+    /// The authority of the server and its clients; PEM.
     pub(crate) ca: String,
     pub(crate) server: Pair,
-    /// A client's who may do everything.
+    /// The certificate of the administrator, in `system:masters`.
     pub(crate) admin: Pair,
-    /// What was made now and why, or must be replaced by hand: a line each, for people.
+    /// Certificates that were generated now, with the reason, or must be replaced by hand: a line
+    /// each, for users.
     pub(crate) notes: Vec<String>,
 }
 
-impl Own {
-    /// For the local host and these `hosts`: names and addresses.
+impl GeneratedCertificates {
+    /// Certificates for the local host and these `hosts`: names and addresses.
     pub(crate) fn new(directory: impl Into<PathBuf>, hosts: impl IntoIterator<Item = String>) -> Self {
         let mut all = LOCAL.map(str::to_owned).to_vec();
         for host in hosts {
@@ -51,10 +52,11 @@ impl Own {
         Self { directory: directory.into(), hosts: all }
     }
 
-    /// Reads what is there. Makes what is not; and again what ends within thirty days, what another authority has made,
-    /// and the server's, if it is not for all its hosts. The key of the authority stays, so what it has made does too.
+    /// Reads the certificates. Generates missing ones; and again those that expire within thirty
+    /// days or that another authority issued, and the server's, if a host is missing from it. The
+    /// authority's key stays, so certificates that it issued stay valid.
     ///
-    /// A file that is there and cannot be read is an error, and nothing is written over it.
+    /// An existing file that cannot be read is an error, and is not overwritten.
     pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {
         private::make_directory(&self.directory)?;
         let mut notes = Vec::new();
@@ -67,12 +69,12 @@ impl Own {
         Ok(Certificates { ca, server, admin, notes })
     }
 
-    /// Whether what is there can be read. Makes and changes nothing.
+    /// Checks that the existing files can be read. Writes nothing.
     pub(super) fn check(&self) -> Result<(), FileError> {
         ["ca", "server", "admin"].iter().try_for_each(|name| self.read(name).map(|_| ()))
     }
 
-    /// Where the server's certificate and its key are, and the authority's certificate.
+    /// Returns the paths of the server's certificate and key, and of the authority's certificate.
     pub(super) fn paths(&self) -> [PathBuf; 3] {
         ["server.crt", "server.key", "ca.crt"].map(|name| self.directory.join(name))
     }
@@ -107,7 +109,8 @@ impl Own {
                 }
                 (format!("the last one ends on {day}"), key)
             }
-            // The process has ended between the two. With the same key, what was made by it is still good.
+            // The process stopped between the two writes. With the same key, certificates issued by
+            // it are still valid.
             There::Key(key) => ("there was none".to_owned(), key),
             There::Nothing => {
                 let key = KeyPair::generate().map_err(|error| wrong(&error))?;
@@ -183,7 +186,7 @@ enum There {
     Pair(Pair, CertificateDer<'static>, KeyPair),
 }
 
-/// What a certificate must be to be kept.
+/// The requirements for keeping a certificate.
 #[derive(Clone, Copy)]
 struct Fits<'a> {
     ca: &'a CertificateDer<'static>,

@@ -1,4 +1,4 @@
-//! Who a client's certificate says it is.
+//! The identity in a client's certificate.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -10,10 +10,11 @@ use x509_parser::oid_registry::Oid;
 use super::pem;
 use crate::auth::identity::Identity;
 
-/// Where Kubernetes puts a user's UID.
+/// The attribute in which Kubernetes has a user's UID.
 const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
 
-/// The identity in a chain that was verified: the common name is the user, each organization a group.
+/// The identity in a chain that was verified: the common name is the user, each organization a
+/// group.
 ///
 /// None where there is no certificate, or none that names one user: such a one is as good as none.
 pub(crate) fn identity(chain: &[CertificateDer<'static>]) -> Option<Identity> {

@@ -1,4 +1,4 @@
-//! Files of certificates and keys, and what is in them.
+//! PEM files of certificates and keys.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -14,7 +14,7 @@ use x509_parser::prelude::FromDer as _;
 
 use crate::auth::private::{self, FileError};
 
-/// All certificates of a file: one at least.
+/// Reads all certificates of a file: at least one.
 pub(super) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, FileError> {
     let text = text(path)?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text.as_bytes()).collect();
@@ -36,7 +36,7 @@ pub(super) fn key(path: &Path) -> Result<PrivateKeyDer<'static>, FileError> {
     })
 }
 
-/// What we look at in a certificate.
+/// Parses a certificate for inspection.
 pub(super) fn parsed<'a>(der: &'a CertificateDer<'static>) -> Result<X509Certificate<'a>, &'static str> {
     match X509Certificate::from_der(der) {
         Ok(([], certificate)) => Ok(certificate),
@@ -44,19 +44,20 @@ pub(super) fn parsed<'a>(der: &'a CertificateDer<'static>) -> Result<X509Certifi
     }
 }
 
-/// The day on which it is good no more, and the seconds until then: less than none, if that was before `now`.
+/// The day on which it is good no more, and the seconds until then: less than none, if that was
+/// before `now`.
 pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String, i64) {
     let end = certificate.validity().not_after.timestamp();
     let day = Timestamp::from_second(end).map(|end| end.strftime("%Y-%m-%d").to_string());
     (day.unwrap_or_else(|_| format!("second {end}")), end.saturating_sub(now.as_second()))
 }
 
-/// Whether it is its own authority.
-pub(super) fn stands_for_itself(der: &CertificateDer<'static>) -> bool {
+/// Whether the certificate is self-signed.
+pub(super) fn is_self_signed(der: &CertificateDer<'static>) -> bool {
     parsed(der).is_ok_and(|certificate| certificate.subject().as_raw() == certificate.issuer().as_raw())
 }
 
-/// In PEM.
+/// Encodes a certificate in PEM.
 pub(super) fn written(der: &CertificateDer<'static>) -> String {
     let text = STANDARD.encode(der);
     let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
@@ -67,7 +68,7 @@ pub(super) fn written(der: &CertificateDer<'static>) -> String {
     pem + "-----END CERTIFICATE-----\n"
 }
 
-/// Whether clients take it for that of each of these hosts.
+/// Whether clients accept the certificate for each of these hosts.
 pub(super) fn is_for(certificate: &X509Certificate<'_>, hosts: &[String]) -> bool {
     let Ok(Some(names)) = certificate.subject_alternative_name() else { return hosts.is_empty() };
     let has = |name: &GeneralName<'_>| names.value.general_names.contains(name);

@@ -1,4 +1,4 @@
-//! What connections are served with, replaced while it runs.
+//! The TLS configuration of connections, reloaded while running.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,29 +10,30 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
-use super::own::Own;
+use super::own::GeneratedCertificates;
 use super::pem;
 use crate::auth::private::{self, FileError};
 
-/// What is soon to end is worth a word.
+/// Certificates with less validity left cause a warning.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 
-/// Where the certificates are from.
+/// The source of the certificates.
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The server makes them. Clients are known by the same authority.
-    Own(Own),
-    /// Somebody else does, and replaces these files.
+    Own(GeneratedCertificates),
+    /// Another program does, and replaces these files.
     Files {
-        /// The server's certificate, and those between it and an authority.
+        /// The server's certificate chain.
         certificate: PathBuf,
         key: PathBuf,
-        /// What verifies clients. None: clients show no certificates.
+        /// The authority of clients. None: clients show no certificates.
         client_ca: Option<PathBuf>,
     },
 }
 
-/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is shown must be good.
+/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is
+/// shown must be good.
 #[derive(Debug)]
 pub(crate) struct Serving {
     source: Source,
@@ -40,16 +41,18 @@ pub(crate) struct Serving {
 }
 
 impl Serving {
-    /// Reads the certificates, or makes them. What is said besides is for people: what was made, what ends soon.
+    /// Reads the certificates, or generates them. Also returns messages for users: generated
+    /// certificates, upcoming expirations.
     pub(crate) fn open(source: Source, now: Timestamp) -> Result<(Self, Vec<String>), FileError> {
         let (config, notes) = load(&source, now)?;
         Ok((Self { source, config: Swap::new(Arc::new(config)) }, notes))
     }
 
-    /// What the next connection is served with; ask for each of them. Those that there are stay as they are.
+    /// Returns the configuration of the next connection; call it for each. Existing connections
+    /// keep theirs.
     ///
-    /// The whole of it is replaced, not only the certificate: who verified with an authority that is no more
-    /// does not come in again by what was remembered of its connection.
+    /// The whole configuration is replaced, not only the certificate: a client of a removed
+    /// authority cannot come back by resuming its session.
     pub(crate) fn config(&self) -> Arc<ServerConfig> {
         self.config.load()
     }
@@ -64,10 +67,10 @@ impl Serving {
         }
     }
 
-    /// What clients verify the server by, in PEM. `None`: what their system trusts.
+    /// Returns the authority of the server, in PEM. `None`: one that the clients' systems trust.
     ///
-    /// Of certificates that are not ours, that is the last of the chain if it stands for itself: others are replaced sooner
-    /// than a kubeconfig is.
+    /// Of certificates that are not ours, that is the last of the chain if it stands for itself:
+    /// others are replaced sooner than a kubeconfig is.
     pub(crate) fn ca(&self) -> Result<Option<String>, FileError> {
         match &self.source {
             Source::Own(own) => {
@@ -76,13 +79,14 @@ impl Serving {
             }
             Source::Files { certificate, .. } => {
                 let chain = pem::certificates(certificate)?;
-                Ok(chain.last().filter(|last| pem::stands_for_itself(last)).map(pem::written))
+                Ok(chain.last().filter(|last| pem::is_self_signed(last)).map(pem::written))
             }
         }
     }
 
-    /// Reads the certificates again, and renews our own ones that end soon: to be called now and then, and when
-    /// somebody asks for it. If a file is not good, what was read before is kept, and the error says why.
+    /// Reads the certificates again, and renews generated ones that expire soon: to be called
+    /// periodically, and on a signal. If a file is invalid, the current configuration stays, and
+    /// the error has the reason.
     pub(crate) fn reload(&self, now: Timestamp) -> Result<Vec<String>, FileError> {
         let (config, notes) = load(&self.source, now)?;
         self.config.swap(Arc::new(config));
@@ -91,7 +95,7 @@ impl Serving {
 }
 
 impl Source {
-    /// Whether what is there can be used. Makes and changes nothing.
+    /// Checks that the existing files can be used. Writes nothing.
     pub(crate) fn check(&self, now: Timestamp) -> Result<(), FileError> {
         match self {
             Self::Own(own) => own.check(),
@@ -149,7 +153,8 @@ fn config(
         FileError::new(certificate, what, "put a certificate and its key there")
     })?;
     config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).into();
-    // Each connection shows its certificate anew: none is let in by one that has ended since.
+    // No session resumption: each connection verifies the certificate again, and an expired one is
+    // rejected.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok((config, notes.into_iter().collect()))

@@ -1,4 +1,4 @@
-//! Certificates on a disk, and handshakes with what is made of them.
+//! Certificates on a disk, and TLS handshakes with them.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, ServerConnection, SupportedProtocolVersion};
 
 use super::authority::Pair;
-use super::own::{Certificates, Own};
+use super::own::{Certificates, GeneratedCertificates};
 use super::peer;
 use super::serving::{Serving, Source};
 use crate::auth::Identity;
@@ -21,21 +21,24 @@ fn later(days: i64) -> Timestamp {
     Timestamp::now() + SignedDuration::from_hours(24 * days)
 }
 
-fn own(directory: &Path) -> Own {
-    Own::new(directory, ["plane.example.com".to_owned(), "10.1.2.3".to_owned(), "localhost".to_owned()])
+fn own(directory: &Path) -> GeneratedCertificates {
+    GeneratedCertificates::new(
+        directory,
+        ["plane.example.com".to_owned(), "10.1.2.3".to_owned(), "localhost".to_owned()],
+    )
 }
 
 fn opened(directory: &Path) -> Certificates {
     own(directory).open(later(0)).expect("opened")
 }
 
-/// What was made, without the directory.
+/// Returns the notes, without the directory.
 fn notes(certificates: &Certificates, directory: &Path) -> Vec<String> {
     certificates.notes.iter().map(|note| note.replace(&format!("{}/", directory.display()), "")).collect()
 }
 
 #[test]
-fn what_was_made_is_kept() {
+fn generated_certificates_are_kept() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("pki");
     let first = opened(&path);
@@ -54,7 +57,7 @@ fn what_was_made_is_kept() {
 }
 
 #[test]
-fn what_ends_soon_is_made_anew_and_what_the_authority_made_stays_good() {
+fn expiring_certificates_are_renewed_and_issued_ones_stay_valid() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let first = opened(path);
@@ -63,7 +66,8 @@ fn what_ends_soon_is_made_anew_and_what_the_authority_made_stays_good() {
     let ends = |note: &String| note.split(" ends on ").next().expect("a part").to_owned();
     let said: Vec<_> = notes(&at(340), path).iter().map(ends).collect();
     assert_eq!(said, ["made server.crt: the last one", "made admin.crt: the last one"]);
-    // Ten years on, the authority is renewed too, with its key: who has the first certificate of it still knows it.
+    // Ten years on, the authority is renewed too, with its key: clients with its first certificate
+    // still verify it.
     let last = at(3640);
     assert_eq!(notes(&last, path).len(), 3, "{:?}", last.notes);
     assert_ne!(last.ca, first.ca);
@@ -78,7 +82,7 @@ fn what_ends_soon_is_made_anew_and_what_the_authority_made_stays_good() {
 fn a_server_has_a_certificate_for_all_its_hosts() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
-    let first = Own::new(path, []).open(later(0)).expect("opened");
+    let first = GeneratedCertificates::new(path, []).open(later(0)).expect("opened");
     let second = opened(path);
     let hosts = "localhost, 127.0.0.1, ::1, plane.example.com, 10.1.2.3";
     assert_eq!(notes(&second, path), [format!("made server.crt: the last one is not for all of {hosts}")]);
@@ -91,7 +95,7 @@ fn a_server_has_a_certificate_for_all_its_hosts() {
 }
 
 #[test]
-fn another_authority_makes_its_own_certificates() {
+fn certificates_of_another_authority_are_replaced() {
     let directory = tempfile::tempdir().expect("a directory");
     let (one, other) = (directory.path().join("one"), directory.path().join("other"));
     opened(&one);
@@ -127,7 +131,7 @@ fn check_refused(name: &str, content: Option<&str>, expected: &str) {
 }
 
 #[test]
-fn a_file_that_is_not_good_is_named_with_the_way_out() {
+fn an_invalid_file_is_named_with_a_remedy() {
     let remedy = |name| format!("put the right file back, or remove {name}.* to have both made anew");
     let (ca, server) = (remedy("ca"), remedy("server"));
     check_refused("ca.key", None, &format!("ca.key: its certificate is there, and it is not; {ca}"));
@@ -149,7 +153,7 @@ fn a_file_that_is_not_good_is_named_with_the_way_out() {
 
 /// The process ended after a key was written, and before its certificate was.
 #[test]
-fn a_key_alone_is_of_use() {
+fn an_existing_key_without_a_certificate_is_used() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let first = opened(path);
@@ -188,7 +192,7 @@ fn client(ca: &str, pair: Option<&Pair>, version: &'static SupportedProtocolVers
     Arc::new(config)
 }
 
-/// Who the server thinks has connected, or which side refused and why.
+/// Returns the client's identity as the server sees it, or the side that refused, with the reason.
 fn connect(serving: &Serving, client: &Arc<ClientConfig>, host: &str) -> Result<Option<Identity>, String> {
     let name = ServerName::try_from(host.to_owned()).expect("a host");
     let mut client = ClientConnection::new(Arc::clone(client), name).expect("a client");
@@ -217,7 +221,7 @@ fn connect(serving: &Serving, client: &Arc<ClientConfig>, host: &str) -> Result<
 }
 
 #[test]
-fn a_client_is_known_by_its_certificate_and_need_not_have_one() {
+fn client_certificates_authenticate_and_are_optional() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path();
     let certificates = opened(path);
@@ -235,7 +239,7 @@ fn a_client_is_known_by_its_certificate_and_need_not_have_one() {
 }
 
 #[test]
-fn a_certificate_that_is_shown_must_be_a_client_s_of_this_authority() {
+fn a_client_certificate_must_be_issued_by_the_authority_for_clients() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("one");
     let certificates = opened(&path);
@@ -252,7 +256,7 @@ fn a_certificate_that_is_shown_must_be_a_client_s_of_this_authority() {
 }
 
 #[test]
-fn certificates_are_replaced_while_it_runs_and_bad_ones_are_not_taken() {
+fn certificates_are_reloaded_and_invalid_ones_ignored() {
     let directory = tempfile::tempdir().expect("a directory");
     let [one, other] = ["one", "other"].map(|name| directory.path().join(name));
     let (first, second) = (opened(&one), opened(&other));

@@ -1,18 +1,18 @@
-//! Server-side apply: an object of which somebody says what is theirs; made, if there is none.
+//! Server-side apply: merges the applied configuration by field ownership, or creates the object.
 
 use http::Response;
 use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
-use super::create::{Made, made};
+use super::create::{CreatedObject, create_object};
 use super::output::Output;
-use super::update::{Changed, change};
-use super::{Job, Matter};
-use crate::accept::Place;
-use crate::auth::rbac::{Attributes, Resource as Asks};
+use super::update::{UpdatedObject, update_object};
+use super::{ObjectRequest, VerbRequest};
+use crate::accept::EndpointKind;
+use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::http::{Body, answer};
-use crate::json::{Malformed, plain_type_name};
-use crate::kind::Part;
+use crate::json::{MalformedJson, plain_type_name};
+use crate::kind::Subresource;
 use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
 use crate::meta::{check_name, coerce, dedup_owners};
@@ -21,54 +21,54 @@ use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
 use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
 use crate::yaml;
 
-/// How often it is looked again whether there is such an object, where others make and delete it.
+/// Attempts if other clients create and delete the object concurrently.
 const TRIES: usize = 8;
 
 const MEDIA_TYPE: &str = "application/apply-patch+yaml";
 
-/// Whether what is sent is to be applied.
-pub(super) fn is_asked(job: &Job<'_>) -> bool {
-    let named = job.asked.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
+/// Whether the request is a server-side apply.
+pub(super) fn is_apply(request: &VerbRequest<'_>) -> bool {
+    let named = request.wire.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
     named.trim().eq_ignore_ascii_case(MEDIA_TYPE)
 }
 
-pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let options = WriteOptions::apply(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let output = Output::of(job, Place::Object)?;
-    let (object, warnings) = read(job, &job.asked.body, options.field_validation)?;
+pub(super) async fn apply(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::apply(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let output = Output::of(request, EndpointKind::Object)?;
+    let (object, warnings) = read(request, &request.wire.body, options.field_validation)?;
     let application = Application { object, manager: &manager, force: options.force };
-    let done = carry_out(job, &application, options.dry_run, |_| Ok(())).await;
+    let done = apply_object(request, &application, options.dry_run, |_| Ok(())).await;
     match done.map_err(|refusal| refusal.warning(&warnings))? {
-        Applied::Changed(mut changed) => {
+        Applied::Updated(mut changed) => {
             changed.warnings.splice(..0, warnings);
-            changed.answer(job, &output)
+            changed.answer(request, &output)
         }
-        Applied::Made(Made { object, put, .. }) => {
+        Applied::Created(CreatedObject { object, put, .. }) => {
             let mut warnings = warnings;
-            warnings.extend(job.warnings(&object, None));
-            Ok(answer::with_warnings(output.written(201, job, object, put)?, &warnings))
+            warnings.extend(request.warnings(&object, None));
+            Ok(answer::with_warnings(output.written(201, request, object, put)?, &warnings))
         }
     }
 }
 
-/// What somebody says is theirs.
+/// An applied configuration.
 pub(crate) struct Application<'a> {
     pub(crate) object: Value,
     pub(crate) manager: &'a str,
-    /// Whether what is others' is taken from them.
+    /// Whether to take fields over from other field managers.
     pub(crate) force: bool,
 }
 
-/// What came of it.
+/// The result of an apply.
 pub(crate) enum Applied {
-    Changed(Changed),
-    Made(Made),
+    Updated(UpdatedObject),
+    Created(CreatedObject),
 }
 
-/// Applies it to what is there, or makes what it says, if `check` lets it: of nothing where there is nothing.
-pub(crate) async fn carry_out(
-    matter: &Matter<'_>,
+/// Applies the configuration to the current object, or creates it. `check` may refuse either.
+pub(crate) async fn apply_object(
+    request: &ObjectRequest<'_>,
     application: &Application<'_>,
     dry_run: bool,
     mut check: impl FnMut(Option<&Value>) -> Result<(), Refusal>,
@@ -77,19 +77,19 @@ pub(crate) async fn carry_out(
     for _ in 0..TRIES {
         let next = |old: &Value| {
             check(Some(old))?;
-            application.over(Some(old), matter)
+            application.over(Some(old), request)
         };
-        match change(matter, None, dry_run, false, next).await {
-            Err(refusal) if refusal.reason == "NotFound" && matter.part == Part::Main => {}
-            other => return other.map(Applied::Changed),
+        match update_object(request, None, dry_run, false, next).await {
+            Err(refusal) if refusal.reason == "NotFound" && request.subresource == Subresource::Main => {}
+            other => return other.map(Applied::Updated),
         }
         check(None)?;
-        application.may_make(matter)?;
-        let mut new = application.over(None, matter)?;
+        application.may_create(request)?;
+        let mut new = application.over(None, request)?;
         metadata_mut(&mut new).remove("resourceVersion");
-        match made(matter, new, None, dry_run).await {
+        match create_object(request, new, None, dry_run).await {
             Err(refusal) if refusal.reason == "AlreadyExists" => last = Some(refusal),
-            other => return other.map(Applied::Made),
+            other => return other.map(Applied::Created),
         }
     }
     Err(last
@@ -97,25 +97,25 @@ pub(crate) async fn carry_out(
 }
 
 impl Application<'_> {
-    /// The object with this applied, and who owns what of it.
-    fn over(&self, old: Option<&Value>, matter: &Matter<'_>) -> Result<Value, Refusal> {
-        let kind = matter.kind;
+    /// Returns the merged object with its managed fields.
+    fn over(&self, old: Option<&Value>, request: &ObjectRequest<'_>) -> Result<Value, Refusal> {
+        let kind = request.kind;
         let write = managed::Write {
             manager: self.manager,
-            subresource: matter.part.subresource(),
+            subresource: request.subresource.name(),
             api_version: &kind.api_version,
-            now: &shown(matter.shared.world.now()),
+            now: &shown(request.shared.environment.now()),
             versions: &**kind,
         };
-        let leaves: &[&str] = match matter.part {
-            Part::Main | Part::Scale if kind.has_status => &["status"],
-            Part::Main | Part::Scale => &[],
-            Part::Status | Part::Finalize => &["metadata", "spec"],
+        let leaves: &[&str] = match request.subresource {
+            Subresource::Main | Subresource::Scale if kind.has_status => &["status"],
+            Subresource::Main | Subresource::Scale => &[],
+            Subresource::Status | Subresource::Finalize => &["metadata", "spec"],
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
-        // Here, because what is there has a name already, and who applies may leave it out.
-        check_name(metadata(&new), matter.name())?;
+        // Checked here, since an applied configuration may omit the name.
+        check_name(metadata(&new), request.name())?;
         let coerced = coerce(&new["metadata"]).map_err(Refusal::bad_request)?;
         new["metadata"] = Value::Object(coerced.meta);
         dedup_owners(metadata_mut(&mut new));
@@ -123,34 +123,34 @@ impl Application<'_> {
         Ok(new)
     }
 
-    /// Whether who applies may make what is not there.
-    fn may_make(&self, matter: &Matter<'_>) -> Result<(), Refusal> {
+    /// Returns an error unless the user may create the object.
+    fn may_create(&self, request: &ObjectRequest<'_>) -> Result<(), Refusal> {
         let uid = meta_text(&self.object, "uid");
         if !uid.is_empty() {
             let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
-            return Err(conflict(matter.kind, matter.name(), &why));
+            return Err(conflict(request.kind, request.name(), &why));
         }
-        let asks = Asks {
-            group: &matter.kind.group,
-            resource: &matter.kind.names.plural,
+        let asks = ResourceAttributes {
+            group: &request.kind.group,
+            resource: &request.kind.names.plural,
             subresource: "",
-            namespace: matter.namespace().unwrap_or_default(),
-            name: matter.name(),
+            namespace: request.namespace().unwrap_or_default(),
+            name: request.name(),
         };
-        matter.shared.allow(matter.identity, &Attributes::of("create", asks))
+        request.shared.authorize(request.identity, &RequestAttributes::of("create", asks))
     }
 }
 
-/// What is applied, in the shape of its kind and with nothing filled in; and what its writer should know.
+/// Parses an applied configuration without defaults. Also returns warnings.
 pub(crate) fn read(
-    matter: &Matter<'_>,
+    request: &ObjectRequest<'_>,
     body: &[u8],
     validation: FieldValidation,
 ) -> Result<(Value, Vec<String>), Refusal> {
     let read = yaml::read(body)
-        .map_err(|Malformed(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
+        .map_err(|MalformedJson(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
     if !matches!(read.value, Value::Object(_) | Value::Null) {
         let found = plain_type_name(&read.value);
         return Err(Refusal::bad_request(format!(
@@ -162,13 +162,13 @@ pub(crate) fn read(
     if validation == FieldValidation::Strict && !twice.is_empty() {
         return Err(Refusal::bad_request(format!("error strict decoding patch: {}", twice.join(", "))));
     }
-    let object = configuration(matter, read.value)?;
+    let object = configuration(request, read.value)?;
     Ok((object, if validation == FieldValidation::Warn { twice } else { Vec::new() }))
 }
 
-/// The same of what was read.
-fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusal> {
-    let kind = matter.kind;
+/// Validates an applied configuration against its kind.
+fn configuration(request: &ObjectRequest<'_>, mut object: Value) -> Result<Value, Refusal> {
+    let kind = request.kind;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, said) = (text("apiVersion"), text("kind"));
     if api_version != kind.api_version || said != kind.names.kind {
@@ -179,7 +179,7 @@ fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusa
         return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
     let untyped = |why: &str| {
-        let (namespace, name) = (matter.namespace().unwrap_or_default(), matter.name());
+        let (namespace, name) = (request.namespace().unwrap_or_default(), request.name());
         let (version, kind) = (&kind.api_version, &kind.names.kind);
         Refusal::bad_request(format!(
             "failed to create typed patch object ({namespace}/{name}; {version}, Kind={kind}): {why}"
@@ -216,7 +216,7 @@ pub(super) fn refused(why: &NotApplied) -> Refusal {
     }
 }
 
-/// 409: some of it is others'.
+/// 409: fields of other field managers.
 fn conflicting(conflicts: &[Conflict]) -> Refusal {
     let message = match conflicts {
         [Conflict { with, field }] => format!("Apply failed with 1 conflict: conflict with {with}: {field}"),

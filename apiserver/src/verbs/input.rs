@@ -1,9 +1,9 @@
-//! What comes in a request's body: an object of the kind, in its shape.
+//! The object of a request body, normalized to its kind.
 
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde_json::Value;
 
-use super::{Job, Matter};
+use super::{ObjectRequest, VerbRequest};
 use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
@@ -11,38 +11,38 @@ use crate::refusal::Refusal;
 use crate::request::{Expected, FieldValidation, Format, duplicate_fields, not_patched, object};
 use crate::strategy::metadata_mut;
 
-/// An object as it is to be worked with, and what its writer should know.
+/// An object ready for admission and validation, and warnings for the client.
 pub(crate) struct Input {
     pub(crate) object: Value,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Job<'_> {
-    /// The object in the body.
+impl VerbRequest<'_> {
+    /// Decodes the object of the body.
     pub(super) fn body(&self, validation: FieldValidation) -> Result<Input, Refusal> {
         let kind = self.kind;
         let supported = if kind.built_in { Format::BUILT_IN } else { Format::CUSTOM };
-        let format = Format::of(self.asked.header(CONTENT_TYPE), supported)?;
+        let format = Format::of(self.wire.header(CONTENT_TYPE), supported)?;
         let expected = self.expected();
         if format == Format::Protobuf {
             let mut value = protobuf::decode(
-                &self.asked.body,
-                protobuf::Expected { api_version: &kind.api_version, kind: &kind.names.kind },
+                &self.wire.body,
+                protobuf::ExpectedType { api_version: &kind.api_version, kind: &kind.names.kind },
             )?;
             expected.check(&mut value, &[])?;
             return self.shaped(value, Vec::new(), validation);
         }
-        let read = object(&self.asked.body, format, &expected)?;
+        let read = object(&self.wire.body, format, &expected)?;
         self.shaped(read.value, duplicate_fields(&read.duplicates), validation)
     }
 
-    /// Who manages what this request writes.
+    /// Returns the field manager of this write.
     pub(super) fn manager(&self, given: Option<&str>, options: &str) -> Result<String, Refusal> {
-        manager_name(given, self.asked.header(USER_AGENT), options)
+        manager_name(given, self.wire.header(USER_AGENT), options)
     }
 }
 
-impl Matter<'_> {
+impl ObjectRequest<'_> {
     pub(crate) fn expected(&self) -> Expected<'_> {
         let kind = self.kind;
         Expected {
@@ -53,18 +53,18 @@ impl Matter<'_> {
         }
     }
 
-    /// An object in the shape of its kind: what the kind does not know is named or dropped, what is left out filled in.
-    /// `problems` are those that its text had.
+    /// Normalizes an object: unknown fields are reported or pruned, and defaults filled in.
+    /// `problems` are those found while decoding.
     pub(crate) fn shaped(
         &self,
         object: Value,
         problems: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
-        self.made(object, problems, validation, |_, why| self.kind.unfit(why))
+        self.normalized(object, problems, validation, |_, why| self.kind.unfit(why))
     }
 
-    /// The same of what a patch made.
+    /// Normalizes the result of a patch.
     pub(crate) fn patched(
         &self,
         object: Value,
@@ -72,10 +72,10 @@ impl Matter<'_> {
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
         self.expected().check_patched(&object)?;
-        self.made(object, problems, validation, not_patched)
+        self.normalized(object, problems, validation, not_patched)
     }
 
-    fn made(
+    fn normalized(
         &self,
         mut object: Value,
         mut problems: Vec<String>,
@@ -97,7 +97,7 @@ impl Matter<'_> {
             }
             _ => problems,
         };
-        // Of no entries Go's own types keep that they were said, and others do not: it ends what was tracked.
+        // An empty list of managed fields resets them. Only Go types of built-in kinds keep it.
         let resets = kind.built_in
             && object["metadata"].get("managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty);
         object["metadata"] = Value::Object(coerced.meta);

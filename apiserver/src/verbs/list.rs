@@ -1,4 +1,4 @@
-//! Reading the objects that are selected.
+//! List.
 
 mod messages;
 mod parts;
@@ -12,74 +12,76 @@ use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
 use super::output::Output;
-use super::{Job, Matter};
-use crate::accept::{Media, Place};
-use crate::cache::{self, Wanted};
+use super::{ObjectRequest, VerbRequest};
+use crate::accept::{EndpointKind, Media};
+use crate::cache::{self, ObjectFilter};
 use crate::http::{Body, answer};
 use crate::refusal::Refusal;
 use crate::request::{ContinueAt, ContinueToken, FieldLabels, ListAt, ListOptions, check_fields};
 use crate::select::Selection;
 use crate::storage::{Moment, expired};
 
-/// A part of a long list is sent when it is so long.
+/// Size of a chunk of a streamed list.
 const PART: usize = 64 << 10;
-/// Entries that are looked at in one go where a selector passes over most.
+/// Entries per read if a selector skips most of them.
 const STRIDE: usize = 4096;
 
-pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
-    let options = ListOptions::parse(&job.asked.query, false)?;
-    let selection = selection(job, &options)?;
-    let found = find(job, &options.at, options.limit, &selection).await?;
-    let metadata = found.metadata(job.kind.built_in);
+pub(super) async fn list(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(request, EndpointKind::Object)?;
+    let options = ListOptions::parse(&request.wire.query, false)?;
+    let selection = selection(request, &options)?;
+    let found = list_page(request, &options.at, options.limit, &selection).await?;
+    let metadata = found.metadata(request.kind.built_in);
     if output.form.media == Media::Protobuf
-        && let Some(answer) = messages::answer(&output, job.kind, &metadata, &found.entries).await?
+        && let Some(answer) = messages::answer(&output, request.kind, &metadata, &found.entries).await?
     {
         return Ok(answer);
     }
     let outer = json!({
-        "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind, "metadata": metadata, "items": [],
+        "apiVersion": request.kind.api_version, "kind": request.kind.names.list_kind, "metadata": metadata, "items": [],
     });
-    let outer = output.shaped(job, outer)?;
+    let outer = output.shaped(request, outer)?;
     let (form, include) = (output.form, output.include);
     if form.media == Media::Protobuf {
-        return Ok(answer::value(200, form, &outer)); // no form of lists, which is refused there
+        return Ok(answer::value(200, form, &outer)); // not a list format: refused there
     }
-    let items = parts::Items { kind: job.kind.clone(), form, include, now: job.shared.world.now() };
+    let items =
+        parts::Items { kind: request.kind.clone(), form, include, now: request.shared.environment.now() };
     Ok(answer::bytes(200, form.content_type(), parts::body(items, outer, found.entries)?))
 }
 
-/// What a list, a watch or the deletion of a collection selects.
-pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selection, Refusal> {
-    let fields: Vec<String> = job.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
-    let labels = match job.kind.built_in && fields.is_empty() {
+/// Returns the selection of a list, watch or deletion of a collection.
+pub(super) fn selection(request: &VerbRequest<'_>, options: &ListOptions) -> Result<Selection, Refusal> {
+    let fields: Vec<String> =
+        request.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
+    let labels = match request.kind.built_in && fields.is_empty() {
         true => FieldLabels::Names,
-        false => FieldLabels::These { namespaced: job.kind.namespaced, fields: &fields },
+        false => FieldLabels::These { namespaced: request.kind.namespaced, fields: &fields },
     };
     check_fields(&options.fields, labels)?;
-    let kind = job.kind.clone();
+    let kind = request.kind.clone();
     Ok(Selection { kind, labels: options.labels.clone(), fields: options.fields.clone() })
 }
 
-/// What is said of a whole list.
+/// Returns the metadata of a complete list.
 pub(super) fn metadata(built_in: bool, at: Revision) -> Value {
     let mut metadata = json!({"resourceVersion": at.to_string()});
     if !built_in {
-        metadata["continue"] = "".into(); // as lists of custom resources have it
+        metadata["continue"] = "".into(); // as in lists of custom resources
     }
     metadata
 }
 
-/// A page.
-pub(crate) struct Found {
+/// A page of a list.
+pub(crate) struct ListPage {
     pub(crate) at: Revision,
     pub(crate) entries: Vec<Arc<Entry>>,
-    /// Where the list goes on.
+    /// The continue token.
     pub(crate) next: Option<String>,
     pub(crate) remaining: Option<u64>,
 }
 
-impl Found {
+impl ListPage {
     fn metadata(&self, built_in: bool) -> Value {
         let mut metadata = metadata(built_in, self.at);
         if let Some(next) = &self.next {
@@ -92,57 +94,61 @@ impl Found {
     }
 }
 
-/// A page of what is selected, in the order of the keys: of now from the cache, of what was once from the store.
-pub(crate) async fn find(
-    matter: &Matter<'_>,
+/// Returns a page in key order: current objects from the cache, older revisions from the store.
+pub(crate) async fn list_page(
+    request: &ObjectRequest<'_>,
     at: &ListAt,
     limit: Option<NonZeroU64>,
     selection: &Selection,
-) -> Result<Found, Refusal> {
+) -> Result<ListPage, Refusal> {
     let limit = limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
     match at {
-        ListAt::Newest | ListAt::Any => now(matter, None, limit, selection).await,
-        ListAt::NotOlderThan(least) => now(matter, Some(Revision(*least)), limit, selection).await,
-        ListAt::Exact(_) | ListAt::After(_) => once(matter, at, limit, selection).await,
+        ListAt::Newest | ListAt::Any => list_from_cache(request, None, limit, selection).await,
+        ListAt::NotOlderThan(least) => {
+            list_from_cache(request, Some(Revision(*least)), limit, selection).await
+        }
+        ListAt::Exact(_) | ListAt::After(_) => list_from_store(request, at, limit, selection).await,
     }
 }
 
-async fn now(
-    matter: &Matter<'_>,
+async fn list_from_cache(
+    request: &ObjectRequest<'_>,
     least: Option<Revision>,
     limit: Option<NonZeroUsize>,
     selection: &Selection,
-) -> Result<Found, Refusal> {
-    let view = matter.shared.view(matter.kind, least).await?;
-    let wanted = Wanted { selection: selection.clone(), namespace: matter.namespace().map(Arc::from) };
-    let cache::Found { entries, more } = view.wanted(&wanted, limit.map(NonZeroUsize::get));
-    let start = matter.kind.place.start(matter.namespace());
-    let next = entries.last().filter(|_| more > 0).map(|last| go_on(&start, last, view.at)).transpose()?;
-    // How many more are selected is not known of a page that was found by looking at all.
+) -> Result<ListPage, Refusal> {
+    let view = request.shared.view(request.kind, least).await?;
+    let filter = ObjectFilter { selection: selection.clone(), namespace: request.namespace().map(Arc::from) };
+    let cache::SelectedObjects { entries, more } = view.select(&filter, limit.map(NonZeroUsize::get));
+    let start = request.kind.place.start(request.namespace());
+    let next =
+        entries.last().filter(|_| more > 0).map(|last| continue_token(&start, last, view.at)).transpose()?;
+    // After a scan the remaining count is unknown.
     let remaining = (selection.is_everything() && limit.is_some()).then_some(more as u64);
-    Ok(Found { at: view.at, entries, next, remaining })
+    Ok(ListPage { at: view.at, entries, next, remaining })
 }
 
-/// Where a list goes on after an entry. Of one that could not go on there would be no telling that it is not at its end.
-fn go_on(start: &str, last: &Entry, at: Revision) -> Result<String, Refusal> {
+/// Returns the continue token after an entry. Fails if there is none, since the client would take
+/// the page for the last one.
+fn continue_token(start: &str, last: &Entry, at: Revision) -> Result<String, Refusal> {
     let below = last.key.strip_prefix(start).unwrap_or_default();
     let token = ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"));
     let lost = || Refusal::new(500, "InternalError", format!("a list cannot go on after {:?}", last.key));
     Ok(token.ok_or_else(lost)?.encode())
 }
 
-async fn once(
-    matter: &Matter<'_>,
+async fn list_from_store(
+    request: &ObjectRequest<'_>,
     at: &ListAt,
     limit: Option<NonZeroUsize>,
     selection: &Selection,
-) -> Result<Found, Refusal> {
-    let start = matter.kind.place.start(matter.namespace());
-    let mut range = Range::of(selection.span(matter.namespace()));
+) -> Result<ListPage, Refusal> {
+    let start = request.kind.place.start(request.namespace());
+    let mut range = Range::of(selection.span(request.namespace()));
     let moment = match at {
         ListAt::Exact(at) => Moment::Exactly(Revision(*at)),
         ListAt::After(token) => {
-            // A page ends with a key and goes on with the first text behind it.
+            // A page continues with the first key after its last one.
             range.after = Some(format!("{start}{}", token.start().trim_end_matches('\0')).into());
             match token.at {
                 ContinueAt::Revision(at) => Moment::Exactly(Revision(at)),
@@ -158,7 +164,7 @@ async fn once(
         None => None,
     };
     range.count = everything && limit.is_some();
-    let mut listed = read_page(matter, range.clone(), moment, at).await?;
+    let mut listed = read_page(request, range.clone(), moment, at).await?;
     let (revision, remaining) = (listed.at, listed.remaining);
     let mut entries: Vec<Arc<Entry>> = Vec::new();
     loop {
@@ -172,24 +178,24 @@ async fn once(
         let more = rest.len() > 0 || listed.next.is_some();
         match listed.next {
             Some(next) if !full => {
-                listed = read_page(matter, range.clone().resume(next), Moment::Newest, at).await?
+                listed = read_page(request, range.clone().resume(next), Moment::Newest, at).await?
             }
             _ => {
                 let last = entries.last().filter(|_| full && more);
-                let next = last.map(|last| go_on(&start, last, revision)).transpose()?;
-                return Ok(Found { at: revision, entries, next, remaining });
+                let next = last.map(|last| continue_token(&start, last, revision)).transpose()?;
+                return Ok(ListPage { at: revision, entries, next, remaining });
             }
         }
     }
 }
 
 async fn read_page(
-    matter: &Matter<'_>,
+    request: &ObjectRequest<'_>,
     range: Range,
     moment: Moment,
     at: &ListAt,
 ) -> Result<crate::storage::Listed, Refusal> {
-    let page = matter.shared.objects.list(range, moment).await;
+    let page = request.shared.objects.list(range, moment).await;
     page.map_err(|refusal| match at {
         ListAt::After(token) if refusal.reason == "Expired" => {
             let again = ContinueToken::new(ContinueAt::Newest, token.start());

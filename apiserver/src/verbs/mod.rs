@@ -1,4 +1,4 @@
-//! What requests for objects do.
+//! The verbs of the API.
 
 pub(crate) mod apply;
 pub(crate) mod create;
@@ -6,7 +6,7 @@ pub(crate) mod delete;
 mod get;
 pub(crate) mod input;
 pub(crate) mod list;
-mod matter;
+mod object_request;
 pub(crate) mod output;
 mod review;
 mod scale;
@@ -16,52 +16,52 @@ mod watch;
 use std::ops::Deref;
 use std::sync::Arc;
 
-pub(crate) use matter::Matter;
+pub(crate) use object_request::ObjectRequest;
 pub(crate) use watch::{Frames, watch_refused};
 
 use http::Response;
 use tokio::time::timeout;
 
-use crate::admission::Notes;
+use crate::admission::AdmissionNotes;
+use crate::controllers;
 use crate::http::{Body, answer};
 use crate::interest;
-use crate::kind::{Kind, Part};
+use crate::kind::{Kind, Subresource};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
-use crate::server::{self, Asked, Shared, unfenced};
+use crate::server::{self, Shared, WireRequest, fence_not_allowed};
 use crate::strategy::not_found;
-use crate::upkeep;
 
-/// A request for objects of a kind that there is.
-pub(crate) struct Job<'a> {
-    pub(crate) matter: Matter<'a>,
-    pub(crate) asked: &'a Asked,
+/// A request for objects of a served kind that arrived over the wire.
+pub(crate) struct VerbRequest<'a> {
+    pub(crate) object: ObjectRequest<'a>,
+    pub(crate) wire: &'a WireRequest,
 }
 
-impl<'a> Deref for Job<'a> {
-    type Target = Matter<'a>;
+impl<'a> Deref for VerbRequest<'a> {
+    type Target = ObjectRequest<'a>;
 
-    fn deref(&self) -> &Matter<'a> {
-        &self.matter
+    fn deref(&self) -> &ObjectRequest<'a> {
+        &self.object
     }
 }
 
-/// Does what is asked.
-pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response<Body>, Refusal> {
-    let resource = &asked.resource;
+/// Serves a request.
+pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Response<Body>, Refusal> {
+    let resource = &wire.resource;
     let registry = shared.kinds();
     let Some(kind) = registry.find(&resource.group, &resource.version, &resource.plural) else {
         return Ok(answer::nothing_there());
     };
-    let is_of_all = matches!(asked.verb, Verb::List | Verb::Watch | Verb::Interest);
+    let is_of_all = matches!(wire.verb, Verb::List | Verb::Watch | Verb::Interest);
     match (kind.namespaced, &resource.namespace) {
         (true, Some(_)) | (false, None) => {}
         (true, None) if is_of_all => {}
         _ => return Ok(answer::nothing_there()),
     }
-    let Some(part) = part(kind, &asked) else {
-        if let Some(refusal) = interest::misnamed(resource).filter(|_| asked.verb == Verb::Create) {
+    let Some(subresource) = subresource(kind, &wire) else {
+        if let Some(refusal) = interest::misnamed(resource).filter(|_| wire.verb == Verb::Create) {
             return Err(refusal);
         }
         return match kind.built_in {
@@ -69,28 +69,28 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
             false => Err(not_found(kind, resource.name.as_deref().unwrap_or_default())),
         };
     };
-    if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
-        return Err(not_allowed(resource, asked.verb.name()));
+    if !kind.can(wire.verb.name()) || (subresource != Subresource::Main && !of_parts(wire.verb)) {
+        return Err(not_allowed(resource, wire.verb.name()));
     }
-    let notes = Notes::of(&asked);
-    let matter = Matter {
+    let notes = AdmissionNotes::of(&wire);
+    let object = ObjectRequest {
         shared,
         kind,
-        part,
-        identity: &asked.identity,
-        fence: asked.fence.as_deref(),
-        trace: server::trace::said(&asked.headers),
+        subresource,
+        identity: &wire.identity,
+        fence: wire.fence.as_deref(),
+        trace: server::trace::parent_span(&wire.headers),
         notes: Some(&notes),
         namespace: resource.namespace.as_deref(),
         name: resource.name.as_deref().unwrap_or_default(),
     };
-    let job = Job { matter, asked: &asked };
-    let asked_for = time_limit(&asked.query)?;
-    let answer = if asked.verb == Verb::Watch {
-        done(&job).await
+    let request = VerbRequest { object, wire: &wire };
+    let asked_for = time_limit(&wire.query)?;
+    let answer = if wire.verb == Verb::Watch {
+        dispatch(&request).await
     } else {
         let limit = asked_for.map_or(shared.limits.work, |limit| limit.min(shared.limits.work));
-        timeout(limit, done(&job)).await.unwrap_or_else(|_| {
+        timeout(limit, dispatch(&request)).await.unwrap_or_else(|_| {
             shared.metrics.counted.add(Event::LateAnswer);
             Err(late())
         })
@@ -101,51 +101,54 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         refusal.warnings.extend(notes.warnings());
         refusal
     })?;
-    if !asked.verb.reads() {
-        // Who has the answer may use the kind, and is admitted as it says.
-        upkeep::settle(shared, kind).await?;
+    if !wire.verb.reads() {
+        // From the response on the client may use a new kind, and new webhooks apply to it.
+        controllers::after_write(shared, kind).await?;
     }
     let answer = answer::with_warnings(answer, &notes.warnings());
     Ok(answer::with_first_warnings(answer, &warnings))
 }
 
-async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    if let Some(paths) = job.kind.scale.as_ref().filter(|_| job.part == Part::Scale) {
-        return scale::scale(job, paths).await;
+async fn dispatch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    if let Some(paths) = request.kind.scale.as_ref().filter(|_| request.subresource == Subresource::Scale) {
+        return scale::scale(request, paths).await;
     }
-    match job.asked.verb {
-        Verb::Get => get::get(job).await,
-        Verb::List => list::list(job).await,
-        Verb::Watch => match job.asked.query.first("interest") {
-            Some(id) => interest::stream(job, id).await,
-            None => watch::watch(job).await,
+    match request.wire.verb {
+        Verb::Get => get::get(request).await,
+        Verb::List => list::list(request).await,
+        Verb::Watch => match request.wire.query.first("interest") {
+            Some(id) => interest::stream(request, id).await,
+            None => watch::watch(request).await,
         },
-        Verb::Interest => interest::edit(job, job.asked.resource.interest.as_deref().unwrap_or_default()),
-        Verb::Create => match job.kind.review {
-            Some(_) if job.fence.is_some() => Err(unfenced()),
-            Some(review) => review::review(job, review).await,
-            None => create::create(job).await,
+        Verb::Interest => {
+            interest::edit(request, request.wire.resource.interest.as_deref().unwrap_or_default())
+        }
+        Verb::Create => match request.kind.review {
+            Some(_) if request.fence.is_some() => Err(fence_not_allowed()),
+            Some(review) => review::review(request, review).await,
+            None => create::create(request).await,
         },
-        Verb::Update => update::replace(job).await,
-        Verb::Patch => update::patch(job).await,
-        Verb::Delete => delete::delete(job).await,
-        Verb::DeleteCollection => delete::collection(job).await,
+        Verb::Update => update::replace(request).await,
+        Verb::Patch => update::patch(request).await,
+        Verb::Delete => delete::delete(request).await,
+        Verb::DeleteCollection => delete::collection(request).await,
     }
 }
 
-/// 504: past the server's limit, or the client's own. What was begun may still happen.
+/// 504: the request exceeded the timeout of the server or its own. Its write may still be
+/// committed.
 fn late() -> Refusal {
     let message = "Timeout: request did not complete within the allotted timeout";
     Refusal::new(504, "Timeout", message)
 }
 
-fn part(kind: &Kind, asked: &Asked) -> Option<Part> {
-    match asked.resource.subresource.as_deref() {
-        None => Some(Part::Main),
-        Some("status") if kind.has_status => Some(Part::Status),
-        Some("scale") if kind.scale.is_some() => Some(Part::Scale),
+fn subresource(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
+    match wire.resource.subresource.as_deref() {
+        None => Some(Subresource::Main),
+        Some("status") if kind.has_status => Some(Subresource::Status),
+        Some("scale") if kind.scale.is_some() => Some(Subresource::Scale),
         Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
-            Some(Part::Finalize)
+            Some(Subresource::Finalize)
         }
         Some(_) => None,
     }

@@ -1,4 +1,4 @@
-//! Objects in the form that the client asked for.
+//! Objects in the response format that the client accepts.
 
 use http::Response;
 use http::header::{ACCEPT, USER_AGENT};
@@ -6,73 +6,84 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
-use super::Job;
-use crate::accept::{Form, Media, Messages, Place, Shape, negotiate};
+use super::VerbRequest;
+use crate::accept::{EndpointKind, Media, ProtobufSupport, Representation, ResponseFormat, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::storage::{Stored, encode, head};
 use crate::table::{Include, Tables, partial, partial_list};
 
-/// What was stored of an object, and when.
-pub(crate) struct Put {
+/// A stored object and its revision.
+pub(crate) struct StoredObject {
     pub(crate) bytes: Bytes,
     pub(crate) revision: Revision,
 }
 
-/// How to answer.
+/// The response format.
 pub(super) struct Output {
-    pub(super) form: Form,
+    pub(super) form: ResponseFormat,
     pub(super) include: Include,
 }
 
 impl Output {
-    pub(super) fn of(job: &Job<'_>, place: Place) -> Result<Self, Refusal> {
-        let messages = if job.kind.has_messages() { Messages::All } else { Messages::Metadata };
-        let mut form = negotiate(job.asked.header(ACCEPT), place, messages)?;
-        form.pretty |= job.asked.query.pretty(job.asked.header(USER_AGENT));
-        let include = Include::parse(job.asked.query.first("includeObject").unwrap_or_default())?;
+    pub(super) fn of(request: &VerbRequest<'_>, place: EndpointKind) -> Result<Self, Refusal> {
+        let messages =
+            if request.kind.has_messages() { ProtobufSupport::All } else { ProtobufSupport::Metadata };
+        let mut form = negotiate(request.wire.header(ACCEPT), place, messages)?;
+        form.pretty |= request.wire.query.pretty(request.wire.header(USER_AGENT));
+        let include = Include::parse(request.wire.query.first("includeObject").unwrap_or_default())?;
         Ok(Self { form, include })
     }
 
-    /// Whether objects go out as they are stored.
+    /// Whether the stored bytes are the response.
     pub(super) fn is_plain(&self) -> bool {
-        self.form.media == Media::Json && self.form.shape == Shape::Whole && !self.form.pretty
+        self.form.media == Media::Json && self.form.shape == Representation::Whole && !self.form.pretty
     }
 
-    /// An answer of one object.
-    pub(super) fn object(&self, code: u16, job: &Job<'_>, object: Value) -> Result<Response<Body>, Refusal> {
-        Ok(answer::value(code, self.form, &self.shaped(job, object)?))
+    /// Responds with one object.
+    pub(super) fn object(
+        &self,
+        code: u16,
+        request: &VerbRequest<'_>,
+        object: Value,
+    ) -> Result<Response<Body>, Refusal> {
+        Ok(answer::value(code, self.form, &self.shaped(request, object)?))
     }
 
-    /// An answer of one object that is stored.
-    pub(super) fn entry(&self, code: u16, job: &Job<'_>, entry: &Entry) -> Result<Response<Body>, Refusal> {
+    /// Responds with one stored entry.
+    pub(super) fn entry(
+        &self,
+        code: u16,
+        request: &VerbRequest<'_>,
+        entry: &Entry,
+    ) -> Result<Response<Body>, Refusal> {
         if self.is_plain() {
             let mut bytes = Vec::new();
-            write(job.kind, entry, entry.modified, &mut bytes)?;
+            write(request.kind, entry, entry.modified, &mut bytes)?;
             return Ok(self.plain(code, bytes));
         }
-        self.object(code, job, read(job.kind, entry, entry.modified)?)
+        self.object(code, request, read(request.kind, entry, entry.modified)?)
     }
 
-    /// An answer of one object that was written: the bytes that were stored, where these are what it looks like.
+    /// Responds with a written object, by its stored bytes if possible.
     pub(super) fn written(
         &self,
         code: u16,
-        job: &Job<'_>,
+        request: &VerbRequest<'_>,
         object: Value,
-        put: Option<Put>,
+        put: Option<StoredObject>,
     ) -> Result<Response<Body>, Refusal> {
-        if let Some(Put { bytes, revision }) = put
+        if let Some(StoredObject { bytes, revision }) = put
             && self.is_plain()
-            && job.kind.stored.is_none()
+            && request.kind.stored.is_none()
             && let Ok(stored) = Stored::of(&bytes)
         {
             let mut bytes = Vec::new();
             stored.write(revision, &mut bytes);
             return Ok(self.plain(code, bytes));
         }
-        self.object(code, job, object)
+        self.object(code, request, object)
     }
 
     fn plain(&self, code: u16, mut object: Vec<u8>) -> Response<Body> {
@@ -80,21 +91,22 @@ impl Output {
         answer::bytes(code, self.form.content_type(), Body::whole(object))
     }
 
-    /// What an object, or a list, looks like in this form.
-    pub(super) fn shaped(&self, job: &Job<'_>, object: Value) -> Result<Value, Refusal> {
+    /// Converts an object or list to the requested representation.
+    pub(super) fn shaped(&self, request: &VerbRequest<'_>, object: Value) -> Result<Value, Refusal> {
         match self.form.shape {
-            Shape::Whole | Shape::Discovery(_) => Ok(object),
-            Shape::Table(version) => {
-                let (include, now) = (self.include, job.shared.world.now());
-                Ok(Tables { columns: &job.kind.columns, version, include, now }.table(object))
+            Representation::Whole | Representation::Discovery(_) => Ok(object),
+            Representation::Table(version) => {
+                let (include, now) = (self.include, request.shared.environment.now());
+                Ok(Tables { columns: &request.kind.columns, version, include, now }.table(object))
             }
-            Shape::Metadata(version) => partial(object, version),
-            Shape::MetadataList(version) => partial_list(object, version),
+            Representation::Metadata(version) => partial(object, version),
+            Representation::MetadataList(version) => partial_list(object, version),
         }
     }
 }
 
-/// Appends an entry as its kind has it now: the bytes that are stored, if they were written under this shape.
+/// Appends an entry in the current version of its kind: the stored bytes, if its schema has not
+/// changed since the write.
 pub(crate) fn write(
     kind: &Kind,
     entry: &Entry,
@@ -110,29 +122,28 @@ pub(crate) fn write(
     Ok(())
 }
 
-/// What the items of a list leave out, because the list says it: of built-in kinds what they are. Custom resources say it
-/// each.
-pub(super) fn left_out(kind: &Kind) -> String {
+/// Returns the fields that list items omit: `apiVersion` and `kind` of built-in kinds.
+pub(super) fn omitted_head(kind: &Kind) -> String {
     if kind.built_in { head(&kind.api_version, &kind.names.kind) } else { String::new() }
 }
 
-/// Appends an entry as an item of a list.
+/// Appends an entry as a list item.
 pub(super) fn write_item(
     kind: &Kind,
-    left_out: &str,
+    omitted_head: &str,
     entry: &Entry,
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     let stored = stored(entry)?;
     if stored.print == kind.print && kind.stored.is_none() {
-        stored.write_without(left_out, entry.modified, out);
+        stored.write_without(omitted_head, entry.modified, out);
     } else {
         serde_json::to_writer(out, &item(kind, read(kind, entry, entry.modified)?)).expect("a value is JSON");
     }
     Ok(())
 }
 
-/// An object as an item of a list.
+/// Returns an object as a list item.
 pub(super) fn item(kind: &Kind, mut object: Value) -> Value {
     if let Some(object) = object.as_object_mut().filter(|_| kind.built_in) {
         object.remove("apiVersion");
@@ -141,12 +152,12 @@ pub(super) fn item(kind: &Kind, mut object: Value) -> Value {
     object
 }
 
-/// An entry as its kind has it now.
+/// Reads an entry in the current version of its kind.
 pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Value, Refusal> {
     let stored = stored(entry)?;
     let mut object = stored.read(revision).map_err(|error| unreadable(entry, &error))?;
-    if stored.print != kind.home().print {
-        kind.home().reshape(&mut object);
+    if stored.print != kind.storage_version().print {
+        kind.storage_version().reshape(&mut object);
     }
     if kind.stored.is_some() {
         kind.convert(&mut object);
@@ -154,7 +165,7 @@ pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Val
     Ok(object)
 }
 
-/// The bytes to store of an object of a kind: in the version that is stored.
+/// Encodes an object in the stored version.
 pub(crate) fn stored_bytes(kind: &Kind, object: &Value) -> Bytes {
     let shaped = "it has the shape of an object";
     match &kind.stored {

@@ -1,41 +1,41 @@
-//! Questions about access: they are asked by creating an object, and nothing is stored.
+//! Access and token reviews: virtual resources that are created and not stored.
 
 mod check;
 
 use http::Response;
 use serde_json::{Value, json};
 
-use self::check::{wrong_metadata, wrong_question};
-use super::Job;
+use self::check::{metadata_errors, spec_errors};
+use super::VerbRequest;
 use super::output::Output;
-use crate::accept::Place;
+use crate::accept::EndpointKind;
 use crate::auth::Identity;
-use crate::auth::rbac::{Attributes, On, Resource};
+use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::http::{Body, answer};
 use crate::invalid::{FieldError, invalid};
 use crate::kind::Review;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 
-/// For whom tokens are that say nothing of it: what Kubernetes calls itself by default.
+/// The default audience of tokens, as in Kubernetes.
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Answers a question.
-pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Object)?;
-    let options = WriteOptions::create(&job.asked.query)?;
-    let mut input = job.body(options.field_validation)?;
+/// Answers a review.
+pub(super) async fn review(request: &VerbRequest<'_>, review: Review) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(request, EndpointKind::Object)?;
+    let options = WriteOptions::create(&request.wire.query)?;
+    let mut input = request.body(options.field_validation)?;
     let spec = input.object["spec"].take();
     let errors = match review {
-        Review::OwnAccess => wrong_question(&spec, false, job.namespace()),
-        Review::Access => wrong_question(&spec, true, job.namespace()),
+        Review::OwnAccess => spec_errors(&spec, false, request.namespace()),
+        Review::Access => spec_errors(&spec, true, request.namespace()),
         Review::Oneself | Review::OwnRules | Review::Token => Vec::new(),
     };
-    refuse(job, errors)?;
+    refuse(request, errors)?;
     if matches!(review, Review::OwnAccess | Review::Access) {
-        refuse(job, wrong_metadata(&input.object["metadata"], job.namespace()))?;
+        refuse(request, metadata_errors(&input.object["metadata"], request.namespace()))?;
     }
-    let identity = &*job.asked.identity;
+    let identity = &*request.wire.identity;
     input.object["status"] = match review {
         Review::Oneself => json!({"userInfo": identity.user_info()}),
         Review::OwnRules => {
@@ -43,7 +43,7 @@ pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Bod
             if namespace.is_empty() {
                 return Err(Refusal::bad_request("no namespace on request"));
             }
-            match &job.shared.rules {
+            match &request.shared.rules {
                 Some(rules) => rules.load().rules_for(identity, namespace),
                 None => json!({
                     "resourceRules": [{"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}],
@@ -52,54 +52,54 @@ pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Bod
                 }),
             }
         }
-        Review::OwnAccess => access(job, identity, &spec),
-        Review::Access => access(job, &of(&spec), &spec),
-        Review::Token => token(job, &spec)?,
+        Review::OwnAccess => access(request, identity, &spec),
+        Review::Access => access(request, &of(&spec), &spec),
+        Review::Token => token(request, &spec)?,
     };
     if !spec.is_null() {
         input.object["spec"] = spec;
     }
-    Ok(answer::with_warnings(output.object(201, job, input.object)?, &input.warnings))
+    Ok(answer::with_warnings(output.object(201, request, input.object)?, &input.warnings))
 }
 
-fn refuse(job: &Job<'_>, errors: Vec<FieldError>) -> Result<(), Refusal> {
+fn refuse(request: &VerbRequest<'_>, errors: Vec<FieldError>) -> Result<(), Refusal> {
     match errors.is_empty() {
         true => Ok(()),
-        false => Err(invalid(&job.kind.group, &job.kind.names.kind, "", &errors)),
+        false => Err(invalid(&request.kind.group, &request.kind.names.kind, "", &errors)),
     }
 }
 
-/// Whose a token is. The tokens of this server are for itself, and nobody is known by one who asks on behalf of another.
-fn token(job: &Job<'_>, spec: &Value) -> Result<Value, Refusal> {
+/// Answers a TokenReview. Tokens are valid for this server's audience only.
+fn token(request: &VerbRequest<'_>, spec: &Value) -> Result<Value, Refusal> {
     let token = text(spec, "token");
     if token.is_empty() {
         return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
     }
     let audiences = spec["audiences"].as_array().filter(|audiences| !audiences.is_empty());
     let is_meant = audiences.is_none_or(|audiences| audiences.iter().any(|audience| audience == AUDIENCE));
-    let authenticator = job.shared.authenticator.load();
+    let authenticator = request.shared.authenticator.load();
     Ok(match authenticator.tokens.identify(token).filter(|_| is_meant) {
         Some(found) => json!({"authenticated": true, "user": found.user_info(), "audiences": [AUDIENCE]}),
         None => json!({"user": {}}),
     })
 }
 
-/// Whether somebody may, by a question with which nothing is wrong.
-fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
+/// Answers an access review with a valid spec.
+fn access(request: &VerbRequest<'_>, who: &Identity, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let attributes = if resource.is_object() {
-        let asks = Resource {
+        let asks = ResourceAttributes {
             group: text(resource, "group"),
             resource: text(resource, "resource"),
             subresource: text(resource, "subresource"),
             namespace: text(resource, "namespace"),
             name: text(resource, "name"),
         };
-        Attributes::of(text(resource, "verb"), asks)
+        RequestAttributes::of(text(resource, "verb"), asks)
     } else {
-        Attributes { verb: text(path, "verb"), on: On::Path(text(path, "path")) }
+        RequestAttributes { verb: text(path, "verb"), on: RequestTarget::Path(text(path, "path")) }
     };
-    let Some(rules) = &job.shared.rules else { return json!({"allowed": true}) };
+    let Some(rules) = &request.shared.rules else { return json!({"allowed": true}) };
     let decision = rules.load().allows(who, &attributes);
     let mut status = json!({"allowed": decision.allowed});
     let reason = decision.reason();
@@ -109,7 +109,7 @@ fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
     status
 }
 
-/// The identity that a question is about: in the groups that it says, and in no others.
+/// Returns the user in a spec, with exactly the groups that it names.
 fn of(spec: &Value) -> Identity {
     let texts = |list: &Value| -> Vec<String> {
         list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()

@@ -1,16 +1,17 @@
-//! The subresource `scale`: how many of something an object wants and has, whatever its kind calls it.
+//! The subresource `scale`: the desired and actual number of replicas, at paths that the kind
+//! names.
 //!
-//! Who applies a `Scale` owns the field of the object that says how many, under the subresource's name. Who gives it up
-//! leaves the number as it is, which Kubernetes would make 0.
+//! Applying a `Scale` owns the replicas field of the object under the subresource's name. Giving up
+//! ownership keeps the number, which Kubernetes sets to 0.
 
 use http::Response;
 use serde_json::Value;
 
 use super::input::Input;
 use super::output::{Output, read};
-use super::update::{Changed, change, patch_kind};
-use super::{Job, Matter, apply};
-use crate::accept::Place;
+use super::update::{UpdatedObject, patch_kind, update_object};
+use super::{ObjectRequest, VerbRequest, apply};
+use crate::accept::EndpointKind;
 use crate::http::{Body, answer};
 use crate::kind::Scale;
 use crate::managed::{self, NotApplied};
@@ -22,102 +23,118 @@ use crate::request::{GetOptions, Verb, WriteOptions};
 use crate::storage::Moment;
 use crate::strategy::{meta_text, metadata_mut, not_found};
 
-/// Reads, replaces or patches the `Scale` of an object.
-pub(super) async fn scale(job: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+/// Gets, updates or patches the `Scale` of an object.
+pub(super) async fn scale(request: &VerbRequest<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
     let kind = native::scale();
-    let matter = Matter { kind: &kind, ..job.matter };
-    // What is sent and answered is of another kind than what is changed.
-    let as_scale = Job { matter, asked: job.asked };
-    match job.asked.verb {
-        Verb::Update => replace(job, &as_scale, scale).await,
-        Verb::Patch => patch(job, &as_scale, scale).await,
-        _ => get(job, &as_scale, scale).await,
+    let object = ObjectRequest { kind: &kind, ..request.object };
+    // The body and the response are of another kind than the object.
+    let as_scale = VerbRequest { object, wire: request.wire };
+    match request.wire.verb {
+        Verb::Update => replace(request, &as_scale, scale).await,
+        Verb::Patch => patch(request, &as_scale, scale).await,
+        _ => get(request, &as_scale, scale).await,
     }
 }
 
-async fn get(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(as_scale, Place::Object)?;
-    let moment = Moment::of_get(&GetOptions::parse(&job.asked.query)?);
-    let entry = job.shared.objects.get(&job.key(), moment).await?;
-    let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
-    let object = read(job.kind, &entry, entry.modified)?;
+async fn get(
+    request: &VerbRequest<'_>,
+    as_scale: &VerbRequest<'_>,
+    scale: &Scale,
+) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(as_scale, EndpointKind::Object)?;
+    let moment = Moment::of_get(&GetOptions::parse(&request.wire.query)?);
+    let entry = request.shared.objects.get(&request.key(), moment).await?;
+    let entry = entry.ok_or_else(|| not_found(request.kind, request.name()))?;
+    let object = read(request.kind, &entry, entry.modified)?;
     output.object(200, as_scale, scale.read(&object))
 }
 
-async fn replace(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
-    let options = WriteOptions::update(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
+async fn replace(
+    request: &VerbRequest<'_>,
+    as_scale: &VerbRequest<'_>,
+    scale: &Scale,
+) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::update(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "UpdateOptions")?;
     let Input { object: sent, warnings } = as_scale.body(options.field_validation)?;
-    let output = Output::of(as_scale, Place::Object)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let step = |old: &Value| Ok(scaled(scale, old, &sent, sent["spec"]["replicas"].as_i64().unwrap_or(0)));
-    let changed = change(job, Some(&manager), options.dry_run, true, step).await?;
+    let changed = update_object(request, Some(&manager), options.dry_run, true, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 
-async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
-    if apply::is_asked(job) {
-        return applied(job, as_scale, scale).await;
+async fn patch(
+    request: &VerbRequest<'_>,
+    as_scale: &VerbRequest<'_>,
+    scale: &Scale,
+) -> Result<Response<Body>, Refusal> {
+    if apply::is_apply(request) {
+        return applied(request, as_scale, scale).await;
     }
-    let kind = patch_kind(job)?;
-    let options = WriteOptions::patch(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let (patch, problems) = Patch::read(kind, &job.asked.body)?;
-    let output = Output::of(as_scale, Place::Object)?;
+    let kind = patch_kind(request)?;
+    let options = WriteOptions::patch(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let (patch, problems) = Patch::read(kind, &request.wire.body)?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
         let patched = patch.apply(&scale.read(old), as_scale.kind.patched_by())?;
         let input = as_scale.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
-        let wanted = input.object["spec"]["replicas"].as_i64();
-        match wanted.or(scale.wanted(old).map(|_| 0)) {
-            Some(wanted) => Ok(scaled(scale, old, &input.object, wanted)),
+        let replicas = input.object["spec"]["replicas"].as_i64();
+        match replicas.or(scale.desired(old).map(|_| 0)) {
+            Some(replicas) => Ok(scaled(scale, old, &input.object, replicas)),
             None => Err(Refusal::bad_request(format!(
                 "the spec replicas field {:?} cannot be empty",
-                format!(".{}", scale.wanted)
+                format!(".{}", scale.desired)
             ))),
         }
     };
-    let changed = change(job, Some(&manager), options.dry_run, false, step).await?;
+    let changed = update_object(request, Some(&manager), options.dry_run, false, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 
-async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
-    let options = WriteOptions::apply(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let output = Output::of(as_scale, Place::Object)?;
-    let (sent, warnings) = apply::read(as_scale, &job.asked.body, options.field_validation)?;
+async fn applied(
+    request: &VerbRequest<'_>,
+    as_scale: &VerbRequest<'_>,
+    scale: &Scale,
+) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::apply(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let output = Output::of(as_scale, EndpointKind::Object)?;
+    let (sent, warnings) = apply::read(as_scale, &request.wire.body, options.field_validation)?;
     let malformed = |_| apply::refused(&NotApplied::Malformed);
     let step = |old: &Value| {
         let write = managed::Write {
             manager: &manager,
-            subresource: job.part.subresource(),
+            subresource: request.subresource.name(),
             api_version: &as_scale.kind.api_version,
-            now: &shown(job.shared.world.now()),
+            now: &shown(request.shared.environment.now()),
             versions: &**as_scale.kind,
         };
         let entries = old["metadata"].get("managedFields");
         let mut live = scale.read(old);
-        let of_scale = managed::entries_of_scale(entries, &scale.wanted).map_err(malformed)?;
+        let of_scale = managed::entries_of_scale(entries, &scale.desired).map_err(malformed)?;
         metadata_mut(&mut live).insert("managedFields".into(), of_scale);
         let made = managed::applied(Some(&live), &sent, options.force, &["status"], &write)
             .map_err(|why| apply::refused(&why))?;
         let of_scale = made["metadata"].get("managedFields");
-        let version = &job.kind.api_version;
+        let version = &request.kind.api_version;
         let entries =
-            managed::entries_of_object(entries, of_scale, &scale.wanted, version).map_err(malformed)?;
-        let mut new = match made["spec"]["replicas"].as_i64().or(scale.wanted(old)) {
-            Some(wanted) => scaled(scale, old, &made, wanted),
+            managed::entries_of_object(entries, of_scale, &scale.desired, version).map_err(malformed)?;
+        let mut new = match made["spec"]["replicas"].as_i64().or(scale.desired(old)) {
+            Some(replicas) => scaled(scale, old, &made, replicas),
             None => old.clone(),
         };
         metadata_mut(&mut new).insert("managedFields".into(), entries);
         Ok(new)
     };
-    let changed = change(job, None, options.dry_run, false, step).await?;
+    let changed = update_object(request, None, options.dry_run, false, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 
-/// The object with another number; under which conditions is said by the `Scale` that was sent.
-fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
+/// Returns the object with this number of replicas and with the preconditions of the `Scale`.
+fn scaled(scale: &Scale, old: &Value, sent: &Value, replicas: i64) -> Value {
     let mut new = old.clone();
     for field in ["name", "namespace", "resourceVersion"] {
         let said = meta_text(sent, field);
@@ -125,15 +142,15 @@ fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
             metadata_mut(&mut new).insert(field.into(), said.into());
         }
     }
-    scale.set(&mut new, wanted);
+    scale.set(&mut new, replicas);
     new
 }
 
 fn answered(
     output: &Output,
-    as_scale: &Job<'_>,
+    as_scale: &VerbRequest<'_>,
     scale: &Scale,
-    changed: &Changed,
+    changed: &UpdatedObject,
     warnings: &[String],
 ) -> Result<Response<Body>, Refusal> {
     let answer = output.object(200, as_scale, scale.read(&changed.object))?;

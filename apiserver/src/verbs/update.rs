@@ -1,4 +1,4 @@
-//! Replacing an object, or changing it by a patch.
+//! Update and patch.
 
 use http::Response;
 use http::header::CONTENT_TYPE;
@@ -7,172 +7,177 @@ use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
 use super::input::Input;
-use super::output::{Output, Put, read, stored_bytes};
-use super::{Job, Matter, apply};
-use crate::accept::Place;
-use crate::admission::{Asking, Operation, ROUNDS};
-use crate::change::{Write, never};
+use super::output::{Output, StoredObject, read, stored_bytes};
+use super::{ObjectRequest, VerbRequest, apply};
+use crate::accept::EndpointKind;
+use crate::admission::{AdmissionChain, MAX_ATTEMPTS, Operation};
+use crate::change::{WriteAction, contended};
 use crate::http::{Body, answer};
 use crate::json::shallow;
-use crate::kind::Part;
+use crate::kind::Subresource;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 use crate::storage::Moment;
 use crate::strategy::{self, Context, Step, metadata_mut, not_found};
 
-pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let options = WriteOptions::update(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
-    let Input { object, warnings } = job.body(options.field_validation)?;
-    let output = Output::of(job, Place::Object)?;
+pub(super) async fn replace(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::update(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "UpdateOptions")?;
+    let Input { object, warnings } = request.body(options.field_validation)?;
+    let output = Output::of(request, EndpointKind::Object)?;
     let mut first = Some(object);
     let step = |_: &Value| match first.take() {
         Some(object) => Ok(object),
-        None => Ok(job.body(options.field_validation)?.object), // another write was first
+        None => Ok(request.body(options.field_validation)?.object), // retry after a conflict
     };
-    let mut changed = change(job, Some(&manager), options.dry_run, true, step)
+    let mut changed = update_object(request, Some(&manager), options.dry_run, true, step)
         .await
         .map_err(|refusal| refusal.warning(&warnings))?;
     changed.warnings.splice(..0, warnings);
-    changed.answer(job, &output)
+    changed.answer(request, &output)
 }
 
-pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    if apply::is_asked(job) {
-        return apply::apply(job).await;
+pub(super) async fn patch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    if apply::is_apply(request) {
+        return apply::apply(request).await;
     }
-    let kind = patch_kind(job)?;
-    let options = WriteOptions::patch(&job.asked.query)?;
-    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let (patch, problems) = Patch::read(kind, &job.asked.body)?;
-    let output = Output::of(job, Place::Object)?;
+    let kind = patch_kind(request)?;
+    let options = WriteOptions::patch(&request.wire.query)?;
+    let manager = request.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let (patch, problems) = Patch::read(kind, &request.wire.body)?;
+    let output = Output::of(request, EndpointKind::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
-        let patched = patch.apply(old, job.kind.patched_by())?;
-        let input = job.patched(patched, problems.clone(), options.field_validation)?;
+        let patched = patch.apply(old, request.kind.patched_by())?;
+        let input = request.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
         Ok(input.object)
     };
-    let mut changed = change(job, Some(&manager), options.dry_run, false, step).await?;
+    let mut changed = update_object(request, Some(&manager), options.dry_run, false, step).await?;
     changed.warnings.append(&mut warnings);
-    changed.answer(job, &output)
+    changed.answer(request, &output)
 }
 
-/// Which patch the body says it is.
-pub(super) fn patch_kind(job: &Job<'_>) -> Result<PatchKind, Refusal> {
-    PatchKind::from_content_type(job.asked.header(CONTENT_TYPE).unwrap_or_default(), job.kind.built_in)
+/// Returns the patch format of the body.
+pub(super) fn patch_kind(request: &VerbRequest<'_>) -> Result<PatchKind, Refusal> {
+    PatchKind::from_content_type(request.wire.header(CONTENT_TYPE).unwrap_or_default(), request.kind.built_in)
 }
 
-/// An object that was changed.
-pub(crate) struct Changed {
+/// An updated object.
+pub(crate) struct UpdatedObject {
     pub(crate) object: Value,
-    /// Of the object, or of its end. None, if everything was done but the last.
+    /// The revision of the object or of its deletion. None for a dry run.
     pub(crate) revision: Option<Revision>,
-    /// What is stored of it now, if this put it.
+    /// The stored bytes, if the object was written.
     put: Option<Bytes>,
-    /// Whether it went with this: its last finalizer did.
-    pub(crate) is_gone: bool,
+    /// Whether the update removed the last finalizer and thereby deleted the object.
+    pub(crate) is_deleted: bool,
     pub(crate) warnings: Vec<String>,
 }
 
-impl Changed {
-    pub(super) fn answer(mut self, job: &Job<'_>, output: &Output) -> Result<Response<Body>, Refusal> {
+impl UpdatedObject {
+    pub(super) fn answer(
+        mut self,
+        request: &VerbRequest<'_>,
+        output: &Output,
+    ) -> Result<Response<Body>, Refusal> {
         self.warnings.dedup();
-        let put = self.put.zip(self.revision).map(|(bytes, revision)| Put { bytes, revision });
-        Ok(answer::with_warnings(output.written(200, job, self.object, put)?, &self.warnings))
+        let put = self.put.zip(self.revision).map(|(bytes, revision)| StoredObject { bytes, revision });
+        Ok(answer::with_warnings(output.written(200, request, self.object, put)?, &self.warnings))
     }
 }
 
-/// Changes the object to what `next` makes of it. Without a manager that says itself who manages what of it. A patch that names no revision is made again on what another write left.
-pub(crate) async fn change(
-    matter: &Matter<'_>,
+/// Updates an object to the result of `next`. Without a manager the result brings its managed
+/// fields. A patch without resourceVersion is applied again after a conflict.
+pub(crate) async fn update_object(
+    request: &ObjectRequest<'_>,
     manager: Option<&str>,
     dry_run: bool,
     whole: bool,
     mut next: impl FnMut(&Value) -> Result<Value, Refusal>,
-) -> Result<Changed, Refusal> {
-    let key = matter.key();
-    let mut entry = matter.shared.objects.get(&key, Moment::Newest).await?;
-    let (now, namespace) = (matter.shared.world.now(), matter.namespace());
-    let context = Context { kind: matter.kind, now, manager, namespace, trace: matter.trace };
+) -> Result<UpdatedObject, Refusal> {
+    let key = request.key();
+    let mut entry = request.shared.objects.get(&key, Moment::Newest).await?;
+    let (now, namespace) = (request.shared.environment.now(), request.namespace());
+    let context = Context { kind: request.kind, now, manager, namespace, trace: request.trace };
     let there = |there: Option<&Entry>| {
-        let there = there.ok_or_else(|| not_found(matter.kind, matter.name()))?;
-        read(matter.kind, there, there.modified)
+        let there = there.ok_or_else(|| not_found(request.kind, request.name()))?;
+        read(request.kind, there, there.modified)
     };
-    let work = |new: Value, old: Value| worked(matter, new, old, whole, &context);
-    let change = matter.change(&key, dry_run);
-    let Some(asking) = Asking::of(matter, Operation::Update, dry_run) else {
+    let work = |new: Value, old: Value| prepare(request, new, old, whole, &context);
+    let change = request.object_write(&key, dry_run);
+    let Some(chain) = AdmissionChain::of(request, Operation::Update, dry_run) else {
         let mut done = None;
         let step = |entry: Option<&Entry>| {
             let old = there(entry)?;
             let made = work(next(&old)?, old)?;
             Ok(done.insert(made).write.clone())
         };
-        let revision = change.make(entry, step).await?;
+        let revision = change.commit(entry, step).await?;
         return Ok(done.map(|made| made.changed(revision)).expect("a change is made by its step"));
     };
-    for _ in 0..ROUNDS {
+    for _ in 0..MAX_ATTEMPTS {
         let old = there(entry.as_deref())?;
         let new = strategy::placed(next(&old)?, &context);
-        let (new, context) = match matter.part {
-            // Of a scale those who are asked see and change another object.
-            Part::Scale => (new, context),
-            part => {
-                strategy::tracked(new, context, |new, context| strategy::entries(new, &old, part, context))
-            }
+        let (new, context) = match request.subresource {
+            // For `scale` admission sees and changes the `Scale`.
+            Subresource::Scale => (new, context),
+            subresource => strategy::tracked(new, context, |new, context| {
+                strategy::entries(new, &old, subresource, context)
+            }),
         };
-        let new = asking.mutate(new, Some(&old)).await?;
-        let made = worked(matter, new, old.clone(), whole, &context)?;
-        asking.validate(Some(&made.object), Some(&old)).await?;
-        if let Some(revision) = change.make_if_still(entry, &made.write).await? {
+        let new = chain.mutate(new, Some(&old)).await?;
+        let made = prepare(request, new, old.clone(), whole, &context)?;
+        chain.validate(Some(&made.object), Some(&old)).await?;
+        if let Some(revision) = change.commit_if_unchanged(entry, &made.write).await? {
             return Ok(made.changed(revision));
         }
-        entry = matter.shared.objects.get(&key, Moment::Newest).await?;
+        entry = request.shared.objects.get(&key, Moment::Newest).await?;
     }
-    Err(never())
+    Err(contended())
 }
 
-/// What was worked out of a change.
-struct Worked {
+/// A computed update.
+struct PreparedUpdate {
     object: Value,
-    write: Write,
+    write: WriteAction,
     warnings: Vec<String>,
 }
 
-fn worked(
-    matter: &Matter<'_>,
+fn prepare(
+    request: &ObjectRequest<'_>,
     new: Value,
     old: Value,
     whole: bool,
     context: &Context<'_>,
-) -> Result<Worked, Refusal> {
-    let (step, mut warnings) = strategy::update(new, &old, matter.part, whole, context)?;
+) -> Result<PreparedUpdate, Refusal> {
+    let (step, mut warnings) = strategy::update(new, &old, request.subresource, whole, context)?;
     if let Step::Put(new) | Step::Delete(new) = &step {
-        matter.may_grant(new, Some(&old))?;
-        warnings.extend(matter.warnings(new, Some(&old)));
+        request.may_grant(new, Some(&old))?;
+        warnings.extend(request.warnings(new, Some(&old)));
     }
     let (object, write) = match step {
-        Step::Keep => (old, Write::Keep),
+        Step::Keep => (old, WriteAction::Keep),
         Step::Put(new) => {
             shallow(&new, Some(&old))?;
-            let bytes = stored_bytes(matter.kind, &new);
-            (new, Write::Put(bytes))
+            let bytes = stored_bytes(request.kind, &new);
+            (new, WriteAction::Put(bytes))
         }
-        Step::Delete(new) => (new, Write::Delete),
+        Step::Delete(new) => (new, WriteAction::Delete),
     };
-    Ok(Worked { object, write, warnings })
+    Ok(PreparedUpdate { object, write, warnings })
 }
 
-impl Worked {
-    fn changed(self, revision: Option<Revision>) -> Changed {
+impl PreparedUpdate {
+    fn changed(self, revision: Option<Revision>) -> UpdatedObject {
         let Self { mut object, write, warnings } = self;
-        let is_gone = matches!(write, Write::Delete);
-        // An object whose last finalizer went with this is answered as it was stored last.
-        if let Some(revision) = revision.filter(|_| !is_gone) {
+        let is_deleted = matches!(write, WriteAction::Delete);
+        // An object deleted with its last finalizer is returned in its last stored state.
+        if let Some(revision) = revision.filter(|_| !is_deleted) {
             metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
         }
-        let put = if let Write::Put(bytes) = write { Some(bytes) } else { None };
-        Changed { object, revision, put, is_gone, warnings }
+        let put = if let WriteAction::Put(bytes) = write { Some(bytes) } else { None };
+        UpdatedObject { object, revision, put, is_deleted, warnings }
     }
 }

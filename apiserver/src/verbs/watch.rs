@@ -1,4 +1,4 @@
-//! Watching the objects that are selected.
+//! Watch.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use super::Job;
+use super::VerbRequest;
 use super::list::selection;
 use super::output::{Output, read, write};
-use crate::accept::{Media, Place, Shape};
-use crate::cache::{Form, Wanted, What};
+use crate::accept::{EndpointKind, Media, Representation};
+use crate::cache::{EventEncoding, EventType, ObjectFilter};
 use crate::http::{Body, answer};
 use crate::metrics::GoingOn;
 use crate::protobuf;
@@ -30,120 +30,125 @@ use crate::storage::expired;
 use crate::table::{Tables, partial};
 use crate::watch::{Changed, End, Feed, Item, Plan};
 
-/// A watch that says nothing of how long it should last is ended after so long, and up to as long again.
+/// The default timeout of a watch; up to twice as long, at random.
 const LASTS: Duration = Duration::from_secs(1800);
 
-pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let frames = Frames::of(job)?;
-    let options = ListOptions::parse(&job.asked.query, true)?;
-    let wanted = wanted(job, selection(job, &options)?);
-    let world = &job.shared.world;
-    let chance = u64::from_le_bytes(world.bytes()) % LASTS.as_secs();
+pub(super) async fn watch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
+    let frames = Frames::of(request)?;
+    let options = ListOptions::parse(&request.wire.query, true)?;
+    let filter = filter(request, selection(request, &options)?);
+    let environment = &request.shared.environment;
+    let chance = u64::from_le_bytes(environment.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let until = Instant::now() + lasts;
     let content_type = frames.content_type();
-    let begin = begin(job, &options).await?;
+    let begin = begin(request, &options).await?;
     let plan = Plan { bookmarks: options.bookmarks, until };
-    let starting = start(job.shared.clone(), begin, wanted, plan);
-    // Who asks for what is yet to come waits no longer for it than the watch is to last.
+    let starting = start(request.shared.clone(), begin, filter, plan);
+    // A watch from a future revision still respects its timeout.
     let starting = async move { timeout_at(until, starting).await.ok() };
-    let watching = Watching { frames, at: At::Starting(Box::pin(starting)) };
-    // The headers go out at once: clients wait for them before they wait for events.
+    let watching = WatchBody { frames, at: WatchPhase::Starting(Box::pin(starting)) };
+    // Headers are sent at once, since clients wait for them.
     Ok(answer::bytes(200, content_type, Body::frames(watching)))
 }
 
-/// What is selected, of the objects that the path names.
-fn wanted(job: &Job<'_>, mut selection: Selection) -> Wanted {
-    if let Some(name) = &job.asked.resource.name
+/// Returns the filter of a watch, restricted to the name in the path.
+fn filter(request: &VerbRequest<'_>, mut selection: Selection) -> ObjectFilter {
+    if let Some(name) = &request.wire.resource.name
         && let Ok(named) = FieldTerm::equals(NAME, name)
     {
         selection.fields = selection.fields.terms().iter().cloned().chain([named]).collect();
     }
-    Wanted { selection, namespace: job.namespace().map(Arc::from) }
+    ObjectFilter { selection, namespace: request.namespace().map(Arc::from) }
 }
 
-/// What a watch begins with.
+/// The start of a watch.
 #[derive(Clone, Copy)]
-enum Begin {
-    /// What is there, at this revision or later.
+enum WatchStart {
+    /// With the current objects, at this revision or later.
     State(Option<Revision>, End),
     After(Revision),
 }
 
-async fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
+async fn begin(request: &VerbRequest<'_>, options: &ListOptions) -> Result<WatchStart, Refusal> {
     let least = options.revision.filter(|revision| *revision != 0).map(Revision);
     if options.initial_events {
-        return Ok(Begin::State(least, if options.bookmarks { End::Annotated } else { End::Silent }));
+        return Ok(WatchStart::State(least, if options.bookmarks { End::Annotated } else { End::Silent }));
     }
-    // Now is when it is asked, not when the first event is.
-    Ok(Begin::After(match least {
+    // Starts at the request's time, not at the first event.
+    Ok(WatchStart::After(match least {
         Some(least) => least,
-        None => job.shared.objects.revision().await?,
+        None => request.shared.objects.revision().await?,
     }))
 }
 
-/// The answer to a watch: its frames, as they come.
-struct Watching {
+/// The response body of a watch.
+struct WatchBody {
     frames: Frames,
-    at: At,
+    at: WatchPhase,
 }
 
-enum At {
+enum WatchPhase {
     Starting(Starting),
     Going(Feed),
     Over,
 }
 
-/// None: its time was over before it began.
+/// None: timed out before it started.
 type Starting = Pin<Box<dyn Future<Output = Option<Result<Feed, Refusal>>> + Send>>;
 
-impl Stream for Watching {
+impl Stream for WatchBody {
     type Item = Bytes;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let Self { frames, at } = &mut *self;
         loop {
             let bytes = match at {
-                At::Over => return Poll::Ready(None),
-                At::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                WatchPhase::Over => return Poll::Ready(None),
+                WatchPhase::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
                     Some(Ok(feed)) => {
-                        *at = At::Going(feed);
+                        *at = WatchPhase::Going(feed);
                         continue;
                     }
                     Some(Err(refusal)) => Err(refusal),
                     None => {
-                        *at = At::Over;
+                        *at = WatchPhase::Over;
                         continue;
                     }
                 },
-                At::Going(feed) => match ready!(feed.poll_next_unpin(cx)) {
+                WatchPhase::Going(feed) => match ready!(feed.poll_next_unpin(cx)) {
                     Some(Ok(item)) => frames.item(item),
                     Some(Err(error)) => Err(watch_refused(&error)),
                     None => {
-                        *at = At::Over;
+                        *at = WatchPhase::Over;
                         continue;
                     }
                 },
             };
             return Poll::Ready(Some(bytes.unwrap_or_else(|refusal| {
-                *at = At::Over;
+                *at = WatchPhase::Over;
                 frames.error(&refusal)
             })));
         }
     }
 }
 
-async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) -> Result<Feed, Refusal> {
+async fn start(
+    shared: Arc<Shared>,
+    begin: WatchStart,
+    filter: ObjectFilter,
+    plan: Plan,
+) -> Result<Feed, Refusal> {
     match begin {
-        Begin::State(least, end) => {
-            let (view, follow) = shared.view_and_follow(&wanted, None, least).await?;
-            let state = view.wanted(follow.wanted(), None).entries;
+        WatchStart::State(least, end) => {
+            let (view, follow) = shared.view_and_follow(&filter, None, least).await?;
+            let state = view.select(follow.filter(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
         }
-        // What is to begin with a revision that has not happened is silent until then.
-        Begin::After(after) => {
-            let cache = shared.cache(&wanted.selection.kind).await?;
-            Ok(Feed::after(cache.follow(wanted, None, after), after, plan))
+        // A watch from a future revision is silent until then.
+        WatchStart::After(after) => {
+            let cache = shared.cache(&filter.selection.kind).await?;
+            Ok(Feed::after(cache.follow(filter, None, after), after, plan))
         }
     }
 }
@@ -161,32 +166,33 @@ pub(crate) fn watch_refused(error: &WatchError) -> Refusal {
     }
 }
 
-/// Makes events into bytes.
+/// Encodes events.
 pub(crate) struct Frames {
     output: Output,
     shared: Arc<Shared>,
     kind: Arc<crate::kind::Kind>,
-    /// Only the first table says what its columns are.
+    /// Only the first table has column definitions.
     first: bool,
-    /// Whether what left is told apart from what is gone.
-    tells_left: bool,
+    /// Whether objects that left the selection have their own event type.
+    reports_left: bool,
     events: Counter,
     _open: GoingOn,
 }
 
 impl Frames {
-    /// In the form that was asked for. The watch counts as open as long as these are there.
-    pub(crate) fn of(job: &Job<'_>) -> Result<Self, Refusal> {
-        let output = Output::of(job, Place::Watch)?;
-        let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
-        let (open, events) = job.shared.metrics.watched(&about);
-        let (shared, kind) = (job.shared.clone(), job.kind.clone());
-        Ok(Self { output, shared, kind, first: true, tells_left: false, events, _open: open })
+    /// Creates an encoder in the accepted format. The watch counts as open while it exists.
+    pub(crate) fn of(request: &VerbRequest<'_>) -> Result<Self, Refusal> {
+        let output = Output::of(request, EndpointKind::Watch)?;
+        let about =
+            request.shared.metrics.about(&request.shared.kinds(), request.wire.verb, &request.wire.resource);
+        let (open, events) = request.shared.metrics.watched(&about);
+        let (shared, kind) = (request.shared.clone(), request.kind.clone());
+        Ok(Self { output, shared, kind, first: true, reports_left: false, events, _open: open })
     }
 
-    /// The same, with a name of its own for what left.
-    pub(crate) fn telling_left(self) -> Self {
-        Self { tells_left: true, ..self }
+    /// Reports objects that left the selection as `LEFT`.
+    pub(crate) fn reporting_left(self) -> Self {
+        Self { reports_left: true, ..self }
     }
 
     pub(crate) const fn content_type(&self) -> &'static str {
@@ -204,18 +210,19 @@ impl Frames {
 
     pub(crate) fn change(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
         self.events.inc();
-        // The first table says what its columns are: nobody else gets that one. And most are told that what left is gone.
-        let is_own = self.is_first_table() || (self.tells_left && changed.what == What::Left);
+        // Not shared: the first table with column definitions, and events with the type `LEFT`.
+        let is_own = self.is_first_table() || (self.reports_left && changed.what == EventType::Left);
         match changed.shared().filter(|_| !is_own) {
             Some(change) => {
                 let (answer, include) = (self.output.form, self.output.include);
-                change.written(Form { answer, include, what: changed.what }, || self.changed(changed))
+                change
+                    .encoded(EventEncoding { answer, include, what: changed.what }, || self.changed(changed))
             }
             None => self.changed(changed),
         }
     }
 
-    /// That everything up to a revision has been told.
+    /// Encodes a bookmark.
     pub(crate) fn mark(
         &mut self,
         revision: Revision,
@@ -232,7 +239,7 @@ impl Frames {
     }
 
     fn is_first_table(&self) -> bool {
-        self.first && matches!(self.output.form.shape, Shape::Table(_))
+        self.first && matches!(self.output.form.shape, Representation::Table(_))
     }
 
     fn changed(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
@@ -246,25 +253,27 @@ impl Frames {
         self.event(name, read(&self.kind, changed.entry(), changed.revision)?)
     }
 
-    /// As events name it. Who watches over the wire cannot tell what left from what is gone, unless by interest.
-    const fn name(&self, what: What) -> &'static str {
+    /// Returns the event type. Without an interest, an object that left is reported as deleted.
+    const fn name(&self, what: EventType) -> &'static str {
         match what {
-            What::Added => "ADDED",
-            What::Modified => "MODIFIED",
-            What::Left if self.tells_left => "LEFT",
-            What::Deleted | What::Left => "DELETED",
+            EventType::Added => "ADDED",
+            EventType::Modified => "MODIFIED",
+            EventType::Left if self.reports_left => "LEFT",
+            EventType::Deleted | EventType::Left => "DELETED",
         }
     }
 
     fn event(&mut self, name: &str, object: Value) -> Result<Bytes, Refusal> {
         let object = match self.output.form.shape {
-            Shape::Whole | Shape::Discovery(_) => object,
-            Shape::Table(version) => {
-                let (include, now) = (self.output.include, self.shared.world.now());
+            Representation::Whole | Representation::Discovery(_) => object,
+            Representation::Table(version) => {
+                let (include, now) = (self.output.include, self.shared.environment.now());
                 let tables = Tables { columns: &self.kind.columns, version, include, now };
                 tables.event(object, std::mem::take(&mut self.first))
             }
-            Shape::Metadata(version) | Shape::MetadataList(version) => partial(object, version)?,
+            Representation::Metadata(version) | Representation::MetadataList(version) => {
+                partial(object, version)?
+            }
         };
         self.frame(name, &object)
     }

@@ -1,6 +1,7 @@
-//! A watch as a stream of events: the state to begin with, what changed since, and marks of how far it has come.
+//! A watch as a stream of events: the initial state, changes since, and bookmarks of its progress.
 //!
-//! While it waits it is what it knows and a place in a cache. It has no timer and no task; the cache wakes it.
+//! A waiting watch is a few fields and an entry in a cache. It has no timer and no task; the cache
+//! wakes it.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
@@ -14,9 +15,12 @@ use machinery_store::{Entry, WatchError};
 use tokio::time::Instant;
 
 use super::missed::Missed;
-use crate::cache::{Change, Ended, Follow, Missing, Next, Revised, State, View, What};
+use crate::cache::{
+    CacheWatcher, EventType, MissedRange, ObjectState, RevisionChanges, StopReason, View, WatchChange,
+    WatcherItem,
+};
 
-/// How a watch goes.
+/// The options of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
     /// Whether marks are wanted.
@@ -25,71 +29,72 @@ pub(crate) struct Plan {
     pub(crate) until: Instant,
 }
 
-/// How the end of the state to begin with is told.
+/// How the end of the initial state is marked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Silent,
     Annotated,
 }
 
-/// What a feed yields.
+/// An item of a feed.
 pub(crate) enum Item {
     Changed(Changed),
-    /// Everything up to this revision has been told. The flag: this is the end of the state.
+    /// A bookmark: all changes up to this revision were sent. The flag: this is the end of the
+    /// initial state.
     Bookmark(Revision, bool),
 }
 
-/// A change, as whoever watches is told of it.
+/// A change, as a watcher sees it.
 pub(crate) struct Changed {
-    pub(crate) what: What,
+    pub(crate) what: EventType,
     pub(crate) revision: Revision,
     from: From,
 }
 
 enum From {
-    /// What is there when the watch begins.
+    /// An object of the initial state.
     State(Arc<Entry>),
-    /// What happened, and which of the changes of its revision it is.
-    Revised(Arc<Revised>, usize),
+    /// A commit, and the index of one of its changes.
+    Revision(Arc<RevisionChanges>, usize),
 }
 
 /// A running watch.
 pub(crate) struct Feed {
-    follow: Follow,
+    follow: CacheWatcher,
     ready: VecDeque<Item>,
-    /// What is there to begin with, and has not been told yet.
+    /// The rest of the initial state.
     state: Option<Box<std::vec::IntoIter<Arc<Entry>>>>,
     missed: Option<Box<Missed>>,
     plan: Plan,
-    /// What the last mark said, and when the next is due.
+    /// The revision of the last bookmark, and the time of the next.
     marked: Revision,
     mark_at: Instant,
     last_mark_is_out: bool,
-    /// For when it has been told to wake this.
+    /// The time at which the cache is to wake this feed.
     alarm: Option<Instant>,
     is_over: bool,
 }
 
 /// How often an idle watch is marked.
 const MARKS: Duration = Duration::from_secs(60);
-/// A watch that ends is marked so long before: its client goes on from there.
+/// A watch that ends gets a last bookmark at this time before: its client resumes from there.
 const BEFORE_END: Duration = Duration::from_millis(1500);
 
-/// So many revisions are read from the store before others have their turn.
+/// Maximum number of revisions read from the store before the task yields.
 const TURN: usize = 128;
 
 impl Feed {
-    /// Begins with what happens after a revision.
-    pub(crate) fn after(follow: (Follow, Option<Missing>), after: Revision, plan: Plan) -> Self {
+    /// Starts with the changes after a revision.
+    pub(crate) fn after(follow: (CacheWatcher, Option<MissedRange>), after: Revision, plan: Plan) -> Self {
         let (follow, missing) = follow;
         let mut feed = Self::new(follow, after, plan);
         feed.miss(missing);
         feed
     }
 
-    /// Begins with what is there.
+    /// Starts with the initial state.
     pub(crate) fn with_state(
-        follow: Follow,
+        follow: CacheWatcher,
         state: Vec<Arc<Entry>>,
         at: Revision,
         end: End,
@@ -104,10 +109,10 @@ impl Feed {
         feed
     }
 
-    fn new(follow: Follow, after: Revision, plan: Plan) -> Self {
+    fn new(follow: CacheWatcher, after: Revision, plan: Plan) -> Self {
         let mark_at = (Instant::now() + MARKS).min(before_end(plan.until));
         Self {
-            // Of a kind that is another one already there is nothing to tell.
+            // A kind that has already been replaced has no events.
             is_over: follow.kind().replaced.get().is_some(),
             follow,
             ready: VecDeque::new(),
@@ -121,8 +126,8 @@ impl Feed {
         }
     }
 
-    /// Changes the keys, once all that happened under those that it has was told; and shows what is there at just that
-    /// moment.
+    /// Changes the set of keys, once all changes under the old keys were sent; returns a view of
+    /// the same revision.
     pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
         if self.is_over || self.state.is_some() || !self.ready.is_empty() || self.missed.is_some() {
             return None;
@@ -132,11 +137,11 @@ impl Feed {
         Some(view)
     }
 
-    pub(crate) const fn follow(&self) -> &Follow {
+    pub(crate) const fn follow(&self) -> &CacheWatcher {
         &self.follow
     }
 
-    fn miss(&mut self, missing: Option<Missing>) {
+    fn miss(&mut self, missing: Option<MissedRange>) {
         self.missed = missing.map(|missing| Box::new(Missed::new(&self.follow, missing)));
     }
 
@@ -149,21 +154,21 @@ impl Feed {
         self.ready.pop_front()
     }
 
-    /// What these changes are to this watch, from one on.
-    fn take(&mut self, revised: &Arc<Revised>, first: usize) {
+    /// Translates changes for this watch, from the index `first` on.
+    fn take(&mut self, revised: &Arc<RevisionChanges>, first: usize) {
         for (at, change) in revised.changes.iter().enumerate().skip(first) {
-            if let Some(what) = self.follow.what(change) {
+            if let Some(what) = self.follow.event_type(change) {
                 self.tell(revised, at, what);
             }
         }
     }
 
-    fn tell(&mut self, revised: &Arc<Revised>, at: usize, what: What) {
-        let from = From::Revised(revised.clone(), at);
+    fn tell(&mut self, revised: &Arc<RevisionChanges>, at: usize, what: EventType) {
+        let from = From::Revision(revised.clone(), at);
         self.ready.push_back(Item::Changed(Changed { what, revision: revised.revision, from }));
     }
 
-    /// What comes from what was missed, until there is nothing left of that.
+    /// Yields missed changes from the store, until there are none left.
     fn poll_missed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WatchError>> {
         for _ in 0..TURN {
             let Some(missed) = &mut self.missed else { return Poll::Ready(Ok(())) };
@@ -184,20 +189,20 @@ impl Feed {
         Poll::Pending
     }
 
-    /// Nothing is there: asks for a mark if one is due, and sleeps until something else is.
+    /// Waits: requests a bookmark if one is due, and sets the timer.
     fn rest(&mut self, now: Instant) {
-        // Most watches have something to tell seldom, and there are many: what they told it from is not kept.
+        // Most watches rarely have events, and there are many: their buffers are freed.
         self.ready.shrink_to_fit();
         let marks = self.plan.bookmarks && !self.last_mark_is_out;
         if marks && now >= self.mark_at {
-            self.follow.ask();
+            self.follow.request_progress();
             let last = before_end(self.plan.until);
             self.last_mark_is_out = self.mark_at >= last;
             self.mark_at = (now + MARKS).min(last);
         }
         let marks = self.plan.bookmarks && !self.last_mark_is_out;
         let due = if marks { self.mark_at.min(self.plan.until) } else { self.plan.until };
-        // A tick that comes a little early would come in vain.
+        // A timer a little too early would be useless.
         if self.alarm.is_none_or(|alarm| alarm != due || alarm <= now) {
             self.alarm = Some(due);
             self.follow.wake_at(due);
@@ -205,7 +210,7 @@ impl Feed {
     }
 }
 
-/// It ends without an error when its time is over, or with its kind, or with the server.
+/// The stream ends without an error at its timeout, or with its kind, or with the server.
 impl Stream for Feed {
     type Item = Result<Item, WatchError>;
 
@@ -231,7 +236,7 @@ impl Stream for Feed {
                         return Poll::Ready(Some(Err(error)));
                     }
                     // Its time may end meanwhile, and the server may stop.
-                    Poll::Pending if feed.follow.heed(cx) => {
+                    Poll::Pending if feed.follow.register_waker(cx) => {
                         feed.is_over = true;
                         return Poll::Ready(None);
                     }
@@ -239,30 +244,30 @@ impl Stream for Feed {
                 }
             } else {
                 match feed.follow.poll_next(cx) {
-                    Poll::Ready(Next::At(revised, at, what)) => {
+                    Poll::Ready(WatcherItem::At(revised, at, what)) => {
                         feed.tell(&revised, at, what);
                         feed.take(&revised, at + 1);
                         continue;
                     }
-                    Poll::Ready(Next::Told(revision)) => {
+                    Poll::Ready(WatcherItem::Progress(revision)) => {
                         if feed.plan.bookmarks && revision > feed.marked {
                             feed.marked = revision;
                             feed.ready.push_back(Item::Bookmark(revision, false));
                         }
                         continue;
                     }
-                    Poll::Ready(Next::Missing(missing)) => {
+                    Poll::Ready(WatcherItem::Missed(missing)) => {
                         feed.miss(Some(missing));
                         continue;
                     }
-                    Poll::Ready(Next::Ended(why)) => {
+                    Poll::Ready(WatcherItem::Stopped(why)) => {
                         feed.is_over = true;
                         return Poll::Ready(match why {
                             // That the cache was slow is nothing that its watches have to hear: they go on with another one.
-                            Ended::Stopped | Ended::Replaced | Ended::Lost(WatchError::TooSlow { .. }) => {
-                                None
-                            }
-                            Ended::Lost(error) => Some(Err(error)),
+                            StopReason::Stopped
+                            | StopReason::Replaced
+                            | StopReason::Lost(WatchError::TooSlow { .. }) => None,
+                            StopReason::Lost(error) => Some(Err(error)),
                         });
                     }
                     Poll::Pending => {}
@@ -275,31 +280,31 @@ impl Stream for Feed {
 }
 
 impl Changed {
-    /// Something that is there, and is told of now.
+    /// An existing object, sent as added.
     pub(crate) fn found(entry: Arc<Entry>) -> Self {
-        Self { what: What::Added, revision: entry.modified, from: From::State(entry) }
+        Self { what: EventType::Added, revision: entry.modified, from: From::State(entry) }
     }
 
     /// The object: as it is, or the last that was wanted.
     pub(crate) fn entry(&self) -> &Arc<Entry> {
         match &self.from {
             From::State(entry) => entry,
-            From::Revised(revised, at) => &self.state(&revised.changes[*at]).entry,
+            From::Revision(revised, at) => &self.state(&revised.changes[*at]).entry,
         }
     }
 
-    /// What happened, for all who are told of it.
-    pub(crate) fn shared(&self) -> Option<&Change> {
+    /// The shared change, for all its watchers.
+    pub(crate) fn shared(&self) -> Option<&WatchChange> {
         match &self.from {
             From::State(_) => None,
-            From::Revised(revised, at) => Some(&revised.changes[*at]),
+            From::Revision(revised, at) => Some(&revised.changes[*at]),
         }
     }
 
-    fn state<'c>(&self, change: &'c Change) -> &'c Arc<State> {
+    fn state<'c>(&self, change: &'c WatchChange) -> &'c Arc<ObjectState> {
         let state = match self.what {
-            What::Added | What::Modified => &change.after,
-            What::Deleted | What::Left => &change.before,
+            EventType::Added | EventType::Modified => &change.after,
+            EventType::Deleted | EventType::Left => &change.before,
         };
         state.as_ref().expect("what it is told as says which state there is")
     }

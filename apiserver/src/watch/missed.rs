@@ -1,4 +1,5 @@
-//! What a watch has missed, or happened before it came, and is in no ring: read from the store, and looked at one by one.
+//! Changes that a watch missed, or that precede it, and that no ring holds: read from the store,
+//! and filtered one by one.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -8,9 +9,9 @@ use futures::Stream;
 use machinery_objects::Revision;
 use machinery_store::{Change as Changed, Event, Seen, Watch, WatchError};
 
-use crate::cache::{Change, Follow, Missing, Revised, State};
+use crate::cache::{CacheWatcher, MissedRange, ObjectState, RevisionChanges, WatchChange};
 
-/// What happened between two revisions.
+/// The changes between two revisions.
 pub(crate) struct Missed {
     pub(crate) up_to: Revision,
     reading: Reading,
@@ -24,16 +25,16 @@ enum Reading {
 type Opening = Pin<Box<dyn Future<Output = Result<Watch, WatchError>> + Send>>;
 
 impl Missed {
-    pub(crate) fn new(follow: &Follow, missing: Missing) -> Self {
+    pub(crate) fn new(follow: &CacheWatcher, missing: MissedRange) -> Self {
         Self { up_to: missing.up_to, reading: Reading::Opening(Box::pin(follow.store_watch(missing.after))) }
     }
 
-    /// What the next revision did. `None`: that was all of it.
+    /// Returns the changes of the next revision. `None`: there are no more.
     pub(crate) fn poll_next(
         &mut self,
-        follow: &Follow,
+        follow: &CacheWatcher,
         cx: &mut Context<'_>,
-    ) -> Poll<Result<Option<Revised>, WatchError>> {
+    ) -> Poll<Result<Option<RevisionChanges>, WatchError>> {
         loop {
             match &mut self.reading {
                 Reading::Opening(opening) => {
@@ -44,7 +45,7 @@ impl Missed {
                 Reading::Going(watch) => match ready!(Pin::new(&mut *watch).poll_next(cx)).transpose()? {
                     Some(Seen::Changes { revision, events }) if revision <= self.up_to => {
                         let changes = events.into_iter().map(|event| change(follow, event)).collect();
-                        return Poll::Ready(Ok(Some(Revised { revision, changes })));
+                        return Poll::Ready(Ok(Some(RevisionChanges { revision, changes })));
                     }
                     None | Some(Seen::Changes { .. }) => return Poll::Ready(Ok(None)),
                     Some(Seen::Progress(revision)) if revision >= self.up_to => return Poll::Ready(Ok(None)),
@@ -55,11 +56,11 @@ impl Missed {
     }
 }
 
-fn change(follow: &Follow, event: Event) -> Change {
-    let state = |entry| State::of(follow.kind(), entry).into();
+fn change(follow: &CacheWatcher, event: Event) -> WatchChange {
+    let state = |entry| ObjectState::of(follow.kind(), entry).into();
     let after = match event.change {
         Changed::Put(entry) => Some(state(entry)),
         Changed::Deleted(_) => None,
     };
-    Change::new(event.before.map(state), after)
+    WatchChange::new(event.before.map(state), after)
 }

@@ -1,7 +1,7 @@
-//! Watches: what became of the objects that are selected, as somebody sees it who knows only those.
+//! Watches: changes of selected objects, translated into events of the selection.
 //!
 //! * [`feed`]: a watch as a stream
-//! * [`missed`]: what it has to read from the store, because it came late
+//! * [`missed`]: the changes that a late watch reads from the store
 
 mod feed;
 mod missed;

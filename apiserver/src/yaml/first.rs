@@ -1,6 +1,7 @@
-//! The one document of a text. What comes after it may say nothing.
+//! The first document of a text. Later documents must be empty.
 
-/// The text up to where the first document ends, and what follows. A line that begins with a marker is one whatever it is in.
+/// Splits the text after the first document. A line that begins with a marker is one in any
+/// context.
 pub(super) fn first(text: &str) -> (&str, &str) {
     let (mut at, mut begun) = (0, false);
     for line in text.split_inclusive('\n') {
@@ -14,7 +15,7 @@ pub(super) fn first(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// Whether there is nothing in what follows the first: documents of comments.
+/// Whether the remaining documents are empty, apart from comments.
 pub(super) fn is_nothing(rest: &str) -> bool {
     let without = |line: &str, marker| is_marker(line, marker).then(|| says_nothing(&line[3..]));
     rest.lines().all(|line| {
@@ -37,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_follows_the_first_is_told_apart() {
+    fn the_first_document_is_split_off() {
         let check = |first: &str, rest: &str, nothing: bool| {
             let text = format!("{first}{rest}");
             assert_eq!((super::first(&text), is_nothing(rest)), ((first, rest), nothing), "{text}");

@@ -25,7 +25,7 @@ fn dns(more: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn built_in_kinds_are_shared_as_their_markers_say() {
+async fn built_in_kinds_have_the_topology_of_their_markers() {
     let (_server, client) = widgets().await;
     let path = "/apis/apps/v1/namespaces/default/deployments/a";
     let made = apply(&client, path, "one", &dns(&json!({"env": [{"name": "A", "value": "1"}]}))).await.fine();
@@ -69,7 +69,7 @@ async fn a_definition_is_applied_and_served() {
 }
 
 #[tokio::test]
-async fn how_many_is_owned_by_who_applies_a_scale() {
+async fn applying_a_scale_owns_the_replicas() {
     let (_server, client) = widgets().await;
     let path = "/apis/apps/v1/namespaces/default/deployments/a";
     let mut whole = dns(&json!({}));
@@ -107,9 +107,9 @@ async fn how_many_is_owned_by_who_applies_a_scale() {
     assert_eq!(owners(&client.get(path).await.fine()), []);
 }
 
-/// They were dropped with all else in metadata that says nothing, so that nothing was reset.
+/// They were dropped with all other empty metadata, so that ownership was not reset.
 #[tokio::test]
-async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
+async fn empty_managed_fields_reset_ownership_of_a_built_in_kind() {
     let (_server, client) = widgets().await;
     let path = "/api/v1/namespaces/default/configmaps/a";
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
@@ -127,9 +127,9 @@ async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
     assert_eq!(client.get(path).await.fine(), reset);
 }
 
-/// A field that has another name in the other group stayed whoever's it had been there.
+/// Ownership of an Event's field that the other group calls otherwise was not moved.
 #[tokio::test]
-async fn what_is_owned_of_an_event_is_the_same_in_both_groups() {
+async fn events_have_the_same_owners_in_both_groups() {
     let (_server, client) = widgets().await;
     let (core, new) =
         ("/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events/e");

@@ -1,4 +1,4 @@
-//! The audit log, as whoever reads it finds it.
+//! The audit log, from the reader's side.
 
 use std::cell::Cell;
 use std::io;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
 
-/// A sink that keeps what it is given, until it is broken.
+/// A sink that keeps events, until it fails.
 #[derive(Clone, Default)]
 pub(crate) struct Lines {
     text: Arc<Mutex<Vec<u8>>>,
@@ -58,7 +58,7 @@ impl Lines {
         events.remove(0)
     }
 
-    /// The first with this stage and verb, which may be yet to come.
+    /// Returns the first event with this stage and verb, waiting for it if necessary.
     pub(crate) async fn wait(&self, stage: &str, verb: &str) -> Value {
         for _ in 0..1000 {
             let events = self.events();
@@ -102,7 +102,7 @@ fn widget(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn every_verb_is_in_the_log_with_what_was_sent_and_answered() {
+async fn every_verb_is_logged_with_request_and_response() {
     let (_server, client, lines) = server(ALL).await;
     client.post(WIDGETS, &widget("a")).await.fine();
     let event = lines.one();
@@ -171,7 +171,7 @@ async fn every_verb_is_in_the_log_with_what_was_sent_and_answered() {
 }
 
 #[tokio::test]
-async fn each_level_says_what_it_should() {
+async fn each_level_logs_its_parts() {
     for (level, sent, answered) in
         [("Metadata", false, false), ("Request", true, false), ("RequestResponse", true, true)]
     {
@@ -200,7 +200,7 @@ async fn each_level_says_what_it_should() {
 }
 
 #[tokio::test]
-async fn a_rule_for_a_name_is_for_who_selects_it() {
+async fn a_rule_for_a_name_applies_to_selection_by_name() {
     let of_a = "{level: Metadata, resources: [{resources: [configmaps], resourceNames: [a]}]}";
     let rules = format!("omitStages: [RequestReceived, ResponseComplete]\nrules: [{of_a}, {{level: None}}]");
     let (_server, client, lines) = server(&rules.replace(", ResponseComplete", "")).await;
@@ -237,7 +237,7 @@ async fn a_rule_for_a_name_is_for_who_selects_it() {
 }
 
 #[tokio::test]
-async fn who_is_refused_is_in_the_log() {
+async fn refused_requests_are_logged() {
     let (server, admin, lines) = server(ALL).await;
     let nobody = Client::to(server.open_service());
     let refused = nobody.ask(Method::GET, SECRETS, &[("authorization", "Bearer planted")], "").await;
@@ -353,9 +353,9 @@ async fn a_list_that_is_sent_in_parts_is_in_the_log_when_it_ends() {
 }
 
 #[tokio::test]
-async fn a_request_whose_client_goes_away_is_in_the_log() {
+async fn a_request_with_a_closed_connection_is_logged() {
     let (_server, client, lines) = server(ALL).await;
-    // A body that never comes.
+    // A body that is never sent.
     let (sender, body) = tokio::sync::oneshot::channel::<()>();
     let body = http_body_util::StreamBody::new(futures::stream::once(async move {
         let _ = body.await;
@@ -371,14 +371,14 @@ async fn a_request_whose_client_goes_away_is_in_the_log() {
 }
 
 tokio::task_local! {
-    /// How often the clock was looked at for a request.
+    /// The number of clock reads of a request.
     static LOOKS: Cell<usize>;
 }
 
 #[tokio::test]
 async fn a_panic_is_in_the_log() {
     let (builder, lines) = builder("rules: [{level: Metadata}]");
-    // The first two looks are the log's own, and the third is that of the work.
+    // The audit log reads the clock twice, then the handler.
     let clock = || {
         let looks = LOOKS.try_with(|looks| looks.replace(looks.get() + 1));
         assert_ne!(looks, Ok(2), "the clock stands still");
@@ -418,7 +418,7 @@ async fn no_line_has_the_value_of_a_secret() {
     client.merge(&one, &json!({"stringData": {"t": PLANTED}})).await.fine();
     let add = json!([{"op": "add", "path": "/stringData", "value": {"u": PLANTED}}]).to_string();
     client.ask(Method::PATCH, &one, &[("content-type", "application/json-patch+json")], &add).await.fine();
-    // What is wrong with it would be told with its values.
+    // Its validation errors would contain its values.
     let wrong = json!({"metadata": {"name": "b"}, "data": {"k": PLANTED}});
     assert!(client.post(SECRETS, &wrong).await.code >= 400);
     let wrong = json!({"metadata": {"name": "b"}, "data": PLANTED});
@@ -446,7 +446,7 @@ async fn no_line_has_the_value_of_a_secret() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for() {
+async fn failed_audit_writes_are_counted_and_refuse_requests_only_if_configured() {
     let metric = async |client: &Client, name: &str| {
         let page = client.get("/metrics").await.fine();
         let page = page.as_str().unwrap().to_owned();

@@ -1,4 +1,5 @@
-//! Values that nobody may read who does not ask for them, planted everywhere, and looked for in all that is said of them.
+//! Planted values that only a get of their object may return: all logs, metrics, traces and events
+//! are searched for them.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use crate::client::Client;
 
 const PLANTED: &str = "pl4nted-v4lue";
 
-/// All that is logged on this thread, at every level.
+/// All log lines of this thread, at every level.
 #[derive(Clone, Default)]
 struct Said(Arc<Mutex<String>>);
 
@@ -40,27 +41,27 @@ impl<S: Subscriber> Layer<S> for Said {
 
 impl Said {
     fn line(&self, of: &str, record: impl FnOnce(&mut dyn Visit)) {
-        let mut line = Line(of.to_owned());
+        let mut line = LogLine(of.to_owned());
         record(&mut line);
         self.0.lock().push_str(&(line.0 + "\n"));
     }
 }
 
-struct Line(String);
+struct LogLine(String);
 
-impl Visit for Line {
+impl Visit for LogLine {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         write!(self.0, " {field}={value:?}").unwrap();
     }
 }
 
 #[tokio::test]
-async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
+async fn secrets_are_in_no_log_metric_trace_or_event() {
     let said = Said::default();
-    // While there is but one subscriber, a thread that has none may turn off for all what it comes to first.
+    // With a single subscriber, a thread without one may disable a call site for all threads.
     let _another = Dispatch::new(Registry::default());
     let _noting = subscriber::set_default(Registry::default().with(said.clone()));
-    // One that knows all, and tells.
+    // A webhook that receives the secret, and repeats it.
     let hook = Hook::new(|path, review| {
         let told = review["request"]["object"].to_string();
         let uid = &review["request"]["uid"];
@@ -111,7 +112,7 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
         })
     };
     client.post(SECRETS, &secret("a")).await.fine();
-    // What its owner is not for is told of in an event.
+    // An invalid owner reference causes an event.
     let mut owned = secret("owned");
     let elsewhere = json!({"metadata": {"name": "x"}});
     let elsewhere = client.post("/api/v1/namespaces/kube-system/configmaps", &elsewhere).await.fine();
@@ -158,7 +159,7 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
         log.matches("a webhook failed").count() > 60 && log.matches("request method").count() > 10,
         "{log}"
     );
-    // A configuration is no secret; what was planted in one is logged with the rest of it.
+    // A configuration is not secret; a planted value in one is logged with it.
     let others = |line: &&str| !line.contains("\"resource\":\"validatingwebhookconfigurations\"");
     let audited: Vec<String> = lines.text().lines().filter(others).map(str::to_owned).collect();
     let of_secrets = audited.iter().filter(|line| line.contains("\"resource\":\"secrets\""));

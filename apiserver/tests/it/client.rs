@@ -1,4 +1,4 @@
-//! A client of the service: what is sent and what comes back, as JSON.
+//! A test client of the service, with JSON requests and answers.
 
 use bytes::Bytes;
 use http::{Method, Request};
@@ -18,7 +18,7 @@ pub(crate) struct Answer {
 #[derive(Clone)]
 pub(crate) struct Client(Service);
 
-/// A server in memory with a kind of its own, and a client who may do everything.
+/// A server in memory with a custom kind, and the administrator's client.
 pub(crate) async fn widgets() -> (ApiServer, Client) {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
@@ -52,12 +52,12 @@ pub(crate) fn definition() -> Value {
 }
 
 impl Client {
-    /// One who may do everything.
+    /// A client of the administrator.
     pub(crate) fn of(server: &ApiServer) -> Self {
         Self(server.service(Identity::admin()))
     }
 
-    /// One whose requests go there.
+    /// A client of this service.
     pub(crate) const fn to(service: Service) -> Self {
         Self(service)
     }
@@ -71,7 +71,7 @@ impl Client {
         self.0.clone().call(request).await.unwrap()
     }
 
-    /// With a body that comes as it likes.
+    /// A request with a streamed body.
     pub(crate) async fn send_any<B>(&self, request: Request<B>) -> http::Response<Body>
     where
         B: http_body::Body<Data = Bytes, Error = std::convert::Infallible> + Send + 'static,
@@ -121,14 +121,14 @@ impl Client {
 }
 
 impl Answer {
-    /// The body, of an answer that says yes.
+    /// Returns the body of a successful answer.
     #[track_caller]
     pub(crate) fn fine(self) -> Value {
         assert!((200..300).contains(&self.code), "{self:#?}");
         self.body
     }
 
-    /// Code, reason and message, of an answer that says no.
+    /// Returns code, reason and message of a refusal.
     pub(crate) fn refused(&self) -> (u16, &str, &str) {
         let text = |field: &str| self.body[field].as_str().unwrap_or_default();
         (self.code, text("reason"), text("message"))

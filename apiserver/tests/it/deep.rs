@@ -1,4 +1,4 @@
-//! How deep an object may be nested.
+//! The limit of nesting.
 
 use http::Method;
 use machinery_apiserver::ApiServer;
@@ -10,7 +10,7 @@ use crate::client::Client;
 const ALL: &str = "/apis/example.com/v1/namespaces/default/boxes";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/boxes/a";
 
-/// A server with a kind that takes anything.
+/// A server with a kind without a schema.
 async fn boxes() -> (ApiServer, Client) {
     let definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
@@ -28,16 +28,17 @@ async fn boxes() -> (ApiServer, Client) {
     (server, client)
 }
 
-/// A box of so many levels; its finalizer is there for what comes after.
+/// A box with that many levels; its finalizer is for later steps.
 fn nested(depth: usize) -> Value {
     let inner = (2..depth).fold(json!({}), |inner, _| json!({"a": inner}));
     json!({"apiVersion": "example.com/v1", "kind": "Box", "metadata": {"name": "a", "finalizers": ["example.com/x"]}, "spec": inner})
 }
 
-/// What is stored had one level more room than what reads it, and managed fields are deeper than what they are of. A box of 123 levels
-/// was created, and could not be changed, deleted or listed in a table by anybody from then on.
+/// The limit for stored objects was one level above that of the decoder, and managedFields are
+/// deeper than their fields. A box of 123 levels could be created, and not be changed, deleted or
+/// listed as a table afterwards.
 #[tokio::test]
-async fn what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is() {
+async fn accepted_objects_of_any_depth_can_be_read_changed_and_deleted() {
     let (_server, client) = boxes().await;
     let json = &("content-type", "application/json");
     let apply = &("content-type", "application/apply-patch+yaml");

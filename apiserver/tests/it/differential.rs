@@ -1,4 +1,5 @@
-//! What the genuine Kubernetes API machinery answered, ours must answer too, but for what a case says that differs on purpose.
+//! Differential tests: answers must equal those of the genuine Kubernetes API machinery, except
+//! where a case declares a difference.
 
 #[path = "../differential/runner/mod.rs"]
 mod runner;
@@ -15,7 +16,7 @@ use machinery_apiserver::{ApiServer, Body, Encryption, Identity, Service};
 use machinery_store::{Memory, Options};
 use runner::applies;
 use runner::case::{self, Theme};
-use runner::client::{Client, Opened, Piece, Pieces, Request};
+use runner::client::{CaseClient, Opened, Piece, Pieces, Request};
 use runner::compare::{self, Whose};
 use runner::hooks::{self, Hooks};
 use runner::record::Record;
@@ -28,13 +29,13 @@ use tower_service::Service as _;
 use crate::admission::hook::{Hook, Reply};
 
 #[test]
-fn ours_answers_what_the_genuine_one_answers() {
+fn answers_equal_the_recorded_ones() {
     answers(None);
 }
 
-/// With everything encrypted in the store.
+/// The same cases, with all values encrypted in the store.
 #[test]
-fn ours_answers_the_same_on_a_store_that_is_encrypted() {
+fn answers_equal_the_recorded_ones_on_an_encrypted_store() {
     answers(Some(crate::encryption::all("k")));
 }
 
@@ -79,9 +80,9 @@ fn answers(encryption: Option<Encryption>) {
     assert!(requests >= 300, "{requests}");
 }
 
-/// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the genuine machinery.
+/// The recorded sequences, or those of a `cargo xtask record applies` that is in progress.
 #[test]
-fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
+fn random_applies_equal_the_recorded_ones() {
     let (record, asked) = match std::env::var("APPLIES_RECORDED") {
         Ok(path) => (
             serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
@@ -120,7 +121,7 @@ fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     assert!(shared >= asked / 10 && recreated >= asked / 10, "{shared}, {recreated} in {asked} sequences");
 }
 
-/// What the answers to random applies have in them: without it, that they are the same says little.
+/// Coverage of the random applies: without it, equality would prove little.
 #[derive(Debug, Default)]
 struct Met {
     conflicts: usize,
@@ -128,7 +129,7 @@ struct Met {
     forced: usize,
     /// Objects with a field that two managers applied.
     shared: usize,
-    /// Objects of whose managers two wrote in different versions.
+    /// Number of objects with two managers that wrote in different versions.
     versions: usize,
     /// Objects that were made after the first of a sequence.
     recreated: usize,
@@ -164,7 +165,7 @@ fn share(a: &Value, b: &Value) -> bool {
 struct Ours {
     runtime: Arc<Runtime>,
     service: Service,
-    /// For who brings credentials.
+    /// The service for authenticated clients.
     open: Service,
     webhooks: Option<Hook>,
     _server: ApiServer,
@@ -203,7 +204,7 @@ impl Ours {
         }
     }
 
-    /// What the webhooks were asked about objects of a namespace.
+    /// Returns the webhook calls for objects of a namespace.
     fn seen(&self, namespace: &str) -> Opened {
         let seen = self.webhooks.iter().flat_map(Hook::reviews);
         let of = seen.filter(|(_, review)| review["request"]["namespace"] == namespace);
@@ -226,7 +227,7 @@ impl Ours {
     }
 }
 
-impl Client for Ours {
+impl CaseClient for Ours {
     fn open(&mut self, request: &Request) -> runner::Result<Opened> {
         if let Some(namespace) = request.path.strip_prefix("/hook/seen?namespace=") {
             return Ok(self.seen(namespace));
@@ -254,7 +255,7 @@ impl Client for Ours {
 }
 
 impl Hook {
-    /// One that answers as the table says, by the last part of its path.
+    /// A server that answers by the table, by the last segment of the path.
     async fn of(replies: BTreeMap<String, Value>) -> Self {
         let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
         Self::showing(certificate, move |path, review| reply(&replies[hook_of(path)], review)).await

@@ -1,4 +1,4 @@
-//! Encryption at rest: what is configured is encrypted below, and nobody above can tell.
+//! Encryption at rest: configured kinds are encrypted in the store, and clients see no difference.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn secret(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not() {
+async fn configured_kinds_are_encrypted_on_both_write_paths() {
     let store = Memory::new(Options::default());
     let server = start(&store, Some(of("secrets, '*.example.com'", "a"))).await.unwrap();
     let client = Client::of(&server);
@@ -102,7 +102,7 @@ async fn what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not() {
     assert_eq!(by(&store, "core/configmaps/").await, '-');
     let entries = below(&store, "").await;
     assert!(holds(&entries, b"0pen") && !holds(&entries, STANDARD.encode(PLANTED).as_bytes()));
-    // And nobody above can tell.
+    // Clients see no difference.
     let listed = client.get(&format!("{SECRETS}?labelSelector=a=b")).await.fine();
     assert_eq!(listed["items"][0]["data"], object["data"]);
     let key = ObjectKey::new(Some("default"), "wire").unwrap();
@@ -128,13 +128,13 @@ async fn a_server_without_the_key_does_not_start() {
         let said = refused.to_string();
         assert!(said.contains("`core/secrets/default/x`") && said.contains("the key \"a\""), "{said}");
     }
-    // What nobody has encrypted is not read either, unless that is said.
+    // An unencrypted value is rejected, unless the configuration allows it.
     let plain = Transaction::new().put("core/secrets/default/y", *b"{}");
     let revision = store.commit(plain.clone()).await.unwrap().revision;
     let refused = start(&store, Some(secrets("a"))).await.err().unwrap();
     assert_eq!(refused, StartError::Sealed(Unopened::NotSealed { key: "core/secrets/default/y".into() }));
     store.commit(Transaction::new().delete("core/secrets/default/y")).await.unwrap();
-    // Nor what is moved to another name.
+    // And so is a value that was moved to another key.
     let moved = Transaction::new()
         .put("core/secrets/default/z", below(&store, "core/secrets/").await[0].value.clone());
     store.commit(moved).await.unwrap();
@@ -147,7 +147,7 @@ async fn a_server_without_the_key_does_not_start() {
 }
 
 #[tokio::test]
-async fn keys_are_replaced_over_starts_and_what_was_before_cannot_be_read() {
+async fn keys_are_rotated_over_restarts_and_retired_ones_cannot_decrypt() {
     let store = Memory::new(Options::default());
     let server = start(&store, None).await.unwrap();
     for at in 0..30 {
@@ -165,7 +165,7 @@ async fn keys_are_replaced_over_starts_and_what_was_before_cannot_be_read() {
         let listed = client.get(SECRETS).await.fine();
         let items = listed["items"].as_array().unwrap();
         assert!(items.len() == 30 && items.iter().all(|item| item["data"] == secret("")["data"]), "{names}");
-        // Who watches on from before is told to list again, and not that a key is missing.
+        // A watch from an older revision gets "expired", and no error about a missing key.
         let watched = client.get(&format!("{SECRETS}?watch=1&timeoutSeconds=1&resourceVersion={was}")).await;
         assert_eq!(watched.body["object"]["code"] == 410, rewritten > 0, "{names}: {watched:?}");
         let past = store.range(Range::of(Span::all()).at(was)).await;

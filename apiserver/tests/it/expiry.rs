@@ -1,4 +1,4 @@
-//! Events go an hour after they were last written, by the clock that the server was given.
+//! Events expire an hour after their last write, by the clock of the server.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -23,7 +23,7 @@ fn event(name: &str) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_event_goes_an_hour_after_it_was_last_written_and_not_before() {
+async fn events_expire_one_hour_after_their_last_write() {
     let seconds = Arc::new(AtomicI64::new(BEGINS));
     let clock = Arc::clone(&seconds);
     let server = ApiServer::builder(Memory::new(Options::default()))
@@ -31,7 +31,7 @@ async fn an_event_goes_an_hour_after_it_was_last_written_and_not_before() {
     let server = server.start().await.unwrap();
     let client = Client::of(&server);
     let path = |name: &str| format!("{EVENTS}/{name}");
-    // The server looks once a minute: twice that is enough for it to have seen this time.
+    // The server checks once a minute: two minutes are enough to reach this time.
     let at = async |second: i64| {
         seconds.store(BEGINS + second, Ordering::Relaxed);
         tokio::time::sleep(Duration::from_secs(120)).await;

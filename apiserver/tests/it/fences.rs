@@ -1,4 +1,4 @@
-//! Writes that rest on a Lease or a lock: whoever has lost it writes nothing, whichever way they go.
+//! Fenced writes: a writer that has lost its Lease or lock writes nothing, on any path.
 
 use std::sync::Arc;
 
@@ -22,19 +22,19 @@ const LEASE_KEY: &str = "coordination.k8s.io/leases/kube-system/hosts";
 const CREWS: &str = "/apis/example.com/v1/namespaces/default/crews";
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
 
-struct Plane {
+struct FencedServers {
     server: ApiServer,
     store: Memory,
     client: Client,
 }
 
 /// A server with widgets and a Lease that has changed hands six times.
-async fn plane() -> (Plane, Value) {
+async fn plane() -> (FencedServers, Value) {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).crds([definition(), crews()]).start().await.unwrap();
     let client = Client::of(&server);
     let lease = client.post(LEASES, &lease("a", 6)).await.fine();
-    (Plane { server, store, client }, lease)
+    (FencedServers { server, store, client }, lease)
 }
 
 fn lease(holder: &str, transitions: u64) -> Value {
@@ -49,7 +49,7 @@ fn uid(object: &Value) -> &str {
     object["metadata"]["uid"].as_str().unwrap()
 }
 
-/// As somebody writes it by hand.
+/// The header in the form of a handwritten request.
 fn header(lease: &Value, epoch: u64) -> String {
     format!("coordination.k8s.io/v1/leases/kube-system/hosts; uid={}; epoch={epoch}", uid(lease))
 }
@@ -99,7 +99,7 @@ fn crews() -> Value {
     })
 }
 
-/// What the ways are to.
+/// Creates the objects of the requests.
 async fn fill(client: &Client) {
     let crew = json!({"apiVersion": "example.com/v1", "kind": "Crew", "metadata": {"name": "c"}, "spec": {"replicas": 1}});
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
@@ -181,7 +181,7 @@ async fn everything(store: &Memory) -> (Revision, usize) {
 
 #[tokio::test]
 async fn a_holder_paused_past_its_epoch_is_refused_on_every_write_path() {
-    let (Plane { server, store, client }, lease) = plane().await;
+    let (FencedServers { server, store, client }, lease) = plane().await;
     fill(&client).await;
     for way in &ways() {
         let answer = write(&client, way, &header(&lease, 6), true).await;
@@ -235,8 +235,8 @@ async fn stale_through_a_handle(handle: &Handle<Widget>, fence: &Fence) {
 }
 
 #[tokio::test]
-async fn a_fence_goes_with_its_object_and_with_who_had_its_name() {
-    let (Plane { client, .. }, first) = plane().await;
+async fn a_fence_is_stale_without_its_object_or_with_another_uid() {
+    let (FencedServers { client, .. }, first) = plane().await;
     let way = (Method::POST, ALL.to_owned(), JSON, object("new"));
     let stale = async |fence: &str| {
         let answer = write(&client, &way, fence, false).await;
@@ -267,7 +267,7 @@ async fn a_fence_goes_with_its_object_and_with_who_had_its_name() {
 
 #[tokio::test]
 async fn a_lock_is_released_under_itself() {
-    let (Plane { client, .. }, _) = plane().await;
+    let (FencedServers { client, .. }, _) = plane().await;
     let lock = client.post(ALL, &object("lock")).await.fine();
     let by_lock = format!("example.com/v1/widgets/default/lock; uid={}", uid(&lock));
     let one = format!("{ALL}/lock");
@@ -280,8 +280,8 @@ async fn a_lock_is_released_under_itself() {
 }
 
 #[tokio::test]
-async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
-    let (Plane { server, store, client }, lease) = plane().await;
+async fn invalid_fences_are_refused_without_a_write() {
+    let (FencedServers { server, store, client }, lease) = plane().await;
     let made = client.post(ALL, &object("a")).await.fine();
     let good = header(&lease, 6);
     let before = everything(&store).await;
@@ -327,7 +327,7 @@ async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
 }
 
 #[tokio::test]
-async fn who_may_not_read_the_object_may_not_name_it() {
+async fn a_fence_requires_the_right_to_get_its_object() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition(), crews()]).rbac().start().await.unwrap();
     let admin = Client::of(&server);
@@ -366,23 +366,25 @@ async fn who_may_not_read_the_object_may_not_name_it() {
     write(&admin, &way, &header(&lease, 6), false).await.fine();
 }
 
-/// A server behind whose back something happens between its look and its commit, and another one on the same store.
-async fn behind() -> (Plane, Interposed, Arc<Client>, Value) {
+/// A server whose store runs a write between the read and the commit of another, and a second
+/// server on the same store.
+async fn behind() -> (FencedServers, Interposed, Arc<Client>, Value) {
     let store = Interposed::over(Memory::new(Options::default()));
     let other = ApiServer::builder(store.inner.clone()).crds([definition(), crews()]).start().await.unwrap();
     let server = ApiServer::builder(store.clone()).crds([definition(), crews()]).start().await.unwrap();
     let (client, others) = (Client::of(&server), Arc::new(Client::of(&other)));
     let lease = client.post(LEASES, &lease("a", 6)).await.fine();
     fill(&client).await;
-    (Plane { server, store: store.inner.clone(), client }, store, others, lease)
+    (FencedServers { server, store: store.inner.clone(), client }, store, others, lease)
 }
 
 #[tokio::test]
-async fn a_takeover_between_the_look_and_the_commit_is_noticed() {
+async fn a_takeover_between_check_and_commit_is_a_conflict() {
     for at in 0..ways().len() {
-        let (Plane { client, .. }, store, others, lease) = behind().await;
+        let (FencedServers { client, .. }, store, others, lease) = behind().await;
         let way = &ways()[at];
-        // What writes nothing commits nothing, and is held against what there is at its moment.
+        // A write without changes commits nothing, and its fence is checked against the current
+        // state.
         if way.3 == json!({}) && (way.0 == Method::PATCH || way.1.contains("none")) {
             continue;
         }
@@ -395,8 +397,8 @@ async fn a_takeover_between_the_look_and_the_commit_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_takeover_behind_a_handle_is_noticed() {
-    let (Plane { server, .. }, store, others, lease) = behind().await;
+async fn a_takeover_through_another_server_is_a_conflict_for_a_handle() {
+    let (FencedServers { server, .. }, store, others, lease) = behind().await;
     store.before(LEASE_KEY, async move { take_over(&others, "b", 7).await }).await;
     let fence = fence(&lease, Some(6));
     let only_if = Preconditions { fence: Some(fence.clone()), ..Preconditions::default() };
@@ -407,9 +409,9 @@ async fn a_takeover_behind_a_handle_is_noticed() {
 }
 
 #[tokio::test]
-async fn a_renewal_meanwhile_is_no_refusal() {
+async fn a_concurrent_renewal_does_not_refuse_a_write() {
     for at in 0..ways().len() {
-        let (Plane { client, .. }, store, others, lease) = behind().await;
+        let (FencedServers { client, .. }, store, others, lease) = behind().await;
         for _ in 0..3 {
             let others = others.clone();
             let renewal = async move {
@@ -432,7 +434,7 @@ fn rand() -> usize {
 
 /// A lock that is had in a term: neither is enough without the other.
 #[tokio::test]
-async fn a_write_may_rest_on_several_and_each_must_hold() {
+async fn a_write_may_have_several_fences_and_all_must_hold() {
     let (plane, lease) = plane().await;
     let lock = plane.client.post(ALL, &object("lock")).await.fine();
     let handle = plane.server.handle::<Widget>(Identity::admin());

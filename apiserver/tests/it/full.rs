@@ -1,4 +1,5 @@
-//! A server whose disk or store is full: it refuses what it cannot keep, shows all that it has, and goes on when there is room.
+//! A server with a full disk or store: it refuses writes, serves all reads, and recovers when there
+//! is space.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +24,7 @@ async fn names(client: &Client) -> Vec<String> {
     items.map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Makes widgets until one is refused: the names of those that were made, and the refusal.
+/// Creates widgets until one is refused. Returns the names of the created ones, and the refusal.
 async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
     let mut made = Vec::new();
     loop {
@@ -38,9 +39,9 @@ async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
 }
 
 #[tokio::test]
-async fn a_server_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
+async fn a_server_on_a_full_disk_serves_reads_and_recovers() {
     let disk = faulty::Disk::new();
-    // Segments that are made ahead of time by a thread take room and give it back.
+    // A thread that allocates segments in advance uses disk space temporarily.
     let options = DiskOptions { segment_bytes: 4096, background: false, ..DiskOptions::default() };
     let store = Disk::open_on(Arc::new(disk.clone()), options.clone()).unwrap();
     let server = ApiServer::builder(store.clone()).crds([definition()]).start().await.unwrap();
@@ -75,7 +76,8 @@ async fn a_server_on_a_full_disk_reads_and_goes_on_when_there_is_room() {
     server.stop().await;
 }
 
-/// What is marked before it goes was refused as everything was that is put: nobody got out of a full store but by its files.
+/// Deletions that first mark the object were refused like all other puts: a full store could only
+/// be emptied by deleting its files.
 #[tokio::test]
 async fn a_store_at_its_quota_is_emptied_through_the_api() {
     let limits = Limits { quota_bytes: 400_000, ..Limits::default() };

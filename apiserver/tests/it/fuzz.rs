@@ -1,4 +1,4 @@
-//! The fuzz targets on their corpora, and on what becomes of these by a few changes.
+//! The fuzz targets run on their corpora, and on small mutations of these.
 
 use std::path::Path;
 
@@ -6,10 +6,10 @@ use machinery_apiserver::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-type Run = fn(&[u8]);
+type FuzzTarget = fn(&[u8]);
 
 /// The targets, each with its directory in `corpus/`.
-const TARGETS: [(&str, Run); 8] = [
+const TARGETS: [(&str, FuzzTarget); 8] = [
     ("paths", testing::paths),
     ("selectors", testing::selectors),
     ("tokens", testing::continue_tokens),
@@ -30,7 +30,7 @@ fn corpus(target: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn the_corpora_hold() {
+fn corpora_satisfy_the_fuzz_targets() {
     for (target, run) in TARGETS {
         corpus(target).iter().for_each(|input| run(input));
     }
@@ -40,7 +40,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_becomes_of_the_corpora_holds(
+    fn mutated_corpora_satisfy_the_fuzz_targets(
         target in 0..TARGETS.len(),
         which in any::<prop::sample::Index>(),
         other in any::<prop::sample::Index>(),

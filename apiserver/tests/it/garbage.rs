@@ -1,4 +1,5 @@
-//! What is owned, and what becomes of it: in whatever order owners go, however they are deleted, and over restarts.
+//! Garbage collection: owners deleted in any order, with any propagation policy, and across
+//! restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::time::Duration;
 
 use crate::client::{Client, definition, widgets};
-use crate::upkeep::{collected, gone};
+use crate::controllers::{collected, gone};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -25,7 +26,7 @@ fn named(name: &str, owners: &[Value]) -> Value {
     json!({"metadata": {"name": name, "ownerReferences": owners}})
 }
 
-/// An owner `a` with what it owns, `b`.
+/// An owner `a` with a dependent `b`.
 async fn pair(client: &Client) {
     let a = client.post(MAPS, &named("a", &[])).await.fine();
     client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
@@ -44,7 +45,7 @@ async fn delete(client: &Client, path: &str, options: Option<Value>) {
 }
 
 #[tokio::test]
-async fn how_it_goes_can_be_said_in_every_way() {
+async fn propagation_policies_are_accepted_in_query_and_body() {
     let (_server, client) = widgets().await;
     let (a, b) = (format!("{MAPS}/a"), format!("{MAPS}/b"));
     let orphans = [
@@ -81,7 +82,7 @@ async fn how_it_goes_can_be_said_in_every_way() {
 }
 
 #[tokio::test]
-async fn who_waits_is_there_until_what_it_owns_is_not() {
+async fn foreground_deletion_waits_for_blocking_dependents() {
     let (_server, client) = widgets().await;
     let a = client.post(MAPS, &named("a", &[])).await.fine();
     let mut held = named("b", &[owner(&a, "ConfigMap", true)]);
@@ -102,7 +103,7 @@ async fn who_waits_is_there_until_what_it_owns_is_not() {
 }
 
 #[tokio::test]
-async fn what_was_begun_before_a_restart_is_done_after_it() {
+async fn a_deletion_begun_before_a_restart_is_completed() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).without_garbage_collection().start().await.unwrap();
     let client = Client::of(&server);
@@ -127,7 +128,7 @@ async fn what_was_begun_before_a_restart_is_done_after_it() {
 }
 
 #[tokio::test]
-async fn what_is_owned_goes_with_the_definition_of_its_owner() {
+async fn dependents_are_deleted_with_the_definition_of_their_owner() {
     let (_server, client) = widgets().await;
     let kind =
         json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
@@ -135,7 +136,8 @@ async fn what_is_owned_goes_with_the_definition_of_its_owner() {
     let mut reference = owner(&widget, "Widget", true);
     reference["apiVersion"] = "example.com/v1".into();
     client.post(MAPS, &named("a", &[reference])).await.fine();
-    // Of what goes while nobody looks, and its kind with it, nobody could tell afterwards whether it was there.
+    // The collector must have seen objects before they are deleted together with their kind, to
+    // know that they existed.
     collected(&client).await;
     let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
     client.delete(definition).await.fine();
@@ -143,9 +145,9 @@ async fn what_is_owned_goes_with_the_definition_of_its_owner() {
     gone(&client, &format!("{MAPS}/a")).await;
 }
 
-/// What named an owner of a kind that came later was not looked at again before the next start.
+/// Dependents of an owner whose kind was defined later were not checked again before a restart.
 #[tokio::test]
-async fn when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there() {
+async fn owners_of_a_new_kind_are_checked_once_it_is_served() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::of(&server);
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "none-such"});
@@ -158,14 +160,15 @@ async fn when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there(
 }
 
 #[tokio::test]
-async fn an_owner_that_cannot_be_one_for_where_it_is_is_told_of() {
+async fn an_owner_reference_to_another_namespace_is_reported_in_an_event() {
     let (_server, client) = widgets().await;
     client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
     let there = "/api/v1/namespaces/other/configmaps";
     let a = client.post(there, &named("a", &[])).await.fine();
     let b = client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
     let node = client.post("/api/v1/nodes", &named("n", &[owner(&a, "ConfigMap", true)])).await.fine();
-    // What is elsewhere is as absent for what is in a namespace; for what is in none nobody can tell.
+    // An owner in another namespace counts as absent for a namespaced dependent; for a
+    // cluster-scoped one it is unknown.
     gone(&client, &format!("{MAPS}/b")).await;
     for round in 0..2 {
         client
@@ -198,7 +201,7 @@ async fn an_owner_that_cannot_be_one_for_where_it_is_is_told_of() {
     assert_eq!(events["items"].as_array().unwrap().len(), 2, "once, however often it is seen: {events:#}");
 }
 
-/// Where an object is.
+/// The scope of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Default,
@@ -220,7 +223,7 @@ impl At {
     }
 }
 
-/// Objects, by where they are and whom they name as their owners: by number, and whether these are to wait for them.
+/// Objects, by scope, with their owners by number, and `blockOwnerDeletion`.
 #[derive(Clone, Debug)]
 struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
 
@@ -228,12 +231,12 @@ struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
 struct Op {
     which: usize,
     policy: usize,
-    /// Before the next one comes, all that is due is done.
+    /// All due work is done before the next step.
     settles: bool,
     restarts: bool,
 }
 
-/// What is there, as the documentation of Kubernetes words it: nothing is in between.
+/// The expected objects, after the documentation of Kubernetes, without intermediate states.
 #[derive(Clone, Debug)]
 struct Oracle(Vec<(At, Option<BTreeSet<usize>>)>);
 
@@ -282,7 +285,7 @@ impl Oracle {
     }
 }
 
-/// By what a delete says how: in the query or in the body.
+/// The propagation policies, in the query or in the body.
 const POLICIES: [(&str, &str); 8] = [
     ("", ""),
     ("?propagationPolicy=Background", ""),
@@ -306,7 +309,8 @@ fn graphs() -> impl Strategy<Value = Graph> {
     prop::collection::vec((at, owners), OBJECTS).prop_map(|mut all| {
         let places: Vec<At> = all.iter().map(|(at, _)| *at).collect();
         for (at, owners) in &mut all {
-            // What names an owner of which nobody can tell where it is stays for ever, and so does an owner that waits for it.
+            // A dependent of an owner in an unknown namespace stays forever, and so does an owner
+            // that waits for it.
             let unknown =
                 owners.keys().copied().find(|owner| *at == At::Cluster && places[*owner] != At::Cluster);
             if let Some(unknown) = unknown {
@@ -324,7 +328,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 }
 
 #[test]
-fn what_is_left_is_what_the_naive_way_leaves() {
+fn garbage_collection_equals_a_naive_evaluation() {
     let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
     let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -348,7 +352,8 @@ async fn run(graph: &Graph, ops: &[Op]) {
     for op in ops {
         let orphans = op.policy >= ORPHAN;
         if orphans {
-            // What is taken along by another, and what is let go, is decided by who comes first.
+            // Whether a dependent is deleted or orphaned depends on the order of the collector's
+            // work.
             same(&client, &oracle, &uids).await;
         }
         let (query, body) = POLICIES[op.policy];
@@ -380,7 +385,7 @@ async fn run(graph: &Graph, ops: &[Op]) {
     server.stop().await;
 }
 
-/// Makes all objects, and then says whose they are. Returns their UIDs.
+/// Creates all objects, and then sets their owners. Returns their UIDs.
 async fn built(client: &Client, graph: &Graph) -> Vec<String> {
     client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
     let mut made = Vec::new();
@@ -396,7 +401,7 @@ async fn built(client: &Client, graph: &Graph) -> Vec<String> {
     made.iter().map(|object| object["metadata"]["uid"].as_str().unwrap().to_owned()).collect()
 }
 
-/// What is there, and whose it is.
+/// Returns the existing objects and their owners.
 async fn there(client: &Client, uids: &[String]) -> Vec<Option<BTreeSet<usize>>> {
     let number = |uid: &Value| uids.iter().position(|known| *uid == **known);
     let mut all = vec![None; uids.len()];
@@ -410,7 +415,7 @@ async fn there(client: &Client, uids: &[String]) -> Vec<Option<BTreeSet<usize>>>
     all
 }
 
-/// Waits until what is there is what is to be there.
+/// Waits until the existing objects are the expected ones.
 async fn same(client: &Client, oracle: &Oracle, uids: &[String]) {
     let expected: Vec<_> = oracle.0.iter().map(|(_, owners)| owners.clone()).collect();
     let mut found = Vec::new();
@@ -425,7 +430,7 @@ async fn same(client: &Client, oracle: &Oracle, uids: &[String]) {
 }
 
 #[tokio::test]
-async fn another_one_of_the_same_name_is_no_owner() {
+async fn an_owner_recreated_under_its_name_owns_nothing() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);

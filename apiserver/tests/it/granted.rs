@@ -1,4 +1,5 @@
-//! Requests as they come, by people with roles made by chance: each may what a naive reading of its role and of the request says, and nothing else.
+//! Random requests of users with random roles: each is allowed exactly if a naive reading of its
+//! role and of the request allows it.
 
 use http::Method;
 use machinery_apiserver::Identity;
@@ -17,27 +18,27 @@ const GROUPS: [&str; 3] = ["", "example.com", "*"];
 
 /// A rule of a role.
 #[derive(Clone, Debug)]
-struct Rule {
+struct RoleRule {
     groups: Vec<&'static str>,
     resources: Vec<&'static str>,
     verbs: Vec<&'static str>,
     names: Vec<&'static str>,
 }
 
-/// What is asked for, in the words of a request.
+/// A request, in the terms of RBAC.
 #[derive(Clone, Debug)]
-struct Asked {
+struct AccessRequest {
     method: Method,
     kind: usize,
     status: bool,
-    /// Of an object, or of all.
+    /// The name of an object, or none for the collection.
     name: Option<&'static str>,
     /// `watch=true`
     watches: bool,
     /// `fieldSelector=metadata.name=…`
     selects: Option<&'static str>,
     dry_run: bool,
-    /// For a table, metadata, or an object as it is.
+    /// The form of the answer: table, metadata, or the object.
     form: usize,
 }
 
@@ -52,7 +53,7 @@ const FORMS: [&str; 3] = [
     "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io",
 ];
 
-impl Rule {
+impl RoleRule {
     fn to_json(&self) -> Value {
         json!({"apiGroups": self.groups, "resources": self.resources, "verbs": self.verbs, "resourceNames": self.names})
     }
@@ -66,8 +67,8 @@ impl Rule {
     }
 }
 
-impl Asked {
-    /// The verb, and the name that it is about: of what is selected by name that, where it is read.
+impl AccessRequest {
+    /// The verb and the name for authorization: a name in a field selector counts, for reads.
     fn means(&self) -> (&'static str, &'static str) {
         match (self.method.as_str(), self.name) {
             ("GET", Some(name)) => ("get", name),
@@ -105,14 +106,15 @@ fn some(of: &'static [&'static str], least: usize) -> impl Strategy<Value = Vec<
     prop::collection::vec(prop::sample::select(of), least..3)
 }
 
-fn rules() -> impl Strategy<Value = Vec<Rule>> {
+fn rules() -> impl Strategy<Value = Vec<RoleRule>> {
     let names = prop_oneof![Just(Vec::new()), some(&NAMES, 1)];
     let rule = (some(&GROUPS, 1), some(&RESOURCES, 1), some(&VERBS, 1), names);
-    let rule = rule.prop_map(|(groups, resources, verbs, names)| Rule { groups, resources, verbs, names });
+    let rule =
+        rule.prop_map(|(groups, resources, verbs, names)| RoleRule { groups, resources, verbs, names });
     prop::collection::vec(rule, 1..4)
 }
 
-fn asked() -> impl Strategy<Value = Asked> {
+fn asked() -> impl Strategy<Value = AccessRequest> {
     let methods = [Method::GET, Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
     let name = || prop::option::of(prop::sample::select(&NAMES[..]));
     let request = (
@@ -133,13 +135,22 @@ fn asked() -> impl Strategy<Value = Asked> {
             let reads_all = method == Method::GET && name.is_none();
             let status = status && kind == 0 && name.is_some() && method != Method::DELETE;
             let selects = selects.filter(|_| name.is_none() && method != Method::POST);
-            Asked { method, kind, status, name, watches: watches && reads_all, selects, dry_run, form }
+            AccessRequest {
+                method,
+                kind,
+                status,
+                name,
+                watches: watches && reads_all,
+                selects,
+                dry_run,
+                form,
+            }
         },
     )
 }
 
 #[test]
-fn who_asks_may_what_a_naive_reading_of_its_role_says() {
+fn authorization_equals_a_naive_reading_of_the_role() {
     const PEOPLE: usize = 40;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let config = Config { cases: 1, failure_persistence: None, ..Config::default() };
@@ -187,10 +198,10 @@ fn who_asks_may_what_a_naive_reading_of_its_role_says() {
     assert!(allowed.get() > 1000 && refused.get() > 1000, "{allowed:?} were allowed, {refused:?} refused");
 }
 
-async fn granted(admin: &Client, at: usize, rules: &[Rule]) {
+async fn granted(admin: &Client, at: usize, rules: &[RoleRule]) {
     const GROUP: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default";
     let name = format!("u{at}");
-    let mut rules: Vec<_> = rules.iter().map(Rule::to_json).collect();
+    let mut rules: Vec<_> = rules.iter().map(RoleRule::to_json).collect();
     rules.push(json!({"apiGroups": ["mark"], "resources": ["mark"], "verbs": ["mark"]}));
     let role = json!({"metadata": {"name": name}, "rules": rules});
     admin.post(&format!("{GROUP}/roles"), &role).await.fine();
@@ -201,7 +212,7 @@ async fn granted(admin: &Client, at: usize, rules: &[Rule]) {
     admin.post(&format!("{GROUP}/rolebindings"), &binding).await.fine();
 }
 
-/// Until what was granted holds: the rules follow the store.
+/// Waits until the grants apply: the rules follow the store.
 async fn holds(people: &[Client]) {
     let mark = json!({"namespace": "default", "group": "mark", "resource": "mark", "verb": "mark"});
     let review = json!({"spec": {"resourceAttributes": mark}});

@@ -1,4 +1,4 @@
-//! What the ports promise, through a handle.
+//! The contracts of the ports `ListWatch` and `Writer`, on a handle.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -27,7 +27,7 @@ fn at(widget: &Widget) -> ResourceVersion {
 }
 
 #[tokio::test]
-async fn pages_show_one_moment_and_a_watch_goes_on_from_it() {
+async fn pages_show_one_revision_and_a_watch_continues_from_it() {
     let (_server, store, handle) = handled().await;
     for name in ["c", "a", "b"] {
         create(&handle, name, "red").await;
@@ -48,7 +48,7 @@ async fn pages_show_one_moment_and_a_watch_goes_on_from_it() {
     assert_eq!(told(&mut events, 1).await, [format!("added d red {}", version(&new))]);
 
     store.compact(Revision(version(&new))).await.unwrap();
-    // What the server saw itself it can tell still; what was before is gone.
+    // The server still has the history since its start; older history is gone.
     let mut events = watch(&handle, after, Filter::default()).await.unwrap();
     assert_eq!(told(&mut events, 1).await, [format!("added d red {}", version(&new))]);
     let before = WatchFrom::After(ResourceVersion::from(Revision(1)));
@@ -59,7 +59,7 @@ async fn pages_show_one_moment_and_a_watch_goes_on_from_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_still_to_come_is_said_to_be() {
+async fn a_future_revision_is_reported_as_such() {
     let (_server, store, handle) = handled().await;
     let newest = Some(store.revision().await.unwrap().into());
     let future: ResourceVersion = Revision(1_000_000).into();
@@ -76,7 +76,7 @@ async fn what_is_still_to_come_is_said_to_be() {
 }
 
 #[tokio::test]
-async fn leaving_a_selector_is_told_apart_from_deletion() {
+async fn leaving_a_selector_is_distinguished_from_deletion() {
     let (_server, _store, handle) = handled().await;
     assert_eq!(ListWatch::capabilities(&handle), Capabilities::ALL);
     assert!(handle.interests().is_some());
@@ -112,7 +112,7 @@ async fn leaving_a_selector_is_told_apart_from_deletion() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_idle_watch_is_marked_and_ends_when_it_was_to_end() {
+async fn an_idle_watch_has_bookmarks_and_ends_at_its_timeout() {
     let (server, _store, handle) = handled().await;
     let request = |timeout: u64| WatchRequest {
         filter: labelled("color=red"),
@@ -216,7 +216,7 @@ async fn a_write_holds_only_if_its_preconditions_do() {
 }
 
 #[tokio::test]
-async fn status_is_apart_and_what_changes_nothing_writes_nothing() {
+async fn status_is_a_subresource_and_unchanged_objects_are_not_written() {
     let (_server, _store, handle) = handled().await;
     let made = handle.create(&status("a", "Ignored"), None).await.unwrap().object;
     assert_eq!((&made.status, made.metadata.generation), (&None, Some(1)));
@@ -240,7 +240,7 @@ async fn status_is_apart_and_what_changes_nothing_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_finalizer_holds_an_object_until_it_is_taken_away() {
+async fn a_finalizer_keeps_an_object_until_it_is_removed() {
     let (_server, _store, handle) = handled().await;
     let mut held = widget("a", "red");
     held.metadata.finalizers = Some(vec!["example.com/hold".into()]);
@@ -261,7 +261,7 @@ async fn a_finalizer_holds_an_object_until_it_is_taken_away() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused_field_by_field() {
+async fn an_invalid_object_is_refused_with_all_field_errors() {
     let (server, _store, handle) = handled().await;
     let error = handle.create(&widget("A_", "pink"), None).await.unwrap_err();
     let WriteError::Source(SourceError::Invalid { causes, .. }) = &error else { panic!("{error:?}") };
@@ -296,7 +296,7 @@ async fn what_is_wrong_is_refused_field_by_field() {
 }
 
 #[tokio::test]
-async fn what_it_cannot_do_it_says() {
+async fn unsupported_operations_are_reported() {
     let (server, _store, handle) = handled().await;
     let unsupported = |what| WriteError::Source(SourceError::Unsupported { what });
     create(&handle, "a", "red").await;
@@ -309,7 +309,7 @@ async fn what_it_cannot_do_it_says() {
 }
 
 #[tokio::test]
-async fn a_kind_is_served_once_it_is_there() {
+async fn a_kind_is_served_once_it_is_defined() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let handle = server.handle::<Widget>(Identity::admin());
     let error = handle.create(&widget("a", "red"), None).await.unwrap_err();
@@ -344,9 +344,9 @@ static DECODED: AtomicUsize = AtomicUsize::new(0);
 
 /// Anything, with a count of how often it was decoded.
 #[derive(Clone, Debug, Serialize)]
-struct Counted(Value);
+struct CountedDecode(Value);
 
-impl<'de> Deserialize<'de> for Counted {
+impl<'de> Deserialize<'de> for CountedDecode {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         DECODED.fetch_add(1, Ordering::Relaxed);
         Value::deserialize(deserializer).map(Self)
@@ -354,12 +354,12 @@ impl<'de> Deserialize<'de> for Counted {
 }
 
 #[tokio::test]
-async fn a_state_is_decoded_once_for_all_who_read_it() {
+async fn a_state_is_decoded_once_for_all_readers() {
     let (server, _store, wire) = handled().await;
     for name in ["a", "b", "c"] {
         create(&wire, name, "red").await;
     }
-    let counted = || server.handle_of::<Counted>(wire.kind().clone(), Identity::admin());
+    let counted = || server.handle_of::<CountedDecode>(wire.kind().clone(), Identity::admin());
     let request = || WatchRequest {
         filter: labelled("color=red"),
         from: WatchFrom::State(Freshness::Newest),
@@ -388,7 +388,7 @@ async fn a_state_is_decoded_once_for_all_who_read_it() {
     assert_eq!(DECODED.load(Ordering::Relaxed), 5, "one that left, and one that came back");
 
     let object = json!({"metadata": {"name": "d", "namespace": "default", "labels": {"color": "red"}}});
-    first.create(&Counted(object), None).await.unwrap();
+    first.create(&CountedDecode(object), None).await.unwrap();
     for watch in &mut watches {
         watch.next().await.unwrap().unwrap();
     }
@@ -478,7 +478,7 @@ async fn roles_and_bindings_hold_for_a_handle_as_on_the_wire() {
 }
 
 #[tokio::test]
-async fn it_applies_what_a_manager_wants() {
+async fn a_handle_supports_server_side_apply() {
     let (_server, _store, handle) = handled().await;
     let apply = async |by: &str, force, status, spec: Value, only_if: &Preconditions| {
         let mut body = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
@@ -504,7 +504,7 @@ async fn it_applies_what_a_manager_wants() {
     let refused = apply("two", true, false, json!({"colour": "blue"}), &none).await.unwrap_err().to_string();
     assert!(refused.contains(".spec.colour: field not declared in schema"), "{refused}");
     let refused = apply("", true, false, json!({"color": "blue"}), &none).await.unwrap_err().to_string();
-    assert!(refused.contains("who applies has a name"), "{refused}");
+    assert!(refused.contains("the field manager is empty"), "{refused}");
     apply("two", true, false, json!({"color": "blue"}), &none).await.unwrap();
     apply("two", false, true, json!({"phase": "p"}), &none).await.unwrap();
     apply("one", false, false, json!({}), &none).await.unwrap();

@@ -1,4 +1,5 @@
-//! A store in which something happens right before the next write that rests on a key: after all that its writer looked at.
+//! A store that runs a function right before the next write with a condition on a key: after all
+//! reads of its writer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +29,7 @@ impl Interposed {
         Self { inner, next: Arc::default(), tried: Arc::default(), watched: Arc::default() }
     }
 
-    /// Before the next write that rests on the key, this is done, by whoever has the store itself.
+    /// Runs this before the next write that has a condition on the key, directly on the store.
     pub(crate) async fn before<F>(&self, key: &'static str, deed: F)
     where
         F: Future<Output = ()> + Send + 'static,

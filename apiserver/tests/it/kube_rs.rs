@@ -1,5 +1,5 @@
-//! An unmodified kube-rs: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`, on the service without a socket, and
-//! over one with the kubeconfig that the server writes.
+//! An unmodified kube-rs: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`, on the
+//! service without a socket, and over one with the kubeconfig that the server writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn its_controller_works_unmodified() {
 
 /// A watcher resumes where it was, and a reflector of it forgets nothing meanwhile.
 #[tokio::test]
-async fn its_watcher_goes_on_after_a_restart() {
+async fn its_watcher_resumes_after_a_restart() {
     let (mut plane, client) = over_tls().await;
     let configs: Api<ConfigMap> = Api::default_namespaced(client);
     configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
@@ -75,7 +75,7 @@ async fn its_watcher_goes_on_after_a_restart() {
         let changed = config("a", value_now);
         configs.patch("a", &PatchParams::default(), &Patch::Merge(changed)).await.unwrap();
         while told.last().map(String::as_str) != Some(value_now) {
-            // What goes wrong while the server is away is told, too, and the watcher goes on.
+            // Errors during the server's absence are reported, and the watcher continues.
             match within(stream.next()).await.unwrap() {
                 Ok(watcher::Event::Apply(config) | watcher::Event::InitApply(config)) => {
                     told.push(value(&config).unwrap().to_owned());
@@ -149,7 +149,8 @@ async fn watcher_and_reflector(client: Client) {
 #[error("{0}")]
 struct Failed(String);
 
-/// Copies each config map that is labelled so into one that it owns; a finalizer counts the ones that go.
+/// Copies each config map that is labelled so into one that it owns; a finalizer counts the ones
+/// that go.
 async fn controller(client: Client) {
     let configs: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let reconcile = |config: Arc<ConfigMap>, client: Arc<Client>| async move {

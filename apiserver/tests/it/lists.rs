@@ -36,9 +36,10 @@ async fn filled(client: &Client, number: usize) {
     }
 }
 
-/// Lists that were not plain JSON were held as a whole: twenty of them at the same time were gigabytes.
+/// Lists that were not plain JSON were held as a whole: twenty of them at the same time were
+/// gigabytes.
 #[tokio::test]
-async fn a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same() {
+async fn a_streamed_list_is_equal_in_every_format() {
     let (_server, client) = widgets().await;
     for number in [0, 1, 150] {
         filled(&client, number).await;
@@ -106,16 +107,16 @@ async fn a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same() {
     }
 }
 
-/// The lines of a text that is indented, in an order of their own: that of fields is nobody's.
+/// The lines of an indented text, sorted: the order of fields is unspecified.
 fn lines(text: &str) -> Vec<&str> {
     let mut lines: Vec<_> = text.lines().map(|line| line.strip_suffix(',').unwrap_or(line)).collect();
     lines.sort_unstable();
     lines
 }
 
-/// Whoever took the answer of a list slowly had its place given back before: what is in such lists had no limit.
+/// A slow reader of a list gave its slot back too early: the memory of such lists was not limited.
 #[tokio::test]
-async fn a_long_list_has_a_place_until_it_is_sent() {
+async fn a_long_list_holds_a_permit_until_it_is_sent() {
     let limits = Limits { long_lists: 2, ..Limits::default() };
     let builder = ApiServer::builder(Memory::new(Options::default())).limits(limits).crds([definition()]);
     let server = builder.start().await.unwrap();

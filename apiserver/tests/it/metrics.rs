@@ -1,4 +1,4 @@
-//! What is counted, as who scrapes it sees it.
+//! Metrics, as a scraper sees them.
 
 use bytes::Bytes;
 use futures::FutureExt as _;
@@ -36,7 +36,7 @@ fn of_widgets(verb: &str, scope: &str) -> String {
 }
 
 #[tokio::test]
-async fn requests_are_counted_by_what_was_asked_and_answered() {
+async fn requests_are_counted_by_verb_resource_and_code() {
     let (server, client) = server().await;
     let all = "/apis/example.com/v1/namespaces/default/widgets";
     let revision = value(&page(&client).await, "machinery_store_revision");
@@ -72,7 +72,7 @@ async fn requests_are_counted_by_what_was_asked_and_answered() {
 }
 
 #[tokio::test]
-async fn watches_are_counted_while_they_are_open_and_so_are_their_events() {
+async fn open_watches_and_their_events_are_counted() {
     let (server, client) = server().await;
     let all = "/apis/example.com/v1/namespaces/default/widgets";
     let request = Request::get(format!("{all}?watch=1")).body(Full::<Bytes>::default()).unwrap();
@@ -92,9 +92,9 @@ async fn watches_are_counted_while_they_are_open_and_so_are_their_events() {
     server.stop().await;
 }
 
-/// An event asks those whom the index finds, and nobody else.
+/// An event is evaluated only for the watches that the index finds.
 #[tokio::test]
-async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
+async fn an_event_is_evaluated_only_for_indexed_watches() {
     let (server, client) = server().await;
     let all = "/apis/example.com/v1/namespaces/default/widgets";
     let mut bodies = Vec::new();
@@ -104,7 +104,7 @@ async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
         let request =
             Request::get(format!("{all}?watch=1&{selector}")).body(Full::<Bytes>::default()).unwrap();
         let mut body = client.send(request).await.into_body();
-        // Until it is asked for it has no place.
+        // The body yields nothing until it is polled and has a slot.
         assert!(body.frame().now_or_never().is_none());
         bodies.push(body);
     }
@@ -132,7 +132,7 @@ async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
 const SCANNED: &str = r#"machinery_watches_scanned{group="example.com",version="v1",resource="widgets"}"#;
 
 #[tokio::test]
-async fn what_is_refused_by_a_limit_is_counted() {
+async fn refusals_by_limits_are_counted() {
     let limits = Limits { in_flight: 0, ..Limits::default() };
     let backend = Memory::new(Options::default());
     let server = ApiServer::builder(backend).limits(limits).start().await.unwrap();
@@ -144,7 +144,7 @@ async fn what_is_refused_by_a_limit_is_counted() {
 }
 
 #[tokio::test]
-async fn nobody_makes_a_series_by_asking() {
+async fn requests_cannot_create_series() {
     let (server, client) = server().await;
     let lines = |page: String| page.lines().count();
     let ask = async |round: usize| {
@@ -165,7 +165,7 @@ async fn nobody_makes_a_series_by_asking() {
 }
 
 #[tokio::test]
-async fn the_page_is_for_who_may_read_it() {
+async fn the_page_requires_authorization() {
     let (server, _) = server().await;
     let check = async |identity: Identity, expected: u16| {
         let request = Request::get("/metrics").body(Full::<Bytes>::default()).unwrap();

@@ -1,4 +1,4 @@
-//! Objects come, are changed, and go.
+//! Creation, update and deletion of objects.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -46,7 +46,7 @@ async fn an_object_is_created_read_changed_and_deleted() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_is_refused() {
+async fn invalid_requests_are_refused() {
     let (_server, client) = widgets().await;
     let wrong = client.post(ALL, &widget("a", json!({"color": "pink", "size": 0}))).await;
     assert_eq!((wrong.code, wrong.refused().1), (422, "Invalid"), "{wrong:#?}");
@@ -59,7 +59,7 @@ async fn what_is_wrong_is_refused() {
 }
 
 #[tokio::test]
-async fn status_is_apart() {
+async fn status_is_a_subresource() {
     let (_server, client) = widgets().await;
     let mut object = client.post(ALL, &widget("a", json!({}))).await.fine();
     object["status"] = json!({"ready": true});
@@ -72,7 +72,7 @@ async fn status_is_apart() {
 }
 
 #[tokio::test]
-async fn a_finalizer_holds_an_object() {
+async fn a_finalizer_blocks_deletion() {
     let (_server, client) = widgets().await;
     let mut object = widget("a", json!({}));
     object["metadata"]["finalizers"] = json!(["example.com/hold"]);
@@ -110,7 +110,7 @@ async fn lists_are_paged_and_selected() {
 }
 
 #[tokio::test]
-async fn a_kind_comes_with_its_definition_and_goes_with_it() {
+async fn a_kind_is_served_while_its_definition_exists() {
     let (_server, client) = widgets().await;
     client.post(ALL, &widget("a", json!({}))).await.fine();
     let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
@@ -136,7 +136,7 @@ async fn a_kind_comes_with_its_definition_and_goes_with_it() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_all_that_is_in_it() {
+async fn deleting_a_namespace_deletes_its_contents() {
     let (_server, client) = widgets().await;
     let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
     client.post("/api/v1/namespaces", &namespace).await.fine();
@@ -155,7 +155,7 @@ async fn a_namespace_goes_with_all_that_is_in_it() {
 }
 
 #[tokio::test]
-async fn what_is_owned_goes_after_its_owner() {
+async fn dependents_are_deleted_after_their_owner() {
     let (_server, client) = widgets().await;
     let owner = client.post(ALL, &widget("owner", json!({}))).await.fine();
     let mut owned = widget("owned", json!({}));
@@ -183,7 +183,7 @@ async fn a_dry_run_changes_nothing() {
 }
 
 #[tokio::test]
-async fn more_requests_than_may_be_worked_on_are_told_to_ask_again() {
+async fn requests_over_the_limit_are_refused_with_a_retry() {
     let limits = Limits { in_flight: 0, ..Limits::default() };
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
     let client = Client::of(&server);
@@ -192,7 +192,7 @@ async fn more_requests_than_may_be_worked_on_are_told_to_ask_again() {
 }
 
 #[tokio::test]
-async fn a_panic_is_one_requests_own() {
+async fn a_panic_fails_one_request() {
     let broken = Arc::new(AtomicBool::new(false));
     let clock = broken.clone();
     let server = ApiServer::builder(Memory::new(Options::default())).clock(move || {
@@ -210,7 +210,7 @@ async fn a_panic_is_one_requests_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_body_that_does_not_come_is_not_waited_for() {
+async fn a_late_body_is_refused() {
     let (server, _client) = widgets().await;
     let body = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
     let request = http::Request::post(ALL).body(body).unwrap();
@@ -219,7 +219,7 @@ async fn a_body_that_does_not_come_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn bodies_are_together_no_more_than_there_is_room_for() {
+async fn buffered_bodies_have_a_common_limit() {
     let limits = Limits { bodies_bytes: 1000, ..Limits::default() };
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
     let client = Client::of(&server);
@@ -231,7 +231,7 @@ async fn bodies_are_together_no_more_than_there_is_room_for() {
 }
 
 #[tokio::test]
-async fn more_watches_than_may_be_are_told_to_ask_again() {
+async fn watches_over_the_limit_are_refused_with_a_retry() {
     let limits = Limits { watches: 1, ..Limits::default() };
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
     let client = Client::of(&server);

@@ -1,4 +1,4 @@
-//! What was acknowledged under a schema is there under the next one, however narrow that is.
+//! Acknowledged data under one schema survives a change to the next, however narrow.
 
 use http::{Method, Request};
 use http_body_util::{BodyExt, Full};
@@ -11,7 +11,8 @@ use crate::client::{Client, definition};
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
 
-/// Nothing that was good is: another color, a size of another type, something required, and tags are no more.
+/// Nothing that was good is: another color, a size of another type, something required, and tags
+/// are no more.
 fn narrow() -> Value {
     json!({
         "color": {"type": "string", "enum": ["white"]},
@@ -28,7 +29,7 @@ fn widget(name: &str) -> Value {
     })
 }
 
-/// The objects of these names are there as they were, but for what the schema no longer knows and what it adds.
+/// Expects the objects of these names unchanged, but for pruned fields and new defaults.
 async fn there(client: &Client, names: &[&str]) {
     let spec = json!({"color": "red", "size": 7, "edges": 4});
     for name in names {
@@ -74,7 +75,7 @@ async fn an_object_outlives_its_schema() {
     schema["required"] = json!(["shape"]);
     client.put(DEFINITION, &crd).await.fine();
 
-    // It holds: nothing like them can be made any more.
+    // The new schema applies: objects like the old ones are refused.
     assert_eq!(client.post(ALL, &widget("d")).await.refused().1, "Invalid");
     there(&client, &["a", "b", "c", "held"]).await;
     let now = client.get(&format!("{ALL}/a")).await.fine();

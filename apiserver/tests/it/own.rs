@@ -1,4 +1,4 @@
-//! Kinds that a program brings as types of Rust: served as any kind, and their functions hold for whoever writes.
+//! Rust types as kinds: served as any kind, with their hooks applied to all writers.
 
 use kube_core::CustomResourceExt;
 use machinery_apiserver::{ApiServer, Identity, KindOf, StartError, Wrong};
@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use crate::client::{Client, definition};
 use crate::typed::{Widget, WidgetStatus, widget};
 
-/// Widgets that get a size by their color, do not change color, and whose phase the server begins and counts.
+/// Widgets with a size derived from an immutable color, and a phase that the server sets and
+/// counts.
 fn widgets(kind: KindOf<Widget>) -> KindOf<Widget> {
     let wrong = |field: &str, reason: &str| InvalidField { field: field.into(), reason: reason.into() };
     kind.defaulting(|widget| {
@@ -45,7 +46,7 @@ fn object(name: &str, spec: &Value) -> Value {
 const PATH: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 #[tokio::test]
-async fn what_a_kind_asks_holds_on_the_wire_and_through_a_handle() {
+async fn hooks_of_a_kind_apply_on_the_wire_and_through_a_handle() {
     for derived in [true, false] {
         let kind = if derived { KindOf::new() } else { KindOf::defined(definition_without_defaults()) };
         let server = start(widgets(kind)).await.unwrap();
@@ -211,7 +212,7 @@ async fn a_built_in_kind_cannot_be_replaced_by_a_definition() {
 }
 
 #[tokio::test]
-async fn what_is_no_kind_of_one_type_does_not_start() {
+async fn an_invalid_kind_fails_the_start() {
     let why = async |definition: Value| match start(KindOf::defined(definition)).await.err() {
         Some(StartError::Definition { why, .. }) => why,
         other => panic!("{other:?}"),
@@ -228,7 +229,8 @@ async fn what_is_no_kind_of_one_type_does_not_start() {
     assert_eq!(Widget::crd_name(), "widgets.example.com");
 }
 
-/// Widgets of which the server notes what of them was written last, beside the metadata; their color stays.
+/// Widgets with a server-side note of the last write, beside the metadata; their color is
+/// immutable.
 fn noted() -> KindOf<Value> {
     let mut definition = definition();
     let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
@@ -254,7 +256,7 @@ fn noted() -> KindOf<Value> {
 }
 
 #[tokio::test]
-async fn what_the_server_notes_of_a_write_is_its_own_on_every_way() {
+async fn stamped_fields_belong_to_the_server_on_every_write_path() {
     let server = ApiServer::builder(Memory::new(Options::default())).kind(noted()).start().await.unwrap();
     let wire = Client::of(&server);
     let one = format!("{PATH}/a");

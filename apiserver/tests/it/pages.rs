@@ -1,4 +1,4 @@
-//! Pages of a list, whatever its objects are called.
+//! Pages of a list, with any object names.
 
 use std::collections::BTreeSet;
 
@@ -12,9 +12,10 @@ fn role(name: &str) -> Value {
     json!({"apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": []})
 }
 
-/// After a name with a control character a page looked like the last one, and one that was long had no page after it.
+/// After a name with a control character a page seemed to be the last, and after a long name there
+/// was no next page.
 #[tokio::test]
-async fn a_list_goes_on_after_every_name() {
+async fn a_list_continues_after_every_name() {
     let (_server, client) = widgets().await;
     let names = ["a\nb", "\u{1}", "\u{7f}\u{85}", "Ä:\"\\ ", &"\u{1f}".repeat(950), &"x".repeat(950), "z"];
     for name in names {

@@ -1,4 +1,5 @@
-//! Every way to write a path that two readers could read as two different ones: none leads out of where somebody may read.
+//! Every path that two parsers could read differently: none gives access beyond the client's
+//! rights.
 
 use http::Request;
 use http_body_util::{BodyExt, Full};
@@ -82,7 +83,7 @@ fn written_otherwise(path: &str) -> Vec<String> {
     all
 }
 
-/// From there to where he may not read.
+/// Returns paths from `from` to objects that the user may not read.
 fn detours(from: &str) -> Vec<String> {
     let namespace = from.strip_suffix("/configmaps/a").unwrap();
     let mut all = Vec::new();

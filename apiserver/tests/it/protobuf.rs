@@ -1,4 +1,5 @@
-//! Answers in protobuf, and events of watches. That their bytes are those of Go is what the tests of `protobuf` hold.
+//! Responses and watch events in protobuf. Their bytes are compared with Go's in the tests of
+//! `protobuf`.
 
 use bytes::Bytes;
 use http::header::CONTENT_TYPE;
@@ -31,7 +32,7 @@ async fn send(
     client.send(request.body(body).unwrap()).await
 }
 
-/// The code, the form, and what is said in it.
+/// Returns the code, the content type, and the decoded body.
 async fn said(client: &Client, accept: &str, request: Asks<'_>) -> (u16, String, Value) {
     let (head, body) = send(client, accept, request).await.into_parts();
     let form = head.headers[CONTENT_TYPE].to_str().unwrap().to_owned();
@@ -49,7 +50,7 @@ fn get(path: &str) -> Asks<'_> {
     Asks(Method::GET, path, "", Value::Null)
 }
 
-/// Everything that JSON says is said; what Go writes besides are zeros.
+/// Expects all JSON fields in the decoded object; Go also writes zeros.
 #[track_caller]
 fn says_all_of(found: &Value, json: &Value) {
     match (found, json) {
@@ -72,7 +73,7 @@ async fn make(client: &Client, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
+async fn built_in_kinds_are_returned_in_protobuf_on_request() {
     let (_server, client) = widgets().await;
     let one = format!("{CONFIGS}/a");
     let both = format!("{PROTOBUF},application/json");
@@ -88,7 +89,7 @@ async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
         let json = client.get(path).await.fine();
         says_all_of(&found, &json);
     }
-    // Who does not ask, or asks for something else first, has JSON.
+    // A client that does not request protobuf, or prefers another type, gets JSON.
     for accept in ["*/*", "application/json", "application/vnd.kubernetes.protobuf;q=0.5,application/json"] {
         assert_eq!(said(&client, accept, get(&one)).await.1, "application/json", "{accept}");
     }
@@ -124,7 +125,7 @@ async fn built_in_kinds_are_answered_in_protobuf_for_who_asks() {
 }
 
 #[tokio::test]
-async fn of_custom_resources_the_metadata_is_answered_in_protobuf() {
+async fn metadata_of_custom_resources_is_returned_in_protobuf() {
     let (_server, client) = widgets().await;
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"color": "red"}});
     client.post(WIDGETS, &widget).await.fine();
@@ -166,9 +167,9 @@ async fn of_custom_resources_the_metadata_is_answered_in_protobuf() {
     assert_eq!((code, &deleted["kind"], &deleted["status"]), (200, &json!("Status"), &json!("Success")));
 }
 
-/// A message of ours that is longer than what is kept of it while it is measured.
+/// A message longer than the buffer kept while measuring it.
 #[tokio::test]
-async fn a_long_list_in_protobuf_is_made_as_it_is_sent() {
+async fn a_long_list_in_protobuf_is_streamed() {
     let (_server, client) = widgets().await;
     for number in 0..30 {
         let config = json!({"metadata": {"name": format!("c{number}")}, "data": {"k": "x".repeat(100_000)}});
@@ -182,12 +183,12 @@ async fn a_long_list_in_protobuf_is_made_as_it_is_sent() {
     assert_eq!(format!("{:?}", few.body()), "Body::Whole");
 }
 
-struct Events {
+struct EventFrames {
     body: Body,
     read: Vec<u8>,
 }
 
-impl Events {
+impl EventFrames {
     async fn of(client: &Client, accept: &str, path: &str) -> Self {
         let answer = send(client, accept, get(path)).await;
         assert_eq!(answer.status(), 200);
@@ -199,7 +200,8 @@ impl Events {
         self.body.frame().await.map(|frame| frame.unwrap().into_data().unwrap())
     }
 
-    /// The next event: four bytes of length, and a message without an envelope whose object is in one.
+    /// Reads the next event: four bytes of length, and a message without an envelope whose object
+    /// is in one.
     async fn next(&mut self) -> (String, Value) {
         loop {
             if let Some((length, rest)) = self.read.split_first_chunk::<4>() {
@@ -233,7 +235,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     let (_server, client) = widgets().await;
     make(&client, "a").await;
     let begin = "watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
-    let mut events = Events::of(&client, PROTOBUF, &format!("{CONFIGS}?{begin}")).await;
+    let mut events = EventFrames::of(&client, PROTOBUF, &format!("{CONFIGS}?{begin}")).await;
     let (kind, object) = events.next().await;
     assert_eq!(kind, "ADDED");
     says_all_of(&object, &client.get(&format!("{CONFIGS}/a")).await.fine());
@@ -248,7 +250,7 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     let (kind, object) = events.next().await;
     assert_eq!((&*kind, &object["data"]["k"]), ("DELETED", &json!("w")));
 
-    let mut events = Events::of(&client, &metadata(""), &format!("{WIDGETS}?{begin}")).await;
+    let mut events = EventFrames::of(&client, &metadata(""), &format!("{WIDGETS}?{begin}")).await;
     assert_eq!(events.next().await.1["kind"], "PartialObjectMetadata");
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b"}, "spec": {"color": "red"}});
     let made = client.post(WIDGETS, &widget).await.fine();
@@ -264,15 +266,15 @@ async fn a_watch_in_protobuf_is_framed_by_lengths() {
     assert_eq!(code, 406);
 }
 
-/// What goes wrong with a watch that has begun is said in its own form.
+/// An error of a running watch is an event in the stream's format.
 #[tokio::test]
-async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
+async fn an_error_of_a_watch_in_protobuf_is_an_event() {
     let (_server, client) = widgets().await;
     make(&client, "a").await;
     let ahead = format!(
         "{CONFIGS}?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=999999"
     );
-    let mut events = Events::of(&client, PROTOBUF, &ahead).await;
+    let mut events = EventFrames::of(&client, PROTOBUF, &ahead).await;
     let (kind, status) = events.next().await;
     assert_eq!((&*kind, &status["kind"], &status["apiVersion"]), ("ERROR", &json!("Status"), &json!("v1")));
     assert_eq!(
@@ -283,7 +285,7 @@ async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
 }
 
 #[tokio::test]
-async fn the_old_openapi_document_is_there_in_protobuf() {
+async fn the_v2_openapi_document_is_served_in_protobuf() {
     const PATH: &str = "/openapi/v2";
     const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
     let (_server, client) = widgets().await;
@@ -307,7 +309,7 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
         }
         assert!(bytes.starts_with(b"\x0a\x032.0\x12"));
         let text = String::from_utf8_lossy(&bytes);
-        // Everything by its name, and where it is looked for.
+        // All names of paths and definitions are in the document.
         let names =
             json["paths"].as_object().unwrap().keys().chain(json["definitions"].as_object().unwrap().keys());
         names.for_each(|name| assert!(text.contains(name.as_str()), "{name}"));
@@ -321,9 +323,10 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
     assert_eq!(send(&client, ANSWERED, get("/openapi/v3")).await.status(), 406);
 }
 
-/// A `Scale` is a built-in kind whatever it is of. That of a custom resource could be sent in protobuf, and was not answered in it.
+/// A `Scale` is a built-in kind for any resource. That of a custom resource was accepted in
+/// protobuf, but not returned in it.
 #[tokio::test]
-async fn how_many_is_answered_in_protobuf_whatever_it_is_of() {
+async fn a_scale_is_returned_in_protobuf_for_any_resource() {
     let mut definition = crate::client::definition();
     definition["spec"]["versions"][0]["subresources"]["scale"] =
         json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"});

@@ -14,7 +14,7 @@ use crate::tls;
 struct Connection(TlsStream<TcpStream>);
 
 impl Connection {
-    /// One of a client that trusts what is in `ca` alone.
+    /// Connects as a client that trusts only the authorities in `ca`.
     async fn to(access: &Access, ca: &str) -> std::io::Result<Self> {
         Ok(Self(tls::connect(access.address, ca, "http/1.1", None).await?))
     }
@@ -54,9 +54,10 @@ fn put(home: &Path) -> String {
     made.cert.pem()
 }
 
-/// Each has a token of its own, which stays over a restart, and may do what roles say: here, nothing but what everybody may.
+/// Each kubeconfig has its own token, which survives restarts, and the rights of its roles: here,
+/// only those of every user.
 #[tokio::test]
-async fn others_come_with_kubeconfigs_of_their_own() {
+async fn additional_kubeconfigs_have_their_own_tokens() {
     let home = tempfile::tempdir().unwrap();
     let paths = ["ann", "bob"].map(|name| home.path().join(name));
     let mut before = None;
@@ -81,7 +82,7 @@ async fn others_come_with_kubeconfigs_of_their_own() {
 }
 
 #[tokio::test]
-async fn tokens_are_replaced_and_bad_ones_are_not() {
+async fn tokens_are_reloaded_and_invalid_files_ignored() {
     let (server, home) = server().await;
     let access = server.listen(at(home.path())).await.unwrap();
     let ca = access.ca.clone().unwrap();
@@ -106,7 +107,7 @@ async fn tokens_are_replaced_and_bad_ones_are_not() {
 }
 
 #[tokio::test]
-async fn certificates_are_replaced_and_connections_stay() {
+async fn certificates_are_reloaded_without_closing_connections() {
     let (server, home) = server().await;
     let [certificate, key] = ["tls.crt", "tls.key"].map(|name| home.path().join(name));
     let first = put(home.path());
@@ -144,7 +145,7 @@ async fn certificates_are_replaced_and_connections_stay() {
 }
 
 #[tokio::test]
-async fn a_check_names_what_cannot_be_used_and_makes_nothing() {
+async fn a_check_reports_unusable_files_and_writes_nothing() {
     let home = tempfile::tempdir().unwrap();
     let check = |listen: &Listen, expected: &str| {
         let error = listen.check().unwrap_err().to_string();

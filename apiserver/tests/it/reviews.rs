@@ -1,4 +1,4 @@
-//! Questions about access: who asks about whom, and what may be asked.
+//! Access reviews: permission to create them, and their subjects.
 
 use machinery_apiserver::{ApiServer, Listen};
 use machinery_store::{Memory, Options};
@@ -22,11 +22,11 @@ fn causes(answer: &Answer) -> Vec<String> {
     causes.iter().map(|cause| cause["field"].as_str().unwrap_or_default().to_owned()).collect()
 }
 
-/// Who asked about a stranger was told what everybody who is known may do.
+/// Reviews about an unauthenticated user included the rights of all authenticated ones.
 #[tokio::test]
-async fn who_is_asked_about_is_in_the_groups_that_are_said_and_in_no_others() {
+async fn the_subject_of_a_review_has_exactly_the_given_groups() {
     let (_server, admin) = server().await;
-    // What everybody may who is known.
+    // The rights of all authenticated users.
     let own =
         json!({"group": "authorization.k8s.io", "resource": "selfsubjectaccessreviews", "verb": "create"});
     for (user, groups, expected) in [
@@ -46,7 +46,7 @@ async fn who_is_asked_about_is_in_the_groups_that_are_said_and_in_no_others() {
 }
 
 #[tokio::test]
-async fn a_question_that_is_none_is_refused_with_what_is_wrong() {
+async fn an_invalid_review_is_refused_with_its_errors() {
     let (_server, admin) = server().await;
     let (pods, path) = (json!({"resource": "pods", "verb": "get"}), json!({"path": "/livez", "verb": "get"}));
     let both = json!({"resourceAttributes": pods, "nonResourceAttributes": path});
@@ -71,9 +71,9 @@ async fn a_question_that_is_none_is_refused_with_what_is_wrong() {
     assert_eq!(nowhere.refused(), (400, "BadRequest", "no namespace on request"));
 }
 
-/// One asked in a namespace was answered about others, and about what is in none.
+/// A local review was answered for other namespaces, and for cluster-scoped resources.
 #[tokio::test]
-async fn a_local_question_is_about_its_namespace() {
+async fn a_local_review_is_evaluated_in_its_namespace() {
     let (_server, admin) = server().await;
     let pods = |namespace: &str| json!({"spec": {"user": "ann", "resourceAttributes": {"namespace": namespace, "resource": "pods", "verb": "get"}}});
     assert_eq!(admin.post(LOCAL, &pods("default")).await.fine()["status"]["allowed"], false);
@@ -86,7 +86,7 @@ async fn a_local_question_is_about_its_namespace() {
 }
 
 #[tokio::test]
-async fn what_somebody_may_in_a_namespace_is_all_that_is_granted_there() {
+async fn a_rules_review_returns_all_rules_granted_in_a_namespace() {
     let (server, admin) = server().await;
     let rules = json!([{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get", "list"]}]);
     let ann = crate::rights::who_may(&server, &admin, rules.clone()).await;
@@ -98,7 +98,7 @@ async fn what_somebody_may_in_a_namespace_is_all_that_is_granted_there() {
 }
 
 #[tokio::test]
-async fn whose_a_token_is_is_told_to_whom_it_is_meant_for() {
+async fn a_token_review_checks_the_audience() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));

@@ -1,4 +1,4 @@
-//! One write is one revision of the store, and what changes nothing is none.
+//! One write is one revision of the store, and a write without changes is none.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Handle, Identity};
@@ -14,14 +14,14 @@ const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
 const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 const CONFIG: &str = "/api/v1/namespaces/default/configmaps/c";
 
-struct Counted {
+struct CountedRevisions {
     store: Memory,
     client: Client,
     server: ApiServer,
 }
 
-impl Counted {
-    /// Of a server that writes nothing by itself.
+impl CountedRevisions {
+    /// Starts a server without writes of its own.
     async fn start() -> Self {
         let store = Memory::new(Options::default());
         let mut scaled = definition();
@@ -84,21 +84,22 @@ const MERGE: &str = "merge-patch+json";
 
 #[tokio::test]
 async fn a_write_is_one_revision() {
-    let plane = Counted::start().await;
+    let plane = CountedRevisions::start().await;
     made_and_replaced(&plane).await;
     patched(&plane).await;
     deleted(&plane).await;
     through_a_handle(&plane).await;
     let made = json!({"metadata": {"name": "n"}});
     plane.writes(Method::POST, "/api/v1/namespaces", "json", &made).await;
-    // It goes by further writes. The one that was asked for is the one that is answered.
+    // The finalizers are removed by further writes. The answer has the revision of the requested
+    // one.
     let before = plane.revision().await;
     let goes = plane.client.delete("/api/v1/namespaces/n").await.fine();
     assert_eq!(goes["metadata"]["resourceVersion"], (before + 1).to_string());
     plane.server.stop().await;
 }
 
-async fn made_and_replaced(plane: &Counted) {
+async fn made_and_replaced(plane: &CountedRevisions) {
     plane.writes_nothing(201, Method::POST, &format!("{ALL}?dryRun=All"), "json", &object("a")).await;
     let made = plane.writes(Method::POST, ALL, "json", &object("a")).await;
     plane.writes_nothing(409, Method::POST, ALL, "json", &object("a")).await;
@@ -124,7 +125,7 @@ async fn made_and_replaced(plane: &Counted) {
     }
 }
 
-async fn patched(plane: &Counted) {
+async fn patched(plane: &CountedRevisions) {
     plane.patches(ONE, MERGE, &json!({"spec": {"size": 6}, "metadata": {"labels": {"x": "y"}}})).await;
     let replaced = json!([{"op": "replace", "path": "/spec/size", "value": 7}]);
     plane.patches(ONE, "json-patch+json", &replaced).await;
@@ -144,7 +145,7 @@ async fn patched(plane: &Counted) {
     plane.patches(CONFIG, "strategic-merge-patch+json", &json!({"data": {"k": "v"}})).await;
 }
 
-async fn deleted(plane: &Counted) {
+async fn deleted(plane: &CountedRevisions) {
     plane.writes_nothing(200, Method::DELETE, &format!("{CONFIG}?dryRun=All"), "json", &Value::Null).await;
     plane.takes(Method::DELETE, CONFIG, "json", &Value::Null).await;
     plane.writes_nothing(404, Method::DELETE, CONFIG, "json", &Value::Null).await;
@@ -172,7 +173,7 @@ async fn deleted(plane: &Counted) {
     assert_eq!((plane.revision().await, all), (before + 3, 3));
 }
 
-async fn through_a_handle(plane: &Counted) {
+async fn through_a_handle(plane: &CountedRevisions) {
     let handle: Handle<Widget> = plane.server.handle(Identity::admin());
     let any = Preconditions::default();
     let at = plane.revision().await;

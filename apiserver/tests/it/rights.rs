@@ -1,4 +1,5 @@
-//! Who may do one thing, and tries another by a way around: subresources, collections, names, forms, bodies.
+//! Users with one right try to gain another: by subresources, collections, names, encodings,
+//! bodies.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Identity};
@@ -6,7 +7,7 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
-use crate::upkeep::{collected, gone};
+use crate::controllers::{collected, gone};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
@@ -14,7 +15,7 @@ const STATUS: &str = "/apis/example.com/v1/namespaces/default/widgets/a/status";
 const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles";
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 
-/// A server with roles, and a client who may do everything.
+/// A server with roles, and the administrator's client.
 pub(crate) async fn server() -> (ApiServer, Client) {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().crds([definition()]);
     let server = server.start().await.unwrap();
@@ -27,7 +28,7 @@ fn widget(name: &str) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {"color": "red"}})
 }
 
-/// Somebody who may do this in the namespace `default`, and no more.
+/// Returns the client of a user with only these rights in the namespace `default`.
 pub(crate) async fn who_may(server: &ApiServer, admin: &Client, rules: Value) -> Client {
     admin.post(ROLES, &json!({"metadata": {"name": "some"}, "rules": rules})).await.fine();
     let binding = json!({
@@ -36,7 +37,7 @@ pub(crate) async fn who_may(server: &ApiServer, admin: &Client, rules: Value) ->
     });
     admin.post(BINDINGS, &binding).await.fine();
     let ann = Client::to(server.service(Identity::new("ann")));
-    // What was granted holds soon after: the rules follow the store.
+    // The grant applies soon after: the rules follow the store.
     let first = &rules[0];
     for _ in 0..1000 {
         let review = json!({
@@ -67,7 +68,7 @@ fn forbidden(answer: &crate::client::Answer) {
 }
 
 #[tokio::test]
-async fn who_may_list_may_not_get_watch_or_clear() {
+async fn list_rights_do_not_include_get_watch_or_deletecollection() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["list"], &["widgets"])).await;
     ann.get(ALL).await.fine();
@@ -96,7 +97,7 @@ async fn who_may_list_may_not_get_watch_or_clear() {
 }
 
 #[tokio::test]
-async fn who_may_one_name_may_no_other_and_no_collection() {
+async fn rights_to_one_name_include_no_other_and_no_collection() {
     let (server, admin) = server().await;
     let mut rules = of_widgets(&["get", "list", "watch", "delete", "patch"], &["widgets"]);
     rules[0]["resourceNames"] = json!(["a"]);
@@ -113,7 +114,7 @@ async fn who_may_one_name_may_no_other_and_no_collection() {
     ] {
         forbidden(&ann.get(&format!("{ALL}{query}")).await);
     }
-    // Of two names the first in the alphabet is the one that is asked for, as in Kubernetes, and nothing has both.
+    // Of two names the alphabetically first is used, as in Kubernetes, and no object has both.
     for names in ["metadata.name%3Da%2Cmetadata.name%3Db", "metadata.name%3Db%2Cmetadata.name%3Da"] {
         let both = ann.get(&format!("{ALL}?fieldSelector={names}")).await.fine();
         assert_eq!(both["items"], json!([]), "{names}");
@@ -121,7 +122,7 @@ async fn who_may_one_name_may_no_other_and_no_collection() {
     forbidden(&ann.get(&format!("{ALL}/b")).await);
     forbidden(&ann.delete(ALL).await);
     forbidden(&ann.get(STATUS).await);
-    // A patch makes nothing that is not there, and whoever may patch may not create.
+    // A patch does not create a missing object, and the right to patch is no right to create.
     assert_eq!(ann.merge(ONE, &json!({"spec": {"size": 2}})).await.code, 200);
     forbidden(&ann.merge(&format!("{ALL}/new"), &widget("new")).await);
 }
@@ -139,7 +140,7 @@ async fn an_object_and_its_status_are_two_things() {
     assert_eq!((&made["spec"]["color"], &made["status"]["ready"]), (&json!("red"), &json!(true)));
     let meta = &made["metadata"];
     assert!(meta["finalizers"].is_null() && meta["deletionTimestamp"].is_null(), "{meta}");
-    // And the other way round: who writes the object does not forge what its controller found.
+    // And conversely: a writer of the object cannot forge the status of its controller.
     let forged =
         admin.merge(ONE, &json!({"status": {"ready": "forged"}, "spec": {"color": "green"}})).await.fine();
     assert_eq!((&forged["spec"]["color"], &forged["status"]["ready"]), (&json!("green"), &json!(true)));
@@ -149,7 +150,7 @@ async fn an_object_and_its_status_are_two_things() {
 }
 
 #[tokio::test]
-async fn nobody_gives_what_he_has_not() {
+async fn rights_beyond_ones_own_cannot_be_granted() {
     let (server, admin) = server().await;
     let roles = json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles", "rolebindings"],
         "verbs": ["create", "update", "patch", "get"]}]);
@@ -186,15 +187,15 @@ async fn nobody_gives_what_he_has_not() {
     assert_eq!((refused.code, refused.refused().1), (422, "Invalid"), "{refused:?}");
     assert!(refused.refused().2.ends_with(": cannot change roleRef"), "{refused:?}");
     forbidden(&ann.get(ONE).await);
-    // What he has he may give.
+    // He may grant the rights that he has.
     let less =
         json!([{"apiGroups": ["rbac.authorization.k8s.io"], "resources": ["roles"], "verbs": ["get"]}]);
     ann.post(ROLES, &role("less", less)).await.fine();
 }
 
-/// A role that is made of others was shown without rules, so that whoever read it took it for one that grants nothing.
+/// An aggregated role was shown without rules, so that it seemed to grant nothing.
 #[tokio::test]
-async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
+async fn an_aggregated_role_has_the_rules_of_its_parts() {
     const OURS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
     let store = Memory::new(Options::default());
     let start = || async { ApiServer::builder(store.clone()).rbac().start().await.unwrap() };
@@ -215,7 +216,7 @@ async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
         }
         panic!("{role} does not say what it has");
     };
-    // What is made of what is made of others has it, too.
+    // Aggregation includes the rules of aggregated roles.
     for role in ["view", "edit", "admin"] {
         until(&other, role, true).await;
     }
@@ -223,7 +224,7 @@ async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
     for role in ["view", "edit", "admin"] {
         until(&admin, role, false).await;
     }
-    // Two servers come to rest.
+    // Wait until two servers have caught up.
     let at = |role: Value| role["metadata"]["resourceVersion"].clone();
     let before = at(admin.get(&format!("{OURS}/view")).await.fine());
     collected(&admin).await;
@@ -231,7 +232,7 @@ async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
 }
 
 #[tokio::test]
-async fn a_body_leads_to_no_other_place_and_no_other_time() {
+async fn a_body_cannot_change_the_namespace_or_revision_of_a_request() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["create", "update", "patch", "get"], &["widgets"])).await;
     let mut elsewhere = widget("x");
@@ -256,10 +257,10 @@ async fn a_body_leads_to_no_other_place_and_no_other_time() {
     forbidden(&ann.delete(ONE).await);
 }
 
-/// Who writes that an object has an owner gives away that object, and nothing of the owner's. As in Kubernetes, where more is
-/// asked only by an admission that is not on by default.
+/// An owner reference puts the dependent at risk, and not the owner. As in Kubernetes, where only
+/// an optional admission plugin requires more.
 #[tokio::test]
-async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
+async fn an_owner_reference_gives_no_rights_to_other_objects() {
     let (server, admin) = server().await;
     let every = ["create", "update", "patch", "get", "delete"];
     let ann = who_may(&server, &admin, of_widgets(&every, &["widgets"])).await;
@@ -275,7 +276,7 @@ async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
         object["metadata"]["ownerReferences"] = owners(owner, "theirs");
         object
     };
-    // What has its owner in another namespace has none, and goes; so does what has one that never was.
+    // A dependent of an owner in another namespace, or of one that never existed, is deleted.
     ann.post(ALL, &owned("of-far", &theirs[0])).await.fine();
     ann.post(
         ALL,
@@ -285,13 +286,13 @@ async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
     .fine();
     gone(&admin, &format!("{ALL}/of-far")).await;
     gone(&admin, &format!("{ALL}/of-none")).await;
-    // What has somebody else's owner stays with it, and goes alone.
+    // A dependent of another user's object stays with it, and is deleted alone.
     ann.post(ALL, &owned("of-near", &theirs[1])).await.fine();
     collected(&admin).await;
     ann.get(&format!("{ALL}/of-near")).await.fine();
     ann.delete(&format!("{ALL}/of-near?propagationPolicy=Foreground")).await.fine();
     gone(&admin, &format!("{ALL}/of-near")).await;
-    // What she may not write becomes none of hers.
+    // An object that she may not write cannot become a dependent of hers.
     let hers = ann.post(ALL, &widget("hers")).await.fine();
     let claim = json!({"metadata": {"ownerReferences": owners(&hers, "hers")}});
     for path in [format!("{far}/theirs"), format!("{near}/theirs")] {
@@ -326,7 +327,7 @@ fn owners(of: &Value, name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
+async fn removing_a_finalizer_requires_write_rights() {
     let (server, admin) = server().await;
     let rules = json!([
         {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["delete", "get"]},
@@ -358,14 +359,14 @@ async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
         assert!(admin.get(ONE).await.fine()["metadata"]["deletionTimestamp"].is_string(), "{how}");
     }
     check("while it is deleted").await;
-    // Who may write it lets go of it.
+    // A user who may write it can remove the finalizer.
     admin.merge(ONE, &free).await.fine();
     gone(&admin, ONE).await;
 }
 
-/// `kubectl --as`: of all that is said of the other each part has to be allowed.
+/// `kubectl --as`: each impersonated attribute has to be allowed.
 #[tokio::test]
-async fn who_may_stand_for_another_has_its_rights_and_no_others() {
+async fn impersonation_gives_exactly_the_rights_of_the_impersonated_user() {
     let (server, admin) = server().await;
     let ann = who_may(&server, &admin, of_widgets(&["get"], &["widgets"])).await;
     let roles = json!({"metadata": {"name": "stands-for-ann"}, "rules": [
@@ -420,7 +421,7 @@ async fn who_may_stand_for_another_has_its_rights_and_no_others() {
     forbidden(&ann.ask(Method::GET, ONE, &[("impersonate-user", "admin")], "").await);
     let unclear = reads(&[("impersonate-group", "dev")]).await;
     assert_eq!(unclear.code, 400, "{unclear:?}");
-    // Who may do everything may do that, too.
+    // An administrator may do that, too.
     let masters = &[("impersonate-user", "eve"), ("impersonate-group", "system:masters")];
     assert_eq!(admin.ask(Method::DELETE, ONE, masters, "").await.code, 200);
 }

@@ -1,5 +1,5 @@
-//! The two roads into the server lead to the same place: random writes made on the wire of one server and through a handle of
-//! another have the same outcomes and leave the same objects, and both roads show the same of one server.
+//! The wire and in-process handles are equivalent: random writes through either have the same
+//! outcomes and leave the same objects, and reads of one server through both are equal.
 
 use std::sync::Arc;
 
@@ -18,40 +18,40 @@ use crate::client::{Answer, Client, definition};
 const PATH: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
 #[derive(Clone, Debug)]
-enum Step {
+enum RequestStep {
     Create(Value),
-    /// Which one, its color, whether the version is that which is there, whether finalizers are taken away.
+    /// The name, the color, whether the resourceVersion is current, whether finalizers are removed.
     Update(String, String, bool, bool),
     Status(String, u64),
     Patch(String, PatchFormat, Value),
     Delete(String),
 }
 
-struct Wire(Client);
+struct WireClient(Client);
 struct InProcess(Handle<Value>);
 
-impl Wire {
-    async fn run(&self, step: &Step) -> &'static str {
+impl WireClient {
+    async fn run(&self, step: &RequestStep) -> &'static str {
         let answer = match step {
-            Step::Create(object) => self.send(Method::POST, PATH, "application/json", object).await,
-            Step::Update(name, color, fresh, free) => {
+            RequestStep::Create(object) => self.send(Method::POST, PATH, "application/json", object).await,
+            RequestStep::Update(name, color, fresh, free) => {
                 let path = format!("{PATH}/{name}");
                 let Some(there) = self.there(name).await else { return "not found" };
                 self.send(Method::PUT, &path, "application/json", &changed(there, color, *fresh, *free)).await
             }
-            Step::Status(name, phase) => {
+            RequestStep::Status(name, phase) => {
                 let Some(mut there) = self.there(name).await else { return "not found" };
                 there["status"] = json!({"phase": phase});
                 self.send(Method::PUT, &format!("{PATH}/{name}/status"), "application/json", &there).await
             }
-            Step::Patch(name, format, body) => {
+            RequestStep::Patch(name, format, body) => {
                 let content = match format {
                     PatchFormat::Json => "application/json-patch+json",
                     _ => "application/merge-patch+json",
                 };
                 self.send(Method::PATCH, &format!("{PATH}/{name}"), content, body).await
             }
-            Step::Delete(name) => {
+            RequestStep::Delete(name) => {
                 let options = json!({"propagationPolicy": "Background"});
                 self.send(Method::DELETE, &format!("{PATH}/{name}"), "application/json", &options).await
             }
@@ -89,26 +89,26 @@ impl InProcess {
         Self(server.handle_of(kind, Identity::admin()))
     }
 
-    async fn run(&self, step: &Step) -> &'static str {
+    async fn run(&self, step: &RequestStep) -> &'static str {
         let none = Preconditions::default();
         let error = match step {
-            Step::Create(object) => self.0.create(object, None).await.err(),
-            Step::Update(name, color, fresh, free) => {
+            RequestStep::Create(object) => self.0.create(object, None).await.err(),
+            RequestStep::Update(name, color, fresh, free) => {
                 let Some(there) = self.there(name).await else { return "not found" };
                 self.0.update(&changed((*there).clone(), color, *fresh, *free), &none).await.err()
             }
-            Step::Status(name, phase) => {
+            RequestStep::Status(name, phase) => {
                 let Some(there) = self.there(name).await else { return "not found" };
                 let mut there = (*there).clone();
                 there["status"] = json!({"phase": phase});
                 self.0.update_status(&there, &none).await.err()
             }
-            Step::Patch(name, format, body) => {
+            RequestStep::Patch(name, format, body) => {
                 let body = body.to_string().into_bytes().into();
                 let patch = Patch { format: format.clone(), body, status: false };
                 self.0.patch(&key(name), &patch, &none).await.err()
             }
-            Step::Delete(name) => self.0.delete(&key(name), &Deletion::default()).await.err(),
+            RequestStep::Delete(name) => self.0.delete(&key(name), &Deletion::default()).await.err(),
         };
         match error {
             None => "done",
@@ -157,7 +157,7 @@ impl Dice {
         self.0 % limit
     }
 
-    fn step(&mut self) -> Step {
+    fn step(&mut self) -> RequestStep {
         let name = ["a", "b", "c", "d"][self.below(4) as usize].to_owned();
         let color = ["red", "green", "blue", "pink"][self.below(4) as usize].to_owned();
         match self.below(8) {
@@ -168,23 +168,23 @@ impl Dice {
                 }
                 let (head, spec) =
                     ("example.com/v1", json!({"color": color, "tags": [self.below(3).to_string()]}));
-                Step::Create(
+                RequestStep::Create(
                     json!({"apiVersion": head, "kind": "Widget", "metadata": metadata, "spec": spec}),
                 )
             }
-            3 => Step::Update(name, color, self.below(4) > 0, self.below(2) > 0),
-            4 => Step::Status(name, self.below(3)),
-            5 => Step::Patch(name, PatchFormat::Merge, json!({"spec": {"size": self.below(3)}})),
+            3 => RequestStep::Update(name, color, self.below(4) > 0, self.below(2) > 0),
+            4 => RequestStep::Status(name, self.below(3)),
+            5 => RequestStep::Patch(name, PatchFormat::Merge, json!({"spec": {"size": self.below(3)}})),
             6 => {
                 let replace = json!([{"op": "replace", "path": "/spec/color", "value": color}]);
-                Step::Patch(name, PatchFormat::Json, replace)
+                RequestStep::Patch(name, PatchFormat::Json, replace)
             }
-            _ => Step::Delete(name),
+            _ => RequestStep::Delete(name),
         }
     }
 }
 
-/// What two servers cannot have in common.
+/// Removes the fields in which two servers necessarily differ.
 fn without_identity(mut objects: Vec<Value>) -> Vec<Value> {
     for object in &mut objects {
         let metadata = object["metadata"].as_object_mut().unwrap();
@@ -194,7 +194,7 @@ fn without_identity(mut objects: Vec<Value>) -> Vec<Value> {
 }
 
 #[tokio::test]
-async fn both_roads_lead_to_the_same_place() {
+async fn service_and_handle_writes_give_the_same_objects() {
     let start = async || {
         let store = Memory::new(Options::default());
         let clock = || Timestamp::from_second(1_800_000_000).expect("a time that there is");
@@ -203,7 +203,7 @@ async fn both_roads_lead_to_the_same_place() {
     let mut seen = std::collections::BTreeMap::<&str, usize>::new();
     for seed in 1..=12_u64 {
         let (one, other) = (start().await, start().await);
-        let (wire, handle) = (Wire(Client::of(&one)), InProcess::of(&other));
+        let (wire, handle) = (WireClient(Client::of(&one)), InProcess::of(&other));
         let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
         for at in 0..60 {
             let step = dice.step();
@@ -213,7 +213,7 @@ async fn both_roads_lead_to_the_same_place() {
         }
         let (expected, found) = (wire.all().await, handle.all().await);
         assert_eq!(InProcess::of(&one).all().await, expected, "seed {seed}");
-        assert_eq!(Wire(Client::of(&other)).all().await, found, "seed {seed}");
+        assert_eq!(WireClient(Client::of(&other)).all().await, found, "seed {seed}");
         assert_eq!(without_identity(found), without_identity(expected), "seed {seed}");
     }
     for outcome in ["done", "not found", "there already", "conflict", "invalid"] {

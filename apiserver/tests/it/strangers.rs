@@ -1,4 +1,4 @@
-//! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them to anything.
+//! Unauthenticated clients, over TLS: no credential, path or trick of HTTP gives them access.
 
 use std::time::Duration;
 
@@ -19,21 +19,21 @@ use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 use crate::client::Client;
 use crate::tls;
 
-struct Place {
+struct Listener {
     server: ApiServer,
     access: Access,
     _home: tempfile::TempDir,
 }
 
-async fn place() -> Place {
+async fn place() -> Listener {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let home = tempfile::tempdir().unwrap();
     let access =
         server.listen(Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"))).await.unwrap();
-    Place { server, access, _home: home }
+    Listener { server, access, _home: home }
 }
 
-impl Place {
+impl Listener {
     async fn connect(
         &self,
         protocol: &str,
@@ -42,7 +42,7 @@ impl Place {
         tls::connect(self.access.address, self.access.ca.as_ref().unwrap(), protocol, shown).await
     }
 
-    /// The codes of the answers to what is sent, until the server closes.
+    /// Returns the codes of the answers to these bytes, until the server closes.
     async fn codes(&self, sent: &[u8]) -> Vec<u16> {
         let mut stream = self.connect("http/1.1", None).await.unwrap();
         stream.write_all(sent).await.unwrap();
@@ -54,7 +54,8 @@ impl Place {
         lines.map(|line| line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)).collect()
     }
 
-    /// The code of the answer to one request of HTTP/2, on a connection of its own, and whether the server closes that.
+    /// The code of the answer to one request of HTTP/2, on a connection of its own, and whether the
+    /// server closes that.
     async fn code(&self, request: Request<Empty<Bytes>>) -> (u16, bool) {
         let stream = self.connect("h2", None).await.unwrap();
         assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
@@ -66,13 +67,13 @@ impl Place {
         let (head, body) = answer.into_parts();
         body.collect().await.unwrap();
         let code = head.status.as_u16();
-        // Who is known may ask more; the server would close only after the time for that.
+        // Authenticated clients may continue; the server would close only after the idle timeout.
         let wait = Duration::from_secs(if code == 401 { 60 } else { 1 });
         let closes = tokio::time::timeout(wait, connections.join_next()).await.is_ok();
         (code, closes)
     }
 
-    /// Where the store is: whatever was written raised it.
+    /// The store's revision, which every write raises.
     async fn revision(&self) -> Value {
         let list = Client::of(&self.server).get("/api/v1/namespaces").await.fine();
         list["metadata"]["resourceVersion"].clone()
@@ -120,7 +121,7 @@ const CREDENTIALS: [&str; 21] = [
 ];
 
 #[tokio::test]
-async fn whoever_is_not_known_is_told_so_and_nothing_else() {
+async fn an_unauthenticated_client_gets_only_401() {
     let place = place().await;
     let before = place.revision().await;
     let mut asked = 0;
@@ -143,7 +144,7 @@ async fn whoever_is_not_known_is_told_so_and_nothing_else() {
 
 /// The same credentials and paths, as HTTP/2 has them.
 #[tokio::test]
-async fn whoever_is_not_known_is_told_so_on_http2_too() {
+async fn an_unauthenticated_http2_client_gets_only_401() {
     let place = place().await;
     let before = place.revision().await;
     let mut asked = 0;
@@ -174,9 +175,9 @@ async fn whoever_is_not_known_is_told_so_on_http2_too() {
     place.server.stop().await;
 }
 
-/// What two readers could take for two different requests is no request, whoever sends it.
+/// A request that two parsers could read as two different ones is refused, for every client.
 #[tokio::test]
-async fn what_could_be_read_in_two_ways_is_refused() {
+async fn ambiguous_requests_are_refused() {
     let place = place().await;
     let before = place.revision().await;
     let post = "POST /api/v1/namespaces HTTP/1.1\r\n";
@@ -212,12 +213,12 @@ async fn what_could_be_read_in_two_ways_is_refused() {
         let codes = place.codes(request.as_bytes()).await;
         assert_eq!(codes, [400], "{request}");
     }
-    // What comes behind a request is one of its own, and has no share in the first one's credential.
+    // Bytes after a request are a request of their own, without the credential of the first.
     let token = token.replace("connection: close\r\n", "");
     let second = format!("DELETE /api/v1/namespaces/default HTTP/1.1\r\n{host}connection: close\r\n\r\n");
     let pair = format!("GET /api/v1/namespaces/default HTTP/1.1\r\n{host}{token}\r\n{second}");
     assert_eq!(place.codes(pair.as_bytes()).await, [200, 401]);
-    // Of both ways to say a length, the one that RFC 9112 puts first counts, as it does in Kubernetes.
+    // Of two headers of length the one with priority in RFC 9112 counts, as in Kubernetes.
     let chunked = "transfer-encoding: chunked\r\ncontent-length: 40\r\n";
     let hidden = format!("{post}{host}{token}{chunked}\r\n0\r\n\r\n{second}");
     let codes = place.codes(hidden.as_bytes()).await;
@@ -227,7 +228,7 @@ async fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 #[tokio::test]
-async fn a_certificate_of_another_authority_is_none() {
+async fn a_certificate_of_another_authority_does_not_authenticate() {
     let place = place().await;
     let mut params = rcgen::CertificateParams::new(["admin".to_owned()]).unwrap();
     params.distinguished_name = rcgen::DistinguishedName::new();

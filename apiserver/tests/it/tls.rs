@@ -13,8 +13,8 @@ use tokio_rustls::rustls::{ClientConfig, RootCertStore};
 /// A certificate and its key.
 pub(crate) type Shown = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
-/// A connection to `localhost` of a client that trusts what is in `ca` alone, shows this certificate, and speaks
-/// this protocol (as ALPN names it).
+/// Connects to `localhost` as a client that trusts only the authorities in `ca`, shows this
+/// certificate, and offers this protocol (by its ALPN name).
 pub(crate) async fn connect(
     address: SocketAddr,
     ca: &str,

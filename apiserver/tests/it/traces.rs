@@ -43,7 +43,7 @@ async fn send(client: &Client, method: Method, path: &str, trace: Option<&str>, 
 }
 
 #[tokio::test]
-async fn a_change_says_its_trace() {
+async fn a_change_records_its_trace_context() {
     let (server, client) = widgets().await;
     let made = send(&client, Method::POST, WIDGETS, Some(TRACES[0]), &widget("red")).await;
     assert_eq!(says(&made), Some(TRACES[0]));
@@ -64,14 +64,14 @@ async fn a_change_says_its_trace() {
     assert_eq!(says(&patched), Some(TRACES[3]));
     assert_eq!(client.get(WIDGET).await.fine(), patched);
 
-    // Who is in none is not taken for who changed it before.
+    // A write without a trace context is not attributed to that of the previous write.
     let outside = send(&client, Method::PATCH, WIDGET, None, &json!({"spec": {"size": 9}})).await;
     assert_eq!((says(&outside), outside["metadata"].get("annotations")), (None, None));
     server.stop().await;
 }
 
 #[tokio::test]
-async fn a_trace_makes_no_write() {
+async fn a_trace_context_alone_causes_no_write() {
     let (server, client) = widgets().await;
     let made = send(&client, Method::POST, WIDGETS, Some(TRACES[0]), &widget("red")).await;
     let mut forgets = made.clone();
@@ -98,7 +98,7 @@ async fn a_trace_makes_no_write() {
 }
 
 #[tokio::test]
-async fn what_a_client_wrote_about_its_trace_stays() {
+async fn a_trace_annotation_of_a_client_is_kept() {
     let (server, client) = widgets().await;
     let mut by_hand = widget("red");
     by_hand["metadata"]["annotations"][Traceparent::ANNOTATION] = "mine".into();
@@ -130,7 +130,7 @@ async fn what_a_client_wrote_about_its_trace_stays() {
 }
 
 #[tokio::test]
-async fn a_header_that_is_no_traceparent_is_nothing() {
+async fn an_invalid_traceparent_header_is_ignored() {
     let (server, client) = widgets().await;
     let long = format!("{}-{}", TRACES[0].replacen("00-", "cc-", 1), "x".repeat(8000));
     let as_read = TRACES[0];
@@ -149,7 +149,7 @@ async fn a_header_that_is_no_traceparent_is_nothing() {
 }
 
 #[tokio::test]
-async fn a_delete_says_its_trace_where_it_changes_the_object() {
+async fn a_delete_that_updates_the_object_records_its_trace_context() {
     let (server, client) = widgets().await;
     let mut held = widget("red");
     held["metadata"]["finalizers"] = json!(["example.com/held"]);

@@ -41,7 +41,7 @@ pub(crate) async fn handled() -> (ApiServer, Memory, Handle<Widget>) {
     (server, store, handle)
 }
 
-/// A widget by `NAME COLOR`; the label `color` says the same.
+/// A widget from `NAME COLOR`; the label `color` has the same value.
 pub(crate) fn widget(name: &str, color: &str) -> Widget {
     let spec = WidgetSpec { color: Some(color.into()), ..WidgetSpec::default() };
     let mut widget = Widget::new(name, spec);
@@ -82,7 +82,7 @@ pub(crate) async fn watch(
     handle.watch(WatchRequest { filter, from, bookmarks: true, timeout: None }).await
 }
 
-/// The next events, as text: as many as there are now, and no fewer than so many.
+/// Returns the next events, as text: all that are ready, and at least `count`.
 pub(crate) async fn told(stream: &mut WatchStream<Arc<Widget>>, count: usize) -> Vec<String> {
     let mut told = Vec::new();
     while told.len() < count {

@@ -1,4 +1,5 @@
-//! A definition that is stored, and would be refused if it came now: its kind is served, and it can be mended.
+//! A definition that is stored, and would be refused if it came now: its kind is served, and it can
+//! be mended.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use crate::client::{Client, definition};
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
 
-/// What is in the definition while it is sound, and after somebody has become stricter.
+/// A part of the valid definition, and its form under stricter validation.
 struct Change {
     sound: &'static str,
     unsound: &'static str,
@@ -50,7 +51,7 @@ async fn found(change: &Change) -> (ApiServer, Client) {
     (server, client)
 }
 
-/// The bytes with one text in place of the other: what is before it stays where it is.
+/// Replaces one text in the bytes by another: bytes before it keep their position.
 fn changed(bytes: &[u8], Change { sound, unsound }: &Change) -> Vec<u8> {
     let at = bytes.windows(sound.len()).position(|window| window == sound.as_bytes()).unwrap();
     [&bytes[..at], unsound.as_bytes(), &bytes[at + sound.len()..]].concat()
@@ -69,9 +70,10 @@ fn told(definition: &Value) -> Option<&str> {
     conditions.iter().find(|one| one["type"] == "NonStructuralSchema")?["message"].as_str()
 }
 
-/// Its kind was served no more, and it could neither be changed nor deleted: all that was stored of it was out of reach.
+/// The kind was no longer served, and its definition could not be changed or deleted: all its
+/// objects were inaccessible.
 #[tokio::test]
-async fn a_kind_with_a_rule_that_cannot_be_held_is_served_and_takes_no_writes_that_it_is_about() {
+async fn a_kind_with_an_unenforceable_rule_is_served_and_refuses_affected_writes() {
     let (_server, client) = found(&RULE).await;
     assert_eq!(client.get(ALL).await.fine()["items"].as_array().map(Vec::len), Some(1));
     assert_eq!(client.get(&format!("{ALL}/a")).await.fine()["spec"], widget("a", 1)["spec"]);
@@ -92,7 +94,7 @@ async fn a_kind_with_a_rule_that_cannot_be_held_is_served_and_takes_no_writes_th
 }
 
 #[tokio::test]
-async fn a_definition_that_would_be_refused_can_be_changed_and_mended() {
+async fn a_stored_invalid_definition_can_be_updated_and_repaired() {
     let (_server, client) = found(&RULE).await;
     let definition = client.get(DEFINITION).await.fine();
     let message = told(&definition).unwrap();
@@ -121,7 +123,7 @@ async fn a_definition_that_would_be_refused_can_be_changed_and_mended() {
 }
 
 #[tokio::test]
-async fn a_definition_that_would_be_refused_can_be_deleted() {
+async fn a_stored_invalid_definition_can_be_deleted() {
     for change in [RULE, PATTERN] {
         let (_server, client) = found(&change).await;
         client.merge(&format!("{ALL}/a"), &json!({"metadata": {"finalizers": null}})).await.fine();
@@ -132,7 +134,7 @@ async fn a_definition_that_would_be_refused_can_be_deleted() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_understood_of_a_schema_has_all_writes_refused_and_loses_nothing() {
+async fn an_unreadable_schema_refuses_all_writes_and_loses_no_data() {
     let (_server, client) = found(&PATTERN).await;
     let path = format!("{ALL}/a");
     assert_eq!(client.get(&path).await.fine()["spec"], widget("a", 1)["spec"]);

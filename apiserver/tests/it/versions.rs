@@ -42,7 +42,7 @@ async fn served(definition: Value) -> (ApiServer, Client) {
 }
 
 #[tokio::test]
-async fn what_the_stored_version_does_not_know_is_lost() {
+async fn fields_unknown_to_the_stored_version_are_lost() {
     let (_server, client) = served(definition(true)).await;
     let created = client.post(NEW, &gear("v2")).await.fine();
     assert_eq!(created["spec"], json!({"teeth": 12}));

@@ -1,4 +1,4 @@
-//! In which form answers come, and on which paths.
+//! Content types of answers, compression, and legacy paths.
 
 use std::io::Read as _;
 
@@ -34,7 +34,7 @@ async fn make(client: &Client, name: &str, tag: &str) -> Value {
 const GZIP: (&str, &str) = ("accept-encoding", "gzip");
 
 #[tokio::test]
-async fn long_answers_are_compressed_for_who_can_read_them() {
+async fn long_answers_are_compressed_on_request() {
     let (_server, client) = widgets().await;
     for number in 0..40 {
         make(&client, &format!("w{number}"), &"x".repeat(10_000)).await;
@@ -58,7 +58,7 @@ async fn long_answers_are_compressed_for_who_can_read_them() {
         }
         assert!(is_long || form.contains("Table"), "{} bytes of {path} {form}", plain.len());
         assert!(sent.len() < plain.len() || !is_long);
-        // The table says how old they are.
+        // Tables show ages.
         assert!(read == plain || form.contains("Table"));
     }
 }
@@ -86,7 +86,7 @@ async fn head_is_answered_without_a_body() {
 }
 
 #[tokio::test]
-async fn a_refusal_comes_in_the_form_that_was_asked_for() {
+async fn a_refusal_has_the_requested_format() {
     let (_server, client) = widgets().await;
     let none = format!("{ALL}/none");
     let (head, body) = ask(&client, "GET", &none, ("accept", "application/yaml")).await;
@@ -103,7 +103,7 @@ async fn a_refusal_comes_in_the_form_that_was_asked_for() {
 }
 
 #[tokio::test]
-async fn one_object_is_watched_in_the_oldest_way() {
+async fn one_object_is_watched_by_the_legacy_prefix() {
     let (_server, client) = widgets().await;
     let revision = make(&client, "a", "x").await["metadata"]["resourceVersion"].clone();
     make(&client, "b", "x").await;
@@ -118,9 +118,10 @@ async fn one_object_is_watched_in_the_oldest_way() {
     assert_eq!((&event["type"], &event["object"]["metadata"]["name"]), (&json!("DELETED"), &json!("a")));
 }
 
-/// Who brings back what was noted of managers as nothing starts over, and who notes nonsense changes nothing.
+/// A client that sends back `managedFields` from before changes nothing, and an invalid entry is
+/// ignored.
 #[tokio::test]
-async fn managers_that_a_client_notes_are_held_to_rules() {
+async fn managed_fields_of_a_client_are_validated() {
     let (_server, client) = widgets().await;
     make(&client, "a", "x").await;
     let one = format!("{ALL}/a");

@@ -1,4 +1,4 @@
-//! Connections to one webhook, of which some are kept for the next call.
+//! A pool of connections to one webhook.
 
 use std::time::Duration;
 
@@ -11,23 +11,23 @@ use tokio::net::TcpStream;
 use tokio::time::Instant;
 use tokio_rustls::TlsConnector;
 
-use super::Roads;
-use super::target::{Address, Target};
+use super::WebhookTransport;
+use super::target::{Address, WebhookTarget};
 
-/// So many are kept.
+/// Idle connections in the pool.
 const KEPT: usize = 16;
-/// For so long.
+/// Lifetime of an idle connection.
 const KEPT_FOR: Duration = Duration::from_secs(60);
 
-/// Connections that nobody uses just now.
+/// Idle connections.
 #[derive(Default)]
-pub(super) struct Connections(Mutex<Vec<(Instant, Connection)>>);
+pub(super) struct ConnectionPool(Mutex<Vec<(Instant, WebhookConnection)>>);
 
-pub(super) type Connection = SendRequest<Full<Bytes>>;
+pub(super) type WebhookConnection = SendRequest<Full<Bytes>>;
 
-impl Connections {
-    /// One that was kept, if there is one that is still good.
-    pub(super) fn take(&self) -> Option<Connection> {
+impl ConnectionPool {
+    /// Takes a usable idle connection.
+    pub(super) fn take(&self) -> Option<WebhookConnection> {
         let now = Instant::now();
         let mut kept = self.0.lock();
         kept.retain(|(since, one)| !one.is_closed() && now.duration_since(*since) < KEPT_FOR);
@@ -35,8 +35,8 @@ impl Connections {
         Some(kept.swap_remove(at).1)
     }
 
-    /// Keeps one, whose last answer was read.
-    pub(super) fn keep(&self, one: Connection) {
+    /// Returns a connection to the pool after its response was read.
+    pub(super) fn keep(&self, one: WebhookConnection) {
         let mut kept = self.0.lock();
         if kept.len() < KEPT && !one.is_closed() {
             kept.push((Instant::now(), one));
@@ -44,9 +44,12 @@ impl Connections {
     }
 }
 
-/// A new one. Its task ends with it, or with the server.
-pub(super) async fn connect(target: &Target, roads: &Roads) -> Result<Connection, String> {
-    let stream = match target.address(roads.services.as_deref())? {
+/// Opens a connection. Its task stops with the connection or the server.
+pub(super) async fn connect(
+    target: &WebhookTarget,
+    transport: &WebhookTransport,
+) -> Result<WebhookConnection, String> {
+    let stream = match target.address(transport.services.as_deref())? {
         Address::Known(address) => TcpStream::connect(address).await,
         Address::Named(host, port) => TcpStream::connect((host.as_str(), port)).await,
     };
@@ -56,8 +59,8 @@ pub(super) async fn connect(target: &Target, roads: &Roads) -> Result<Connection
     let tls = tls.map_err(|error| format!("no TLS with {}: {error}", target.authority))?;
     let (sender, connection) =
         http1::handshake(TokioIo::new(tls)).await.map_err(|error| error.to_string())?;
-    let stopping = roads.stopping.clone();
-    roads.tasks.spawn(async move {
+    let stopping = transport.stopping.clone();
+    transport.tasks.spawn(async move {
         tokio::select! {
             biased;
             () = stopping.cancelled() => {}

@@ -1,4 +1,4 @@
-//! One call: a POST, and an answer that is not too long. Nobody is followed anywhere else.
+//! One webhook call: a POST and a response of limited size. Redirects are not followed.
 
 use std::time::Duration;
 
@@ -10,38 +10,39 @@ use hyper::body::Incoming;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::Roads;
-use super::connect::{Connection, Connections, connect};
-use super::target::Target;
+use super::WebhookTransport;
+use super::connect::{ConnectionPool, WebhookConnection, connect};
+use super::target::WebhookTarget;
 
-/// Bytes of an answer.
+/// Limit of a response, in bytes.
 const MOST: usize = 3 << 20;
 
-/// How one webhook is reached.
-pub(in crate::admission) struct Caller {
-    /// Or why it cannot be.
-    target: Result<Target, String>,
-    roads: Roads,
-    connections: Connections,
+/// A client of one webhook.
+pub(in crate::admission) struct WebhookClient {
+    /// Or the configuration error.
+    target: Result<WebhookTarget, String>,
+    transport: WebhookTransport,
+    connections: ConnectionPool,
 }
 
-impl Caller {
-    pub(super) fn of(client: &Value, roads: &Roads) -> Self {
-        let connections = Connections::default();
-        Self { target: Target::of(client, roads), roads: roads.clone(), connections }
+impl WebhookClient {
+    pub(super) fn of(client: &Value, transport: &WebhookTransport) -> Self {
+        let connections = ConnectionPool::default();
+        Self { target: WebhookTarget::of(client, transport), transport: transport.clone(), connections }
     }
 
-    /// Sends a review, and returns what is answered. Dropping this future ends the connection that it is on.
+    /// Sends an AdmissionReview and returns the response body. Dropping the future closes its
+    /// connection.
     ///
     /// # Errors
-    /// Nobody is reached, nothing is answered in time, or no answer.
+    /// No connection, a timeout, or an invalid response.
     pub(in crate::admission) async fn call(&self, body: Bytes, time: Duration) -> Result<Bytes, String> {
         let target = self.target.as_ref().map_err(Clone::clone)?;
         let late = |_| Err(format!("{} did not answer within {} seconds", target.authority, time.as_secs()));
         timeout(time, self.answer(target, body, time)).await.unwrap_or_else(late)
     }
 
-    async fn answer(&self, target: &Target, body: Bytes, time: Duration) -> Result<Bytes, String> {
+    async fn answer(&self, target: &WebhookTarget, body: Bytes, time: Duration) -> Result<Bytes, String> {
         let request = || {
             Request::post(format!("{}?timeout={}s", target.path, time.as_secs()))
                 .header(HOST, &target.authority)
@@ -51,13 +52,13 @@ impl Caller {
                 .body(Full::new(body.clone()))
                 .map_err(|error| error.to_string())
         };
-        // Whether one that was kept is still good is known when it is used. A review may come twice: it says what it is about.
+        // A stale idle connection shows only on use. The repeated review has the same UID.
         if let Some(mut kept) = self.connections.take()
             && let Ok(response) = kept.send_request(request()?).await
         {
             return self.read(target, kept, response).await;
         }
-        let mut connection = connect(target, &self.roads).await?;
+        let mut connection = connect(target, &self.transport).await?;
         let response = connection.send_request(request()?).await;
         let response = response.map_err(|error| format!("{} did not answer: {error}", target.authority))?;
         self.read(target, connection, response).await
@@ -65,8 +66,8 @@ impl Caller {
 
     async fn read(
         &self,
-        target: &Target,
-        connection: Connection,
+        target: &WebhookTarget,
+        connection: WebhookConnection,
         response: Response<Incoming>,
     ) -> Result<Bytes, String> {
         let status = response.status();

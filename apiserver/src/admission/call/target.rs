@@ -1,4 +1,4 @@
-//! Where a webhook is, and how it shows that it is the one.
+//! The address of a webhook and its TLS configuration.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,37 +11,37 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
 
-use super::known::Known;
-use super::{Roads, Services};
+use super::verifier::CertificateVerifier;
+use super::{Services, WebhookTransport};
 
-/// A webhook's place.
-pub(super) struct Target {
+/// The address of a webhook.
+pub(super) struct WebhookTarget {
     pub(super) host: String,
-    /// With the port, if one is said.
+    /// Host and port, if given.
     pub(super) authority: String,
     pub(super) port: u16,
     pub(super) path: String,
-    service: Option<Service>,
+    service: Option<ServiceRef>,
     pub(super) tls: Arc<ClientConfig>,
     pub(super) server: ServerName<'static>,
 }
 
-struct Service {
+struct ServiceRef {
     namespace: String,
     name: String,
 }
 
-/// Where to connect to.
+/// The address to connect to.
 pub(super) enum Address {
     Known(SocketAddr),
-    /// To be looked up.
+    /// To be resolved by DNS.
     Named(String, u16),
 }
 
-impl Target {
-    pub(super) fn of(client: &Value, roads: &Roads) -> Result<Self, String> {
+impl WebhookTarget {
+    pub(super) fn of(client: &Value, transport: &WebhookTransport) -> Result<Self, String> {
         let text = |value: &Value, field: &str| value[field].as_str().unwrap_or_default().to_owned();
-        let tls = tls(client["caBundle"].as_str().unwrap_or_default(), &roads.roots)?;
+        let tls = tls(client["caBundle"].as_str().unwrap_or_default(), &transport.roots)?;
         let (host, authority, port, path, service) = match client["url"].as_str() {
             Some(url) => {
                 let url: http::Uri =
@@ -52,7 +52,7 @@ impl Target {
             }
             None => {
                 let of = &client["service"];
-                let service = Service { namespace: text(of, "namespace"), name: text(of, "name") };
+                let service = ServiceRef { namespace: text(of, "namespace"), name: text(of, "name") };
                 let port = of["port"].as_u64().and_then(|port| port.try_into().ok()).unwrap_or(443);
                 let host = format!("{}.{}.svc", service.name, service.namespace);
                 let authority = format!("{host}:{port}");
@@ -67,7 +67,7 @@ impl Target {
     }
 
     pub(super) fn address(&self, services: Option<&Services>) -> Result<Address, String> {
-        let Some(Service { namespace, name }) = &self.service else {
+        let Some(ServiceRef { namespace, name }) = &self.service else {
             return Ok(Address::Named(self.host.clone(), self.port));
         };
         let port = self.port;
@@ -82,7 +82,7 @@ impl Target {
     }
 }
 
-/// What a webhook's certificate is held against: its own authorities, or else those of the server.
+/// Trusts the authorities of the `caBundle`, or else those of the server.
 fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let own = STANDARD.decode(bundle).map_err(|error| format!("its caBundle is no base64: {error}"))?;
     let pem = if own.is_empty() { roots } else { &own };
@@ -99,7 +99,7 @@ fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let known = Arc::new(Known::of(given)?);
+    let known = Arc::new(CertificateVerifier::of(given)?);
     let mut config = config.dangerous().with_custom_certificate_verifier(known).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))

@@ -1,4 +1,4 @@
-//! Where a webhook is.
+//! Validates `clientConfig`.
 
 use http::Uri;
 use serde_json::Value;
@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn a_webhook_is_at_one_place() {
+    fn exactly_one_of_url_and_service_is_required() {
         let neither = ["c: Required value: exactly one of url or service is required"];
         check(json!({}), &neither);
         check(json!({"url": "https://a", "service": {"name": "a", "namespace": "b"}}), &neither);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_over_tls_and_says_nothing_else() {
+    fn a_url_is_https_without_user_query_or_fragment() {
         let https = "c.url: Invalid value: \"http\": 'https' is the only allowed URL scheme; desired format: https://host[/path]";
         check(json!({"url": "http://a"}), &[https]);
         check(
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_is_named_whole() {
+    fn a_service_needs_name_and_namespace() {
         check(
             json!({"service": {"path": "//a/"}}),
             &[

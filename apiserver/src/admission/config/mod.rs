@@ -1,4 +1,4 @@
-//! Configurations of webhooks: the two kinds in which is said who is asked about what.
+//! The kinds MutatingWebhookConfiguration and ValidatingWebhookConfiguration.
 
 mod client;
 mod rules;
@@ -7,18 +7,18 @@ mod validate;
 use serde_json::{Map, Value, json};
 
 use crate::invalid::FieldError;
-use crate::kind::Hooks;
+use crate::kind::KindHooks;
 
 pub(crate) const GROUP: &str = "admissionregistration.k8s.io";
 
-/// Which of the two.
+/// One of the two kinds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Configurations {
     Mutating,
     Validating,
 }
 
-impl Hooks for Configurations {
+impl KindHooks for Configurations {
     fn default(&self, object: &mut Value) {
         for webhook in object["webhooks"].as_array_mut().into_iter().flatten() {
             let Some(webhook) = webhook.as_object_mut() else { continue };

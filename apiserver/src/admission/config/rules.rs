@@ -1,4 +1,4 @@
-//! What a rule of a webhook must be.
+//! Validates rules of webhooks.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rule_says_what_it_is_about() {
+    fn rule_fields_are_validated() {
         check(json!({}), &[]);
         check(json!({"scope": "Cluster", "resources": ["*", "pods/status"]}), &[]);
         check(
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_twice() {
+    fn redundant_resources_are_refused() {
         check(
             json!({"resources": ["pods/*", "pods/status"]}),
             &[

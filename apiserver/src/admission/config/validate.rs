@@ -1,4 +1,4 @@
-//! What is wrong with a configuration, in the words of Kubernetes.
+//! Validates webhook configurations, with the messages of Kubernetes.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::admission::conditions;
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::{dns_1035_label, dns_subdomain, label_key, label_value};
 
-/// The version of reviews that this server speaks.
+/// The supported AdmissionReview version.
 pub(crate) const REVIEWS: &str = "v1";
 
 pub(super) fn webhooks(object: &Value, which: Configurations) -> Vec<FieldError> {
@@ -173,7 +173,7 @@ fn selector(selector: &Value, field: &str) -> Vec<FieldError> {
             };
             errors.extend(label_value(value).into_iter().map(error));
         }
-        // What is compiled later is what was accepted here.
+        // Valid selectors must compile later.
         debug_assert!(
             !errors.is_empty() || !is_key || Requirement::from_expression(key, operator, &values).is_ok()
         );
@@ -187,7 +187,7 @@ pub(super) fn supported(field: &str, value: &str, among: &[&str]) -> Option<Fiel
     (!among.contains(&value)).then(|| FieldError::new(field, Problem::NotSupported(value.into()), detail))
 }
 
-/// The items of a list; none if it is no list.
+/// Returns the items of a list, or nothing.
 pub(super) fn each<'a>(of: &'a Value, field: &str) -> impl Iterator<Item = &'a Value> {
     of.get(field).and_then(Value::as_array).into_iter().flatten()
 }
@@ -202,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// A webhook that is as it should be, with these fields in place of its own, and what is said of it.
+    /// Validates a correct webhook with these fields replaced.
     #[track_caller]
     fn check(more: Value, expected: &[&str]) {
         let mut webhook = json!({
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_it_should_be_is_taken() {
+    fn valid_webhooks_are_accepted() {
         check(json!({}), &[]);
         check(json!({"admissionReviewVersions": ["v1beta1", "v1"], "timeoutSeconds": 30}), &[]);
         check(
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_in_the_words_of_kubernetes() {
+    fn invalid_webhooks_are_refused_with_the_messages_of_kubernetes() {
         check(json!({"name": ""}), &["name: Required value"]);
         check(
             json!({"name": "a.b"}),
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_there_once() {
+    fn names_of_webhooks_are_unique() {
         let hook = json!({
             "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
             "clientConfig": {"url": "https://localhost/"},

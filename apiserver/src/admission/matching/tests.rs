@@ -7,8 +7,8 @@ use crate::native;
 
 const WORDS: &[&str] = &["*", "CREATE", "UPDATE", "", "example.com", "apps", "v1", "v2", "pods", "widgets"];
 
-/// What a rule says, read by somebody who writes out every case.
-fn naive(rule: &Value, about: &About<'_>) -> bool {
+/// A rule, matched by enumerating all forms of each field.
+fn naive(rule: &Value, about: &RuleInput<'_>) -> bool {
     let list = |field: &str| -> Vec<String> {
         rule[field].as_array().unwrap().iter().map(|one| one.as_str().unwrap().to_owned()).collect()
     };
@@ -64,7 +64,7 @@ fn rules() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn the_rules_agree_with_a_naive_reading(
+    fn rules_match_as_in_a_naive_evaluation(
         rules in proptest::collection::vec(rules(), 0..3),
         operation in select(vec![Operation::Create, Operation::Update, Operation::Delete]),
         group in select(vec!["", "example.com", "apps"]),
@@ -73,36 +73,36 @@ proptest! {
         subresource in select(vec!["", "status", "scale"]),
         is_in_namespace in any::<bool>(),
     ) {
-        let about = About { operation, group, version, resource, subresource, is_in_namespace };
-        let read: Vec<Rule> = rules.iter().map(Rule::of).collect();
+        let about = RuleInput { operation, group, version, resource, subresource, is_in_namespace };
+        let read: Vec<WebhookRule> = rules.iter().map(WebhookRule::of).collect();
         let expected = rules.iter().any(|rule| naive(rule, &about));
         let found = matched(&read, false, &about, &[]);
-        prop_assert_eq!(matches!(found, Some(As::Itself)), expected);
+        prop_assert_eq!(matches!(found, Some(ReviewVersion::Itself)), expected);
         prop_assert_eq!(found.is_some(), expected);
     }
 
     #[test]
-    fn a_rule_of_anything_is_read(words in proptest::collection::vec(select(WORDS), 0..4), other in any::<u8>()) {
-        let rule = Rule::of(&json!({"operations": words, "resources": other, "apiGroups": [other, null]}));
-        let about = About {
+    fn malformed_rules_match_nothing(words in proptest::collection::vec(select(WORDS), 0..4), other in any::<u8>()) {
+        let rule = WebhookRule::of(&json!({"operations": words, "resources": other, "apiGroups": [other, null]}));
+        let about = RuleInput {
             operation: Operation::Create, group: "", version: "v1", resource: "pods", subresource: "", is_in_namespace: true,
         };
         prop_assert!(!rule.matches(&about), "a rule that names no resource is for nothing");
     }
 }
 
-/// The same objects in another version, or in none that a rule names.
+/// An equivalent version, and a version that no rule names.
 #[test]
-fn another_version_is_found_where_it_may_be() {
+fn an_equivalent_version_is_found() {
     let events = |group: &str| {
         native::kinds().find(|kind| &*kind.group == group && kind.names.kind == "Event").unwrap()
     };
     let rule = |group: &str| {
-        vec![Rule::of(
+        vec![WebhookRule::of(
             &json!({"operations": ["*"], "apiGroups": [group], "apiVersions": ["v1"], "resources": ["events"]}),
         )]
     };
-    let about = About {
+    let about = RuleInput {
         operation: Operation::Create,
         group: "",
         version: "v1",
@@ -110,11 +110,15 @@ fn another_version_is_found_where_it_may_be() {
         subresource: "",
         is_in_namespace: true,
     };
-    let check = |rules: &[Rule], exact: bool| match matched(rules, exact, &about, &[events("events.k8s.io")])
-    {
+    let check = |rules: &[WebhookRule], exact: bool| match matched(
+        rules,
+        exact,
+        &about,
+        &[events("events.k8s.io")],
+    ) {
         None => "nothing",
-        Some(As::Itself) => "itself",
-        Some(As::Other(_)) => "other",
+        Some(ReviewVersion::Itself) => "itself",
+        Some(ReviewVersion::Other(_)) => "other",
     };
     assert_eq!(check(&rule(""), false), "itself");
     assert_eq!(check(&rule("events.k8s.io"), false), "other");
@@ -123,7 +127,7 @@ fn another_version_is_found_where_it_may_be() {
 }
 
 #[test]
-fn either_of_both_objects_is_selected() {
+fn a_selector_matches_either_object() {
     let selector = |value: Value| crate::auth::rbac::selector(&value).unwrap();
     let labelled = |labels: Value| json!({"metadata": {"labels": labels}});
     let (yes, no) = (labelled(json!({"a": "b"})), labelled(json!({"a": "c"})));

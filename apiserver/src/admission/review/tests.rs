@@ -7,7 +7,7 @@ fn answered(response: &Value) -> Value {
     json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
 }
 
-fn read_value(response: &Value, mutates: bool) -> Result<Answer, String> {
+fn read_value(response: &Value, mutates: bool) -> Result<ReviewResponse, String> {
     read(answered(response).to_string().as_bytes(), "u", mutates)
 }
 
@@ -26,7 +26,7 @@ fn an_answer_is_read() {
     assert!(read_value(&listed, true).unwrap().patch.is_some(), "as kube-rs sends it");
     let judged = read_value(&json!({"uid": "u", "allowed": true}), false).unwrap();
     assert!(judged.allowed && judged.patch.is_none());
-    // Who only judges has nothing to patch, and would think that it had.
+    // A validating webhook may not patch.
     for (field, said) in [("patch", "W10="), ("patchType", "JSONPatch")] {
         let why = format!("validating webhook may not return response.{field}");
         assert_eq!(read_value(&json!({"uid": "u", "allowed": true, field: said}), false).unwrap_err(), why);
@@ -35,7 +35,7 @@ fn an_answer_is_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_an_error() {
+fn an_invalid_response_is_an_error() {
     for (response, why) in [
         (json!(null), "webhook response was absent"),
         (json!({"uid": "v", "allowed": true}), "expected response.uid=\"u\", got \"v\""),
@@ -60,7 +60,7 @@ fn what_is_no_answer_is_an_error() {
 }
 
 proptest! {
-    /// Bytes from outside never panic, and none is taken for an answer to another question.
+    /// Arbitrary bytes never panic and are never a response to another review.
     #[test]
     fn anything_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
         prop_assert!(read(&bytes, "u", true).is_err());

@@ -10,26 +10,29 @@ fn ann() -> Identity {
     Identity::new("ann").in_group("dev")
 }
 
-fn on<'a>(group: &'a str, path: &'a str) -> Resource<'a> {
+fn on<'a>(group: &'a str, path: &'a str) -> ResourceAttributes<'a> {
     let mut parts = path.split('/').map(|part| if part == "-" { "" } else { part });
     let mut part = || parts.next().unwrap_or_default();
-    Resource { group, namespace: part(), resource: part(), name: part(), subresource: part() }
+    ResourceAttributes { group, namespace: part(), resource: part(), name: part(), subresource: part() }
 }
 
-/// Whether the rule matches what ann asks for: `VERB GROUP NAMESPACE/RESOURCE/NAME/SUBRESOURCE` or `VERB PATH`.
+/// Checks whether a rule matches a request of ann: `VERB GROUP NAMESPACE/RESOURCE/NAME/SUBRESOURCE`
+/// or `VERB PATH`.
 #[track_caller]
 fn check(rule: &str, asked: &str, expected: bool) {
     let parts: Vec<&str> = asked.split(' ').collect();
     let (verb, on) = match parts[..] {
-        [verb, path] => (verb, On::Path(path)),
-        [verb, group, path] => (verb, On::Resource(on(if group == "-" { "" } else { group }, path))),
+        [verb, path] => (verb, RequestTarget::Path(path)),
+        [verb, group, path] => {
+            (verb, RequestTarget::Resource(on(if group == "-" { "" } else { group }, path)))
+        }
         _ => panic!("{asked}"),
     };
     let ann = ann();
     let level = policy(&format!("- {{level: Metadata, {rule}}}"))
-        .decide(&Attributes { user: Some(&ann), verb, on })
+        .decide(&AuditAttributes { user: Some(&ann), verb, on })
         .level;
-    assert_eq!(level == Level::Metadata, expected, "{rule}: {asked}");
+    assert_eq!(level == AuditLevel::Metadata, expected, "{rule}: {asked}");
 }
 
 #[test]
@@ -81,53 +84,67 @@ fn the_first_rule_that_matches_decides() {
     );
     let decide = |user: &str, verb| {
         let user = Identity::new(user);
-        policy.decide(&Attributes { user: Some(&user), verb, on: On::Path("/x") })
+        policy.decide(&AuditAttributes { user: Some(&user), verb, on: RequestTarget::Path("/x") })
     };
-    assert_eq!(decide("bob", "get").level, Level::None);
-    let stages = Stages::default().with(Stage::Panic);
-    let expected = Decision { level: Level::Request, omit_stages: stages, omit_managed_fields: true };
+    assert_eq!(decide("bob", "get").level, AuditLevel::None);
+    let stages = Stages::default().with(AuditStage::Panic);
+    let expected =
+        AuditDecision { level: AuditLevel::Request, omit_stages: stages, omit_managed_fields: true };
     assert_eq!(decide("ann", "get"), expected);
-    assert_eq!(decide("ann", "post"), Decision { level: Level::Metadata, ..Decision::default() });
+    assert_eq!(
+        decide("ann", "post"),
+        AuditDecision { level: AuditLevel::Metadata, ..AuditDecision::default() }
+    );
 }
 
 #[test]
-fn who_is_not_known_is_in_no_rule_for_users() {
-    let of = |rules| policy(rules).decide(&Attributes { user: None, verb: "get", on: On::Path("/x") }).level;
-    assert_eq!(of("- {level: Metadata, users: [ann]}"), Level::None);
-    assert_eq!(of("- {level: Metadata, userGroups: ['system:unauthenticated']}"), Level::None);
-    assert_eq!(of("- {level: Request}"), Level::Request);
+fn unauthenticated_requests_match_no_rule_with_users() {
+    let of = |rules| {
+        policy(rules)
+            .decide(&AuditAttributes { user: None, verb: "get", on: RequestTarget::Path("/x") })
+            .level
+    };
+    assert_eq!(of("- {level: Metadata, users: [ann]}"), AuditLevel::None);
+    assert_eq!(of("- {level: Metadata, userGroups: ['system:unauthenticated']}"), AuditLevel::None);
+    assert_eq!(of("- {level: Request}"), AuditLevel::Request);
 }
 
 #[test]
-fn no_rule_logs_what_is_secret() {
+fn no_rule_logs_secrets_beyond_metadata() {
     let policy = policy("- {level: RequestResponse}");
     let level = |group, path| {
-        policy.decide(&Attributes { user: None, verb: "get", on: On::Resource(on(group, path)) }).level
+        policy
+            .decide(&AuditAttributes {
+                user: None,
+                verb: "get",
+                on: RequestTarget::Resource(on(group, path)),
+            })
+            .level
     };
-    assert_eq!(level("", "n/secrets/a"), Level::Metadata);
-    assert_eq!(level("", "-/secrets"), Level::Metadata);
-    assert_eq!(level("", "n/serviceaccounts/a/token"), Level::Metadata);
-    assert_eq!(level("authentication.k8s.io", "-/tokenreviews"), Level::Metadata);
-    assert_eq!(level("", "n/serviceaccounts/a"), Level::RequestResponse);
-    assert_eq!(level("example.com", "n/secrets/a"), Level::RequestResponse);
+    assert_eq!(level("", "n/secrets/a"), AuditLevel::Metadata);
+    assert_eq!(level("", "-/secrets"), AuditLevel::Metadata);
+    assert_eq!(level("", "n/serviceaccounts/a/token"), AuditLevel::Metadata);
+    assert_eq!(level("authentication.k8s.io", "-/tokenreviews"), AuditLevel::Metadata);
+    assert_eq!(level("", "n/serviceaccounts/a"), AuditLevel::RequestResponse);
+    assert_eq!(level("example.com", "n/secrets/a"), AuditLevel::RequestResponse);
 }
 
-/// As the documentation of Kubernetes words it, field by field, and slowly.
+/// A naive policy, which follows the documentation of Kubernetes field by field.
 mod oracle {
     use super::*;
 
-    pub(super) fn decide(policy: &AuditPolicy, request: &Attributes<'_>) -> Decision {
+    pub(super) fn decide(policy: &AuditPolicy, request: &AuditAttributes<'_>) -> AuditDecision {
         for rule in &policy.rules {
             if matches(rule, request) {
                 let mut omit_stages = Stages::default();
-                for stage in Stage::ALL {
+                for stage in AuditStage::ALL {
                     if policy.omit_stages.has(stage) || rule.omit_stages.has(stage) {
                         omit_stages = omit_stages.with(stage);
                     }
                 }
                 let secret = match request.on {
-                    On::Path(_) => false,
-                    On::Resource(on) => {
+                    RequestTarget::Path(_) => false,
+                    RequestTarget::Resource(on) => {
                         ["/secrets", "/serviceaccounts/token", "authentication.k8s.io/tokenreviews"]
                             .iter()
                             .any(|one| {
@@ -138,21 +155,21 @@ mod oracle {
                     }
                 };
                 let level = match rule.level {
-                    Level::Request | Level::RequestResponse if secret => Level::Metadata,
+                    AuditLevel::Request | AuditLevel::RequestResponse if secret => AuditLevel::Metadata,
                     level => level,
                 };
                 let omit_managed_fields = match rule.omit_managed_fields {
                     Some(omit) => omit,
                     None => policy.omit_managed_fields,
                 };
-                return Decision { level, omit_stages, omit_managed_fields };
+                return AuditDecision { level, omit_stages, omit_managed_fields };
             }
         }
-        Decision { omit_stages: policy.omit_stages, ..Decision::default() }
+        AuditDecision { omit_stages: policy.omit_stages, ..AuditDecision::default() }
     }
 
-    fn matches(rule: &Rule, request: &Attributes<'_>) -> bool {
-        let Rule { users, groups, verbs, resources, namespaces, paths, .. } = rule;
+    fn matches(rule: &AuditRule, request: &AuditAttributes<'_>) -> bool {
+        let AuditRule { users, groups, verbs, resources, namespaces, paths, .. } = rule;
         let mut fits = Vec::new();
         if !users.is_empty() {
             fits.push(users.iter().any(|name| request.user.is_some_and(|user| user.user == *name)));
@@ -165,23 +182,23 @@ mod oracle {
         }
         if !namespaces.is_empty() {
             fits.push(
-                matches!(request.on, On::Resource(on) if namespaces.iter().any(|one| one == on.namespace)),
+                matches!(request.on, RequestTarget::Resource(on) if namespaces.iter().any(|one| one == on.namespace)),
             );
         }
         if !resources.is_empty() {
             fits.push(
-                matches!(request.on, On::Resource(on) if resources.iter().any(|one| of_group(one, &on))),
+                matches!(request.on, RequestTarget::Resource(on) if resources.iter().any(|one| of_group(one, &on))),
             );
         }
         if !paths.is_empty() {
-            fits.push(matches!(request.on, On::Path(path) if paths.iter().any(|one| {
+            fits.push(matches!(request.on, RequestTarget::Path(path) if paths.iter().any(|one| {
                 one == "*" || one == path || one.ends_with('*') && path.starts_with(&one[..one.len() - 1])
             })));
         }
         fits.into_iter().all(|fit| fit)
     }
 
-    fn of_group(of: &OfGroup, on: &Resource<'_>) -> bool {
+    fn of_group(of: &GroupResources, on: &ResourceAttributes<'_>) -> bool {
         if of.group != on.group {
             return false;
         }
@@ -216,7 +233,7 @@ const NAMESPACES: &[&str] = &["", "m", "n"];
 const PATHS: &[&str] = &["/", "/healthz", "/healthz/etcd", "/version"];
 
 fn stages_of() -> impl Strategy<Value = Stages> {
-    prop::collection::vec(prop::sample::select(&Stage::ALL[..]), 0..3)
+    prop::collection::vec(prop::sample::select(&AuditStage::ALL[..]), 0..3)
         .prop_map(|all| all.into_iter().fold(Stages::default(), Stages::with))
 }
 
@@ -225,15 +242,15 @@ prop_compose! {
         group in prop::sample::select(GROUPS),
         resources in some(&["*", "pods", "secrets", "pods/*", "pods/log", "*/log", "*/token", "serviceaccounts/token"]),
         names in some(NAMES),
-    ) -> OfGroup {
+    ) -> GroupResources {
         let names = if resources.is_empty() { Vec::new() } else { names };
-        OfGroup { group: group.into(), resources, names }
+        GroupResources { group: group.into(), resources, names }
     }
 }
 
 prop_compose! {
     fn rule()(
-        level in prop::sample::select(&Level::ALL[..]),
+        level in prop::sample::select(&AuditLevel::ALL[..]),
         users in some(&["ann", "bob"]),
         groups in some(&["dev", "ops"]),
         verbs in some(&["get", "list", "create"]),
@@ -243,16 +260,16 @@ prop_compose! {
         paths in some(&["*", "/", "/healthz", "/healthz*", "/*"]),
         omit_stages in stages_of(),
         omit_managed_fields in any::<Option<bool>>(),
-    ) -> Rule {
+    ) -> AuditRule {
         let (resources, namespaces, paths) =
             if about_paths { (Vec::new(), Vec::new(), paths) } else { (resources, namespaces, Vec::new()) };
-        Rule { level, users, groups, verbs, resources, namespaces, paths, omit_stages, omit_managed_fields }
+        AuditRule { level, users, groups, verbs, resources, namespaces, paths, omit_stages, omit_managed_fields }
     }
 }
 
 proptest! {
     #[test]
-    fn it_decides_as_the_naive_reading_does(
+    fn decisions_equal_those_of_a_naive_policy(
         rules in prop::collection::vec(rule(), 0..5),
         (omit_stages, omit_managed_fields) in (stages_of(), any::<bool>()),
         user in prop::option::of((prop::sample::select(&["ann", "bob"][..]), some(&["dev", "ops"]))),
@@ -265,10 +282,10 @@ proptest! {
         let policy = AuditPolicy { rules, omit_stages, omit_managed_fields };
         let user = user.map(|(name, groups)| groups.into_iter().fold(Identity::new(name), Identity::in_group));
         let on = match path {
-            Some(path) => On::Path(path),
-            None => On::Resource(Resource { group, resource, subresource, namespace, name }),
+            Some(path) => RequestTarget::Path(path),
+            None => RequestTarget::Resource(ResourceAttributes { group, resource, subresource, namespace, name }),
         };
-        let request = Attributes { user: user.as_ref(), verb, on };
+        let request = AuditAttributes { user: user.as_ref(), verb, on };
         prop_assert_eq!(policy.decide(&request), oracle::decide(&policy, &request));
     }
 }

@@ -1,17 +1,17 @@
-//! Roles that are made of others: those whose labels a ClusterRole's `aggregationRule` selects.
+//! Aggregated roles: ClusterRoles that combine those selected by their `aggregationRule`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinery_objects::{LabelSelector, Requirement};
 use serde_json::Value;
 
-use super::rule::Rule;
+use super::rule::PolicyRule;
 
-/// The rules of each ClusterRole, by its name.
+/// Returns the rules of each ClusterRole, by name.
 ///
-/// What an aggregated role says itself counts for nothing. It has the rules of those that it selects, and of those that
-/// they select; in the order of their names, each rule once.
-pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<Rule>> {
+/// The own rules of an aggregated role are ignored. It has the rules of the roles that it selects,
+/// transitively, in the order of their names, without duplicates.
+pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<PolicyRule>> {
     let selectors: BTreeMap<_, _> = roles
         .iter()
         .filter_map(|(name, role)| {
@@ -23,7 +23,7 @@ pub(super) fn rules_of(roles: &BTreeMap<&str, &Value>) -> BTreeMap<String, Vec<R
         .map(|(name, role)| {
             let rules = match selectors.contains_key(name) {
                 true => gathered(name, roles, &selectors),
-                false => Rule::read_all(role).collect(),
+                false => PolicyRule::read_all(role).collect(),
             };
             ((*name).to_owned(), rules)
         })
@@ -34,7 +34,7 @@ fn gathered(
     name: &str,
     roles: &BTreeMap<&str, &Value>,
     selectors: &BTreeMap<&str, Vec<LabelSelector>>,
-) -> Vec<Rule> {
+) -> Vec<PolicyRule> {
     let (mut seen, mut open, mut plain) = (BTreeSet::from([name]), vec![name], BTreeSet::new());
     while let Some(name) = open.pop() {
         let Some(of) = selectors.get(name) else {
@@ -48,7 +48,8 @@ fn gathered(
         }
     }
     let mut once = BTreeSet::new();
-    let rules = plain.into_iter().filter_map(|name| roles.get(name)).flat_map(|role| Rule::read_all(role));
+    let rules =
+        plain.into_iter().filter_map(|name| roles.get(name)).flat_map(|role| PolicyRule::read_all(role));
     rules.filter(|rule| once.insert(rule.clone())).collect()
 }
 
@@ -57,7 +58,7 @@ fn selects(selector: &LabelSelector, role: &Value) -> bool {
     selector.matches_by(|key| labels?.get(key)?.as_str())
 }
 
-/// A selector that cannot be read selects nothing: where a condition is lost, more would be selected.
+/// An unreadable selector selects nothing: ignoring one of its conditions would select more.
 fn selectors(aggregation: &Value) -> Vec<LabelSelector> {
     let selectors = aggregation.get("clusterRoleSelectors").and_then(Value::as_array);
     selectors.into_iter().flatten().filter_map(selector).collect()

@@ -1,51 +1,52 @@
-//! What is asked for, and the refusal of it.
+//! The attributes of a request for authorization, and its refusal.
 
 use machinery_objects::{FieldSelector, NAME, NameRule};
 
-use super::quote::quote;
 use crate::auth::identity::Identity;
+use crate::go_format::quote;
 use crate::refusal::{About, Refusal};
 
-/// What a request wants to do.
+/// The attributes of a request, as an authorizer sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Attributes<'a> {
-    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`… Of a path that is no
-    /// resource, the method in lower case.
+pub(crate) struct RequestAttributes<'a> {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`… For a
+    /// non-resource path, the HTTP method in lower case.
     pub(crate) verb: &'a str,
-    pub(crate) on: On<'a>,
+    pub(crate) on: RequestTarget<'a>,
 }
 
-/// What it wants to do it to.
+/// The resource or path that a request addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum On<'a> {
-    Resource(Resource<'a>),
-    /// A path that is no resource: `/healthz`.
+pub(crate) enum RequestTarget<'a> {
+    Resource(ResourceAttributes<'a>),
+    /// A non-resource path such as `/healthz`.
     Path(&'a str),
 }
 
-/// Objects of one resource. What does not apply is empty.
+/// The attributes of a resource request. Fields that do not apply are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Resource<'a> {
+pub(crate) struct ResourceAttributes<'a> {
     pub(crate) group: &'a str,
-    /// The plural.
+    /// The plural name.
     pub(crate) resource: &'a str,
     pub(crate) subresource: &'a str,
-    /// Of a request for a Namespace object, that namespace, as its name is.
+    /// For a request for a Namespace object, the namespace itself.
     pub(crate) namespace: &'a str,
-    /// For a list or a watch that selects one name, that name: see [`Attributes::selecting`].
+    /// For a list or watch by `metadata.name`, the selected name: see
+    /// [`RequestAttributes::selecting`].
     pub(crate) name: &'a str,
 }
 
-impl<'a> Attributes<'a> {
-    pub(crate) const fn of(verb: &'a str, resource: Resource<'a>) -> Self {
-        Self { verb, on: On::Resource(resource) }
+impl<'a> RequestAttributes<'a> {
+    pub(crate) const fn of(verb: &'a str, resource: ResourceAttributes<'a>) -> Self {
+        Self { verb, on: RequestTarget::Resource(resource) }
     }
 
-    /// The same, of a request with this field selector. A list or a watch that asks for `metadata.name=NAME` is
-    /// allowed by a rule for that name: it can see nothing else.
+    /// Adds the request's field selector. A list or watch with `metadata.name=NAME` is allowed by a
+    /// rule for that name, since it returns no other object.
     #[must_use]
     pub(crate) fn selecting(mut self, fields: &'a FieldSelector) -> Self {
-        if let On::Resource(resource) = &mut self.on
+        if let RequestTarget::Resource(resource) = &mut self.on
             && matches!(self.verb, "list" | "watch")
             && resource.name.is_empty()
             && let Some(name) = fields.exactly(NAME)
@@ -56,29 +57,31 @@ impl<'a> Attributes<'a> {
         self
     }
 
-    /// Where a role's bindings count; empty for the whole cluster.
+    /// The namespace of the role bindings that apply; empty for the whole cluster.
     pub(super) const fn namespace(&self) -> &'a str {
         match self.on {
-            On::Resource(resource) => resource.namespace,
-            On::Path(_) => "",
+            RequestTarget::Resource(resource) => resource.namespace,
+            RequestTarget::Path(_) => "",
         }
     }
 
-    /// 403: `identity` may not. `reason` is the authorizer's, and mostly empty.
+    /// The 403 refusal of `identity`. `reason` is the authorizer's, and mostly empty.
     pub(crate) fn refusal(&self, identity: &Identity, reason: &str) -> Refusal {
         let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let text = format!("{}{reason}", without_markup(&self.cannot(identity)));
         match self.on {
-            On::Resource(Resource { group, resource, name, .. }) => forbidden(group, resource, name, &text),
-            On::Path(_) => forbidden("", "", "", &text),
+            RequestTarget::Resource(ResourceAttributes { group, resource, name, .. }) => {
+                forbidden(group, resource, name, &text)
+            }
+            RequestTarget::Path(_) => forbidden("", "", "", &text),
         }
     }
 
     fn cannot(&self, identity: &Identity) -> String {
         let (user, verb) = (quote(&identity.user), self.verb);
-        let Resource { group, resource, subresource, namespace, .. } = match &self.on {
-            On::Path(path) => return format!("User {user} cannot {verb} path {}", quote(path)),
-            On::Resource(resource) => resource,
+        let ResourceAttributes { group, resource, subresource, namespace, .. } = match &self.on {
+            RequestTarget::Path(path) => return format!("User {user} cannot {verb} path {}", quote(path)),
+            RequestTarget::Resource(resource) => resource,
         };
         let slash = if subresource.is_empty() { "" } else { "/" };
         let resource = quote(&format!("{resource}{slash}{subresource}"));
@@ -90,7 +93,7 @@ impl<'a> Attributes<'a> {
     }
 }
 
-/// 403, about an object, or about none where there is no resource.
+/// A 403 refusal about an object; without `resource`, about no object.
 pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Refusal {
     let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
     let head = match (qualified.is_empty(), name.is_empty()) {
@@ -102,7 +105,7 @@ pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> R
     Refusal { about, ..Refusal::new(403, "Forbidden", format!("{head}: {why}")) }
 }
 
-/// Nothing in a message may look like HTML to a browser that is shown it.
+/// Escapes HTML, in case a browser displays the message.
 fn without_markup(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
@@ -111,38 +114,48 @@ fn without_markup(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(attributes: Attributes<'_>, reason: &str, expected: &str) {
+    fn check(attributes: RequestAttributes<'_>, reason: &str, expected: &str) {
         let refusal = attributes.refusal(&Identity::new("x"), reason);
         assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (403, "Forbidden", expected));
     }
 
     #[test]
-    fn the_text_is_that_of_kubernetes() {
-        let widgets =
-            Resource { group: "example.com", resource: "widgets", namespace: "y", ..Resource::default() };
+    fn refusals_have_the_text_of_kubernetes() {
+        let widgets = ResourceAttributes {
+            group: "example.com",
+            resource: "widgets",
+            namespace: "y",
+            ..ResourceAttributes::default()
+        };
         let head = "widgets.example.com is forbidden: User \"x\" cannot list resource \"widgets\" in API group \
                     \"example.com\" in the namespace \"y\"";
-        check(Attributes::of("list", widgets), "", head);
-        check(Attributes::of("list", widgets), "RBAC: no", &format!("{head}: RBAC: no"));
-        let node = Resource { resource: "nodes", subresource: "status", name: "n", ..Resource::default() };
+        check(RequestAttributes::of("list", widgets), "", head);
+        check(RequestAttributes::of("list", widgets), "RBAC: no", &format!("{head}: RBAC: no"));
+        let node = ResourceAttributes {
+            resource: "nodes",
+            subresource: "status",
+            name: "n",
+            ..ResourceAttributes::default()
+        };
         check(
-            Attributes::of("patch", node),
+            RequestAttributes::of("patch", node),
             "",
             "nodes \"n\" is forbidden: User \"x\" cannot patch resource \"nodes/status\" in API group \"\" at the \
              cluster scope",
         );
-        let path = Attributes { verb: "get", on: On::Path("/<b>&\"") };
+        let path = RequestAttributes { verb: "get", on: RequestTarget::Path("/<b>&\"") };
         check(path, "", "forbidden: User \"x\" cannot get path \"/&lt;b&gt;&amp;\\\"\"");
     }
 
     #[test]
-    fn a_selected_name_counts_as_a_name_only_where_nothing_else_is_seen() {
+    fn only_lists_and_watches_are_authorized_by_a_selected_name() {
         let name_of = |verb, name, selector: &str| {
             let fields = selector.parse().expect("a selector");
-            let of = Attributes::of(verb, Resource { name, ..Resource::default() });
+            let of =
+                RequestAttributes::of(verb, ResourceAttributes { name, ..ResourceAttributes::default() });
             match of.selecting(&fields).on {
-                On::Resource(resource) => resource.name.to_owned(),
-                On::Path(_) => unreachable!("a resource"),
+                RequestTarget::Resource(resource) => resource.name.to_owned(),
+                RequestTarget::Path(_) => unreachable!("a resource"),
             }
         };
         assert_eq!(name_of("list", "", "metadata.name=a"), "a");

@@ -1,65 +1,66 @@
-//! Whether rules hold all that another one does: nobody may give what he does not have.
+//! Rule coverage: nobody may grant permissions that they do not hold.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::rule::{Rule, has, path_matches};
+use super::rule::{PolicyRule, has, path_matches};
 
-/// How many texts are compared before we give up. A rule has as many single permissions as the product of its lists:
-/// without a limit one request would occupy the server for years.
+/// Maximum number of string comparisons. A rule expands to the product of its lists, so without a
+/// limit one request could occupy the server for years.
 const COMPARISONS: usize = 100_000_000;
 
-/// How many missing permissions are shown: a message longer than that is read by nobody.
+/// Maximum number of missing permissions in a message.
 const MISSING: usize = 1_000;
 
-/// What of `wanted` is not in `held`, shown; sorted, each of them once. Nothing: all of it is.
+/// Returns the permissions of `required` that `held` lacks, formatted, sorted and distinct.
 ///
-/// Each single permission must be in one rule that is held. If that cannot be found out in bounded time, it is not.
-pub(super) fn missing(held: &[&Rule], wanted: &[Rule]) -> BTreeSet<String> {
+/// Each single permission must be in one held rule. Beyond the limit it counts as missing.
+pub(super) fn missing(held: &[&PolicyRule], required: &[PolicyRule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
-    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), ended: false };
-    for rule in wanted {
+    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), limited: false };
+    for rule in required {
         for part in parts(rule) {
-            search.look(part);
+            search.search(part);
         }
     }
-    let mut shown: BTreeSet<_> = compacted(search.found).iter().map(Rule::shown).collect();
-    if search.ended {
+    let mut shown: BTreeSet<_> = compacted(search.found).iter().map(PolicyRule::shown).collect();
+    if search.limited {
         shown.insert("{and more than can be compared one by one}".into());
     }
     shown
 }
 
 struct Search<'a> {
-    held: &'a [&'a Rule],
-    /// How many texts these have.
+    held: &'a [&'a PolicyRule],
+    /// Number of strings in the held rules.
     size: usize,
     left: usize,
-    found: Vec<Rule>,
-    /// A limit was reached.
-    ended: bool,
+    found: Vec<PolicyRule>,
+    /// Whether a limit was reached.
+    limited: bool,
 }
 
 impl Search<'_> {
-    /// Looks for a rule that holds all of `wanted`; where none does, for those that hold the parts of it.
-    fn look(&mut self, mut wanted: Rule) {
-        let cost = size(&wanted).saturating_mul(self.size.max(1));
-        self.ended |= self.found.len() >= MISSING || self.left < cost;
-        if self.ended {
+    /// Searches for a held rule that covers `required`; otherwise splits it and searches for the
+    /// parts.
+    fn search(&mut self, mut required: PolicyRule) {
+        let cost = size(&required).saturating_mul(self.size.max(1));
+        self.limited |= self.found.len() >= MISSING || self.left < cost;
+        if self.limited {
             return;
         }
         self.left -= cost;
-        if self.held.iter().any(|rule| holds(rule, &wanted)) {
+        if self.held.iter().any(|rule| holds(rule, &required)) {
             return;
         }
-        let Some(at) = (0..LISTS).find(|at| list(&mut wanted, *at).len() > 1) else {
-            self.found.push(wanted);
+        let Some(at) = (0..LISTS).find(|at| list(&mut required, *at).len() > 1) else {
+            self.found.push(required);
             return;
         };
-        for one in std::mem::take(list(&mut wanted, at)) {
-            let mut part = wanted.clone();
+        for one in std::mem::take(list(&mut required, at)) {
+            let mut part = required.clone();
             list(&mut part, at).push(one);
-            self.look(part);
-            if self.ended {
+            self.search(part);
+            if self.limited {
                 return;
             }
         }
@@ -68,8 +69,8 @@ impl Search<'_> {
 
 const LISTS: usize = 5;
 
-/// The lists that a rule is the product of. The verbs are taken apart last, so that they stay in order.
-fn list(rule: &mut Rule, at: usize) -> &mut Vec<String> {
+/// The lists that a rule is the product of. Verbs are split last, which keeps them in order.
+fn list(rule: &mut PolicyRule, at: usize) -> &mut Vec<String> {
     match at {
         0 => &mut rule.groups,
         1 => &mut rule.resources,
@@ -79,60 +80,60 @@ fn list(rule: &mut Rule, at: usize) -> &mut Vec<String> {
     }
 }
 
-fn size(rule: &Rule) -> usize {
-    let Rule { groups, resources, paths, names, verbs } = rule;
+fn size(rule: &PolicyRule) -> usize {
+    let PolicyRule { groups, resources, paths, names, verbs } = rule;
     [groups, resources, paths, names, verbs].iter().map(|list| list.len()).sum()
 }
 
-/// The rule for resources and the one for paths, those of them that allow anything.
-fn parts(rule: &Rule) -> impl Iterator<Item = Rule> {
+/// Splits a rule into its resource and path parts, without the empty ones.
+fn parts(rule: &PolicyRule) -> impl Iterator<Item = PolicyRule> {
     let once = |texts: &[String]| {
         let mut seen = BTreeSet::new();
         texts.iter().filter(|text| seen.insert(*text)).cloned().collect::<Vec<_>>()
     };
     let verbs = once(&rule.verbs);
-    let resources = Rule {
+    let resources = PolicyRule {
         groups: once(&rule.groups),
         resources: once(&rule.resources),
         names: once(&rule.names),
         verbs: verbs.clone(),
         paths: Vec::new(),
     };
-    let paths = Rule { paths: once(&rule.paths), verbs, ..Rule::default() };
-    let anything = |rule: &Rule| {
+    let paths = PolicyRule { paths: once(&rule.paths), verbs, ..PolicyRule::default() };
+    let anything = |rule: &PolicyRule| {
         let something = !rule.paths.is_empty() || !rule.groups.is_empty() && !rule.resources.is_empty();
         something && !rule.verbs.is_empty()
     };
     [resources, paths].into_iter().filter(anything)
 }
 
-/// Whether one rule holds all of another, which is for resources or for paths.
-fn holds(held: &Rule, wanted: &Rule) -> bool {
-    let all = |held: &[String], wanted: &[String]| wanted.iter().all(|text| has(held, text));
-    all(&held.verbs, &wanted.verbs)
-        && all(&held.groups, &wanted.groups)
-        && wanted.resources.iter().all(|resource| holds_resource(&held.resources, resource))
-        && wanted.paths.iter().all(|path| held.paths.iter().any(|pattern| path_matches(pattern, path)))
-        && (!wanted.paths.is_empty() || holds_names(&held.names, &wanted.names))
+/// Whether one rule covers another, which is for resources or for paths.
+fn holds(held: &PolicyRule, required: &PolicyRule) -> bool {
+    let all = |held: &[String], required: &[String]| required.iter().all(|text| has(held, text));
+    all(&held.verbs, &required.verbs)
+        && all(&held.groups, &required.groups)
+        && required.resources.iter().all(|resource| holds_resource(&held.resources, resource))
+        && required.paths.iter().all(|path| held.paths.iter().any(|pattern| path_matches(pattern, path)))
+        && (!required.paths.is_empty() || holds_names(&held.names, &required.names))
 }
 
-fn holds_resource(held: &[String], wanted: &str) -> bool {
-    let everywhere = wanted.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
-    has(held, wanted) || everywhere.is_some_and(|everywhere| held.contains(&everywhere))
+fn holds_resource(held: &[String], required: &str) -> bool {
+    let everywhere = required.split_once('/').map(|(_, subresource)| format!("*/{subresource}"));
+    has(held, required) || everywhere.is_some_and(|everywhere| held.contains(&everywhere))
 }
 
-/// No names are all names. A name is never a pattern.
-fn holds_names(held: &[String], wanted: &[String]) -> bool {
-    held.is_empty() || !wanted.is_empty() && wanted.iter().all(|name| held.contains(name))
+/// An empty list covers all names. Names are never patterns.
+fn holds_names(held: &[String], required: &[String]) -> bool {
+    held.is_empty() || !required.is_empty() && required.iter().all(|name| held.contains(name))
 }
 
-/// Puts the verbs together of what is the same but for them, where it is one resource.
-fn compacted(rules: Vec<Rule>) -> Vec<Rule> {
+/// Merges the verbs of permissions that are otherwise equal.
+fn compacted(rules: Vec<PolicyRule>) -> Vec<PolicyRule> {
     let (paths, simple): (Vec<_>, Vec<_>) = rules.into_iter().partition(|rule| !rule.paths.is_empty());
-    let mut verbs = BTreeMap::<Rule, Vec<String>>::new();
+    let mut verbs = BTreeMap::<PolicyRule, Vec<String>>::new();
     for mut rule in simple {
         let of = std::mem::take(&mut rule.verbs);
         verbs.entry(rule).or_default().extend(of);
     }
-    paths.into_iter().chain(verbs.into_iter().map(|(rule, verbs)| Rule { verbs, ..rule })).collect()
+    paths.into_iter().chain(verbs.into_iter().map(|(rule, verbs)| PolicyRule { verbs, ..rule })).collect()
 }

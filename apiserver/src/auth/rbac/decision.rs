@@ -1,24 +1,24 @@
-//! What the rules say.
+//! Authorization decisions.
 
 use std::sync::Arc;
 
-use super::quote::quote;
+use crate::go_format::quote;
 
-/// Whether a request is allowed, and why.
+/// The decision about a request, with its reason.
 #[derive(Clone, Debug)]
 pub(crate) struct Decision {
-    /// Whether it is.
+    /// Whether the request is allowed.
     pub(crate) allowed: bool,
     why: Why,
 }
 
 #[derive(Clone, Debug)]
 enum Why {
-    /// There is nothing to say: no rule allows it, or none is asked.
+    /// No reason: no rule allows the request, or no rule was evaluated.
     Nothing,
-    /// This subject of this binding.
+    /// A binding, and the index of the matching subject.
     Binding(Arc<Binding>, usize),
-    /// Bindings that lead nowhere: one of them might have allowed it.
+    /// Bindings to roles that do not exist, any of which might have allowed the request.
     Broken(Vec<String>),
 }
 
@@ -35,7 +35,8 @@ impl Decision {
         Self { allowed: false, why: if broken.is_empty() { Why::Nothing } else { Why::Broken(broken) } }
     }
 
-    /// The reason, in the words of Kubernetes; often empty. For the audit log, for reviews, and for the refusal.
+    /// The reason, in the words of Kubernetes; often empty. For the audit log, reviews and
+    /// refusals.
     pub(crate) fn reason(&self) -> String {
         match &self.why {
             Why::Nothing => String::new(),
@@ -45,10 +46,10 @@ impl Decision {
     }
 }
 
-/// Who has a role, and where.
+/// The subjects of a role in a namespace or the cluster.
 #[derive(Debug)]
 pub(super) struct Binding {
-    /// Empty: in the whole cluster.
+    /// Empty for the whole cluster.
     pub(super) namespace: String,
     pub(super) name: String,
     pub(super) role_kind: String,
@@ -59,7 +60,7 @@ pub(super) struct Binding {
 #[derive(Clone, Debug)]
 pub(super) struct Subject {
     pub(super) kind: String,
-    /// Of a ServiceAccount, its own or else the binding's.
+    /// Of a ServiceAccount: its own namespace, by default that of the binding.
     pub(super) namespace: String,
     pub(super) name: String,
 }
@@ -86,7 +87,7 @@ impl Subject {
     }
 }
 
-/// Errors as one text, each of them once.
+/// Joins distinct errors into one text.
 pub(super) fn together(errors: &[String]) -> String {
     let mut once: Vec<&str> = Vec::new();
     for error in errors {

@@ -1,8 +1,9 @@
-//! The roles and bindings that a new server has.
+//! The roles and bindings of a new server.
 //!
-//! The names are those of Kubernetes, so that its manuals and charts hold: `cluster-admin` may do everything; `admin`,
-//! `edit` and `view` are for a RoleBinding in a namespace, and gather what is labelled
-//! `rbac.authorization.k8s.io/aggregate-to-edit: "true"` and so on, which is how a custom resource comes into them.
+//! They have the names of Kubernetes, so that its manuals and charts apply: `cluster-admin` has all
+//! permissions; `admin`, `edit` and `view` are for a RoleBinding in a namespace and aggregate roles
+//! labelled `rbac.authorization.k8s.io/aggregate-to-edit: "true"` and so on, which is how custom
+//! resources are added.
 
 use serde_json::{Map, Value, json};
 
@@ -13,7 +14,7 @@ const READ: &[&str] = &["get", "list", "watch"];
 const WRITE: &[&str] = &["create", "update", "patch", "delete", "deletecollection"];
 const ALL: &[&str] = &["*"];
 
-/// What those who work in a namespace see and change.
+/// Resources that users of a namespace read and write.
 const OBJECTS: &[(&str, &[&str])] = &[
     ("", &["configmaps", "endpoints", "persistentvolumeclaims", "pods", "replicationcontrollers"]),
     ("", &["replicationcontrollers/scale", "serviceaccounts", "services"]),
@@ -27,7 +28,7 @@ const OBJECTS: &[(&str, &[&str])] = &[
     ("policy", &["poddisruptionbudgets"]),
 ];
 
-/// What they see, and others change.
+/// Resources that they read only.
 const SEEN: &[(&str, &[&str])] = &[
     (
         "",
@@ -43,8 +44,8 @@ const SEEN: &[(&str, &[&str])] = &[
     ("policy", &["poddisruptionbudgets/status"]),
 ];
 
-/// ClusterRoles, then ClusterRoleBindings. Each has the annotation by which Kubernetes knows that a new version of the
-/// server may change it.
+/// Returns the ClusterRoles, then the ClusterRoleBindings. Each has the annotation by which
+/// Kubernetes marks objects that a new server version may update.
 pub(crate) fn defaults() -> Vec<Value> {
     let view = rules(READ, OBJECTS).chain(rules(READ, SEEN)).collect();
     let mut edit: Vec<_> = rules(WRITE, OBJECTS).collect();
@@ -118,7 +119,7 @@ fn role(name: &str, part_of: &[&str], rules: Vec<Value>) -> Value {
     })
 }
 
-/// A role of what is labelled as a part of it. What these are is filled in when they are known.
+/// An aggregated role; the controller fills in its rules.
 fn gathering(name: &str, part_of: &[&str]) -> Value {
     let mut role = role(name, part_of, Vec::new());
     role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {label(name): "true"}}]});

@@ -1,26 +1,27 @@
-//! Whether somebody may give what a role or a binding gives. Otherwise who may write roles may do everything.
+//! Privilege escalation check: writing a role or binding requires the permissions that it grants.
 
 use serde_json::Value;
 
 use super::GROUP;
-use super::attributes::{Attributes, Resource, forbidden};
+use super::attributes::{RequestAttributes, ResourceAttributes, forbidden};
 use super::cover::missing;
-use super::quote::{quote, quote_all};
-use super::rule::Rule;
-use super::rules::{NoRole, Rules, text};
+use super::rule::PolicyRule;
+use super::rules::{NoRole, RbacPolicy, text};
 use crate::auth::identity::{Identity, MASTERS};
+use crate::go_format::{quote, quote_all};
 use crate::refusal::{About, Refusal};
 use crate::strategy::forget_trace;
 
-impl Rules {
-    /// Whether `identity` may create `object`, or make `old` into it: a Role, ClusterRole, RoleBinding or
-    /// ClusterRoleBinding as it will be stored. Any other object may be written, as far as this goes.
+impl RbacPolicy {
+    /// Checks that `identity` may create `object`, or replace `old` with it: a Role, ClusterRole,
+    /// RoleBinding or ClusterRoleBinding in its final form. Objects of other kinds pass.
     ///
-    /// Who writes a role has all that it allows, or may `escalate` roles. Who binds a role has all that it allows, or may
-    /// `bind` it. An aggregated role can come to allow anything, so who writes one has everything.
+    /// Writing a role requires its permissions or the verb `escalate`. Writing a binding requires
+    /// the permissions of its role or the verb `bind`. An aggregated role can come to grant
+    /// anything, so it requires all permissions.
     ///
     /// # Errors
-    /// 403 with what is missing; 404 for a binding to a role that is not there.
+    /// 403 with the missing permissions; 404 for a binding to a role that does not exist.
     pub(crate) fn may_grant(
         &self,
         identity: &Identity,
@@ -32,7 +33,7 @@ impl Rules {
         }
         let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
         let granter = Granter { rules: self, identity, namespace, name };
-        // Of what is for the whole cluster no namespace counts, whatever the object says.
+        // Cluster-scoped kinds have no namespace, even if the object sets one.
         let of_cluster = Granter { namespace: "", ..granter };
         match text(object, "/kind") {
             "Role" => granter.role("roles", object, old),
@@ -46,7 +47,7 @@ impl Rules {
 
 #[derive(Clone, Copy)]
 struct Granter<'a> {
-    rules: &'a Rules,
+    rules: &'a RbacPolicy,
     identity: &'a Identity,
     namespace: &'a str,
     name: &'a str,
@@ -54,14 +55,15 @@ struct Granter<'a> {
 
 impl Granter<'_> {
     fn role(&self, resource: &'static str, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
-        // The name of an object that is not there yet is no name: in a create, nobody is allowed by it.
+        // An object to be created has no name yet, so a rule with `resourceNames` does not allow
+        // it.
         if self.may("escalate", resource, if old.is_some() { self.name } else { "" }) {
             return Ok(());
         }
-        self.has_all(resource, &Rule::read_all(object).collect::<Vec<_>>())?;
+        self.has_all(resource, &PolicyRule::read_all(object).collect::<Vec<_>>())?;
         let aggregated = |role: &Value| role.get("aggregationRule").is_some_and(|it| !it.is_null());
         if resource == "clusterroles" && (aggregated(object) || old.is_some_and(aggregated)) {
-            // Who has everything may escalate as well, and has been let through.
+            // A user with all permissions may `escalate`, and has passed above.
             return Err(
                 self.forbidden(resource, "must have cluster-admin privileges to use an aggregationRule")
             );
@@ -72,7 +74,7 @@ impl Granter<'_> {
     fn binding(&self, resource: &'static str, object: &Value) -> Result<(), Refusal> {
         let (kind, role) = (text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
         let roles = if kind == "ClusterRole" { "clusterroles" } else { "roles" };
-        // A reference of another kind leads nowhere, whatever one may do with roles.
+        // A reference to any other kind is invalid, even with permission to `bind` roles.
         let bindable = matches!(kind, "ClusterRole" | "Role");
         if bindable && self.may("bind", roles, role) {
             return Ok(());
@@ -82,17 +84,23 @@ impl Granter<'_> {
     }
 
     fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
-        let of = Resource { group: GROUP, resource, namespace: self.namespace, name, ..Resource::default() };
-        self.rules.allows(self.identity, &Attributes::of(verb, of)).allowed
+        let of = ResourceAttributes {
+            group: GROUP,
+            resource,
+            namespace: self.namespace,
+            name,
+            ..ResourceAttributes::default()
+        };
+        self.rules.allows(self.identity, &RequestAttributes::of(verb, of)).allowed
     }
 
-    fn has_all(&self, resource: &str, wanted: &[Rule]) -> Result<(), Refusal> {
+    fn has_all(&self, resource: &str, required: &[PolicyRule]) -> Result<(), Refusal> {
         let (mut held, mut broken) = (Vec::new(), Vec::new());
         self.rules.each(self.identity, self.namespace, |rules| match rules {
             Ok(rules) => held.extend(rules),
             Err(error) => broken.push(error),
         });
-        let missing: Vec<_> = missing(&held, wanted).into_iter().collect();
+        let missing: Vec<_> = missing(&held, required).into_iter().collect();
         if missing.is_empty() {
             return Ok(());
         }
@@ -112,7 +120,8 @@ impl Granter<'_> {
     }
 }
 
-/// Whether nothing changes but what the server's own upkeep needs, so that an object can go whoever may write it.
+/// Whether only metadata changes that garbage collection and finalizers need, so that the object
+/// can be deleted.
 fn differ_in_upkeep_only(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();

@@ -1,13 +1,13 @@
-//! Whether somebody may: roles say what may be done, bindings say by whom and where. What no rule allows is refused;
-//! no rule forbids.
+//! Role-based access control: roles list permissions, bindings grant them to subjects. A request is
+//! allowed if a rule allows it; there are no deny rules.
 //!
-//! * [`attributes`]: what is asked for, and the refusal of it
-//! * [`rule`]: one rule of a role; [`cover`]: whether rules hold all that another one does
-//! * [`aggregate`]: roles that are made of others
-//! * [`rules`]: all of them, found by subject; [`decision`]: what they say
-//! * [`grant`]: whether somebody may give what a role or a binding gives
-//! * [`validate`]: what roles and bindings must be
-//! * [`defaults`]: the roles and bindings that a new server has
+//! * [`attributes`]: the attributes of a request, and its refusal
+//! * [`rule`]: one rule of a role; [`cover`]: whether rules include another one
+//! * [`aggregate`]: aggregated roles
+//! * [`rules`]: all roles and bindings, indexed by subject; [`decision`]: decisions
+//! * [`grant`]: prevents privilege escalation
+//! * [`validate`]: validation of roles and bindings
+//! * [`defaults`]: the roles and bindings of a new server
 
 pub(crate) mod attributes;
 pub(crate) mod decision;
@@ -18,16 +18,15 @@ pub(crate) mod validate;
 mod aggregate;
 mod cover;
 mod grant;
-mod quote;
 mod rule;
 
 #[cfg(test)]
 mod tests;
 
 pub(crate) use aggregate::selector;
-pub(crate) use attributes::{Attributes, On, Resource};
+pub(crate) use attributes::{RequestAttributes, RequestTarget, ResourceAttributes};
 pub(crate) use defaults::defaults;
-pub(crate) use rules::Rules;
+pub(crate) use rules::RbacPolicy;
 
 /// The API group of roles and bindings.
 pub(crate) const GROUP: &str = "rbac.authorization.k8s.io";

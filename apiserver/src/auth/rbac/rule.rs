@@ -2,26 +2,26 @@
 
 use serde_json::{Map, Value};
 
-use super::attributes::{Attributes, On, Resource};
-use super::quote::quote_all;
+use super::attributes::{RequestAttributes, RequestTarget, ResourceAttributes};
+use crate::go_format::quote_all;
 
 const ALL: &str = "*";
 
-/// What may be done to what. Either resources are named or paths; of a rule with both, each part counts by itself.
+/// Verbs on resources or paths. A rule with both allows each part by itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Rule {
+pub(super) struct PolicyRule {
     pub(super) groups: Vec<String>,
-    /// Plurals, `PLURAL/SUBRESOURCE`, `*/SUBRESOURCE`, or `*`, which is subresources too.
+    /// Plurals, `PLURAL/SUBRESOURCE`, `*/SUBRESOURCE`, or `*`, which includes subresources.
     pub(super) resources: Vec<String>,
-    /// Paths; one that ends in `*` is all that begin so.
+    /// Paths; a trailing `*` matches any continuation.
     pub(super) paths: Vec<String>,
     /// Empty for all names.
     pub(super) names: Vec<String>,
     pub(super) verbs: Vec<String>,
 }
 
-impl Rule {
-    /// Reads a rule. What has another form than it should allows nothing.
+impl PolicyRule {
+    /// Parses a rule. A malformed one allows nothing.
     pub(super) fn read(rule: &Value) -> Option<Self> {
         let texts = |field: &str| match rule.get(field) {
             None | Some(Value::Null) => Some(Vec::new()),
@@ -32,7 +32,7 @@ impl Rule {
             groups: texts("apiGroups")?,
             resources: texts("resources")?,
             paths: texts("nonResourceURLs")?,
-            // Were these skipped where they cannot be read, the rule would be for all names.
+            // Ignoring an unreadable `resourceNames` would extend the rule to all names.
             names: texts("resourceNames")?,
             verbs: texts("verbs")?,
         })
@@ -43,11 +43,11 @@ impl Rule {
         role.get("rules").and_then(Value::as_array).into_iter().flatten().filter_map(Self::read)
     }
 
-    pub(super) fn allows(&self, attributes: &Attributes<'_>) -> bool {
+    pub(super) fn allows(&self, attributes: &RequestAttributes<'_>) -> bool {
         has(&self.verbs, attributes.verb)
             && match &attributes.on {
-                On::Path(path) => self.paths.iter().any(|pattern| path_matches(pattern, path)),
-                On::Resource(resource) => {
+                RequestTarget::Path(path) => self.paths.iter().any(|pattern| path_matches(pattern, path)),
+                RequestTarget::Resource(resource) => {
                     has(&self.groups, resource.group)
                         && self.is_for(resource)
                         && self.names_fit(resource.name)
@@ -55,7 +55,7 @@ impl Rule {
             }
     }
 
-    /// As JSON, in the form of a rule; what is empty is left out.
+    /// Returns the rule as JSON, without empty fields.
     pub(super) fn to_json(&self) -> Value {
         let Self { groups, resources, paths, names, verbs } = self;
         let fields = [
@@ -73,7 +73,7 @@ impl Rule {
         Value::Object(rule)
     }
 
-    /// Its two parts in the form of a review: the one for resources, and the one for paths.
+    /// The resource and path parts, in the form of a review.
     pub(super) fn reviewed(&self) -> (Option<Value>, Option<Value>) {
         let resources = Self { paths: Vec::new(), ..self.clone() };
         let paths = Self { paths: self.paths.clone(), verbs: self.verbs.clone(), ..Self::default() };
@@ -83,7 +83,7 @@ impl Rule {
         )
     }
 
-    /// As refusals show it: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`.
+    /// The format of refusals: `{APIGroups:[""], Resources:["pods"], Verbs:["get"]}`.
     pub(super) fn shown(&self) -> String {
         let Self { groups, resources, paths, names, verbs } = self;
         let parts = [
@@ -101,8 +101,8 @@ impl Rule {
         format!("{{{}}}", parts.join(", "))
     }
 
-    fn is_for(&self, asked: &Resource<'_>) -> bool {
-        let (resource, subresource) = (asked.resource, asked.subresource);
+    fn is_for(&self, requested: &ResourceAttributes<'_>) -> bool {
+        let (resource, subresource) = (requested.resource, requested.subresource);
         let whole = |of: &str| match subresource.is_empty() {
             true => of == resource,
             false => of.strip_prefix(resource).and_then(|rest| rest.strip_prefix('/')) == Some(subresource),
@@ -116,12 +116,12 @@ impl Rule {
     }
 }
 
-/// Whether a path, or all that a pattern stands for, is among what `pattern` stands for.
+/// Whether `pattern` covers `path`, which may itself be a pattern.
 pub(super) fn path_matches(pattern: &str, path: &str) -> bool {
     pattern == path || pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*'))
 }
 
-/// Whether `text` is among `of`, by itself or as everything is.
+/// Whether `of` holds `text` or `*`.
 pub(super) fn has(of: &[String], text: &str) -> bool {
     of.iter().any(|it| it == ALL || it == text)
 }

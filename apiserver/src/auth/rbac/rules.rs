@@ -1,4 +1,4 @@
-//! All roles and bindings, found by subject.
+//! All roles and bindings, indexed by subject.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -8,48 +8,48 @@ use serde_json::{Value, json};
 
 use super::GROUP;
 use super::aggregate;
-use super::attributes::Attributes;
+use super::attributes::RequestAttributes;
 use super::decision::{Binding, Decision, Subject, together};
-use super::rule::Rule;
+use super::rule::PolicyRule;
 use crate::auth::identity::{Identity, MASTERS, service_account_user};
 
-/// The policy: an immutable value, made anew when a role or a binding changes.
+/// The RBAC policy: an immutable value, compiled again when a role or binding changes.
 ///
-/// A decision looks at the bindings of the identity and of its groups, and at no other ones.
+/// A decision reads only the bindings of the identity and of its groups.
 #[derive(Debug, Default)]
-pub(crate) struct Rules {
+pub(crate) struct RbacPolicy {
     roles: Roles,
-    /// By namespace; under the empty one, what holds in the whole cluster.
-    scopes: BTreeMap<String, Scope>,
+    /// By namespace; those of the whole cluster under the empty one.
+    scopes: BTreeMap<String, BindingScope>,
 }
 
-/// By namespace, empty for ClusterRoles, and name.
-type Roles = BTreeMap<(String, String), Arc<[Rule]>>;
+/// By namespace (empty for ClusterRoles) and name.
+type Roles = BTreeMap<(String, String), Arc<[PolicyRule]>>;
 
 #[derive(Debug, Default)]
-struct Scope {
-    bindings: Vec<Bound>,
-    users: BTreeMap<String, Vec<At>>,
-    groups: BTreeMap<String, Vec<At>>,
+struct BindingScope {
+    bindings: Vec<ResolvedBinding>,
+    users: BTreeMap<String, Vec<SubjectIndex>>,
+    groups: BTreeMap<String, Vec<SubjectIndex>>,
 }
 
 #[derive(Debug)]
-struct Bound {
+struct ResolvedBinding {
     binding: Arc<Binding>,
-    /// Or why there is no such role.
-    rules: Result<Arc<[Rule]>, String>,
+    /// The rules of the role, or the reason why it does not exist.
+    rules: Result<Arc<[PolicyRule]>, String>,
 }
 
-/// Which binding of a scope, and which subject of that; in the order in which they are looked at.
+/// The index of a binding in its scope and of its subject, in evaluation order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct At {
+struct SubjectIndex {
     binding: usize,
     subject: usize,
 }
 
-impl Rules {
-    /// Reads Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are passed over. What has another
-    /// form than it should grants nothing.
+impl RbacPolicy {
+    /// Compiles Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are
+    /// ignored. Malformed ones grant nothing.
     pub(crate) fn compile<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
         let mut cluster_roles = BTreeMap::new();
         let (mut roles, mut bindings) = (Roles::new(), BTreeMap::new());
@@ -62,10 +62,10 @@ impl Rules {
                 "ClusterRoleBinding" => {
                     bindings.insert(("", name), object);
                 }
-                // Without a namespace it would be one for the whole cluster.
+                // Without a namespace they would apply to the whole cluster.
                 "Role" | "RoleBinding" if namespace.is_empty() => {}
                 "Role" => {
-                    roles.insert((namespace.into(), name.into()), Rule::read_all(object).collect());
+                    roles.insert((namespace.into(), name.into()), PolicyRule::read_all(object).collect());
                 }
                 "RoleBinding" => {
                     bindings.insert((namespace, name), object);
@@ -75,18 +75,21 @@ impl Rules {
         }
         let of_cluster = aggregate::rules_of(&cluster_roles).into_iter();
         roles.extend(of_cluster.map(|(name, rules)| ((String::new(), name), rules.into())));
-        let mut scopes = BTreeMap::<String, Scope>::new();
+        let mut scopes = BTreeMap::<String, BindingScope>::new();
         for ((namespace, name), object) in bindings {
             let binding = binding(object, namespace, name);
             let rules = referred(&roles, &binding.role_kind, &binding.role, namespace).map(Arc::clone);
             let rules = rules.map_err(|error| error.to_string());
-            scopes.entry(namespace.to_owned()).or_default().add(Bound { binding: Arc::new(binding), rules });
+            scopes
+                .entry(namespace.to_owned())
+                .or_default()
+                .add(ResolvedBinding { binding: Arc::new(binding), rules });
         }
         Self { roles, scopes }
     }
 
-    /// Whether `identity` may do this.
-    pub(crate) fn allows(&self, identity: &Identity, attributes: &Attributes<'_>) -> Decision {
+    /// Decides whether `identity` may make a request.
+    pub(crate) fn allows(&self, identity: &Identity, attributes: &RequestAttributes<'_>) -> Decision {
         if identity.is_in(MASTERS) {
             return Decision::master();
         }
@@ -104,7 +107,7 @@ impl Rules {
         found.unwrap_or_else(|| Decision::denied(broken))
     }
 
-    /// What `identity` may do in `namespace`: the `status` of a SelfSubjectRulesReview.
+    /// The permissions of `identity` in `namespace`: the `status` of a SelfSubjectRulesReview.
     pub(crate) fn rules_for(&self, identity: &Identity, namespace: &str) -> Value {
         let (mut resources, mut paths, mut broken) = (Vec::new(), Vec::new(), Vec::new());
         if identity.is_in(MASTERS) {
@@ -128,18 +131,18 @@ impl Rules {
         status
     }
 
-    /// The rules of a ClusterRole as they count: of an aggregated one, those of the others.
+    /// The effective rules of a ClusterRole; an aggregated one has those of the selected roles.
     pub(crate) fn of_cluster_role(&self, name: &str) -> Option<Value> {
         let rules = self.roles.get(&(String::new(), name.to_owned()))?;
-        Some(rules.iter().map(Rule::to_json).collect())
+        Some(rules.iter().map(PolicyRule::to_json).collect())
     }
 
-    /// All rules that `identity` has in `namespace`, or that its bindings should lead to.
+    /// Visits the rules of each binding of `identity` in `namespace`, or the error of a broken one.
     pub(super) fn each<'a>(
         &'a self,
         identity: &Identity,
         namespace: &str,
-        mut visit: impl FnMut(Result<&'a [Rule], &'a str>),
+        mut visit: impl FnMut(Result<&'a [PolicyRule], &'a str>),
     ) {
         let _: Option<()> = self.visit(identity, namespace, |bound, _| {
             visit(bound.rules.as_deref().map_err(String::as_str));
@@ -147,24 +150,24 @@ impl Rules {
         });
     }
 
-    /// The rules of the role that a binding in `namespace` refers to.
-    pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[Rule], NoRole> {
+    /// Returns the rules of the role that a binding in `namespace` refers to.
+    pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[PolicyRule], NoRole> {
         referred(&self.roles, kind, name, namespace).map(|rules| &**rules)
     }
 
-    /// Each binding of `identity` once, with its first subject that is meant: those of the cluster, then those of the
-    /// namespace, in the order of their names.
+    /// Visits each binding of `identity` once, with its first matching subject: those of the
+    /// cluster, then those of the namespace, in the order of their names.
     fn visit<'a, T>(
         &'a self,
         identity: &Identity,
         namespace: &str,
-        mut visit: impl FnMut(&'a Bound, usize) -> ControlFlow<T>,
+        mut visit: impl FnMut(&'a ResolvedBinding, usize) -> ControlFlow<T>,
     ) -> Option<T> {
         let local = Some(namespace).filter(|namespace| !namespace.is_empty());
         for scope in
             [Some(""), local].into_iter().flatten().filter_map(|namespace| self.scopes.get(namespace))
         {
-            for At { binding, subject } in scope.of(identity) {
+            for SubjectIndex { binding, subject } in scope.of(identity) {
                 if let ControlFlow::Break(found) = visit(&scope.bindings[binding], subject) {
                     return Some(found);
                 }
@@ -174,8 +177,8 @@ impl Rules {
     }
 }
 
-impl Scope {
-    fn add(&mut self, bound: Bound) {
+impl BindingScope {
+    fn add(&mut self, bound: ResolvedBinding) {
         let binding = self.bindings.len();
         for (subject, of) in bound.binding.subjects.iter().enumerate() {
             let (index, name) = match of.kind.as_str() {
@@ -185,12 +188,12 @@ impl Scope {
                 "ServiceAccount" => (&mut self.users, service_account_user(&of.namespace, &of.name)),
                 _ => continue,
             };
-            index.entry(name).or_default().push(At { binding, subject });
+            index.entry(name).or_default().push(SubjectIndex { binding, subject });
         }
         self.bindings.push(bound);
     }
 
-    fn of(&self, identity: &Identity) -> Vec<At> {
+    fn of(&self, identity: &Identity) -> Vec<SubjectIndex> {
         let groups = identity.groups.iter().filter_map(|group| self.groups.get(group));
         let mut found: Vec<_> =
             self.users.get(&identity.user).into_iter().chain(groups).flatten().copied().collect();
@@ -200,13 +203,13 @@ impl Scope {
     }
 }
 
-/// Why a reference leads to no role.
+/// The reason why a role reference is broken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoRole {
-    /// `role` or `clusterrole`, as the message has it.
-    #[error("{kind}.{GROUP} {} not found", super::quote::quote(name))]
+    /// `kind` is `role` or `clusterrole`, as in the message.
+    #[error("{kind}.{GROUP} {} not found", crate::go_format::quote(name))]
     NotFound { kind: &'static str, name: String },
-    #[error("unsupported role reference kind: {}", super::quote::quote(.0))]
+    #[error("unsupported role reference kind: {}", crate::go_format::quote(.0))]
     Kind(String),
 }
 
@@ -215,13 +218,13 @@ fn referred<'a>(
     kind: &str,
     name: &str,
     namespace: &str,
-) -> Result<&'a Arc<[Rule]>, NoRole> {
+) -> Result<&'a Arc<[PolicyRule]>, NoRole> {
     let (kind, namespace) = match kind {
         "ClusterRole" => ("clusterrole", ""),
         "Role" => ("role", namespace),
         _ => return Err(NoRole::Kind(kind.to_owned())),
     };
-    // Without a namespace there are ClusterRoles only.
+    // The empty namespace holds ClusterRoles only.
     let found = roles
         .get(&(namespace.to_owned(), name.to_owned()))
         .filter(|_| kind == "clusterrole" || !namespace.is_empty());
@@ -241,7 +244,7 @@ fn binding(object: &Value, namespace: &str, name: &str) -> Binding {
     Binding { namespace: namespace.into(), name: name.into(), role_kind, role, subjects }
 }
 
-/// Empty where there is none.
+/// Returns the string at `pointer`, or an empty one.
 pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
     object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }

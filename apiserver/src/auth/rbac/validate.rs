@@ -1,14 +1,14 @@
-//! What a role or a binding must be, beyond its schema: in the words of Kubernetes.
+//! Validation of roles and bindings beyond their schema, with the error texts of Kubernetes.
 
 use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::GROUP;
-use super::quote::quote;
 use super::rules::text;
+use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
 
-/// Fills in what Kubernetes does: the API group of a role that is referred to, and of users and groups.
+/// Defaults the API group of `roleRef` and of subjects, as Kubernetes does.
 pub(crate) fn fill_in(object: &mut Value) {
     if !text(object, "/kind").ends_with("RoleBinding") {
         return;
@@ -28,8 +28,8 @@ pub(crate) fn fill_in(object: &mut Value) {
     }
 }
 
-/// What is wrong with a Role, ClusterRole, RoleBinding or ClusterRoleBinding that would replace `old`; its metadata is
-/// not looked at.
+/// Validates a Role, ClusterRole, RoleBinding or ClusterRoleBinding that would replace `old`,
+/// except its metadata.
 pub(crate) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
     match text(object, "/kind") {
         "Role" => rules(object, true),

@@ -1,17 +1,17 @@
-//! Values between commas, as RFC 4180 has them and Go reads them.
+//! Comma-separated values by RFC 4180, as Go's `encoding/csv` parses them.
 
 use super::LineError;
 
-/// The values of one record.
-pub(super) struct Record {
-    /// The line it begins on, counted from 1.
+/// The fields of one record.
+pub(super) struct CsvRecord {
+    /// The line on which the record begins, counted from 1.
     pub(super) line: usize,
     pub(super) fields: Vec<String>,
 }
 
-/// All records; empty lines are none.
-pub(super) fn records(text: &str) -> Result<Vec<Record>, LineError> {
-    let mut reader = Reader { rest: text, line: 1 };
+/// Parses all records; empty lines are skipped.
+pub(super) fn records(text: &str) -> Result<Vec<CsvRecord>, LineError> {
+    let mut reader = CsvReader { rest: text, line: 1 };
     let mut records = Vec::new();
     while !reader.rest.is_empty() {
         if reader.line_end() {
@@ -22,7 +22,7 @@ pub(super) fn records(text: &str) -> Result<Vec<Record>, LineError> {
     Ok(records)
 }
 
-/// One record, with its end of line.
+/// Formats one record, with its newline.
 pub(super) fn line(fields: &[&str]) -> String {
     let quoted = |field: &&str| match field.contains([',', '"', '\r', '\n', ' ']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),
@@ -32,13 +32,13 @@ pub(super) fn line(fields: &[&str]) -> String {
     fields.join(",") + "\n"
 }
 
-struct Reader<'a> {
+struct CsvReader<'a> {
     rest: &'a str,
     line: usize,
 }
 
-impl Reader<'_> {
-    fn record(&mut self) -> Result<Record, LineError> {
+impl CsvReader<'_> {
+    fn record(&mut self) -> Result<CsvRecord, LineError> {
         let line = self.line;
         let mut fields = Vec::new();
         loop {
@@ -48,7 +48,7 @@ impl Reader<'_> {
             }
         }
         if self.rest.is_empty() || self.line_end() {
-            return Ok(Record { line, fields });
+            return Ok(CsvRecord { line, fields });
         }
         Err(LineError {
             line: self.line,
@@ -59,7 +59,7 @@ impl Reader<'_> {
     fn bare(&mut self) -> Result<String, LineError> {
         let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
         let (field, rest) = self.rest.split_at(end);
-        // The end of the line is `\r\n` as well.
+        // `\r\n` ends a line as well.
         let carriage = field.ends_with('\r') && (rest.is_empty() || rest.starts_with('\n'));
         let field = if carriage { &field[..field.len() - 1] } else { field };
         if field.contains('"') {
@@ -72,7 +72,7 @@ impl Reader<'_> {
         Ok(field.to_owned())
     }
 
-    /// What follows the opening quote, up to the closing one.
+    /// Parses from after the opening quote to the closing one.
     fn quoted(&mut self) -> Result<String, LineError> {
         let begun = self.line;
         let mut field = String::new();

@@ -4,7 +4,7 @@ use std::fs;
 
 use proptest::prelude::*;
 
-/// The user, UID and groups that a token leads to; `system:authenticated` is left out of the groups.
+/// Checks the user, UID and groups of a token, except the group `system:authenticated`.
 fn check(text: &str, token: &str, expected: Option<(&str, &str, &[&str])>) {
     let tokens = parse(text).expect("a good file");
     let found = tokens.identify(token);
@@ -35,10 +35,10 @@ fn the_format_of_kubernetes_is_read() {
 }
 
 #[test]
-fn what_is_wrong_names_its_line_and_no_secret() {
+fn errors_have_the_line_and_no_secret() {
     check_refused("t1,ann,1\nt2,bob", "line 2: it has less than three columns");
-    check_refused(",ann,1", "line 1: the token is empty, or holds what no header can hold");
-    check_refused("a b,ann,1", "line 1: the token is empty, or holds what no header can hold");
+    check_refused(",ann,1", "line 1: the token is empty, or holds characters that a header cannot hold");
+    check_refused("a b,ann,1", "line 1: the token is empty, or holds characters that a header cannot hold");
     check_refused("t1,,1", "line 1: the user has no name");
     check_refused("t1,ann,1\n\nt1,bob,2", "line 3: this token is in the file already");
     check_refused("t1,\"a\nb,1\nt2,b,2", "line 1: a quote is not closed");
@@ -66,7 +66,7 @@ fn a_bad_file_does_not_replace_a_good_one() {
 }
 
 #[test]
-fn a_token_is_made_once() {
+fn a_token_is_generated_once() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("data/tokens.csv");
     let admin = Identity::admin();
@@ -85,9 +85,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn what_is_written_is_read(fields in proptest::collection::vec("[ab,\"\r\n ]{0,5}", 3..5)) {
+    fn written_records_are_parsed(fields in proptest::collection::vec("[ab,\"\r\n ]{0,5}", 3..5)) {
         let fields: Vec<_> = fields.iter().map(String::as_str).collect();
-        // A line of its own, so that an empty first value is not an empty line.
+        // The record begins a new line, so that an empty first field is not an empty line.
         let text = csv::line(&["x"]) + &csv::line(&fields);
         let records = csv::records(&text).expect("our own line");
         prop_assert_eq!(&records[1].fields, &fields);

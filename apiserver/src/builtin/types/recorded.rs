@@ -1,15 +1,15 @@
-//! Reads the table as `record/types` wrote it.
+//! Parses the type table that `record/types` wrote.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Base, Field, Merge, Omit, Shape, Type, TypeTable};
+use super::{Base, Cardinality, Merge, MessageField, Omit, Type, TypeTable};
 
 impl TypeTable {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let recorded: Recorded<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        let recorded: RecordedTypes<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
         let names: BTreeMap<String, usize> =
             recorded.types.keys().enumerate().map(|(index, name)| ((*name).to_owned(), index)).collect();
         let index = |name: &str| names.get(name).copied().ok_or_else(|| format!("no type is called {name}"));
@@ -25,7 +25,7 @@ impl TypeTable {
 }
 
 #[derive(Deserialize)]
-struct Recorded<'a> {
+struct RecordedTypes<'a> {
     #[serde(borrow)]
     kinds: BTreeMap<&'a str, &'a str>,
     #[serde(borrow)]
@@ -67,7 +67,7 @@ fn parse_type(
     is_atomic: bool,
     index: &impl Fn(&str) -> Result<usize, String>,
 ) -> Result<Type, String> {
-    let fields: Vec<Field> =
+    let fields: Vec<MessageField> =
         recorded.iter().map(|field| parse_field(field, index)).collect::<Result<_, _>>()?;
     if !fields.is_sorted_by_key(|field| (&field.name, field.number)) {
         return Err(format!("the fields of {name} are out of order"));
@@ -80,7 +80,7 @@ fn parse_type(
 fn parse_field(
     recorded: &RecordedField<'_>,
     index: &impl Fn(&str) -> Result<usize, String>,
-) -> Result<Field, String> {
+) -> Result<MessageField, String> {
     let base = match recorded.base {
         "string" => Base::String,
         "bool" => Base::Bool,
@@ -97,9 +97,9 @@ fn parse_field(
         message => Base::Message(index(message)?),
     };
     let shape = match recorded.shape {
-        "" => Shape::One,
-        "list" => Shape::List,
-        "map" => Shape::Map,
+        "" => Cardinality::One,
+        "list" => Cardinality::List,
+        "map" => Cardinality::Map,
         other => return Err(format!("no shape is called {other}")),
     };
     let omit = match recorded.omit {
@@ -111,15 +111,15 @@ fn parse_field(
     let merge = match (recorded.merge, shape) {
         ("", _) => Merge::Plainly,
         ("atomic", _) => Merge::Atomic,
-        ("set", Shape::List) => Merge::Set,
-        ("map", Shape::List) if !recorded.keys.is_empty() => Merge::Keyed(recorded.keys.clone()),
+        ("set", Cardinality::List) => Merge::Set,
+        ("map", Cardinality::List) if !recorded.keys.is_empty() => Merge::Keyed(recorded.keys.clone()),
         (other, _) => return Err(format!("{} cannot be merged as {other}", recorded.name)),
     };
     let inlined = recorded.name.is_empty();
-    if inlined && (!matches!(base, Base::Message(_)) || shape != Shape::One || recorded.pointer) {
+    if inlined && (!matches!(base, Base::Message(_)) || shape != Cardinality::One || recorded.pointer) {
         return Err(format!("a {} cannot be inlined", recorded.base));
     }
-    Ok(Field {
+    Ok(MessageField {
         name: recorded.name.to_owned(),
         number: recorded.number,
         base,

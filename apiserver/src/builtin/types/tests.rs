@@ -1,6 +1,6 @@
 use super::*;
 
-fn field(kind: (&str, &str, &str), path: &[&str]) -> &'static Field {
+fn field(kind: (&str, &str, &str), path: &[&str]) -> &'static MessageField {
     let table = table();
     let mut of = table.kind(kind.0, kind.1, kind.2).unwrap();
     let (last, owners) = path.split_last().unwrap();
@@ -13,9 +13,9 @@ fn field(kind: (&str, &str, &str), path: &[&str]) -> &'static Field {
     table.field(of, last).unwrap()
 }
 
-/// Every reference leads somewhere, and no two fields of a type share a name or a number.
+/// Every type reference resolves, and field names and numbers are unique within a type.
 #[test]
-fn the_table_is_whole() {
+fn the_type_table_is_consistent() {
     let table = TypeTable::parse(RECORDED).unwrap();
     assert!(table.types.len() > 150, "{}", table.types.len());
     for of in table.types() {
@@ -48,7 +48,7 @@ fn a_broken_table_is_refused() {
 }
 
 #[test]
-fn a_kind_is_found_in_its_group_alone_and_options_in_every_one() {
+fn a_kind_is_found_in_its_group_and_options_in_every_group() {
     let table = table();
     assert_eq!(table.kind("", "v1", "Pod").unwrap().go_name(), "v1.Pod");
     assert_eq!(table.kind_of("apps/v1", "Deployment").unwrap().short_name(), "Deployment");
@@ -62,10 +62,10 @@ fn a_kind_is_found_in_its_group_alone_and_options_in_every_one() {
 }
 
 #[test]
-fn fields_say_what_the_tags_say() {
+fn fields_have_the_properties_of_their_go_tags() {
     let pod = ("", "v1", "Pod");
     let containers = field(pod, &["spec", "containers"]);
-    assert_eq!((containers.number, containers.shape, containers.omit), (2, Shape::List, Omit::Never));
+    assert_eq!((containers.number, containers.shape, containers.omit), (2, Cardinality::List, Omit::Never));
     assert_eq!(containers.patch_strategy.as_deref(), Some("merge"));
     assert_eq!(containers.patch_merge_key.as_deref(), Some("name"));
     assert_eq!(field(pod, &["spec", "volumes"]).patch_strategy.as_deref(), Some("merge,retainKeys"));
@@ -77,7 +77,7 @@ fn fields_say_what_the_tags_say() {
     assert_eq!(field(pod, &["metadata", "creationTimestamp"]).omit, Omit::Zero);
     assert_eq!(field(pod, &["kind"]).number, 0);
     let data = field(("", "v1", "Secret"), &["data"]);
-    assert_eq!((data.base, data.shape), (Base::Bytes, Shape::Map));
+    assert_eq!((data.base, data.shape), (Base::Bytes, Cardinality::Map));
     let extra = field(("authorization.k8s.io", "v1", "SubjectAccessReview"), &["spec", "extra"]);
-    assert_eq!((extra.base, extra.shape), (Base::Strings, Shape::Map));
+    assert_eq!((extra.base, extra.shape), (Base::Strings, Cardinality::Map));
 }

@@ -1,4 +1,4 @@
-//! A store behind a cache: what is of now is read from the cache, and watches are the cache's.
+//! A store backend with lists and watches from a cache.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -11,11 +11,11 @@ use machinery_store::{
 };
 
 use super::tools::{Running, kind_of_everything};
-use crate::cache::{Change, Ended, Follow, Next, Revised, Wanted};
+use crate::cache::{CacheWatcher, ObjectFilter, RevisionChanges, StopReason, WatchChange, WatcherItem};
 use crate::select::Selection;
 use crate::watch::Missed;
 
-/// The store, and its cache.
+/// A store and a cache of it.
 pub(super) struct Behind {
     store: Arc<dyn Backend>,
     running: Running,
@@ -27,21 +27,21 @@ impl Behind {
         Self { store, running }
     }
 
-    fn everything(&self) -> Wanted {
+    fn everything(&self) -> ObjectFilter {
         let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
         let kind = self.running.cache.kind.clone();
-        Wanted { selection: Selection { kind, labels, fields }, namespace: None }
+        ObjectFilter { selection: Selection { kind, labels, fields }, namespace: None }
     }
 
-    /// What is in a span, and perhaps more: one key is one name in one namespace.
-    fn wanted(&self, span: &Span) -> Wanted {
-        let mut wanted = self.everything();
+    /// Returns a filter that covers a span: a single key is one name in one namespace.
+    fn filter(&self, span: &Span) -> ObjectFilter {
+        let mut filter = self.everything();
         if let Span::One(key) = span {
-            let (namespace, name) = wanted.selection.kind.place.names(key);
-            wanted.selection.fields = FieldTerm::equals(NAME, name).into_iter().collect();
-            wanted.namespace = namespace.map(Arc::from);
+            let (namespace, name) = filter.selection.kind.place.names(key);
+            filter.selection.fields = FieldTerm::equals(NAME, name).into_iter().collect();
+            filter.namespace = namespace.map(Arc::from);
         }
-        wanted
+        filter
     }
 }
 
@@ -57,7 +57,7 @@ impl Backend for Behind {
         }
         let view = self.running.cache.view(None).await;
         let view = view.map_err(|refusal| ReadError::Unavailable { why: refusal.message.into() })?;
-        let all = view.wanted(&self.everything(), None).entries.into_iter();
+        let all = view.select(&self.everything(), None).entries.into_iter();
         let behind = |key: &str| range.after.as_deref().is_none_or(|after| key > after);
         let mut entries: Vec<_> =
             all.filter(|entry| range.span.contains(&entry.key) && behind(&entry.key)).collect();
@@ -80,35 +80,35 @@ impl Backend for Behind {
     }
 
     async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
-        // What may not be watched the store says.
+        // The store reports spans that cannot be watched.
         self.store.watch(Span::one("-"), after).await?;
         self.running
             .cache
             .view(None)
             .await
             .map_err(|refusal| WatchError::Unavailable { why: refusal.message.into() })?;
-        let (follow, missing) = self.running.cache.follow(self.wanted(&span), None, after);
+        let (follow, missing) = self.running.cache.follow(self.filter(&span), None, after);
         let missed = missing.map(|missing| Missed::new(&follow, missing));
-        Ok(Watch::new(Told { follow, missed, span, seen: after }))
+        Ok(Watch::new(StoreWatch { follow, missed, span, seen: after }))
     }
 
-    /// A cache is told what happens long before it is compacted: one that is not ends, and another one is made.
+    /// Waits for the cache first: a cache that misses compacted revisions stops.
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         let _ = self.running.cache.view(None).await;
         self.store.compact(to).await
     }
 }
 
-/// A watch of the cache's as a store's.
-struct Told {
-    follow: Follow,
+/// A cache watcher as a store watch.
+struct StoreWatch {
+    follow: CacheWatcher,
     missed: Option<Missed>,
     span: Span,
     seen: Revision,
 }
 
-impl Told {
-    fn seen(&mut self, revised: &Revised) -> Option<Seen> {
+impl StoreWatch {
+    fn seen(&mut self, revised: &RevisionChanges) -> Option<Seen> {
         let events: Vec<_> = revised
             .changes
             .iter()
@@ -119,7 +119,7 @@ impl Told {
         (!events.is_empty()).then_some(Seen::Changes { revision: revised.revision, events })
     }
 
-    /// A watch that runs has been too slow, where one that begins is too late.
+    /// Reports a late running watch as too slow, not as compacted.
     fn too_slow(&self, error: WatchError) -> WatchError {
         match error {
             WatchError::Compacted { compacted, .. } => WatchError::TooSlow { seen: self.seen, compacted },
@@ -128,7 +128,7 @@ impl Told {
     }
 }
 
-impl Watching for Told {
+impl Watching for StoreWatch {
     fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
         loop {
             if let Some(missed) = &mut self.missed {
@@ -146,18 +146,18 @@ impl Watching for Told {
                 }
             }
             match ready!(self.follow.poll_next(cx)) {
-                Next::At(revised, ..) => {
+                WatcherItem::At(revised, ..) => {
                     if let Some(seen) = self.seen(&revised) {
                         return Poll::Ready(Ok(seen));
                     }
                 }
-                Next::Told(revision) => {
+                WatcherItem::Progress(revision) => {
                     self.seen = revision;
                     return Poll::Ready(Ok(Seen::Progress(revision)));
                 }
-                Next::Missing(missing) => self.missed = Some(Missed::new(&self.follow, missing)),
-                Next::Ended(Ended::Lost(error)) => return Poll::Ready(Err(error)),
-                Next::Ended(_) => {
+                WatcherItem::Missed(missing) => self.missed = Some(Missed::new(&self.follow, missing)),
+                WatcherItem::Stopped(StopReason::Lost(error)) => return Poll::Ready(Err(error)),
+                WatcherItem::Stopped(_) => {
                     return Poll::Ready(Err(WatchError::Unavailable { why: "the cache ended".into() }));
                 }
             }
@@ -165,11 +165,11 @@ impl Watching for Told {
     }
 
     fn request_progress(&mut self) {
-        self.follow.ask();
+        self.follow.request_progress();
     }
 }
 
-fn event(change: &Change) -> Option<Event> {
+fn event(change: &WatchChange) -> Option<Event> {
     let before = change.before.as_ref().map(|state| state.entry.clone());
     let change = match &change.after {
         Some(state) => Changed::Put(state.entry.clone()),

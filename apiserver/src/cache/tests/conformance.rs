@@ -1,4 +1,4 @@
-//! The suite that every store passes, passed behind a cache.
+//! The conformance suite of stores, run against a cache.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 use super::behind::Behind;
 
-/// A store in memory behind a cache whose ring holds so many revisions.
+/// A memory store behind a cache with a ring of this many revisions.
 struct OfMemory(usize);
 
 #[async_trait]
@@ -20,12 +20,12 @@ impl Subject for OfMemory {
     }
 
     fn facts(&self) -> Facts {
-        // What a cache is asked costs the store no watch.
+        // Watches of a cache open no watch of the store.
         Facts { counts_watches: false, buffered_revisions: self.0, ..Facts::default() }
     }
 }
 
-/// A store on a disk behind a cache, and another cache when it is opened again.
+/// A disk store behind a cache, which is created again on reopening.
 #[derive(Default)]
 struct OfDisk(Option<(TempDir, Arc<Disk>)>);
 
@@ -65,7 +65,7 @@ mod memory_with_a_ring {
     machinery_store::conformance_tests!(super::OfMemory(1024));
 }
 
-/// Most watches that are not read at once read from the store.
+/// Most watches that are not read at once are read from the store.
 mod memory_with_a_short_ring {
     machinery_store::conformance_tests!(super::OfMemory(24));
 }

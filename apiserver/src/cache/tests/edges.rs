@@ -1,4 +1,4 @@
-//! What happens seldom: alarms side by side, a cache that the store ends, one that nobody waits for any more.
+//! Rare events: simultaneous alarms, a lost store watch, a load without waiters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{Caches, Wanted};
+use crate::cache::{ObjectFilter, WatchCaches};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::select::Selection;
@@ -21,9 +21,9 @@ use crate::server::Limits;
 use crate::storage::Objects;
 use crate::watch::{End, Feed, Item, Plan};
 
-fn everything(kind: &Arc<Kind>) -> Wanted {
+fn everything(kind: &Arc<Kind>) -> ObjectFilter {
     let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
-    Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
+    ObjectFilter { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
 }
 
 async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
@@ -32,9 +32,9 @@ async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
     store.commit(transaction).await.expect("it is committed").revision
 }
 
-/// Each watch ends at its time, whenever between two ticks that is and whoever else is woken about then.
+/// Each watch ends at its deadline, between any two ticks and next to other alarms.
 #[tokio::test(start_paused = true)]
-async fn watches_that_end_about_the_same_time_all_end() {
+async fn watches_with_close_deadlines_all_end() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
     let now = Instant::now();
@@ -45,7 +45,7 @@ async fn watches_that_end_about_the_same_time_all_end() {
         let bookmarks = after % 2 == 0;
         feeds.push((after, until, Feed::after(follow, Revision(1), Plan { bookmarks, until })));
     }
-    // Each in a task of its own: nobody is polled who was not woken.
+    // Each in its own task, which is polled only when woken.
     let mut ends = JoinSet::new();
     let end = |(after, until, feed): (u64, Instant, Feed)| async move {
         let marks = feed.filter(|item| std::future::ready(matches!(item, Ok(Item::Changed(_))))).count();
@@ -56,7 +56,7 @@ async fn watches_that_end_about_the_same_time_all_end() {
         assert!(Instant::now() >= until, "{after} ms: it ends before its time");
     };
     feeds.into_iter().for_each(|feed| drop(ends.spawn(end(feed))));
-    // The clock stands where no tick is.
+    // Advances the clock to times between ticks.
     let ticking = async {
         loop {
             tokio::time::advance(Duration::from_millis(37)).await;
@@ -71,9 +71,9 @@ async fn watches_that_end_about_the_same_time_all_end() {
     running.stop().await;
 }
 
-/// A watch is marked once a minute, and before it ends; and only if it asked for that.
+/// A bookmark is sent once a minute and before the end, only if requested.
 #[tokio::test(start_paused = true)]
-async fn marks_come_each_minute_and_before_the_end() {
+async fn bookmarks_are_sent_each_minute_and_before_the_end() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
     let until = Instant::now() + Duration::from_secs(150);
@@ -82,7 +82,7 @@ async fn marks_come_each_minute_and_before_the_end() {
         let after = store.revision().await.expect("it is open");
         let follow = running.cache.follow(everything(&kind), None, after);
         let mut feed = Feed::after(follow, after, Plan { bookmarks, until });
-        // Of another kind: it moves the revision, and no watch of this one is told.
+        // A write of another kind advances the revision without events for this watch.
         let other = async {
             for at in 0..14 {
                 tokio::time::sleep(Duration::from_secs(10)).await;
@@ -105,22 +105,23 @@ async fn marks_come_each_minute_and_before_the_end() {
     running.stop().await;
 }
 
-/// A cache that was too slow for the store ends, its watches with it and without an error; whoever asks then gets another.
+/// A cache that was too slow for the store stops, its watches end without an error, and the next
+/// request gets a new cache.
 #[tokio::test]
-async fn a_cache_that_the_store_ends_is_replaced() {
+async fn a_cache_whose_store_watch_is_lost_is_replaced() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
     let objects = Objects::new(Arc::new(store.clone()));
-    let caches = Caches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
+    let caches = WatchCaches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
     let metrics = Metrics::new(&limits);
     let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    let wanted = everything(&kind);
+    let filter = everything(&kind);
     let plan = Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) };
-    let begun = caches.view_and_follow(&wanted, None, &metrics, None).await;
+    let begun = caches.view_and_follow(&filter, None, &metrics, None).await;
     let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let mut feed = Feed::with_state(follow, Vec::new(), view.at, End::Silent, plan);
 
-    // The cache's task has no turn in between.
+    // The cache's task does not run in between.
     let before = put(&store, &kind, "one").await;
     let last = put(&store, &kind, "two").await;
     store.compact(last).await.expect("it is compacted");
@@ -128,7 +129,7 @@ async fn a_cache_that_the_store_ends_is_replaced() {
     let view =
         caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     assert!(view.at >= last && before < last);
-    assert_eq!(view.wanted(&wanted, None).entries.len(), 2, "what is there is listed");
+    assert_eq!(view.select(&filter, None).entries.len(), 2, "what is there is listed");
     assert!(cache.is_ended(), "it missed what was compacted");
     assert!(feed.next().await.is_none(), "a watch ends, and its client goes on from where it was");
 
@@ -139,26 +140,26 @@ async fn a_cache_that_the_store_ends_is_replaced() {
     assert!(caches.is_empty(), "nothing is kept of what ended");
 }
 
-/// Whoever begins a cache need not stay for it.
+/// Loading a cache continues without its first caller.
 #[tokio::test]
-async fn a_cache_that_nobody_waits_for_is_made_all_the_same() {
+async fn a_cache_loads_without_waiters() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     for at in 0..2000 {
         put(&store, &kind, &format!("w{at}")).await;
     }
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
-    let caches = Caches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
+    let caches = WatchCaches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
     let metrics = Metrics::new(&limits);
     for _ in 0..3 {
-        // Each gives up after one look.
+        // Each caller is dropped after one poll.
         let asked = futures::FutureExt::now_or_never(caches.of(&kind, &metrics));
         assert!(asked.is_none(), "it takes longer than that");
     }
     let view =
         caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    assert_eq!(view.wanted(&everything(&kind), None).entries.len(), 2000);
+    assert_eq!(view.select(&everything(&kind), None).entries.len(), 2000);
 
-    // With its kind it goes, also if it was asked for by somebody who was late.
+    // The cache stops with its kind, also if requested late.
     let _ = kind.replaced.set(view.at);
     for _ in 0..2 {
         let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));

@@ -1,4 +1,4 @@
-//! The cache as a whole: as a store, beside the naive way of watching, and at its edges.
+//! Tests of the whole cache: as a store, against a naive implementation, and rare events.
 
 mod behind;
 mod conformance;

@@ -1,5 +1,5 @@
-//! The indexed dispatch beside the naive one, which asks every selector about every event: the same for every watch, whatever
-//! happens, wherever it begins and however slowly it is read.
+//! The indexed dispatch against a naive one that evaluates every selector on every event: every
+//! watch receives the same events, for any start revision and reading speed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{Wanted, What};
+use crate::cache::{EventType, ObjectFilter};
 use crate::kind::Kind;
 use crate::select::Selection;
 use crate::verbs::output::read;
@@ -24,19 +24,19 @@ use crate::watch::{End, Feed, Item, Plan};
 const NAMESPACES: [&str; 3] = ["a", "b", "c"];
 const VALUES: [&str; 4] = ["1", "2", "3", ""];
 
-/// What a watch is told: what, of which key, as of which state, at which revision.
-type Told = (What, String, Revision, Revision);
+/// An event: type, key, revision of the state, revision of the event.
+type DeliveredEvent = (EventType, String, Revision, Revision);
 
 struct Watcher {
     feed: Feed,
     woken: Arc<Woken>,
-    wanted: Wanted,
+    filter: ObjectFilter,
     after: Revision,
-    told: Vec<Told>,
+    told: Vec<DeliveredEvent>,
     begun_with_state: bool,
 }
 
-/// Whether a watcher was woken since it was polled last. It has to be polled once.
+/// Whether the watcher was woken since its last poll; initially true.
 struct Woken(AtomicBool);
 
 impl Woken {
@@ -52,7 +52,7 @@ impl Wake for Woken {
 }
 
 #[tokio::test]
-async fn each_watch_is_told_what_the_naive_way_tells_it() {
+async fn indexed_dispatch_equals_naive_evaluation() {
     for seed in 0..8 {
         run(seed).await;
     }
@@ -62,20 +62,20 @@ async fn run(seed: u64) {
     let random = &mut Dice::new(seed);
     let (store, kind) = (Memory::new(Options::default()), kind());
     let first = store.revision().await.expect("it is open");
-    // A short ring: whoever is slow reads from the store.
+    // A short ring makes slow watchers read from the store.
     let running =
         Running::begin(Arc::new(store.clone()), kind.clone(), [1, 16, 4096][seed as usize % 3]).await;
     let mut watchers: Vec<Watcher> = Vec::new();
     for step in 0..1500 {
         write(random, &store, &kind).await;
         if step % 8 == 0 {
-            let wanted = Wanted { selection: selection(random, &kind), namespace: namespace(random) };
-            watchers.push(begin(random, &running, &store, wanted, first).await);
+            let filter = ObjectFilter { selection: selection(random, &kind), namespace: namespace(random) };
+            watchers.push(begin(random, &running, &store, filter, first).await);
         }
         if step % 16 == 0 {
             tokio::task::yield_now().await;
         }
-        // Some are read at once, some seldom, some at the end.
+        // Some are read at once, some rarely, some at the end.
         for (at, watcher) in watchers.iter_mut().enumerate() {
             if at % 3 == 0 || at % 3 == 1 && one_in(random, 1, 50) {
                 watcher.read();
@@ -83,13 +83,13 @@ async fn run(seed: u64) {
         }
         if one_in(random, 1, 40) && !watchers.is_empty() {
             let gone = random.below(watchers.len() as u64) as usize;
-            // It goes on where it was, as another one.
-            let Watcher { wanted, told, after, .. } = watchers.swap_remove(gone);
+            // Resumes from its last revision as a new watch.
+            let Watcher { filter, told, after, .. } = watchers.swap_remove(gone);
             let after = told.last().map_or(after, |(.., revision)| *revision);
-            let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
+            let feed = Feed::after(running.cache.follow(filter.clone(), None, after), after, plan());
             watchers.push(Watcher {
                 feed,
-                wanted,
+                filter,
                 after,
                 told: Vec::new(),
                 begun_with_state: false,
@@ -110,9 +110,9 @@ async fn run(seed: u64) {
             expected,
             "seed {seed}, after {}: {:?} {:?} in {:?}",
             watcher.after,
-            watcher.wanted.selection.labels,
-            watcher.wanted.selection.fields,
-            watcher.wanted.namespace
+            watcher.filter.selection.labels,
+            watcher.filter.selection.fields,
+            watcher.filter.namespace
         );
     }
     assert!(events > 2000, "seed {seed}: the watches were told of {events} events only");
@@ -121,7 +121,7 @@ async fn run(seed: u64) {
     running.stop().await;
 }
 
-/// Creates, changes or deletes some objects in one revision: of thousands, half of the time a few of which much becomes.
+/// Creates, changes or deletes some objects in one revision, half of the time among only twenty.
 async fn write(random: &mut Dice, store: &Memory, kind: &Arc<Kind>) {
     let mut transaction = Transaction::new();
     let mut keys = BTreeSet::new();
@@ -160,7 +160,7 @@ fn object(random: &mut Dice, namespace: &str, name: &str) -> Value {
     object
 }
 
-/// Equality, sets, presence, absence and negation of labels; fields, names and namespaces; and all of them together.
+/// Label equality, sets, presence, absence and negation; fields, names and namespaces; combined.
 fn selection(random: &mut Dice, kind: &Arc<Kind>) -> Selection {
     let mut labels = Vec::new();
     for _ in 0..random.below(3) {
@@ -202,24 +202,24 @@ fn one_in(random: &mut Dice, so_many: u64, of: u64) -> bool {
     random.below(of) < so_many
 }
 
-/// With the state, from now on, from long ago, or from what is to come.
+/// Starts with the state, at the current, an old or a future revision.
 async fn begin(
     random: &mut Dice,
     running: &Running,
     store: &Memory,
-    wanted: Wanted,
+    filter: ObjectFilter,
     first: Revision,
 ) -> Watcher {
     let now = store.revision().await.expect("it is open");
     let after = match random.below(4) {
         0 => {
-            let begun = running.cache.view_and_follow(wanted.clone(), None, None).await;
+            let begun = running.cache.view_and_follow(filter.clone(), None, None).await;
             let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-            let state = view.wanted(&wanted, None).entries;
+            let state = view.select(&filter, None).entries;
             let (after, feed) = (view.at, Feed::with_state(follow, state, view.at, End::Silent, plan()));
             return Watcher {
                 feed,
-                wanted,
+                filter,
                 after,
                 told: Vec::new(),
                 begun_with_state: true,
@@ -230,22 +230,22 @@ async fn begin(
         2 => Revision(first.0 + random.below(now.0 - first.0 + 1)),
         _ => Revision(now.0 + random.below(5)),
     };
-    let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
-    Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false, woken: Woken::new() }
+    let feed = Feed::after(running.cache.follow(filter.clone(), None, after), after, plan());
+    Watcher { feed, filter, after, told: Vec::new(), begun_with_state: false, woken: Woken::new() }
 }
 
 fn plan() -> Plan {
     Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) }
 }
 
-/// What became of one object.
+/// A change of one object.
 struct Past {
     revision: Revision,
     before: Option<Read>,
     after: Option<Read>,
 }
 
-/// A state, read as whoever has no index reads it.
+/// A state, parsed without an index.
 struct Read {
     key: String,
     modified: Revision,
@@ -260,7 +260,7 @@ impl Read {
     }
 }
 
-/// All that was done to the store.
+/// Returns all changes of the store.
 async fn history(store: &Memory, kind: &Kind, first: Revision, end: Revision) -> Vec<Past> {
     let mut watch = store.watch(Span::all(), first).await.expect("nothing is compacted");
     let (mut history, mut seen) = (Vec::new(), first);
@@ -287,7 +287,7 @@ impl Watcher {
         std::pin::Pin::new(&mut self.feed).poll_next(&mut Context::from_waker(&waker))
     }
 
-    /// What there is at this moment, if it was woken for it: who is not woken is not polled.
+    /// Polls the watcher only if it was woken.
     fn read(&mut self) {
         while self.woken.0.swap(false, Ordering::AcqRel) {
             while let Poll::Ready(item) = self.poll() {
@@ -299,7 +299,7 @@ impl Watcher {
         }
     }
 
-    /// What is read from the store may need a moment.
+    /// Reads from the store may need another turn.
     async fn read_all(&mut self) {
         for _ in 0..8 {
             self.read();
@@ -307,12 +307,12 @@ impl Watcher {
         }
     }
 
-    /// What the naive way tells it, by the objects themselves.
-    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<Told> {
+    /// Returns the events of the naive implementation.
+    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<DeliveredEvent> {
         let matches = |read: &&Read| {
-            let there = self.wanted.namespace.as_deref();
+            let there = self.filter.namespace.as_deref();
             there.is_none_or(|one| read.object["metadata"]["namespace"] == one)
-                && self.wanted.selection.matches(&read.object)
+                && self.filter.selection.matches(&read.object)
         };
         let mut expected = Vec::new();
         if self.begun_with_state {
@@ -320,16 +320,18 @@ impl Watcher {
                 store.range(Range::of(Span::all()).at(self.after)).await.expect("nothing is compacted");
             let states: Vec<Read> = page.entries.iter().map(|entry| Read::of(kind, entry)).collect();
             let states = states.iter().filter(matches);
-            expected.extend(states.map(|read| (What::Added, read.key.clone(), read.modified, read.modified)));
+            expected.extend(
+                states.map(|read| (EventType::Added, read.key.clone(), read.modified, read.modified)),
+            );
         }
         for past in history.iter().filter(|past| past.revision > self.after) {
             let (before, after) = (past.before.as_ref().filter(matches), past.after.as_ref().filter(matches));
             let (what, read) = match (before, after) {
                 (None, None) => continue,
-                (None, Some(read)) => (What::Added, read),
-                (Some(_), Some(read)) => (What::Modified, read),
-                (Some(read), None) if past.after.is_some() => (What::Left, read),
-                (Some(read), None) => (What::Deleted, read),
+                (None, Some(read)) => (EventType::Added, read),
+                (Some(_), Some(read)) => (EventType::Modified, read),
+                (Some(read), None) if past.after.is_some() => (EventType::Left, read),
+                (Some(read), None) => (EventType::Deleted, read),
             };
             expected.push((what, read.key.clone(), read.modified, past.revision));
         }

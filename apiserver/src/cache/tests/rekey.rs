@@ -1,4 +1,4 @@
-//! Changing the keys of a watch while it runs.
+//! Edits of a running watch's keys.
 
 use std::collections::BTreeSet;
 use std::future::poll_fn;
@@ -12,8 +12,8 @@ use serde_json::json;
 use tokio::time::Instant;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{By, Follow, Keys, Next, View, Wanted};
-use crate::interest::{self, Found};
+use crate::cache::{CacheWatcher, KeyField, ObjectFilter, View, WatchKeys, WatcherItem};
+use crate::interest::{self, KeyLookup};
 use crate::kind::Kind;
 use crate::select::Selection;
 
@@ -21,15 +21,15 @@ fn keys(keys: &[&str]) -> BTreeSet<Arc<str>> {
     keys.iter().map(|key| Arc::from(*key)).collect()
 }
 
-fn wanted(kind: &Arc<Kind>) -> Wanted {
+fn filter(kind: &Arc<Kind>) -> ObjectFilter {
     let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
-    Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
+    ObjectFilter { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
 }
 
-/// A watch by name.
-async fn begin(running: &Running, kind: &Arc<Kind>, set: &[&str]) -> Follow {
-    let first = Keys { by: By::Name, set: keys(set) };
-    let begun = running.cache.view_and_follow(wanted(kind), Some(first), None).await;
+/// Starts a watch by name.
+async fn begin(running: &Running, kind: &Arc<Kind>, set: &[&str]) -> CacheWatcher {
+    let first = WatchKeys { by: KeyField::Name, set: keys(set) };
+    let begun = running.cache.view_and_follow(filter(kind), Some(first), None).await;
     begun.unwrap_or_else(|refusal| panic!("{}", refusal.message)).1
 }
 
@@ -39,12 +39,12 @@ async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
     store.commit(put).await.unwrap().revision
 }
 
-fn names(view: &View, follow: &Follow) -> usize {
-    view.wanted(follow.wanted(), None).entries.len()
+fn names(view: &View, follow: &CacheWatcher) -> usize {
+    view.select(follow.filter(), None).entries.len()
 }
 
 #[tokio::test]
-async fn keys_are_changed_when_all_before_was_looked_at() {
+async fn keys_change_after_pending_events_are_delivered() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let mut follow = begin(&running, &kind, &["a"]).await;
@@ -52,7 +52,7 @@ async fn keys_are_changed_when_all_before_was_looked_at() {
     running.cache.view(None).await.unwrap();
 
     assert!(follow.rekey(&keys(&["a"]), &keys(&["b"])).is_none(), "there is something under the old keys");
-    let Next::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
+    let WatcherItem::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
     assert_eq!(revised.revision, at);
     let view = follow.rekey(&keys(&["a"]), &keys(&["b"])).expect("that was all");
     assert_eq!(view.at, at);
@@ -60,11 +60,11 @@ async fn keys_are_changed_when_all_before_was_looked_at() {
 }
 
 #[tokio::test]
-async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
+async fn events_during_indexing_are_not_lost() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let mut follow = begin(&running, &kind, &["a"]).await;
-    follow.file_ahead(&keys(&["a", "b", "c"]));
+    follow.index_ahead(&keys(&["a", "b", "c"]));
     assert_eq!(running.cache.terms(), 3);
     put(&store, &kind, "b").await;
     running.cache.view(None).await.unwrap();
@@ -75,17 +75,17 @@ async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
     assert_eq!(running.cache.terms(), 1, "neither what was removed nor what was not added after all");
 
     let at = put(&store, &kind, "b").await;
-    let Next::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
+    let WatcherItem::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
     assert_eq!(revised.revision, at);
-    follow.file_ahead(&keys(&["d"]));
+    follow.index_ahead(&keys(&["d"]));
     drop(follow);
     assert!(running.cache.has_no_watches());
     running.stop().await;
 }
 
-/// The lock of the kind is everybody's: while a hundred thousand keys came in and went out, nobody else had it.
+/// The lock of a kind is not held while a hundred thousand keys are added and removed.
 #[tokio::test]
-async fn others_have_the_lock_while_many_keys_are_changed() {
+async fn the_lock_is_released_while_many_keys_change() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
     let many: BTreeSet<Arc<str>> = (0..50_000).map(|key| Arc::from(format!("k{key}"))).collect();
@@ -98,9 +98,9 @@ async fn others_have_the_lock_while_many_keys_are_changed() {
             is_seen_in_between(&running, || drop(follow.rekey(&none, &many).expect("nothing happens")));
         seen[1] |=
             is_seen_in_between(&running, || drop(follow.rekey(&many, &none).expect("nothing happens")));
-        let (mut begun, keys) = (None, Some(Keys { by: By::Name, set: many.clone() }));
+        let (mut begun, keys) = (None, Some(WatchKeys { by: KeyField::Name, set: many.clone() }));
         seen[2] |= is_seen_in_between(&running, || {
-            begun = Some(running.cache.follow(wanted(&kind), keys, Revision(0)));
+            begun = Some(running.cache.follow(filter(&kind), keys, Revision(0)));
         });
         seen[3] |= is_seen_in_between(&running, || drop(begun));
     }
@@ -108,7 +108,7 @@ async fn others_have_the_lock_while_many_keys_are_changed() {
     running.stop().await;
 }
 
-/// Whether another thread sees the index half made.
+/// Whether another thread observes the index halfway.
 fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
     let (over, cache) = (AtomicBool::new(false), &running.cache);
     std::thread::scope(|scope| {
@@ -126,7 +126,7 @@ fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
 }
 
 #[tokio::test]
-async fn what_is_told_slowly_keeps_nothing_else() {
+async fn a_slow_lookup_retains_only_its_objects() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 1).await;
     put(&store, &kind, "a").await;
@@ -135,8 +135,8 @@ async fn what_is_told_slowly_keeps_nothing_else() {
     let view = follow.rekey(&keys(&[]), &keys(&["a"])).expect("nothing happens");
     let other = Arc::downgrade(view.get(&kind.place.key(Some("n"), "b")).unwrap());
     let added: BTreeSet<Arc<str>> = keys(&["a"]);
-    let mut found = Found::new(view, By::Name, interest::Keys::from_iter(&added), 1);
-    assert!(found.gather(follow.wanted()));
+    let mut found = KeyLookup::new(view, KeyField::Name, interest::KeySet::from_iter(&added), 1);
+    assert!(found.gather(follow.filter()));
     for _ in 0..3 {
         put(&store, &kind, "a").await;
         put(&store, &kind, "b").await;

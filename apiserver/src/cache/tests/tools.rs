@@ -1,4 +1,4 @@
-//! Kinds and caches to test with.
+//! Fixtures: kinds and caches.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::super::ring::Most;
-use crate::cache::Cache;
+use super::super::ring::RingLimits;
+use crate::cache::WatchCache;
 use crate::crd;
-use crate::kind::{Kind, Names};
-use crate::metrics::Asked;
+use crate::kind::{Kind, KindNames};
+use crate::metrics::SelectionCounters;
 use crate::storage::{Objects, Place, encode};
 
-/// Namespaced, and selected by two fields.
+/// A namespaced kind with two selectable fields.
 pub(super) fn kind() -> Arc<Kind> {
     let field = json!({"type": "string"});
     let definition = json!({"spec": {
@@ -28,12 +28,12 @@ pub(super) fn kind() -> Arc<Kind> {
             "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}],
         }],
     }});
-    let names = Names { kind: "Widget".into(), plural: "widgets".into(), ..Names::default() };
+    let names = KindNames { kind: "Widget".into(), plural: "widgets".into(), ..KindNames::default() };
     let made = crd::kinds(&definition, &names, &Default::default());
     made.stored.expect("it is stored")
 }
 
-/// Of all keys that there are.
+/// A kind that covers all keys.
 pub(super) fn kind_of_everything() -> Arc<Kind> {
     let mut kind = Arc::into_inner(kind()).expect("nobody else has it");
     kind.place = Place::everywhere();
@@ -45,18 +45,19 @@ pub(super) fn stored(kind: &Kind, object: &Value) -> Vec<u8> {
     encode(object.as_object().expect("an object"), kind.print)
 }
 
-/// A cache whose task ends with this.
+/// A cache with its task, which stops with this value.
 pub(super) struct Running {
-    pub(super) cache: Arc<Cache>,
+    pub(super) cache: Arc<WatchCache>,
     stopping: CancellationToken,
     tasks: TaskTracker,
 }
 
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
-        let most = Most { revisions, bytes: 1 << 20 };
-        let loaded = Cache::load(kind, Objects::new(backend), most, 7, Asked::default()).await;
-        let (cache, watch): (Arc<Cache>, Watch) =
+        let limits = RingLimits { revisions, bytes: 1 << 20 };
+        let loaded =
+            WatchCache::load(kind, Objects::new(backend), limits, 7, SelectionCounters::default()).await;
+        let (cache, watch): (Arc<WatchCache>, Watch) =
             loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
         let (fed, stopped) = (cache.clone(), stopping.clone());

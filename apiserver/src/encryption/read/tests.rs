@@ -1,6 +1,6 @@
 use super::*;
 
-/// 32 bytes, and nowhere in what is said.
+/// A key of 32 bytes, which must not appear in any error.
 const SECRET: &str = "c2VjcmV0IHNlY3JldCBzZWNyZXQgc2VjcmV0ICEhISE=";
 
 fn configuration(resources: &str) -> String {
@@ -22,7 +22,7 @@ fn refused(text: &str, place: &str, advice: &str) {
 }
 
 #[test]
-fn what_is_no_configuration_is_refused_with_advice() {
+fn invalid_configurations_are_rejected_with_advice() {
     let all = "the configuration";
     refused("", all, "write fields, of apiVersion");
     refused("a: [", all, "yaml");
@@ -48,7 +48,7 @@ fn what_is_no_configuration_is_refused_with_advice() {
 }
 
 #[test]
-fn what_is_no_provider_is_refused_with_advice() {
+fn invalid_providers_are_rejected_with_advice() {
     let place = "resources[0].providers";
     let key = |key: &str| providers(&format!("[{{aesgcm: {{keys: [{key}]}}}}]"));
     let at = |of: &str| format!("{place}[0].aesgcm.keys[0]{of}");
@@ -72,7 +72,9 @@ fn what_is_no_provider_is_refused_with_advice() {
         &format!("{place}[0]"),
         "\"aesgsm\" is no field of it: there are aesgcm, identity",
     );
-    for (name, advice) in [("aescbc", "does not notice"), ("secretbox", "32 bytes"), ("kms", "not fetched")] {
+    for (name, advice) in
+        [("aescbc", "does not authenticate"), ("secretbox", "32 bytes"), ("kms", "not supported")]
+    {
         let other = format!("[{{{name}: {{keys: [{{name: k, secret: {SECRET}}}]}}}}]");
         refused(&providers(&other), &format!("{place}[0].{name}"), advice);
     }
@@ -115,7 +117,7 @@ fn the_first_resource_that_matches_decides() {
 }
 
 #[test]
-fn the_example_of_the_guide_is_one() {
+fn the_example_configuration_of_the_guide_is_valid() {
     let example = include_str!("../../../../docs/guides/encryption.yaml");
     let encryption = Encryption::read(&example.replace("SECRET", SECRET)).unwrap();
     assert!(encryption.ring("core/secrets/default/x").is_some());

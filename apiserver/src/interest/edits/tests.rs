@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-const BOUNDS: Bounds = Bounds { keys: 4, key_bytes: 3 };
+const BOUNDS: KeyLimits = KeyLimits { keys: 4, key_bytes: 3 };
 
 fn set(keys: &str) -> BTreeSet<Arc<str>> {
     keys.split_whitespace().map(Arc::from).collect()
@@ -18,19 +18,19 @@ fn open(keys: &str) -> Edits {
     Edits::open(&change("", keys), false, [0; 32], BOUNDS).unwrap()
 }
 
-fn edit(edits: &mut Edits, number: u64, remove: &str, add: &str) -> Result<bool, Wrong> {
+fn edit(edits: &mut Edits, number: u64, remove: &str, add: &str) -> Result<bool, InvalidEdit> {
     let digest = [u8::try_from(remove.len() * 16 + add.len()).unwrap(); 32];
-    edits.edit(Edit { number, digest }, &change(remove, add))
+    edits.edit(EditId { number, digest }, &change(remove, add))
 }
 
-fn shown(pending: Option<Pending>) -> String {
-    let Some(Pending { number, remove, add }) = pending else { return "nothing".into() };
-    let join = |keys: Keys| keys.iter().map(|key| key.to_string()).collect::<Vec<_>>().join(" ");
+fn shown(pending: Option<PendingEdits>) -> String {
+    let Some(PendingEdits { number, remove, add }) = pending else { return "nothing".into() };
+    let join = |keys: KeySet| keys.iter().map(|key| key.to_string()).collect::<Vec<_>>().join(" ");
     format!("{number}: -{} +{}", join(remove), join(add))
 }
 
 #[test]
-fn edits_that_wait_are_one() {
+fn pending_edits_are_merged() {
     let mut edits = open("a b");
     assert_eq!(shown(edits.take()), "0: - +a b");
     assert_eq!(shown(edits.take()), "nothing");
@@ -45,16 +45,16 @@ fn edits_that_wait_are_one() {
 }
 
 #[test]
-fn what_is_resumed_is_not_told_again() {
+fn resumed_keys_are_not_sent_again() {
     let mut edits = Edits::open(&change("", "a b"), true, [0; 32], BOUNDS).unwrap();
     edit(&mut edits, 1, "a", "c").unwrap();
     assert_eq!(shown(edits.take()), "1: -a +c");
 }
 
 #[test]
-fn numbers_are_in_order_and_the_last_edit_may_be_repeated() {
+fn edits_are_numbered_and_the_last_may_be_retried() {
     let mut edits = open("a");
-    let order = |expected| Err(Wrong::Order { expected });
+    let order = |expected| Err(InvalidEdit::Order { expected });
     assert_eq!(edit(&mut edits, 2, "", "b"), order(1), "a gap");
     assert_eq!(edit(&mut edits, 1, "", "b"), Ok(true));
     assert_eq!(edit(&mut edits, 1, "", "b"), Ok(false), "the same once more");
@@ -65,17 +65,17 @@ fn numbers_are_in_order_and_the_last_edit_may_be_repeated() {
 }
 
 #[test]
-fn limits_are_held_before_anything_is_changed() {
-    let too_many = |count| Err(Wrong::TooMany { count, limit: 4 });
+fn limits_are_checked_before_any_change() {
+    let too_many = |count| Err(InvalidEdit::TooMany { count, limit: 4 });
     let mut edits = open("a b c");
     let before = (edits.keys.clone(), edits.cost());
     assert_eq!(edit(&mut edits, 1, "", "d e"), too_many(5));
     assert_eq!(edit(&mut edits, 1, "a", "a d e"), too_many(5));
     assert_eq!(edit(&mut edits, 1, "z", "d e"), too_many(5), "removing what is not there makes no room");
-    assert_eq!(edit(&mut edits, 1, "", "long"), Err(Wrong::TooLong { field: "add", limit: 3 }));
+    assert_eq!(edit(&mut edits, 1, "", "long"), Err(InvalidEdit::TooLong { field: "add", limit: 3 }));
     let nothing = InterestEdit { remove: [Arc::from("")].into(), ..InterestEdit::default() };
-    let number = Edit { number: 1, digest: [9; 32] };
-    assert_eq!(edits.edit(number, &nothing), Err(Wrong::Empty { field: "remove" }));
+    let number = EditId { number: 1, digest: [9; 32] };
+    assert_eq!(edits.edit(number, &nothing), Err(InvalidEdit::Empty { field: "remove" }));
     assert_eq!((edits.keys.clone(), edits.cost()), before);
     assert_eq!(shown(edits.take()), "0: - +a b c");
     assert_eq!(edit(&mut edits, 1, "a", "d e"), Ok(true), "what goes makes room");
@@ -88,14 +88,14 @@ fn keys() -> impl Strategy<Value = BTreeSet<Arc<str>>> {
 }
 
 proptest! {
-    /// Whenever the stream comes to them, and whichever are refused: it has the keys that were edited one by one, and is
-    /// told to add those that it must tell.
+    /// At any speed of the stream and with rejected edits, it ends with the keys of a naive set,
+    /// and adds every key that must be sent.
     #[test]
-    fn edits_are_those_of_a_naive_set(
+    fn edits_equal_those_of_a_naive_set(
         first in keys(),
         steps in prop::collection::vec((keys(), keys(), any::<bool>()), 0..20),
     ) {
-        let bounds = Bounds { keys: 5, key_bytes: 3 };
+        let bounds = KeyLimits { keys: 5, key_bytes: 3 };
         let first = InterestEdit { remove: BTreeSet::new(), add: first };
         let mut edits = Edits::open(&first, false, [0; 32], bounds).unwrap();
         let (mut naive, mut streams) = (first.add.clone(), BTreeSet::new());
@@ -119,7 +119,7 @@ proptest! {
             let new: Vec<_> = change.add.iter().filter(|key| !after.contains(*key)).cloned().collect();
             after.extend(new.iter().cloned());
             let digest = [u8::try_from(number).unwrap(); 32];
-            let accepted = edits.edit(Edit { number: number + 1, digest }, &change);
+            let accepted = edits.edit(EditId { number: number + 1, digest }, &change);
             prop_assert_eq!(accepted.is_ok(), after.len() <= 5);
             if accepted.is_ok() {
                 number += 1;

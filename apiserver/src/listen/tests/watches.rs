@@ -1,4 +1,4 @@
-//! Who watches and does not read: ended by name and within seconds, and nobody else is.
+//! Stalled watches: ended within seconds and counted; other watches continue.
 
 use super::*;
 use http_body::Body as _;
@@ -13,7 +13,7 @@ fn slow(server: &ApiServer) -> [u64; 2] {
     [Event::SlowWatch, Event::SlowReader].map(|event| server.shared().metrics.counted.of(event))
 }
 
-/// An event of 700 KiB for all who watch.
+/// Causes an event of 700 KiB for all watches.
 async fn touch(server: &ApiServer, number: u32) {
     let request = Request::patch("/api/v1/namespaces/default/configmaps/big")
         .header("content-type", "application/merge-patch+json")
@@ -28,7 +28,7 @@ async fn watch(sender: &mut Sender, path: &str) -> Incoming {
     answer.into_body()
 }
 
-/// So many bytes and a little more, or fewer: it has ended.
+/// Reads at least `bytes`; returns less at the end of the stream.
 async fn read(body: &mut Incoming, bytes: usize) -> usize {
     let mut length = 0;
     while length < bytes {
@@ -41,7 +41,7 @@ async fn read(body: &mut Incoming, bytes: usize) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_on() {
+async fn a_stalled_watch_is_reset_and_others_of_its_connection_continue() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
@@ -57,20 +57,20 @@ async fn a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_
     assert!(read(&mut stalled, usize::MAX).await < 200 << 10, "no more than what it could hold");
     touch(&server, 1).await;
     assert!(read(&mut taken, 700 << 10).await >= 700 << 10, "the other one hears of it");
-    // Who is owed nothing may be silent for as long as they want.
+    // A watch without pending events may be silent indefinitely.
     let hour = timeout(Duration::from_secs(1_000), read(&mut of_nothing, 1));
     hour.await.expect_err("it neither ended nor told anything");
     assert_eq!(slow(&server), [1, 0]);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_that_is_taken_slowly_lives() {
+async fn a_slowly_read_watch_continues() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
     let mut body = watch(&mut sender, WATCH).await;
     let pause = Limits::default().watch_stall - Duration::from_secs(1);
-    // As much as its window makes it say.
+    // Reads as much as the flow-control window allows.
     let (mut length, step) = (0, 33 << 10);
     while length < 700 << 10 {
         sleep(pause).await;
@@ -82,7 +82,7 @@ async fn a_watch_that_is_taken_slowly_lives() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn over_http1_its_connection_ends() {
+async fn a_stalled_watch_over_http1_closes_the_connection() {
     let server = server().await;
     let tasks = TaskTracker::new();
     let (mut stalled, mut idle) = (connect(&server, &tasks, true), connect(&server, &tasks, true));
@@ -105,9 +105,9 @@ async fn over_http1_its_connection_ends() {
     assert_eq!(slow(&server), [1, 0]);
 }
 
-/// A socket has buffers of its own, of megabytes if one lets it: what is in them is not seen.
+/// A socket has buffers of its own, possibly of megabytes, which hide a stall.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_socket_that_is_blocked_ends_its_watches_and_one_that_moves_does_not() {
+async fn a_blocked_socket_ends_its_watches_and_a_slow_one_does_not() {
     let limits = Limits { watch_stall: Duration::from_secs(1), ..Limits::default() };
     let server = server_of(limits).await;
     for number in 0..6 {
@@ -119,7 +119,7 @@ async fn a_socket_that_is_blocked_ends_its_watches_and_one_that_moves_does_not()
     let get = GET.replace("/api/v1/namespaces/default", WATCH);
     let request = get.replace("\r\n\r\n", &format!("\r\n{}", client.credential));
     let (stalled, mut steady) = (client.say(&request).await, client.say(&request).await);
-    // Four of five megabytes, a little at a time: it is owed something all the while.
+    // Four of five megabytes in small reads: data is pending all the time.
     let mut bytes = vec![0; 64 << 10];
     for _ in 0..64 {
         steady.read_exact(&mut bytes).await.expect("it goes on");

@@ -1,4 +1,4 @@
-//! Sets of fields, as they are read, written and reckoned with.
+//! Sets of field paths: decoding, encoding and set operations.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ proptest! {
     }
 
     #[test]
-    fn any_json_is_a_set_or_none(value in crate::patch::arbitrary::value(), text in ".{0,4}") {
+    fn any_json_decodes_to_a_set_or_an_error(value in crate::patch::arbitrary::value(), text in ".{0,4}") {
         if let Ok(set) = FieldSet::from_json(&value) {
             prop_assert_eq!(FieldSet::from_json(&set.to_json()), Ok(set));
         }
@@ -64,7 +64,7 @@ proptest! {
     }
 
     #[test]
-    fn sets_are_sets(left in paths(), right in paths()) {
+    fn set_operations_equal_those_of_a_naive_set(left in paths(), right in paths()) {
         let (a, b) = (set_of(&left), set_of(&right));
         let (union, both, less) = (a.clone().union(b.clone()), a.intersection(&b), a.clone().difference(&b));
         for path in left.iter().chain(&right) {

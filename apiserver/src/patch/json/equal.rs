@@ -1,8 +1,8 @@
-//! When `test` finds two values to be the same.
+//! Equality of values in the operation `test`.
 
 use serde_json::{Number, Value};
 
-/// RFC 6902, section 4.6: numbers by what they are, the rest by what it says.
+/// RFC 6902, section 4.6: numbers by value, everything else literally.
 pub(super) fn equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Number(left), Value::Number(right)) => same_number(left, right),

@@ -1,5 +1,6 @@
-//! What a patch may cost. A few bytes of a patch can ask for a document that doubles with every operation, is
-//! nested so deep that no stack holds it, or has its longest list moved ten thousand times.
+//! Cost limits of patches. A few bytes of a patch can request a document that doubles with every
+//! operation, is nested too deeply for the stack, or has its longest list shifted ten thousand
+//! times.
 
 use std::io;
 
@@ -12,22 +13,23 @@ use crate::refusal::Refusal;
 pub(super) const OPERATIONS: usize = 10_000;
 /// How many bytes of JSON all `copy` of a patch may add.
 const COPIED: usize = 3 * 1024 * 1024;
-/// How many values all `copy` of a patch may add. Small ones take much more memory than they have bytes.
+/// Maximum number of values that all `copy` operations of a patch may add. Small values take much
+/// more memory than bytes.
 const COPIES: usize = 100_000;
-/// How many values all operations of a patch may walk over or shift, beyond what the patch itself says: ten thousand
-/// operations at the front of a list of a thousand.
+/// Maximum number of values that all operations of a patch may copy or shift, beyond the patch
+/// itself: ten thousand operations at the front of a list of a thousand.
 const MOVED: usize = 10_000_000;
-/// How many containers may be in each other: what the parser will read again.
+/// Maximum nesting: as much as the parser accepts.
 pub(super) const DEEPEST: usize = 127;
 
-/// What is left of the limits.
-pub(super) struct Limits {
+/// The unused rest of the limits.
+pub(super) struct PatchLimits {
     copied: usize,
     copies: usize,
     moved: usize,
 }
 
-impl Limits {
+impl PatchLimits {
     pub(super) const fn new() -> Self {
         Self { copied: 0, copies: 0, moved: 0 }
     }
@@ -55,7 +57,8 @@ impl Limits {
         Ok(())
     }
 
-    /// Checks that a value is not too deep for a place with so many containers around it, and accounts for looking.
+    /// Checks that a value is not too deep for a position with that many enclosing containers, and
+    /// accounts for the walk.
     pub(super) fn fits(&mut self, value: &Value, around: usize) -> Result<(), Refusal> {
         let mut seen = 0;
         let depth = depth(value, &mut seen);
@@ -76,7 +79,7 @@ fn depth(value: &Value, seen: &mut usize) -> usize {
     }
 }
 
-/// A writer that forgets, and fails at so many bytes.
+/// A writer that discards, and fails after a number of bytes.
 struct Left(usize);
 
 impl io::Write for Left {

@@ -8,5 +8,5 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use operation::Operation;
+pub(crate) use operation::PatchOperation;
 pub(super) use run::apply;

@@ -8,16 +8,16 @@ use crate::json::plain_type_name;
 use crate::patch::refused::{rejected, too_large};
 use crate::refusal::Refusal;
 
-/// One operation.
+/// One operation of a JSON patch.
 #[derive(Clone, Debug)]
-pub(crate) struct Operation {
+pub(crate) struct PatchOperation {
     pub(super) path: Pointer,
     pub(super) act: Act,
     /// Members that mean nothing.
     pub(in crate::patch) unknown: Vec<String>,
 }
 
-/// What to do. A value that is left out is null, as in Kubernetes.
+/// The action. An omitted value is null, as in Kubernetes.
 #[derive(Clone, Debug)]
 pub(super) enum Act {
     Add(Value),
@@ -30,7 +30,7 @@ pub(super) enum Act {
 
 const MEMBERS: [&str; 4] = ["op", "path", "from", "value"];
 
-impl Operation {
+impl PatchOperation {
     pub(in crate::patch) fn list(body: &Value) -> Result<Vec<Self>, Refusal> {
         match body {
             Value::Array(items) if items.len() > OPERATIONS => {

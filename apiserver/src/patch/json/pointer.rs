@@ -65,7 +65,7 @@ fn get<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
     })
 }
 
-/// What is at the end of a path.
+/// Returns the value at a path.
 pub(super) fn find<'a>(document: &'a mut Value, tokens: &[String]) -> Option<&'a mut Value> {
     tokens.iter().try_fold(document, |at, token| match at {
         Value::Object(fields) => fields.get_mut(token),
@@ -77,8 +77,8 @@ pub(super) fn find<'a>(document: &'a mut Value, tokens: &[String]) -> Option<&'a
     })
 }
 
-/// The index that a token is, of so many: digits without a leading zero. A negative one counts from the end, as in
-/// Kubernetes.
+/// Parses a token as an index into a list of length `of`: digits without a leading zero. A negative
+/// one counts from the end, as in Kubernetes.
 pub(super) fn index(token: &str, of: usize) -> Option<usize> {
     let digits = token.strip_prefix('-').unwrap_or(token);
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -3,23 +3,23 @@
 use serde_json::Value;
 
 use super::equal::equal;
-use super::limits::Limits;
-use super::operation::{Act, Operation};
+use super::limits::PatchLimits;
+use super::operation::{Act, PatchOperation};
 use super::pointer::{Pointer, find, index};
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// The document after all operations. They are made on a document that is nobody else's: a refusal leaves nothing
-/// half done.
-pub(in crate::patch) fn apply(mut document: Value, operations: &[Operation]) -> Result<Value, Refusal> {
-    let mut limits = Limits::new();
+/// Returns the document after all operations. It owns its document: a refusal leaves nothing half
+/// done.
+pub(in crate::patch) fn apply(mut document: Value, operations: &[PatchOperation]) -> Result<Value, Refusal> {
+    let mut limits = PatchLimits::new();
     for operation in operations {
         step(&mut document, operation, &mut limits)?;
     }
     if document.is_object() { Ok(document) } else { Err(rejected("what the patch makes is no object")) }
 }
 
-fn step(document: &mut Value, operation: &Operation, limits: &mut Limits) -> Result<(), Refusal> {
+fn step(document: &mut Value, operation: &PatchOperation, limits: &mut PatchLimits) -> Result<(), Refusal> {
     let path = &operation.path;
     match &operation.act {
         Act::Add(value) => {
@@ -49,7 +49,7 @@ fn step(document: &mut Value, operation: &Operation, limits: &mut Limits) -> Res
     }
 }
 
-fn add(document: &mut Value, path: &Pointer, value: Value, limits: &mut Limits) -> Result<(), Refusal> {
+fn add(document: &mut Value, path: &Pointer, value: Value, limits: &mut PatchLimits) -> Result<(), Refusal> {
     let Some((parents, name)) = path.split() else {
         *document = value;
         return Ok(());
@@ -94,7 +94,7 @@ fn replace(document: &mut Value, path: &Pointer, value: Value) -> Result<(), Ref
     }
 }
 
-fn remove(document: &mut Value, path: &Pointer, limits: &mut Limits) -> Result<Value, Refusal> {
+fn remove(document: &mut Value, path: &Pointer, limits: &mut PatchLimits) -> Result<Value, Refusal> {
     let Some((parents, name)) = path.split() else {
         return Err(rejected("the whole object cannot be removed"));
     };
@@ -112,7 +112,7 @@ fn remove(document: &mut Value, path: &Pointer, limits: &mut Limits) -> Result<V
     removed.ok_or_else(|| missing("remove", path))
 }
 
-/// A key that is not there is null, as in Kubernetes: that is how a client says that it must not be there.
+/// A missing key equals null, as in Kubernetes: so a client can require its absence.
 fn test(document: &Value, path: &Pointer, expected: &Value) -> Result<(), Refusal> {
     let found = match path.get(document) {
         Some(found) => found,

@@ -61,7 +61,7 @@ fn names_are_escaped() {
 }
 
 #[test]
-fn numbers_are_tested_by_what_they_are() {
+fn a_test_compares_numbers_by_value() {
     let document = json!({"a": [1, 2.0, 18_446_744_073_709_551_615_u64]});
     let test = |value: Value| json!([{"op": "test", "path": "/a", "value": value}]);
     check(document.clone(), test(json!([1.0, 2, 18_446_744_073_709_551_615_u64])), document.clone());
@@ -83,7 +83,7 @@ fn a_test_guards_what_follows() {
 }
 
 #[test]
-fn what_kubernetes_takes_beyond_the_rfc() {
+fn extensions_of_kubernetes_are_accepted() {
     check(json!({}), json!([{"op": "replace", "path": "/a", "value": 1}]), json!({"a": 1}));
     check(json!({}), json!([{"op": "test", "path": "/a", "value": null}]), json!({}));
     check(json!({}), json!([{"op": "test", "path": "/a"}]), json!({}));
@@ -97,7 +97,7 @@ fn what_kubernetes_takes_beyond_the_rfc() {
 }
 
 #[test]
-fn what_does_not_apply_is_refused() {
+fn inapplicable_operations_are_refused() {
     let missing = |verb: &str, path: &str| {
         format!("{verb} operation does not apply: doc is missing path: {path:?}: missing value")
     };
@@ -182,7 +182,7 @@ fn ten_thousand_operations_are_enough() {
 
 /// Thirty operations would make a terabyte.
 #[test]
-fn copies_do_not_add_up() {
+fn the_total_size_of_copies_is_limited() {
     let double = [
         json!({"op": "copy", "from": "/a", "path": "/a/-"}),
         json!({"op": "copy", "from": "/a", "path": "/a/-"}),
@@ -198,7 +198,7 @@ fn copies_do_not_add_up() {
 
 /// Neither by values that are deep, nor by moving or copying them into each other.
 #[test]
-fn a_document_stays_readable() {
+fn the_nesting_of_a_document_is_limited() {
     let nest = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));
     let path = |levels: usize| "/a".repeat(levels);
     let document = nest(100);
@@ -225,7 +225,7 @@ fn a_document_stays_readable() {
 }
 
 #[test]
-fn a_long_list_is_not_moved_for_ever() {
+fn the_total_of_shifted_items_is_limited() {
     let document = json!({"a": vec![0; 50_000]});
     let first = json!({"op": "add", "path": "/a/0", "value": 1});
     let refusal = patched(&document, &json!(vec![first; 10_000])).unwrap_err();
@@ -272,7 +272,7 @@ fn any_operation() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_differs_leads_from_one_to_the_other(from in object(), to in object()) {
+    fn a_diff_applied_as_a_patch_gives_the_target(from in object(), to in object()) {
         let mut patch = Vec::new();
         patch_between("", &from, &to, &mut patch);
         prop_assert_eq!(patched(&from, &Value::from(patch)), Ok(to));

@@ -1,4 +1,4 @@
-//! What a patch says beside values: names that begin with a dollar sign.
+//! Directives of a patch: names that begin with a dollar sign.
 
 use std::collections::BTreeSet;
 
@@ -12,18 +12,18 @@ const RETAIN: &str = "$retainKeys";
 const DELETE: &str = "$deleteFromPrimitiveList";
 const ORDER: &str = "$setElementOrder";
 
-/// What a name in a patch stands for.
+/// The meaning of a name in a patch.
 pub(super) enum Name<'a> {
     Field(&'a str),
     /// These items of that list go.
     Delete(&'a str),
     /// The items of that list in their order.
     Order(&'a str),
-    /// Of the map itself, and not of a field.
+    /// A directive of the map itself, and not of a field.
     Own,
 }
 
-/// What becomes of a map, or of the list that it is an item of.
+/// The action on a map, or on the list of which it is an item.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Directive {
     Merge,
@@ -64,7 +64,8 @@ impl Directive {
     }
 }
 
-/// Drops from a map what a patch does not name as kept. All that the patch sets must be among it.
+/// Drops fields of a map that `$retainKeys` does not name. All fields that the patch sets must be
+/// named.
 pub(super) fn retain_keys(
     original: &mut Map<String, Value>,
     patch: &Map<String, Value>,
@@ -82,8 +83,8 @@ pub(super) fn retain_keys(
     Ok(())
 }
 
-/// What a value of a patch is where there is nothing to merge it into: without nulls, without directives, without
-/// what is to be deleted. None if that is the value itself.
+/// Returns a patch value that has no counterpart to merge into: without nulls, directives, and
+/// deleted items. `None` if that is the value itself.
 pub(super) fn clean(value: &Value) -> Result<Option<Value>, Refusal> {
     match value {
         Value::Object(fields) => match Directive::of(fields)? {
@@ -95,7 +96,7 @@ pub(super) fn clean(value: &Value) -> Result<Option<Value>, Refusal> {
     }
 }
 
-/// The same of the fields of a map, whatever its own directive.
+/// The same for the fields of a map, ignoring its own directive.
 pub(super) fn clean_map(fields: &Map<String, Value>) -> Result<Map<String, Value>, Refusal> {
     let mut kept = Map::new();
     for (name, value) in fields {
@@ -108,7 +109,8 @@ pub(super) fn clean_map(fields: &Map<String, Value>) -> Result<Map<String, Value
     Ok(kept)
 }
 
-/// The same of the items of a list: one with a directive is about the list, and no item.
+/// The same for the items of a list: an item with a directive concerns the list, and is not an
+/// item.
 pub(super) fn clean_list(items: &[Value]) -> Result<Vec<Value>, Refusal> {
     let mut kept = Vec::with_capacity(items.len());
     for item in items {

@@ -11,7 +11,7 @@ use crate::patch::PatchMeta;
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// Merges items of a patch into a list. What is in the patch is in the patch's order.
+/// Merges items of a patch into a list. Items of the patch keep the patch's order.
 pub(super) fn merge_list(
     original: &mut Vec<Value>,
     patch: &[Value],
@@ -23,8 +23,9 @@ pub(super) fn merge_list(
     reorder(original, merge_key, &wanted, &before)
 }
 
-/// The same with the order given for more than what is in the patch. As in Kubernetes, what is new then comes after what
-/// the order does not name, as far as there is room that deleted items leave: there it counts as having been there.
+/// Merges with an order given for more items than those of the patch. As in Kubernetes, new items
+/// then follow the items that the order does not name, but fill the positions of deleted items
+/// first and count as old there.
 pub(super) fn merge_ordered(
     original: &mut Vec<Value>,
     patch: &[Value],
@@ -40,7 +41,7 @@ pub(super) fn merge_ordered(
     reorder(original, merge_key, &wanted, &before)
 }
 
-/// Takes scalars out of a list, if there is one.
+/// Removes scalars from a list, if there is one.
 pub(super) fn delete_from(original: Option<&mut Value>, gone: &Value) -> Result<(), Refusal> {
     let malformed = || Refusal::bad_request("invalid patch format of primitive list");
     let gone = gone.as_array().ok_or_else(malformed)?;
@@ -54,7 +55,7 @@ pub(super) fn delete_from(original: Option<&mut Value>, gone: &Value) -> Result<
     Ok(())
 }
 
-/// Merges without an order, and says where the patch has which item.
+/// Merges without an order, and returns the positions of the patch's items.
 fn merge_items(
     original: &mut Vec<Value>,
     patch: &[Value],
@@ -88,7 +89,8 @@ fn merge_items(
     Ok(wanted)
 }
 
-/// Carries out the items that are directives, and says which are left, and whether they are all that is left.
+/// Carries out the items that are directives; returns the other items, and whether the patch
+/// replaces the list.
 fn directives<'a>(
     original: &mut Vec<Value>,
     patch: &'a [Value],
@@ -128,7 +130,7 @@ fn reorder(
     Ok(())
 }
 
-/// Refuses an order that does not have all that is in the patch, in the patch's order.
+/// Refuses an order that does not contain the patch's items, in the patch's order.
 fn same_order(
     patch: &[Value],
     order: &[Value],

@@ -1,4 +1,4 @@
-//! Strategic merge patches: merge patches that know which lists are merged, and by what.
+//! Strategic merge patches: merge patches that use the merge keys of lists.
 
 mod directive;
 mod list;

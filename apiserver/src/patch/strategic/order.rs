@@ -1,4 +1,5 @@
-//! The order of a merged list: what the patch says of its items, and where the others were among them.
+//! The order of a merged list: by the patch's `$setElementOrder`, and the old positions of items
+//! that it does not name.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +8,13 @@ use serde_json::Value;
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// What tells an item from the others: its merge key's value, or itself.
-pub(super) type Identity = String;
+/// The identity of an item: its merge key's value, or the item itself.
+pub(super) type ItemIdentity = String;
 
-/// Where each item is; of items that are alike, the first.
-pub(super) type Places = BTreeMap<Identity, usize>;
+/// The position of each item; of duplicates, the first.
+pub(super) type Places = BTreeMap<ItemIdentity, usize>;
 
-pub(super) fn identity(item: &Value, merge_key: Option<&str>) -> Result<Identity, Refusal> {
+pub(super) fn identity(item: &Value, merge_key: Option<&str>) -> Result<ItemIdentity, Refusal> {
     match (item, merge_key) {
         (Value::Object(fields), Some(key)) => fields
             .get(key)
@@ -34,9 +35,9 @@ pub(super) fn places(items: &[Value], merge_key: Option<&str>) -> Result<Places,
     Ok(places)
 }
 
-/// Puts items that `wanted` places into that order, and the others among them: these in the order of `before`, each in
-/// front of the first one that it was in front of.
-pub(super) fn arrange(items: Vec<(Identity, Value)>, wanted: &Places, before: &Places) -> Vec<Value> {
+/// Sorts the items that `wanted` names into its order, and inserts the others: in the order of
+/// `before`, each in front of the item that it preceded there.
+pub(super) fn arrange(items: Vec<(ItemIdentity, Value)>, wanted: &Places, before: &Places) -> Vec<Value> {
     let (mut placed, mut others): (Vec<_>, Vec<_>) =
         items.into_iter().partition(|(identity, _)| wanted.contains_key(identity));
     placed.sort_by_key(|(identity, _)| wanted.get(identity).copied());
@@ -45,7 +46,8 @@ pub(super) fn arrange(items: Vec<(Identity, Value)>, wanted: &Places, before: &P
     let mut arranged = Vec::with_capacity(placed.len() + others.len());
     for (identity, item) in placed {
         if let Some(place) = before.get(&identity) {
-            let in_front = |(other, _): &(Identity, Value)| before.get(other).is_some_and(|at| at < place);
+            let in_front =
+                |(other, _): &(ItemIdentity, Value)| before.get(other).is_some_and(|at| at < place);
             while let Some((_, other)) = others.next_if(in_front) {
                 arranged.push(other);
             }

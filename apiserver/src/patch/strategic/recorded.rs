@@ -1,4 +1,4 @@
-//! What the strategic merge of apimachinery 1.37 made of documents and patches, and what ours makes of them.
+//! Compares strategic merges with those recorded from apimachinery 1.37.
 
 use crate::patch::apply::apply;
 use serde_json::{Map, Value};
@@ -23,7 +23,7 @@ fn types() -> Types {
         .with("labels", "", None, Types::default())
 }
 
-/// As a typed value is written: a null is a field that is not there.
+/// Removes nulls, as the encoding of a typed value does.
 fn without_nulls(value: &Value) -> Value {
     match value {
         Value::Array(items) => items.iter().map(without_nulls).collect(),
@@ -36,11 +36,12 @@ fn without_nulls(value: &Value) -> Value {
     }
 }
 
-/// Patches as kubectl makes them from two and from three documents, and random ones. Each case has a result or an
-/// error. Left out is where we differ: kubernetes leaves directives and nulls in items that are new, drops a map with
-/// `$patch: replace` where there is none yet, and fails on empty lists in an order.
+/// Patches as kubectl makes them from two and from three documents, and random ones. Each case has
+/// a result or an error. Left out is where we differ: kubernetes leaves directives and nulls in
+/// items that are new, drops a map with `$patch: replace` where there is none yet, and fails on
+/// empty lists in an order.
 #[test]
-fn patches_do_what_they_do_in_kubernetes() {
+fn strategic_merges_equal_those_of_kubernetes() {
     let cases: Vec<Value> = serde_json::from_str(include_str!("recorded.json")).unwrap();
     let mut failed = Vec::new();
     for case in cases {

@@ -101,7 +101,7 @@ fn lists_of_maps_are_merged_by_key() {
 }
 
 #[test]
-fn what_a_merged_list_keeps_stays_before_what_it_was_before() {
+fn kept_items_of_a_merged_list_keep_their_order() {
     let named = |names: &[&str]| json!({"containers": names.iter().map(|name| json!({"name": name})).collect::<Vec<_>>()});
     check(named(&["a", "b", "c"]), named(&["c", "d"]), named(&["a", "b", "c", "d"]));
     check(named(&["a", "b", "c"]), named(&["c", "a"]), named(&["b", "c", "a"]));
@@ -206,7 +206,7 @@ fn the_order_of_a_list_may_be_given() {
     check_refused(document, wrong, 422, said);
 }
 
-/// As `kubectl apply` removes an item and an environment variable.
+/// The patch by which `kubectl apply` removes an item and an environment variable.
 #[test]
 fn a_patch_of_kubectl() {
     let document = json!({"containers": [
@@ -282,9 +282,9 @@ fn names() -> impl proptest::strategy::Strategy<Value = Vec<String>> {
 }
 
 proptest! {
-    /// What kubectl does: it sends what is new and what goes, and the order of the whole.
+    /// As kubectl does: the patch has new and deleted items, and the order of all.
     #[test]
-    fn a_list_becomes_what_was_wanted(from in names(), to in names()) {
+    fn a_patch_of_kubectl_gives_the_desired_list(from in names(), to in names()) {
         let listed = |names: &[String]| json!({"finalizers": names});
         let gone: Vec<_> = from.iter().filter(|name| !to.contains(name)).collect();
         let new: Vec<_> = to.iter().filter(|name| !from.contains(name)).collect();
@@ -303,15 +303,15 @@ proptest! {
         prop_assert_eq!(patched(&keyed(&from), &patch), Ok(keyed(&to)));
     }
 
-    /// Where nothing is known of the types, and for all but lists, it is a merge patch.
+    /// Without types, and for all values but lists, the result is that of a merge patch.
     #[test]
-    fn without_merged_lists_it_is_a_merge_patch(document in object(), patch in object()) {
+    fn without_merge_keys_a_strategic_merge_equals_a_merge_patch(document in object(), patch in object()) {
         let merged = apply(PatchKind::Merge, &document, patch.to_string().as_bytes(), None);
         prop_assert_eq!(patched(&document, &patch), merged);
     }
 
     #[test]
-    fn a_patch_with_directives_is_taken_or_refused(document in object(), patch in object(), name in "[a-c]", value in object()) {
+    fn any_patch_with_directives_gives_an_object_or_a_refusal(document in object(), patch in object(), name in "[a-c]", value in object()) {
         let directives = ["$patch", "$retainKeys", "$setElementOrder/a", "$deleteFromPrimitiveList/a"];
         for directive in directives {
             let mut patch = patch.clone();

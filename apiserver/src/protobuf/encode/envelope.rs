@@ -11,7 +11,8 @@ use crate::builtin::{Type, table};
 use crate::protobuf::envelope::MAGIC;
 use crate::refusal::Refusal;
 
-/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type does not have are not in it.
+/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type
+/// does not have are not in it.
 pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
     let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (said("apiVersion"), said("kind"));
@@ -21,7 +22,7 @@ pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
     seal(of, api_version, kind, fields).map_err(|wrong| cannot_be_encoded(api_version, kind, &wrong))
 }
 
-/// The type of what is answered. Metadata has one, in both of its versions.
+/// Returns the type of a response. Metadata has one, in both of its versions.
 pub(super) fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
     let api_version = if api_version == "meta.k8s.io/v1beta1" { "meta.k8s.io/v1" } else { api_version };
     table().kind_of(api_version, kind)
@@ -39,7 +40,8 @@ pub(super) fn cannot_be_encoded(api_version: &str, kind: &str, WrongType { field
     Refusal::new(500, "InternalError", message)
 }
 
-/// An event of a watch as its stream has it: four bytes of length, then the event, whose object is a body of its own.
+/// Returns a frame of a watch stream: four bytes of length, then the event, whose object is an
+/// envelope of its own.
 pub(crate) fn watch_frame(event: &str, object: &Value) -> Result<Vec<u8>, Refusal> {
     let body = encode(object)?;
     let mut frame = vec![0; 4];
@@ -66,7 +68,7 @@ fn seal(of: &Type, api_version: &str, kind: &str, object: &Map<String, Value>) -
     Ok(body)
 }
 
-/// All before the object.
+/// Returns the bytes before the object.
 pub(super) fn begun(api_version: &str, kind: &str) -> Vec<u8> {
     let mut body = MAGIC.to_vec();
     let Ok(()) = write_message::<Infallible>(&mut body, 1, |out| {
@@ -77,5 +79,5 @@ pub(super) fn begun(api_version: &str, kind: &str) -> Vec<u8> {
     body
 }
 
-/// All behind it: of its content's encoding and type nothing is said, which Go writes too.
+/// The end of the envelope: empty content encoding and content type, which Go writes too.
 pub(super) const END: &[u8] = b"\x1a\0\x22\0";

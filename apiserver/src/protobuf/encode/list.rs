@@ -1,4 +1,5 @@
-//! A list, written piece by piece: its items come one after the other, and only how long they are is known before.
+//! Streaming encoder of lists: items are encoded one by one, and only their total length is needed
+//! in advance.
 
 use serde_json::{Map, Value};
 
@@ -8,22 +9,23 @@ use super::wire::{write_length, write_message};
 use crate::builtin::{Base, Type, table};
 use crate::refusal::Refusal;
 
-/// Writes the parts of a list of one kind, which together are the bytes that Go writes for the whole.
+/// Writes the parts of a list of one kind, which together are the bytes that Go writes for the
+/// whole.
 #[derive(Clone, Debug)]
 pub(crate) struct ListWriter {
     api_version: String,
     kind: String,
     list: &'static Type,
     item: &'static Type,
-    /// Of the items, in the list.
+    /// The field number of the items.
     number: u32,
 }
 
 impl ListWriter {
-    /// What every list ends with.
+    /// The end of every list.
     pub(crate) const END: &'static [u8] = END;
 
-    /// For lists of a kind: `v1`, `PodList`.
+    /// Creates an encoder for lists of a kind: `v1`, `PodList`.
     ///
     /// # Errors
     /// 406 if there are no messages of it.
@@ -37,7 +39,7 @@ impl ListWriter {
         Ok(Self { api_version: api_version.to_owned(), kind: kind.to_owned(), list, item, number })
     }
 
-    /// All before the items, which are so many bytes together.
+    /// Returns the bytes before the items, whose total length is `items`.
     pub(crate) fn head(&self, metadata: &Value, items: usize) -> Result<Vec<u8>, Refusal> {
         let mut list = Vec::new();
         let fields = Map::from_iter([("metadata".to_owned(), metadata.clone())]);
@@ -48,7 +50,8 @@ impl ListWriter {
         Ok(head)
     }
 
-    /// Appends an item. Of an object it takes the fields that items have: of a list of metadata, that alone.
+    /// Appends an item. Of an object it encodes the fields of items: in a list of metadata, the
+    /// metadata only.
     pub(crate) fn item(&self, out: &mut Vec<u8>, object: &Value) -> Result<(), Refusal> {
         let empty = Map::new();
         let object = object.as_object().unwrap_or(&empty);

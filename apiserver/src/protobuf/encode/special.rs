@@ -1,9 +1,9 @@
-//! Types whose JSON is not that of their fields, written.
+//! Encoders of types whose JSON form differs from their fields.
 
 use serde_json::Value;
 
 use super::wire::{write_bytes, write_message, write_varint};
-use crate::builtin::{Base, Moment, Precision, decode_base64, quantity};
+use crate::builtin::{Base, KubeTime, Precision, decode_base64, quantity};
 
 /// Writes a special value, or its zero. None: it is not of this type.
 pub(super) fn write(out: &mut Vec<u8>, number: u32, base: Base, value: Option<&Value>) -> Option<()> {
@@ -43,14 +43,14 @@ pub(super) fn write(out: &mut Vec<u8>, number: u32, base: Base, value: Option<&V
 
 fn write_time(out: &mut Vec<u8>, number: u32, value: Option<&Value>, precision: Precision) -> Option<()> {
     let mut moment = match value {
-        Some(value) => Moment::parse(value.as_str()?, precision).ok()?,
-        None => Moment::NONE,
+        Some(value) => KubeTime::parse(value.as_str()?, precision).ok()?,
+        None => KubeTime::NONE,
     };
     if precision == Precision::Seconds {
         moment.nanos = 0;
     }
     inside(out, number, |out| {
-        if moment != Moment::NONE {
+        if moment != KubeTime::NONE {
             write_varint(out, 1, moment.seconds.cast_unsigned());
             write_varint(out, 2, u64::from(moment.nanos));
         }

@@ -15,7 +15,7 @@ pub(crate) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Writes a field that is a message, of whatever `write` writes.
+/// Writes a message field, whose contents `write` produces.
 pub(crate) fn write_message<E>(
     out: &mut Vec<u8>,
     number: u32,
@@ -36,7 +36,7 @@ pub(crate) fn write_double(out: &mut Vec<u8>, number: u32, value: f64) {
     out.extend_from_slice(&value.to_le_bytes());
 }
 
-/// Begins a field of so many bytes, which are written next.
+/// Writes the tag and length of a field; its bytes must follow.
 pub(in crate::protobuf) fn write_length(out: &mut Vec<u8>, number: u32, length: usize) {
     push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
     push_varint(out, length as u64);

@@ -1,13 +1,14 @@
-//! Random objects of every built-in kind: what is written is read again, and is written again as the same bytes.
+//! Random objects of every built-in kind survive encoding and decoding, and encode to the same
+//! bytes again.
 
 use proptest::prelude::*;
 use proptest::test_runner::TestRng;
 use serde_json::{Map, Value, json};
 
-use super::super::{Expected, decode, encode};
-use crate::builtin::{Base, Shape, Type, table};
+use super::super::{ExpectedType, decode, encode};
+use crate::builtin::{Base, Cardinality, Type, table};
 
-const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
+const NOTHING: ExpectedType<'_> = ExpectedType { api_version: "", kind: "" };
 
 /// Kinds that a table of types names for one group.
 fn kinds() -> Vec<(String, String)> {
@@ -33,9 +34,9 @@ fn object(of: &Type, rng: &mut TestRng, depth: usize, into: &mut Map<String, Val
         }
         let many = 1 + rng.random_range(0..3);
         let value = match field.shape {
-            Shape::One => single(field.base, rng, depth),
-            Shape::List => (0..many).map(|_| single(field.base, rng, depth)).collect(),
-            Shape::Map => {
+            Cardinality::One => single(field.base, rng, depth),
+            Cardinality::List => (0..many).map(|_| single(field.base, rng, depth)).collect(),
+            Cardinality::Map => {
                 Value::Object((0..many).map(|_| (text(rng), single(field.base, rng, depth))).collect())
             }
         };
@@ -71,7 +72,7 @@ fn text(rng: &mut TestRng) -> String {
     (0..=rng.random_range(0..12)).map(|_| of[rng.random_range(0..of.len())]).collect()
 }
 
-/// What was said is said, in order; a message that was empty may be more than that.
+/// Whether all encoded values were decoded, in order; an empty message may have gained zero values.
 fn is_in(said: &Value, found: &Value) -> bool {
     match (said, found) {
         (Value::Object(said), Value::Object(found)) => {
@@ -89,7 +90,7 @@ proptest! {
 
     /// Each case is an object of every kind.
     #[test]
-    fn what_is_written_is_read_again(mut rng in any::<()>().prop_perturb(|(), rng| rng)) {
+    fn encoded_objects_decode_to_the_same(mut rng in any::<()>().prop_perturb(|(), rng| rng)) {
         for (api_version, kind) in kinds() {
             let mut fields = Map::new();
             object(table().kind_of(&api_version, &kind).unwrap(), &mut rng, 0, &mut fields);

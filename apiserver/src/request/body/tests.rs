@@ -48,7 +48,7 @@ fn objects() {
 }
 
 #[test]
-fn built_in_kinds_need_not_say_what_they_are() {
+fn built_in_kinds_may_omit_type_metadata() {
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap"});
     for body in ["{}", "null", r#"{"kind":"ConfigMap"}"#, r#"{"apiVersion":"v1","kind":null}"#] {
         check(&MAP, body, map.clone());
@@ -68,7 +68,7 @@ fn built_in_kinds_need_not_say_what_they_are() {
 }
 
 #[test]
-fn what_is_no_such_object() {
+fn objects_of_another_kind_are_refused() {
     let what = "the object provided is unrecognized (must be of type Widget):";
     let parse = "couldn't get version/kind; json parse error:";
     refused(&WIDGET, "", 400, &format!("{what} {parse} unexpected end of JSON input (<empty>)"));
@@ -137,7 +137,7 @@ fn strict_reading() {
 }
 
 #[test]
-fn a_patch_makes_nothing_else_of_an_object() {
+fn a_patch_cannot_change_the_kind() {
     let check = |object: Value, expected: &str| {
         let refusal = WIDGET.check_patched(&object).unwrap_err();
         assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (422, "Invalid", expected));

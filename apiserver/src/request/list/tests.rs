@@ -106,7 +106,7 @@ fn numbers() {
 }
 
 #[test]
-fn what_does_not_go_together() {
+fn contradictory_options_are_refused() {
     let field = "resourceVersionMatch";
     forbidden(
         "resourceVersionMatch=Exact",
@@ -147,7 +147,7 @@ fn what_does_not_go_together() {
 }
 
 #[test]
-fn a_watch_from_nothing_begins_with_what_is_there() {
+fn a_watch_without_a_revision_begins_with_the_initial_list() {
     let initial = |query| parse(query).unwrap().initial_events;
     assert!(initial("watch=1"));
     assert!(initial("watch=1&resourceVersion=0"));

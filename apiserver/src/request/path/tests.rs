@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::{Resource, Target};
 
-/// `group version namespace plural name subresource rest…`, with `-` for what is not there.
+/// `group version namespace plural name subresource rest…`, with `-` for missing ones.
 fn check(path: &str, expected: &str) {
     let Target::Resource(found) = Target::parse(path).unwrap() else { panic!("{path} is no resource") };
     assert!(!found.watched);
@@ -116,7 +116,7 @@ fn nothing(path: &str) {
 }
 
 #[test]
-fn the_oldest_way_to_watch() {
+fn the_legacy_watch_prefix() {
     let watched = |path: &str, plain: &str| {
         let Target::Resource(plain) = Target::parse(plain).unwrap() else { panic!("{plain} is no resource") };
         let target = Target::Resource(Resource { watched: true, ..plain });
@@ -148,7 +148,7 @@ fn paths_are_decoded_once() {
 }
 
 #[test]
-fn what_could_be_read_in_two_ways_is_refused() {
+fn ambiguous_paths_are_refused() {
     refused("", 400);
     refused("*", 400);
     refused("api/v1", 400);
@@ -213,15 +213,16 @@ fn resources_of() -> impl Strategy<Value = Resource> {
 
 proptest! {
     #[test]
-    fn what_is_written_is_read(resource in resources_of()) {
+    fn written_paths_parse_to_the_same(resource in resources_of()) {
         let mut resource = resource;
-        // What is below a Namespace and is no part of it, is in it; and no kind is called as such a part.
+        // Segments below a Namespace that are no subresource are in it; and no kind has the name of
+        // such a subresource.
         match &resource.namespace {
             None if resource.plural == "namespaces" => {
                 resource.subresource = resource.subresource.map(|_| "finalize".into());
             }
             Some(_) if resource.plural == "status" => resource.plural = "statuses".into(),
-            // What is called as the oldest way to watch can only be read as that.
+            // A collection called `watch` can only be read as the legacy watch prefix.
             None if resource.plural == "watch" => resource.watched = true,
             _ => {}
         }
@@ -230,7 +231,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_read_is_in_its_one_form(path in "/?(%[0-9a-f]{2}|[a-z.%/]|\\PC){0,20}|/apis?(/[a-z.%0-9]{0,4}){0,7}") {
+    fn parsed_paths_are_canonical(path in "/?(%[0-9a-f]{2}|[a-z.%/]|\\PC){0,20}|/apis?(/[a-z.%0-9]{0,4}){0,7}") {
         if let Ok(target) = Target::parse(&path) {
             prop_assert_eq!(Target::parse(&target.to_string()), Ok(target.clone()));
             let parts = match target {

@@ -7,18 +7,18 @@ use serde_json::Value;
 
 use super::Known;
 use super::cost::{Costs, times};
-use super::rule::{self, Around};
+use super::rule::{self, RuleContext};
 use crate::invalid::{FieldError, Problem};
-use crate::schema::node::{Additional, Kind, ListType, Schema};
+use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 
-/// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong. Of those that are
-/// known it is put there, too, why they cannot be held.
+/// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
+/// or returns the errors. A rule in `known` that does not compile is attached with its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
-    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unheld: false };
+    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unenforced: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
-    let Compiler { mut errors, costs, unheld, .. } = work;
+    let Compiler { mut errors, costs, unenforced, .. } = work;
     errors.extend(costs.errors(at));
-    if errors.is_empty() && !unheld {
+    if errors.is_empty() && !unenforced {
         check_defaults(schema, at, &mut errors);
     }
     errors
@@ -29,16 +29,16 @@ struct Compiler<'a> {
     costs: Costs,
     known: &'a Known,
     /// Whether there is any that cannot be held.
-    unheld: bool,
+    unenforced: bool,
 }
 
-/// What is known of a schema from those above it.
+/// The context from enclosing schemas.
 #[derive(Clone, Copy)]
 struct Above<'a> {
     is_root: bool,
     /// How many values of it there can be, if that has a bound.
     cardinality: Option<u64>,
-    /// The first place of which old values cannot be told.
+    /// The first enclosing path without correlated old values.
     uncorrelated: Option<&'a str>,
 }
 
@@ -54,7 +54,7 @@ impl Compiler<'_> {
             self.node(property, &json["properties"][name], &format!("{at}.properties[{name}]"), &below);
             has_rules |= property.has_rules;
         }
-        let is_map = schema.list == Some(ListType::Map);
+        let is_map = schema.list == Some(DeclaredListType::Map);
         if let Some(items) = &mut schema.items {
             let uncorrelated = above.uncorrelated.or_else(|| (!is_map).then_some(at));
             self.node(items, &json["items"], &format!("{at}.items"), &Above { uncorrelated, ..below });
@@ -82,48 +82,49 @@ impl Compiler<'_> {
         let Some(declared) = Declared::from_schema(json, above.is_root || schema.embedded, "selfType") else {
             let detail = "expressions see nothing here: give the value, and all that is in it, a type";
             self.errors.push(FieldError::new(at, Problem::Forbidden, detail));
-            schema.unheld.push(format!("rule compile error: {detail}"));
+            schema.unenforced.push(format!("rule compile error: {detail}"));
             return;
         };
         let declared = Arc::new(declared);
         let env = Env::new().with("self", declared.clone());
-        let around = Around {
+        let around = RuleContext {
             schema,
             env: &env.clone().with("oldSelf", declared.clone()),
             optional: &env.with_optional("oldSelf", declared.clone()),
             cardinality: above.cardinality.unwrap_or_else(|| declared.max_cardinality()),
             uncorrelated: above.uncorrelated,
         };
-        let (mut compiled, mut unheld) = (Vec::new(), Vec::new());
+        let (mut compiled, mut unenforced) = (Vec::new(), Vec::new());
         for (i, said) in schema.validations.iter().enumerate() {
             let (rule, errors) = rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs);
             let is_held = rule.is_some();
             compiled.extend(rule);
             if !is_held && self.known.has(said) {
-                unheld.extend(errors.iter().map(|error| format!("rule compile error: {}", error.detail)));
-                self.unheld = true;
+                unenforced.extend(errors.iter().map(|error| format!("rule compile error: {}", error.detail)));
+                self.unenforced = true;
             }
             if is_held || !self.known.has(said) || self.known.is_all() {
                 self.errors.extend(errors);
             }
         }
         schema.expressions = compiled;
-        schema.unheld = unheld;
+        schema.unenforced = unenforced;
     }
 }
 
-/// How many values there can be of what is in a value of this schema.
+/// Returns the maximum number of values below a value of this schema.
 fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     let bound = |bound: Option<i64>| bound.map(|bound| u64::try_from(bound).unwrap_or(0));
     let each = match schema.kind {
-        Some(Kind::Object) if schema.additional.is_some() => bound(schema.rules.max_properties)?,
-        Some(Kind::Array) => bound(schema.rules.max_items)?,
+        Some(JsonType::Object) if schema.additional.is_some() => bound(schema.rules.max_properties)?,
+        Some(JsonType::Array) => bound(schema.rules.max_items)?,
         _ => 1,
     };
     Some(times(cardinality?, each))
 }
 
-/// What is put in must be what the rules want. Kubernetes takes what is below `additionalProperties` as it is.
+/// Defaults must satisfy the rules. Kubernetes accepts defaults below `additionalProperties`
+/// unseen.
 fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
         errors.extend(schema.break_rules_at(default, &format!("{at}.default")));

@@ -1,4 +1,4 @@
-//! What rules may cost by their estimates: each of them, and all of a definition.
+//! Cost limits of rules by estimate: of each rule, and of a whole definition.
 
 use machinery_cel::limits::{ESTIMATED_COST, ESTIMATED_TOTAL_COST};
 
@@ -12,7 +12,7 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,
-    /// Those with a hundredth of the limit or more.
+    /// Rules that cost a hundredth of the limit or more.
     expensive: Vec<(u64, String)>,
 }
 
@@ -24,7 +24,7 @@ impl Costs {
         }
     }
 
-    /// What is wrong if all together cost too much.
+    /// Returns an error if the total cost exceeds its limit.
     pub(super) fn errors(mut self, at: &str) -> Vec<FieldError> {
         const PART: &str =
             "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
@@ -38,12 +38,12 @@ impl Costs {
     }
 }
 
-/// What is said of a rule that costs too much by itself.
+/// Returns the message for a rule whose own cost exceeds the limit.
 pub(super) fn beyond(what: &str, cost: u64) -> Option<String> {
     (cost > ESTIMATED_COST).then(|| too_much(what, cost, ESTIMATED_COST))
 }
 
-/// What is held against many values costs so much for each.
+/// Multiplies the cost of a rule by the number of values that it validates.
 pub(super) const fn times(cost: u64, cardinality: u64) -> u64 {
     cost.saturating_mul(cardinality)
 }

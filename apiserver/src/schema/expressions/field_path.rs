@@ -1,8 +1,8 @@
-//! The field that a rule says is wrong: `.spec.parts['a.b']`, below the value that it is held against.
+//! The `fieldPath` of a rule: `.spec.parts['a.b']`, below the validated value.
 
 use crate::schema::node::{Additional, Schema};
 
-/// The path as it stands in errors, if the schema has it. Nothing is no path.
+/// Returns the normalized path, as in errors, if the schema has it. An empty path is invalid.
 pub(super) fn normal(path: &str, schema: &Schema) -> Option<String> {
     let mut rest = path;
     let mut schema = schema;
@@ -28,7 +28,7 @@ pub(super) fn normal(path: &str, schema: &Schema) -> Option<String> {
     (!out.is_empty()).then_some(out)
 }
 
-/// `.name` or `['name']`, and what follows.
+/// Parses `.name` or `['name']`, and returns the rest.
 fn step(text: &str) -> Option<(String, &str)> {
     if let Some(rest) = text.strip_prefix('.') {
         let end = rest.find(['.', '[', ']']).unwrap_or(rest.len());

@@ -1,4 +1,4 @@
-//! Rules against an object, in the words of Kubernetes.
+//! Evaluation of rules over objects, with the messages of Kubernetes.
 
 use machinery_cel::{Bindings, Budget, RunError, Val};
 use serde_json::Value;
@@ -7,18 +7,19 @@ use super::Rule;
 use crate::invalid::{FieldError, Problem};
 use crate::same::same_but;
 use crate::schema::correlate::{OldItems, same};
-use crate::schema::node::{Additional, Kind, Schema};
-use crate::schema::path::Path;
+use crate::schema::node::{Additional, JsonType, Schema};
+use crate::schema::path::ValuePath;
 
-/// How long what a rule makes up to say may be.
+/// Maximum length of a message from a `messageExpression`.
 const LONGEST_MESSAGE: usize = 5 * 1024;
 
 const OUT_OF_BUDGET: &str =
     "validation failed due to running out of cost budget, no further validation rules will be run";
 
 impl Schema {
-    /// Which rules an object breaks; and apart which it breaks that are let be, as they are about what is as it was in `old`. Where something else
-    /// is wrong that has a rule rest on nothing, that is said instead.
+    /// Returns the violated rules of an object; and separately those that are tolerated by
+    /// ratcheting, as their values are those of `old`. If another error prevents the evaluation of
+    /// a rule, that is reported instead.
     pub(crate) fn broken_rules(
         &self,
         object: &Value,
@@ -33,16 +34,17 @@ impl Schema {
                           complete validation";
             return (vec![FieldError::new("<nil>", Problem::Invalid(Value::Null), detail)], Vec::new());
         }
-        let mut run = Run::default();
-        run.value(self, object, old, &Was::root(self, object, old), &Path::start(""));
+        let mut run = RuleEvaluation::default();
+        run.value(self, object, old, &Was::root(self, object, old), &ValuePath::start(""));
         (run.errors, run.tolerated)
     }
 
-    /// Which rules a default breaks: where it was so before, or else where it comes to be there.
+    /// Returns the rules that a default violates: at the default itself, or else where it is filled
+    /// in.
     pub(super) fn break_rules_at(&self, default: &Value, at: &str) -> Vec<FieldError> {
         let broken = |old: Option<&Value>| {
-            let mut run = Run::default();
-            run.value(self, default, old, &Was::default(), &Path::start(at));
+            let mut run = RuleEvaluation::default();
+            run.value(self, default, old, &Was::default(), &ValuePath::start(at));
             run.errors
         };
         let errors = broken(Some(default));
@@ -55,11 +57,11 @@ fn blocks(error: &FieldError) -> bool {
     matches!(error.problem, NotSupported(_) | Required | TooLong | TooMany(_) | TypeInvalid(_))
 }
 
-/// What a value was, to let be what is as it was.
+/// The old state of a value, for ratcheting.
 #[derive(Clone, Copy, Default)]
 struct Was<'a> {
     here: Option<(&'a Schema, &'a Value, &'a Value)>,
-    /// Where it cannot be told what the value itself was: what it is in.
+    /// The enclosing value, where the value itself has no correlated old one.
     around: Option<(&'a Schema, &'a Value, &'a Value)>,
 }
 
@@ -80,36 +82,36 @@ impl<'a> Was<'a> {
     }
 }
 
-struct Run {
+struct RuleEvaluation {
     budget: Budget,
     errors: Vec<FieldError>,
-    /// What is let be, as it was so before.
+    /// Errors tolerated by ratcheting.
     tolerated: Vec<FieldError>,
-    /// No further rule is held against anything.
+    /// Whether evaluation has ended.
     is_over: bool,
 }
 
-impl Default for Run {
+impl Default for RuleEvaluation {
     fn default() -> Self {
         Self { budget: Budget::object(), errors: Vec::new(), tolerated: Vec::new(), is_over: false }
     }
 }
 
-impl Run {
+impl RuleEvaluation {
     fn value<'a>(
         &mut self,
         schema: &'a Schema,
         value: &'a Value,
         old: Option<&'a Value>,
         was: &Was<'a>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) {
         if self.is_over || !schema.has_rules || value.is_null() {
             return;
         }
         let old = old.filter(|old| !old.is_null());
-        for why in &schema.unheld {
-            let kind = Problem::Invalid(schema.kind.map_or("", Kind::name).into());
+        for why in &schema.unenforced {
+            let kind = Problem::Invalid(schema.kind.map_or("", JsonType::name).into());
             let error = FieldError::new(at(path, None), kind, why.as_str());
             let is_let_be = was.is_same() || path.is_empty() && same_but_for_metadata(value, old);
             if is_let_be { &mut self.tolerated } else { &mut self.errors }.push(error);
@@ -157,7 +159,7 @@ impl Run {
         value: &Value,
         old: Option<&Value>,
         was: &Was<'_>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) {
         if rule.uses_old && old.is_none() && !rule.optional_old {
             return;
@@ -167,7 +169,7 @@ impl Run {
             Some(old) => bindings.with("oldSelf", old),
             None => bindings,
         };
-        let kind = || Problem::Invalid(schema.kind.map_or("", Kind::name).into());
+        let kind = || Problem::Invalid(schema.kind.map_or("", JsonType::name).into());
         let said = &rule.said;
         match rule.program.run(&bindings, &mut self.budget) {
             Ok(Val::Bool(true)) => {}
@@ -205,14 +207,14 @@ impl Run {
         self.is_over = true;
     }
 
-    /// What is said of a rule that is broken.
+    /// Returns the error of a violated rule.
     fn broken(
         &mut self,
         rule: &Rule,
         schema: &Schema,
         value: &Value,
         bindings: &Bindings<'_>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) -> FieldError {
         let at = at(path, rule.field_path.as_deref());
         let made = match self.made_message(rule, bindings) {
@@ -221,14 +223,14 @@ impl Run {
                 self.is_over = true;
                 return FieldError::new(
                     at,
-                    Problem::Invalid(schema.kind.map_or("", Kind::name).into()),
+                    Problem::Invalid(schema.kind.map_or("", JsonType::name).into()),
                     detail,
                 );
             }
         };
         let detail =
             made.or_else(|| rule.message.clone()).unwrap_or_else(|| format!("failed rule: {}", rule.said));
-        let plain = !matches!(schema.kind, Some(Kind::Object | Kind::Array));
+        let plain = !matches!(schema.kind, Some(JsonType::Object | JsonType::Array));
         let value = plain.then(|| value.clone());
         match rule.reason.as_deref() {
             Some("FieldValueForbidden") => FieldError::new(at, Problem::Forbidden, detail),
@@ -240,7 +242,8 @@ impl Run {
         }
     }
 
-    /// What a rule makes up to say; nothing if that cannot be said. An error ends all.
+    /// Evaluates a `messageExpression`; returns nothing if it yields no usable text. An error ends
+    /// the evaluation of all rules.
     fn made_message(&mut self, rule: &Rule, bindings: &Bindings<'_>) -> Result<Option<String>, String> {
         let Some((source, program)) = &rule.message_expression else { return Ok(None) };
         match program.run(bindings, &mut self.budget) {
@@ -262,13 +265,13 @@ impl Run {
     }
 }
 
-/// Whether a whole object is as it was, apart from what can always be changed of it.
+/// Whether a whole object is unchanged, apart from its always mutable metadata.
 fn same_but_for_metadata(object: &Value, old: Option<&Value>) -> bool {
     let fields = |object: &Value| object.as_object().cloned().unwrap_or_default();
     old.is_some_and(|old| same_but(&["metadata"], &fields(object), &fields(old)))
 }
 
-fn at(path: &Path<'_>, below: Option<&str>) -> String {
+fn at(path: &ValuePath<'_>, below: Option<&str>) -> String {
     let path = path.to_string();
     match (path.trim_start_matches('.'), below) {
         ("", None) => "<nil>".into(),

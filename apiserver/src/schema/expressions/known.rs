@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-/// What a definition was stored with.
+/// The rules of the stored definition.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     expressions: BTreeSet<String>,
@@ -12,12 +12,12 @@ pub(crate) struct Known {
 }
 
 impl Known {
-    /// Whatever there is: it is stored.
+    /// Treats every rule as known: the definition is stored.
     pub(in crate::schema) fn all() -> Self {
         Self { all: true, ..Self::default() }
     }
 
-    /// All expressions of a schema.
+    /// Adds all expressions of a schema.
     pub(crate) fn add(&mut self, schema: &Value) {
         match schema {
             Value::Object(fields) => {

@@ -1,4 +1,5 @@
-//! Rules in CEL, `x-kubernetes-validations`: compiled with the schema that has them, and held against objects.
+//! CEL validation rules, `x-kubernetes-validations`: compiled with their schema, and evaluated over
+//! objects.
 
 mod compile;
 mod cost;

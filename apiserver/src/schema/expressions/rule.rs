@@ -17,33 +17,33 @@ use crate::schema::read::{forbidden, not_supported, required, wrong};
 pub(crate) struct Rule {
     pub(super) program: Arc<Program>,
     pub(super) uses_old: bool,
-    /// Whether it is held, too, where there was nothing before.
+    /// Whether the rule is evaluated without an old value, too.
     pub(super) optional_old: bool,
-    /// What it says to people, or else its text.
+    /// The message to users, or else the rule's text.
     pub(super) said: String,
     pub(super) message: Option<String>,
     pub(super) message_expression: Option<(String, Arc<Program>)>,
     pub(super) reason: Option<String>,
-    /// Below the value that it is held against: `a.b[c]`.
+    /// The path below the validated value: `a.b[c]`.
     pub(super) field_path: Option<String>,
 }
 
-/// What was asked of a rule beside what it says.
-pub(super) struct Around<'a> {
+/// The context of a rule.
+pub(super) struct RuleContext<'a> {
     pub(super) schema: &'a Schema,
     pub(super) env: &'a Env,
-    /// With what `oldSelf` is there where it is optional.
+    /// The environment in which `oldSelf` is optional.
     pub(super) optional: &'a Env,
-    /// How many values there can be at most that it is held against.
+    /// The maximum number of values that the rule validates.
     pub(super) cardinality: u64,
-    /// The first place above of which the old value cannot be told.
+    /// The first enclosing path without a correlated old value.
     pub(super) uncorrelated: Option<&'a str>,
 }
 
 const REASONS: [&str; 4] =
     ["FieldValueDuplicate", "FieldValueForbidden", "FieldValueInvalid", "FieldValueRequired"];
 
-/// What is wrong with a rule apart from its expressions.
+/// Returns the errors of a rule apart from its expressions.
 pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldError> {
     let mut errors = Vec::new();
     let given = |name: &str| text(rule, name);
@@ -82,10 +82,11 @@ pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldErro
     errors
 }
 
-/// Compiles a rule that has no other problems, and says what is wrong with it. Without a rule it cannot be held at all.
+/// Compiles a rule without other errors, and returns the errors of its expressions. `None` if the
+/// rule itself does not compile.
 pub(super) fn compiled(
     rule: &Value,
-    around: &Around<'_>,
+    around: &RuleContext<'_>,
     at: &str,
     costs: &mut Costs,
 ) -> (Option<Rule>, Vec<FieldError>) {

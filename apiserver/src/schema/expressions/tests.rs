@@ -1,4 +1,5 @@
-//! Rules that are held. What is refused, and in which words, the recorded cases say: `tests/differential/cases/expressions.yaml`.
+//! Evaluation of rules. Refusals and their wording are tested by recorded cases:
+//! `tests/differential/cases/expressions.yaml`.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -19,14 +20,14 @@ fn broken(schema: &Schema, spec: &Value, old: Option<&Value>) -> (Vec<String>, V
 }
 
 #[test]
-fn without_rules_nothing_is_looked_at() {
+fn without_rules_nothing_is_evaluated() {
     let schema = schema(json!({"type": "object", "properties": {"x": {"type": "integer"}}}));
     assert!(!schema.has_rules);
     assert_eq!(broken(&schema, &json!({"x": 1}), None), (Vec::new(), Vec::new()));
 }
 
 #[test]
-fn what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was() {
+fn unchanged_violations_are_tolerated_unless_the_rule_uses_old_self() {
     let schema = schema(json!({
         "type": "object",
         "properties": {"x": {
@@ -47,7 +48,7 @@ fn what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was() {
 }
 
 #[test]
-fn what_costs_too_much_ends_and_is_said() {
+fn a_rule_over_its_cost_budget_is_stopped_and_reported() {
     // A bound that is a lie of the schema's: the estimate believes it.
     let schema = schema(json!({
         "type": "object",
@@ -81,9 +82,9 @@ fn all_rules_together_have_a_budget() {
 }
 
 proptest! {
-    /// Every rule by the schema's own walk finds what a plain look at the object finds.
+    /// The schema's own walk finds the same violations as a naive walk over the object.
     #[test]
-    fn every_value_is_held_against_its_rule(
+    fn every_value_is_validated_by_its_rule(
         numbers in prop::collection::vec(0_i64..10, 0..6),
         entries in prop::collection::btree_map("[a-c]", 0_i64..10, 0..3),
     ) {

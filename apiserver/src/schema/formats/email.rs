@@ -3,17 +3,17 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Whether it is one address, with or without a name.
+/// Whether the text is one address, with or without a display name.
 pub(super) fn is_email(text: &str) -> bool {
-    let plain = Reader::of(text);
-    plain.bare_address().is_some() || Reader::of(text).named_address().is_some()
+    let plain = AddressReader::of(text);
+    plain.bare_address().is_some() || AddressReader::of(text).named_address().is_some()
 }
 
-struct Reader<'a> {
+struct AddressReader<'a> {
     rest: Peekable<Chars<'a>>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> AddressReader<'a> {
     fn of(text: &'a str) -> Self {
         Self { rest: text.chars().peekable() }
     }

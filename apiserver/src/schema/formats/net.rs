@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// An IPv4 address, where zeros may lead; or an IPv6 address that ends with one, since Kubernetes takes that
-/// too.
+/// An IPv4 address, with leading zeros allowed; or an IPv6 address that ends with one, which
+/// Kubernetes accepts too.
 pub(super) fn is_ipv4(text: &str) -> bool {
     text.contains('.') && (is_dotted(text) || is_ipv6_address(text))
 }
@@ -35,7 +35,8 @@ pub(super) fn is_mac(text: &str) -> bool {
     groups(':', 2, [6, 8, 20]) || groups('-', 2, [6, 8, 20]) || groups('.', 4, [3, 4, 10])
 }
 
-/// A name of a host: one label with at most one dash, which is second; or several, the last of letters only.
+/// A name of a host: one label with at most one dash, which is second; or several, the last of
+/// letters only.
 pub(super) fn is_hostname(text: &str) -> bool {
     static HOST: LazyLock<Regex> = LazyLock::new(|| {
         let sign = r"0-9A-Za-z\p{S}\p{L}";

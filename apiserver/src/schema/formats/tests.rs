@@ -1,7 +1,7 @@
 use super::*;
 
 fn check(name: &str, yes: &[&str], no: &[&str]) {
-    let format = Format::parse(name, Some(Kind::String)).expect("a known format");
+    let format = ValueFormat::parse(name, Some(JsonType::String)).expect("a known format");
     for text in yes {
         assert!(format.holds(text), "{name} {text:?}");
     }
@@ -12,13 +12,16 @@ fn check(name: &str, yes: &[&str], no: &[&str]) {
 
 #[test]
 fn unknown_formats_are_not_checked() {
-    for (name, kind) in
-        [("colour", Kind::String), ("int32", Kind::String), ("date", Kind::Integer), ("int32", Kind::Number)]
-    {
-        assert_eq!(Format::parse(name, Some(kind)), None, "{name}");
+    for (name, kind) in [
+        ("colour", JsonType::String),
+        ("int32", JsonType::String),
+        ("date", JsonType::Integer),
+        ("int32", JsonType::Number),
+    ] {
+        assert_eq!(ValueFormat::parse(name, Some(kind)), None, "{name}");
     }
-    assert_eq!(Format::parse("date-time", None), Some(Format::Text(TextFormat::DateTime)));
-    assert_eq!(Format::parse("int32", Some(Kind::Integer)), Some(Format::Int32));
+    assert_eq!(ValueFormat::parse("date-time", None), Some(ValueFormat::Text(TextFormat::DateTime)));
+    assert_eq!(ValueFormat::parse("int32", Some(JsonType::Integer)), Some(ValueFormat::Int32));
 }
 
 #[test]

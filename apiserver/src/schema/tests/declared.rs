@@ -11,7 +11,7 @@ fn check_field(field: Value, expected: &[&str]) {
 }
 
 #[test]
-fn a_schema_says_what_each_value_is() {
+fn each_value_needs_a_type() {
     check(json!({}), &["s.type: Required value: must not be empty at the root"]);
     check(
         json!({ "type": "array", "items": { "type": "string" } }),
@@ -100,7 +100,7 @@ fn metadata_is_what_it_is() {
 }
 
 #[test]
-fn what_is_not_offered_is_refused() {
+fn unsupported_keywords_are_refused() {
     for key in ["definitions", "patternProperties"] {
         let said = format!("s.properties[x].{key}: Forbidden: {key} is not supported");
         check_field(json!({ "type": "object", key: { "a": {} } }), &[&said]);
@@ -257,7 +257,7 @@ fn defaults_are_valid_and_pruned() {
 }
 
 #[test]
-fn a_root_with_a_status_has_only_what_is_not_lost() {
+fn a_root_with_a_status_has_no_keywords_that_would_be_lost() {
     let errors =
         Schema::check_root_with_status(&json!({ "type": "object", "anyOf": [{}], "nullable": false }), "s");
     assert_eq!(
@@ -267,7 +267,7 @@ fn a_root_with_a_status_has_only_what_is_not_lost() {
 }
 
 #[test]
-fn what_is_written_is_published() {
+fn the_written_schema_is_published() {
     let written = json!({
         "type": "object", "description": "A thing.", "properties": {
             "a": { "type": "string", "default": "x", "enum": ["x", "y"], "pattern": "^.$", "format": "colour" },
@@ -289,7 +289,7 @@ fn what_is_written_is_published() {
 }
 
 #[test]
-fn embedded_resources_are_published_with_what_they_have() {
+fn embedded_resources_are_published_with_their_common_fields() {
     let schema = of(
         json!({ "x": { "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true } }),
     );

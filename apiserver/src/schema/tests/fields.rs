@@ -1,6 +1,6 @@
 use super::*;
 
-/// What of a spec is unknown, and what is left of it.
+/// Expects these unknown fields of a spec, and this spec after pruning.
 fn check_pruned(schema: &Schema, spec: Value, unknown: &[&str], left: Value) {
     let mut object = object(spec);
     assert_eq!(schema.unknown(&object), unknown);
@@ -19,7 +19,7 @@ fn check_defaulted(properties: Value, spec: Value, expected: Value) {
 }
 
 #[test]
-fn unknown_fields_are_named_and_go() {
+fn unknown_fields_are_reported_and_pruned() {
     let schema = of(json!({
         "a": { "type": "string" },
         "list": { "type": "array", "items": { "type": "object", "properties": { "b": { "type": "string" } } } },
@@ -34,7 +34,7 @@ fn unknown_fields_are_named_and_go() {
 }
 
 #[test]
-fn the_root_keeps_what_every_object_has() {
+fn the_root_keeps_the_fields_of_every_object() {
     let schema = of(json!({}));
     let mut object = json!({ "apiVersion": "v1", "kind": "A", "metadata": { "x": 1 }, "data": 1, "spec": { "metadata": 1 } });
     assert_eq!(schema.unknown(&object), ["data", "spec.metadata"]);
@@ -43,7 +43,7 @@ fn the_root_keeps_what_every_object_has() {
 }
 
 #[test]
-fn what_is_preserved_stays_but_for_what_is_described() {
+fn preserved_fields_are_kept_and_declared_ones_pruned_inside() {
     let schema = of(json!({
         "free": {
             "type": "object", "x-kubernetes-preserve-unknown-fields": true,
@@ -61,7 +61,7 @@ fn what_is_preserved_stays_but_for_what_is_described() {
 }
 
 #[test]
-fn embedded_resources_keep_what_every_object_has() {
+fn embedded_resources_keep_the_fields_of_every_object() {
     let schema = of(json!({
         "template": { "type": "object", "x-kubernetes-embedded-resource": true, "properties": { "spec": { "type": "object" } } },
     }));
@@ -82,7 +82,7 @@ fn embedded_resources_keep_what_every_object_has() {
 }
 
 #[test]
-fn defaults_are_put_in_and_defaults_within_them() {
+fn defaults_are_applied_within_defaults() {
     check_defaulted(json!({ "a": { "type": "string", "default": "x" } }), json!({}), json!({ "a": "x" }));
     check_defaulted(
         json!({ "a": { "type": "string", "default": "x" } }),
@@ -107,7 +107,7 @@ fn defaults_are_put_in_and_defaults_within_them() {
 }
 
 #[test]
-fn a_null_where_none_may_be_is_as_if_left_out() {
+fn a_null_in_a_non_nullable_field_is_defaulted() {
     check_defaulted(json!({ "a": { "type": "string" } }), json!({ "a": null }), json!({}));
     check_defaulted(
         json!({ "a": { "type": "string", "default": "x" } }),

@@ -119,7 +119,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_pruned_has_nothing_unknown(schema in schema(), mut value in value()) {
+    fn pruned_objects_have_no_unknown_fields(schema in schema(), mut value in value()) {
         let unknown = schema.unknown(&value);
         let before = value.clone();
         schema.prune(&mut value);
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_defaulted_stays_as_it_is(schema in schema(), mut value in value()) {
+    fn defaulting_is_idempotent(schema in schema(), mut value in value()) {
         schema.default(&mut value);
         let once = value.clone();
         schema.default(&mut value);
@@ -136,7 +136,7 @@ proptest! {
     }
 
     #[test]
-    fn what_was_written_reads_as_it_was_written(schema in schema(), mut value in value()) {
+    fn stored_objects_are_read_unchanged(schema in schema(), mut value in value()) {
         schema.prune(&mut value);
         schema.default(&mut value);
         let once = value.clone();
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_published_parses_again(schema in schema()) {
+    fn published_schemas_can_be_parsed(schema in schema()) {
         let written = Value::Object(schema.written());
         let again = Schema::parse(&written, "s");
         prop_assert!(again.is_ok(), "{:?}", again.map(drop).map_err(|errors| texts(&errors)));

@@ -1,5 +1,5 @@
-//! What the real server, Kubernetes 1.37.2, answered to the same definitions and objects. Where we differ on
-//! purpose the record says what we answer, and why.
+//! Compares answers to definitions and objects with those recorded from a real server, Kubernetes
+//! 1.37.2. Where we differ on purpose the record has our answer, and the reason.
 
 use super::*;
 
@@ -28,7 +28,7 @@ fn taken(schema: &Schema, spec: &Value) -> Value {
 }
 
 #[test]
-fn we_answer_as_the_real_server_does() {
+fn answers_equal_those_of_kubernetes() {
     let recorded: Value = serde_json::from_str(include_str!("recorded.json")).expect("JSON");
     for asked in list(&recorded, "definitions") {
         check(asked, &Schema::parse(&asked["schema"], AT).err().unwrap_or_default());

@@ -1,7 +1,7 @@
 use super::*;
 use crate::invalid::Problem;
 
-/// What is wrong with a spec of these properties.
+/// Expects these errors from a spec of these properties.
 fn check(properties: Value, spec: Value, expected: &[&str]) {
     let errors = of(properties).validate(&object(spec), None);
     assert_eq!(texts(&errors), expected);
@@ -75,7 +75,7 @@ fn texts_have_lengths_and_patterns() {
 }
 
 #[test]
-fn formats_tell_the_value() {
+fn format_errors_have_the_value() {
     let a = json!({ "a": { "type": "string", "format": "date-time" } });
     check(a.clone(), json!({ "a": "2024-01-01T00:00:00Z" }), &[]);
     check(
@@ -159,7 +159,7 @@ fn numbers_have_bounds() {
 }
 
 #[test]
-fn enumerations_tell_what_may_be() {
+fn enum_errors_have_the_allowed_values() {
     let a = json!({ "a": { "type": "string", "enum": ["x", "y\"z"] } });
     check(a.clone(), json!({ "a": "x" }), &[]);
     check(a, json!({ "a": "z" }), &["spec.a: Unsupported value: \"z\": supported values: \"x\", \"y\\\"z\""]);
@@ -222,7 +222,7 @@ fn required_fields() {
 }
 
 #[test]
-fn junctors_tell_the_branch_that_came_furthest() {
+fn junctors_report_the_deepest_failing_branch() {
     let a = |rules: Value| {
         let mut a = json!({ "type": "object", "properties": { "b": { "type": "string" }, "c": { "type": "string" } } });
         a.as_object_mut().unwrap().extend(rules.as_object().unwrap().clone());
@@ -293,7 +293,7 @@ fn sets_and_maps_have_each_once() {
 }
 
 #[test]
-fn embedded_resources_say_what_they_are() {
+fn embedded_resources_need_type_metadata() {
     let template = json!({ "t": { "type": "object", "x-kubernetes-embedded-resource": true, "x-kubernetes-preserve-unknown-fields": true } });
     check(
         template.clone(),
@@ -317,7 +317,7 @@ fn embedded_resources_say_what_they_are() {
 }
 
 #[test]
-fn of_very_many_errors_many_are_told() {
+fn the_number_of_errors_is_limited() {
     let list = json!({ "l": { "type": "array", "items": { "type": "integer" } } });
     let errors = of(list).validate(&object(json!({ "l": vec!["x"; 100_000] })), None);
     assert_eq!(errors.len(), 1000);

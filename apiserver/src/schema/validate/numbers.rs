@@ -1,14 +1,14 @@
-//! Numbers: bounds, multiples, and what fits into a format.
+//! Validation of numbers: bounds, multiples, and ranges of formats.
 
 use serde_json::Number;
 
-use super::Run;
+use super::Validation;
 use super::outcome::Outcome;
+use crate::go_format::format_float;
 use crate::invalid::{FieldError, Problem};
-use crate::schema::formats::Format;
-use crate::schema::node::{Kind, Schema};
-use crate::schema::path::Path;
-use crate::shown::float;
+use crate::schema::formats::ValueFormat;
+use crate::schema::node::{JsonType, Schema};
+use crate::schema::path::ValuePath;
 
 /// Every integer up to here is a float, and none beyond is surely the one that was written.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
@@ -17,7 +17,7 @@ pub(super) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Whether a float is an integer, but for what a float cannot say.
+/// Whether a float is an integer, up to the precision of floats.
 pub(super) fn is_whole(number: &Number) -> bool {
     let x = as_float(number);
     if !x.is_finite() || x.abs() > LARGEST_EXACT {
@@ -27,8 +27,8 @@ pub(super) fn is_whole(number: &Number) -> bool {
     x == rounded || (rounded != 0.0 && (x - rounded).abs() < 1e-9 * rounded.abs())
 }
 
-impl Run<'_> {
-    pub(super) fn number(self, schema: &Schema, number: &Number, path: &Path<'_>) -> Outcome {
+impl Validation<'_> {
+    pub(super) fn number(self, schema: &Schema, number: &Number, path: &ValuePath<'_>) -> Outcome {
         let rules = &schema.rules;
         let mut errors = Vec::new();
         errors.extend(self.range(schema, number, path));
@@ -54,14 +54,14 @@ impl Run<'_> {
         Outcome { errors, matches: 1 }
     }
 
-    fn bound(self, number: &Number, said: &str, bound: f64, path: &Path<'_>) -> FieldError {
-        let said = format!("should be {said} {}", said_beside(number, bound));
+    fn bound(self, number: &Number, said: &str, bound: f64, path: &ValuePath<'_>) -> FieldError {
+        let said = format!("should be {said} {}", shown_with_bound(number, bound));
         self.invalid(path, number.clone(), &said)
     }
 
-    fn multiple(self, number: &Number, factor: f64, path: &Path<'_>) -> Option<FieldError> {
+    fn multiple(self, number: &Number, factor: f64, path: &ValuePath<'_>) -> Option<FieldError> {
         if factor <= 0.0 {
-            let shown = said_beside(number, factor);
+            let shown = shown_with_bound(number, factor);
             let said = format!("factor MultipleOf declared for {path} must be positive: {shown}");
             return Some(self.error(path, Problem::Invalid(factor.into()), said));
         }
@@ -73,25 +73,27 @@ impl Run<'_> {
                 Number::from_f64(times).is_some_and(|times| is_whole(&times))
             }
         };
-        let said = || format!("should be a multiple of {}", said_beside(number, factor));
+        let said = || format!("should be a multiple of {}", shown_with_bound(number, factor));
         (!met).then(|| self.invalid(path, number.clone(), &said()))
     }
 
-    /// What does not fit into the type and its format.
-    fn range(self, schema: &Schema, number: &Number, path: &Path<'_>) -> Option<FieldError> {
+    /// Returns an error for a number out of the range of the type and its format.
+    fn range(self, schema: &Schema, number: &Number, path: &ValuePath<'_>) -> Option<FieldError> {
         let format = if schema.int_or_string { None } else { schema.rules.checked };
         let fits = match (schema.kind, format) {
             _ if schema.int_or_string => true,
-            (Some(Kind::Integer), Some(Format::Int32)) => {
+            (Some(JsonType::Integer), Some(ValueFormat::Int32)) => {
                 nearest(number).is_some_and(|whole| i32::try_from(whole).is_ok())
             }
-            (Some(Kind::Integer), _) => nearest(number).is_some(),
-            (Some(Kind::Number), Some(Format::Float)) => as_float(number).abs() <= f64::from(f32::MAX),
+            (Some(JsonType::Integer), _) => nearest(number).is_some(),
+            (Some(JsonType::Number), Some(ValueFormat::Float)) => {
+                as_float(number).abs() <= f64::from(f32::MAX)
+            }
             _ => true,
         };
-        let kind = schema.kind.map_or("", Kind::name);
+        let kind = schema.kind.map_or("", JsonType::name);
         let with = match format {
-            Some(Format::Int32 | Format::Int64 | Format::Float | Format::Double) => {
+            Some(ValueFormat::Int32 | ValueFormat::Int64 | ValueFormat::Float | ValueFormat::Double) => {
                 format!("with format {}", schema.rules.format.as_deref().unwrap_or_default())
             }
             _ => "(default format)".into(),
@@ -125,9 +127,9 @@ fn is_more(number: &Number, bound: f64) -> bool {
 }
 
 /// Beside an integer a bound is an integer, beside a float it is a float.
-fn said_beside(number: &Number, bound: f64) -> String {
+fn shown_with_bound(number: &Number, bound: f64) -> String {
     match (number.as_i64(), whole(bound)) {
         (Some(_), Some(bound)) => bound.to_string(),
-        _ => float(bound),
+        _ => format_float(bound),
     }
 }

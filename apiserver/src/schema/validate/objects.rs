@@ -2,20 +2,20 @@
 
 use serde_json::{Map, Value};
 
-use super::Run;
+use super::Validation;
 use super::outcome::Outcome;
 use crate::invalid::{FieldError, Problem};
 use crate::schema::correlate::OldItems;
 use crate::schema::node::{Additional, Schema};
-use crate::schema::path::Path;
+use crate::schema::path::ValuePath;
 
-impl Run<'_> {
+impl Validation<'_> {
     pub(super) fn items(
         self,
         schema: &Schema,
         items: &[Value],
         old: Option<&Value>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(each) = &schema.items {
@@ -39,7 +39,7 @@ impl Run<'_> {
         schema: &Schema,
         fields: &Map<String, Value>,
         old: Option<&Value>,
-        path: &Path<'_>,
+        path: &ValuePath<'_>,
     ) -> Outcome {
         let (least, most) = (schema.rules.min_properties, schema.rules.max_properties);
         let few = self.too_few(fields.len(), least, "properties", path);
@@ -72,12 +72,18 @@ impl Run<'_> {
         outcome
     }
 
-    fn too_few(self, count: usize, least: Option<i64>, what: &str, path: &Path<'_>) -> Option<FieldError> {
+    fn too_few(
+        self,
+        count: usize,
+        least: Option<i64>,
+        what: &str,
+        path: &ValuePath<'_>,
+    ) -> Option<FieldError> {
         let least = least.filter(|least| i64::try_from(count).is_ok_and(|count| count < *least))?;
         Some(self.invalid(path, count, &format!("should have at least {least} {what}")))
     }
 
-    fn too_many(self, count: usize, most: Option<i64>, path: &Path<'_>) -> Option<FieldError> {
+    fn too_many(self, count: usize, most: Option<i64>, path: &ValuePath<'_>) -> Option<FieldError> {
         let most = most.filter(|most| i64::try_from(count).is_ok_and(|count| count > *most))?;
         let items = if most == 1 { "item" } else { "items" };
         let detail = match most {

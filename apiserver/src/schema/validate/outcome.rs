@@ -1,15 +1,15 @@
-//! What a part of a validation found.
+//! The result of validating a part.
 
 use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{MOST_ERRORS, Run};
+use super::{MOST_ERRORS, Validation};
 use crate::invalid::{FieldError, Problem};
-use crate::schema::path::Path;
+use crate::schema::path::ValuePath;
 
-/// What is wrong, and how much was looked at: of the branches of an `anyOf` that all fail, the one that came
-/// furthest is told.
+/// The errors, and the depth of validation: of the branches of an `anyOf` that all fail, the
+/// deepest one is reported.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) errors: Vec<FieldError>,
@@ -33,35 +33,41 @@ impl Outcome {
         Self { errors: errors.into_iter().collect(), matches: 0 }
     }
 
-    /// Whether more of the same kind would not be told.
+    /// Whether more errors of the same kind would be dropped.
     pub(super) const fn is_full(&self) -> bool {
         self.errors.len() >= MOST_ERRORS
     }
 
-    /// Each once: branches say the same.
+    /// Without duplicates: branches repeat errors.
     pub(super) fn into_errors(self) -> Vec<FieldError> {
         let mut seen = BTreeSet::new();
         self.errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
     }
 }
 
-impl Run<'_> {
-    pub(super) fn error(self, path: &Path<'_>, problem: Problem, detail: impl Into<String>) -> FieldError {
+impl Validation<'_> {
+    pub(super) fn error(
+        self,
+        path: &ValuePath<'_>,
+        problem: Problem,
+        detail: impl Into<String>,
+    ) -> FieldError {
         FieldError::new(self.name(path), problem, detail)
     }
 
-    /// The common case: what is wrong is said with the field again, in the validator's own words.
-    pub(super) fn invalid(self, path: &Path<'_>, value: impl Into<Value>, said: &str) -> FieldError {
+    /// The common case: an error whose message repeats the field, as Kubernetes' validator does.
+    pub(super) fn invalid(self, path: &ValuePath<'_>, value: impl Into<Value>, said: &str) -> FieldError {
         self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
     }
 
-    /// An error that names its field in its text only, as Kubernetes has those of junctors and of ranges.
+    /// An error that names its field only in its text, as Kubernetes' errors of junctors and
+    /// ranges.
     pub(super) fn unplaced(self, detail: String) -> FieldError {
         let at = self.at.unwrap_or("<nil>");
         FieldError::new(at, Problem::Invalid(Value::String(String::new())), detail)
     }
 
-    fn name(self, path: &Path<'_>) -> String {
+    fn name(self, path: &ValuePath<'_>) -> String {
         let path = path.to_string();
         match (self.at, path.trim_start_matches('.')) {
             (None, "") => "<nil>".into(),

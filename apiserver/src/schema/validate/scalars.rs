@@ -4,43 +4,45 @@ use serde_json::{Number, Value};
 
 use super::numbers::{as_float, is_whole};
 use super::outcome::Outcome;
-use super::{Run, wants};
+use super::{Validation, wants};
+use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
-use crate::schema::formats::Format;
-use crate::schema::node::{Kind, Schema};
-use crate::schema::path::Path;
-use crate::shown::{json, quoted};
+use crate::json::go_json;
+use crate::schema::formats::ValueFormat;
+use crate::schema::node::{JsonType, Schema};
+use crate::schema::path::ValuePath;
 
-impl Run<'_> {
-    pub(super) fn kind(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+impl Validation<'_> {
+    pub(super) fn kind(self, schema: &Schema, value: &Value, path: &ValuePath<'_>) -> Outcome {
         let typed = schema.kind.is_some() || schema.int_or_string;
         let Some(found) = kind_of(value) else {
             return if typed && !schema.nullable {
-                Outcome::of([self.mistyped(path, wanted(schema), "null")])
+                Outcome::of([self.mistyped(path, type_name(schema), "null")])
             } else {
                 Outcome { errors: Vec::new(), matches: 1 }
             };
         };
         let met = wants(schema, found)
             || match value {
-                Value::Number(number) if found == Kind::Number => {
-                    is_whole(number) && wants(schema, Kind::Integer)
+                Value::Number(number) if found == JsonType::Number => {
+                    is_whole(number) && wants(schema, JsonType::Integer)
                 }
-                Value::Number(_) => wants(schema, Kind::Number),
+                Value::Number(_) => wants(schema, JsonType::Number),
                 _ => false,
             };
-        let unformatted = schema.rules.checked.is_some() && !matches!(found, Kind::String | Kind::Array);
+        let unformatted =
+            schema.rules.checked.is_some() && !matches!(found, JsonType::String | JsonType::Array);
         if unformatted && !met {
             let format = schema.rules.format.as_deref().unwrap_or_default();
             return Outcome::of([self.mistyped(path, format, format_of(found))]);
         }
         if typed && !met {
-            return Outcome::of([self.mistyped(path, wanted(schema), found.name())]);
+            return Outcome::of([self.mistyped(path, type_name(schema), found.name())]);
         }
         Outcome { errors: Vec::new(), matches: 1 }
     }
 
-    pub(super) fn text(self, schema: &Schema, text: &str, path: &Path<'_>) -> Outcome {
+    pub(super) fn text(self, schema: &Schema, text: &str, path: &ValuePath<'_>) -> Outcome {
         let rules = &schema.rules;
         let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
         if let Some(most) = rules.max_length.filter(|most| length() > *most) {
@@ -62,59 +64,65 @@ impl Run<'_> {
         )
     }
 
-    pub(super) fn format(self, schema: &Schema, format: Format, text: &str, path: &Path<'_>) -> Outcome {
+    pub(super) fn format(
+        self,
+        schema: &Schema,
+        format: ValueFormat,
+        text: &str,
+        path: &ValuePath<'_>,
+    ) -> Outcome {
         let name = schema.rules.format.as_deref().unwrap_or_default();
         Outcome::of((!format.holds(text)).then(|| self.mistyped(path, name, text)))
     }
 
-    pub(super) fn allowed(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+    pub(super) fn allowed(self, schema: &Schema, value: &Value, path: &ValuePath<'_>) -> Outcome {
         let allowed = &schema.rules.allowed;
         if allowed.is_empty() || allowed.iter().any(|one| is_same(value, one)) {
             return Outcome::default();
         }
         let shown = allowed.iter().map(|one| match one {
-            Value::String(text) => quoted(text),
-            _ => quoted(&json(one)),
+            Value::String(text) => quote(text),
+            _ => quote(&go_json(one)),
         });
         let detail = format!("supported values: {}", shown.collect::<Vec<_>>().join(", "));
         Outcome::of([self.error(path, Problem::NotSupported(value.clone()), detail)])
     }
 
     /// A type error shows the type that was found, or the text that is not of its format.
-    fn mistyped(self, path: &Path<'_>, wanted: &str, found: &str) -> FieldError {
-        let detail = format!("{path} in body must be of type {wanted}: {}", quoted(found));
+    fn mistyped(self, path: &ValuePath<'_>, wanted: &str, found: &str) -> FieldError {
+        let detail = format!("{path} in body must be of type {wanted}: {}", quote(found));
         self.error(path, Problem::TypeInvalid(found.into()), detail)
     }
 }
 
-/// The kind of a value; null has none. What does not fit into 64 bits with a sign is no integer.
-fn kind_of(value: &Value) -> Option<Kind> {
+/// Returns the type of a value; null has none. Integers must fit into 64 bits with a sign.
+fn kind_of(value: &Value) -> Option<JsonType> {
     Some(match value {
         Value::Null => return None,
-        Value::Bool(_) => Kind::Boolean,
-        Value::Number(number) if number.as_i64().is_some() => Kind::Integer,
-        Value::Number(_) => Kind::Number,
-        Value::String(_) => Kind::String,
-        Value::Array(_) => Kind::Array,
-        Value::Object(_) => Kind::Object,
+        Value::Bool(_) => JsonType::Boolean,
+        Value::Number(number) if number.as_i64().is_some() => JsonType::Integer,
+        Value::Number(_) => JsonType::Number,
+        Value::String(_) => JsonType::String,
+        Value::Array(_) => JsonType::Array,
+        Value::Object(_) => JsonType::Object,
     })
 }
 
-/// The type that a schema names.
-fn wanted(schema: &Schema) -> &'static str {
-    if schema.int_or_string { "integer,string" } else { schema.kind.map_or("", Kind::name) }
+/// Returns the name of the schema's type.
+fn type_name(schema: &Schema) -> &'static str {
+    if schema.int_or_string { "integer,string" } else { schema.kind.map_or("", JsonType::name) }
 }
 
 /// The format that Kubernetes ascribes to a value which has none.
-const fn format_of(kind: Kind) -> &'static str {
+const fn format_of(kind: JsonType) -> &'static str {
     match kind {
-        Kind::Integer => "int64",
-        Kind::Number => "float64",
+        JsonType::Integer => "int64",
+        JsonType::Number => "float64",
         _ => "",
     }
 }
 
-/// Equal, where numbers are equal if they are the same number. A null is never among what is allowed.
+/// Whether an allowed value equals a value, with numbers compared by value. Null is never allowed.
 fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,

@@ -20,7 +20,8 @@ pub(crate) struct BuiltIn {
     pub(super) conditions: fn(&Value) -> Option<Value>,
 }
 
-/// The columns of a built-in kind. A kind without columns of its own has a name and the time when it was created.
+/// The columns of a built-in kind. A kind without columns of its own has a name and the time when
+/// it was created.
 pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
     Columns::BuiltIn(match (group, kind) {
         ("", "ConfigMap") => &core::CONFIG_MAP,
@@ -95,7 +96,7 @@ fn created(object: &Value) -> Value {
     object["metadata"]["creationTimestamp"].as_str().unwrap_or(super::age::ZERO).into()
 }
 
-/// The text, or what stands for none.
+/// Returns the text, or a placeholder.
 fn or(value: &Value, none: &str) -> Value {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(none).into()
 }

@@ -1,4 +1,4 @@
-//! Columns of Pods. The status is what its containers say, in one word.
+//! Columns of Pods. The status summarizes the states of the containers in one word.
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ pub(super) static POD: BuiltIn = BuiltIn {
     conditions: over,
 };
 
-/// A pod that is over says so in its row.
+/// The condition of a finished pod, for its row.
 fn over(pod: &Value) -> Option<Value> {
     let phase = pod["status"]["phase"].as_str().filter(|phase| matches!(*phase, "Succeeded" | "Failed"))?;
     Some(json!([{"type": "Completed", "status": "True", "reason": phase}]))
@@ -110,7 +110,8 @@ impl Summary {
         summary
     }
 
-    /// Whether it still initializes, which is at the first container that is not done; and the sidecars' restarts.
+    /// Returns whether the pod still initializes, up to the first unfinished container; and the
+    /// restarts of sidecars.
     fn initialize(&mut self, pod: &Value) -> (bool, Restarts) {
         let mut of_sidecars = Restarts::default();
         let declared = &pod["spec"]["initContainers"];
@@ -191,7 +192,7 @@ fn is_true(pod: &Value, kind: &str) -> bool {
     condition(pod, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// It is started with the init containers, and goes on.
+/// Whether an init container is a sidecar: it starts with them, and continues.
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }

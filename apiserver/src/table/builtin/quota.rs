@@ -20,7 +20,7 @@ pub(super) static RESOURCE_QUOTA: BuiltIn = BuiltIn {
     conditions: nothing_more,
 };
 
-/// Of limits, and of all else: `pods: 3/5, secrets: 1/2`.
+/// Formats the usage of limits, and of all other keys: `pods: 3/5, secrets: 1/2`.
 fn used(status: &Value) -> (String, String) {
     let mut keys: Vec<&str> =
         status["hard"].as_object().into_iter().flat_map(Map::keys).map(String::as_str).collect();

@@ -53,7 +53,7 @@ fn every_kind_takes_an_empty_object_and_nonsense() {
 }
 
 #[test]
-fn a_quota_shows_what_is_used_of_what_there_may_be() {
+fn a_quota_shows_used_and_hard_amounts() {
     let status = json!({
         "hard": {"pods": "5", "limits.cpu": "2", "count/secrets": "1k", "limits.memory": "1Gi"},
         "used": {"pods": "3", "limits.cpu": "500m", "count/secrets": "7"},
@@ -68,7 +68,7 @@ fn a_quota_shows_what_is_used_of_what_there_may_be() {
 }
 
 #[test]
-fn kinds_without_columns_have_the_time_of_creation() {
+fn kinds_without_columns_show_the_creation_time() {
     check("rbac.authorization.k8s.io", "ClusterRole", json!({}), json!(["a", CREATED]));
     let role = builtin("rbac.authorization.k8s.io", "Role");
     assert_eq!(role.definitions()[1]["name"], "Created At");
@@ -364,7 +364,7 @@ fn pods_that_initialize() {
 }
 
 #[test]
-fn a_pod_that_is_over_says_so_and_gates_are_counted() {
+fn finished_pods_and_readiness_gates_are_shown() {
     let over = json!({
         "spec": {"readinessGates": [{"conditionType": "A"}, {"conditionType": "B"}], "nodeName": "n"},
         "status": {"phase": "Succeeded", "conditions": [{"type": "A", "status": "True"}], "podIPs": [{"ip": "10.1.1.1"}]},

@@ -79,7 +79,7 @@ fn scale(scale: &Value, now: Timestamp) -> Vec<Value> {
     vec![name, count(&scale["spec"]["replicas"]).into(), count(&scale["status"]["replicas"]).into(), age]
 }
 
-/// One, unless it says otherwise.
+/// Returns the replicas of the spec, by default one.
 fn wanted(object: &Value) -> i64 {
     object["spec"]["replicas"].as_i64().unwrap_or(1)
 }

@@ -40,7 +40,7 @@ fn cells_are_of_the_type_of_their_column() {
     check_cell("date", json!(5), json!(null));
 }
 
-/// Columns, an object and the row that kube-apiserver 1.37 made of them.
+/// Columns, an object and its row, recorded from kube-apiserver 1.37.
 #[test]
 fn the_row_that_kubernetes_makes() {
     let columns = [
@@ -144,7 +144,7 @@ fn check_refused(column: Value, expected: &[&str]) {
 }
 
 #[test]
-fn what_kubernetes_refuses_in_columns() {
+fn columns_invalid_in_kubernetes_are_refused() {
     check_refused(json!({"name": "a", "type": "string", "jsonPath": ".a"}), &[]);
     let kinds = "must be one of boolean,date,integer,number,string";
     check_refused(

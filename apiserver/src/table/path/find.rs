@@ -1,23 +1,24 @@
-//! What a path selects.
+//! Selection of values by a path.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::{Filter, Operator, Path, Slice, Step, Test, To};
+use super::{ColumnPath, ColumnPathStep, Filter, Operator, Slice, Test, To};
 
 /// How many values a step may select: `..` after `..` multiplies them.
 const MOST: usize = 100_000;
 
-/// The path makes no sense of this object: an index out of bounds, a filter over what is no list, too much found…
+/// The path does not fit this object: an index out of bounds, a filter over a value that is no
+/// list, too many values…
 #[derive(Debug, PartialEq, Eq)]
 struct Mismatch;
 
 #[derive(Default)]
 struct Found<'a>(Vec<&'a Value>);
 
-impl Path {
-    /// The first value that is there. What the path does not fit has none.
+impl ColumnPath {
+    /// Returns the first selected value. A path that does not fit selects none.
     pub(crate) fn first<'a>(&'a self, object: &'a Value) -> Option<&'a Value> {
         walk(Found(vec![object]), &self.0).ok()?.0.into_iter().next()
     }
@@ -42,42 +43,44 @@ impl<'a> Found<'a> {
     }
 }
 
-fn walk<'a>(mut found: Found<'a>, steps: &'a [Step]) -> Result<Found<'a>, Mismatch> {
+fn walk<'a>(mut found: Found<'a>, steps: &'a [ColumnPathStep]) -> Result<Found<'a>, Mismatch> {
     for step in steps {
         found = take(&found.0, step)?;
     }
     Ok(found)
 }
 
-fn take<'a>(input: &[&'a Value], step: &'a Step) -> Result<Found<'a>, Mismatch> {
+fn take<'a>(input: &[&'a Value], step: &'a ColumnPathStep) -> Result<Found<'a>, Mismatch> {
     let mut found = Found::default();
     match step {
-        Step::Union(paths) => {
+        ColumnPathStep::Union(paths) => {
             for path in paths {
                 found.add(walk(Found(input.to_vec()), path)?.0)?;
             }
         }
-        Step::Never => return Err(Mismatch),
-        Step::Literal(value) => found.add(input.iter().map(|_| value))?,
-        Step::Field(name) => found.add(input.iter().filter_map(|value| value.as_object()?.get(name)))?,
-        Step::Wildcard => {
+        ColumnPathStep::Never => return Err(Mismatch),
+        ColumnPathStep::Literal(value) => found.add(input.iter().map(|_| value))?,
+        ColumnPathStep::Field(name) => {
+            found.add(input.iter().filter_map(|value| value.as_object()?.get(name)))?
+        }
+        ColumnPathStep::Wildcard => {
             for value in input {
                 found.add(inside(value))?;
             }
         }
-        Step::Recursive => {
+        ColumnPathStep::Recursive => {
             for value in input {
                 found.descend(value)?;
             }
         }
-        Step::Slice(slice) => {
+        ColumnPathStep::Slice(slice) => {
             for value in input.iter().filter(|value| !value.is_null()) {
                 let list = value.as_array().ok_or(Mismatch)?;
                 let (from, to, step) = bounds(*slice, list.len())?;
                 found.add(list[from..to].iter().step_by(step))?;
             }
         }
-        Step::Filter(filter) => {
+        ColumnPathStep::Filter(filter) => {
             for value in input {
                 for item in value.as_array().ok_or(Mismatch)? {
                     if passes(item, filter)? {
@@ -131,7 +134,7 @@ fn passes(item: &Value, filter: &Filter) -> Result<bool, Mismatch> {
     }
 }
 
-/// Only values of one kind can be compared, and whole numbers are another kind than others.
+/// Compares values of one type; whole numbers are a type of their own.
 fn compare(left: &Value, operator: Operator, right: &Value) -> Result<bool, Mismatch> {
     let order = match (left, right) {
         (Value::Bool(a), Value::Bool(b)) => match operator {

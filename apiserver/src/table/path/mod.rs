@@ -1,7 +1,7 @@
 //! Paths of printer columns: the part of Kubernetes' JSONPath that selects values.
 //!
-//! Not there: text around `{…}`, and `range` with `end`, which make templates and no columns. Kubernetes shows what they
-//! select as nothing.
+//! Not supported: text around `{…}`, and `range` with `end`, which make templates and no columns.
+//! Kubernetes shows them as empty columns.
 
 mod find;
 mod parse;
@@ -11,10 +11,10 @@ pub(crate) use show::shown;
 
 /// A path that was read: `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Path(Vec<Step>);
+pub(crate) struct ColumnPath(Vec<ColumnPathStep>);
 
 #[derive(Clone, Debug, PartialEq)]
-enum Step {
+enum ColumnPathStep {
     Field(String),
     /// `[2]`, `[-1]`, `[1:3]`, `[::2]`, `[*]`.
     Slice(Slice),
@@ -25,10 +25,10 @@ enum Step {
     /// `[?(@.a == "b")]`
     Filter(Filter),
     /// `[0,2]`
-    Union(Vec<Vec<Step>>),
+    Union(Vec<Vec<ColumnPathStep>>),
     /// A constant, which stands for every input. Filters compare with them.
     Literal(serde_json::Value),
-    /// What Kubernetes reads without complaint and then can do nothing with: a bare word, an unknown operator.
+    /// Constructs that Kubernetes parses but cannot evaluate: a bare word, an unknown operator.
     Never,
 }
 
@@ -49,14 +49,14 @@ enum To {
 
 #[derive(Clone, Debug, PartialEq)]
 struct Filter {
-    left: Vec<Step>,
+    left: Vec<ColumnPathStep>,
     test: Test,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 enum Test {
     Exists,
-    Compare(Operator, Vec<Step>),
+    Compare(Operator, Vec<ColumnPathStep>),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,35 +1,35 @@
 //! Reading a path.
 
-use super::{Filter, Operator, Path, Slice, Step, Test, To};
+use super::{ColumnPath, ColumnPathStep, Filter, Operator, Slice, Test, To};
 
-/// What opens a nested path costs stack.
+/// Maximum nesting of paths, which recursion parses.
 const DEPTH: usize = 16;
 
-impl Path {
+impl ColumnPath {
     /// Reads `.spec.x`, `{.spec.x}`, `$.spec.x`…
     ///
     /// # Errors
-    /// What is wrong, for people.
+    /// The message for users.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let inner = text.strip_prefix('{').and_then(|text| text.strip_suffix('}')).unwrap_or(text);
         steps(inner, DEPTH).map(Self)
     }
 }
 
-fn steps(text: &str, depth: usize) -> Result<Vec<Step>, String> {
+fn steps(text: &str, depth: usize) -> Result<Vec<ColumnPathStep>, String> {
     let depth = depth.checked_sub(1).ok_or("nested too deeply")?;
-    let mut reader = Reader { rest: text, depth, steps: Vec::new() };
+    let mut reader = PathReader { rest: text, depth, steps: Vec::new() };
     while reader.step()? {}
     Ok(reader.steps)
 }
 
-struct Reader<'a> {
+struct PathReader<'a> {
     rest: &'a str,
     depth: usize,
-    steps: Vec<Step>,
+    steps: Vec<ColumnPathStep>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PathReader<'a> {
     fn step(&mut self) -> Result<bool, String> {
         let Some(first) = self.rest.chars().next() else { return Ok(false) };
         let after = &self.rest[first.len_utf8()..];
@@ -54,16 +54,16 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    fn push(&mut self, step: Step) -> Result<bool, String> {
+    fn push(&mut self, step: ColumnPathStep) -> Result<bool, String> {
         self.steps.push(step);
         Ok(true)
     }
 
     fn recursive(&mut self, rest: &'a str) -> Result<bool, String> {
-        if self.steps.last() == Some(&Step::Recursive) {
+        if self.steps.last() == Some(&ColumnPathStep::Recursive) {
             return Err("invalid multiple recursive descent".into());
         }
-        self.steps.push(Step::Recursive);
+        self.steps.push(ColumnPathStep::Recursive);
         self.rest = rest;
         if rest.starts_with(|c: char| c == '_' || c.is_alphanumeric()) {
             return self.field(rest);
@@ -71,7 +71,7 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
-    /// A name up to a terminator; a backslash takes the next character as it is.
+    /// Parses a name up to a terminator; a backslash escapes the next character.
     fn field(&mut self, rest: &'a str) -> Result<bool, String> {
         let mut name = String::new();
         let mut characters = rest.char_indices();
@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
         let whole = &rest[..end];
         self.rest = &rest[end..];
-        self.push(if whole == "*" { Step::Wildcard } else { Step::Field(name) })
+        self.push(if whole == "*" { ColumnPathStep::Wildcard } else { ColumnPathStep::Field(name) })
     }
 
     fn number(&mut self) -> Result<bool, String> {
@@ -103,7 +103,7 @@ impl<'a> Reader<'a> {
             (_, Ok(broken)) => broken.into(),
             _ => return Err(format!("cannot parse number {text}")),
         };
-        self.push(Step::Literal(value))
+        self.push(ColumnPathStep::Literal(value))
     }
 
     fn word(&mut self) -> Result<bool, String> {
@@ -111,15 +111,15 @@ impl<'a> Reader<'a> {
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
         match word {
-            "true" | "false" => self.push(Step::Literal((word == "true").into())),
-            _ => self.push(Step::Never),
+            "true" | "false" => self.push(ColumnPathStep::Literal((word == "true").into())),
+            _ => self.push(ColumnPathStep::Never),
         }
     }
 
     fn quoted(&mut self, quote: char, after: &'a str) -> Result<bool, String> {
         let end = closing(after, quote).ok_or("unterminated quoted string")?;
         self.rest = &after[end + 1..];
-        self.push(Step::Literal(unquote(&after[..end])?.into()))
+        self.push(ColumnPathStep::Literal(unquote(&after[..end])?.into()))
     }
 
     fn array(&mut self, after: &'a str) -> Result<bool, String> {
@@ -131,7 +131,7 @@ impl<'a> Reader<'a> {
             let each =
                 inside.split(',').map(|part| steps(&format!("[{}]", part.trim_matches(' ')), self.depth));
             let union = each.collect::<Result<_, _>>()?;
-            return self.push(Step::Union(union));
+            return self.push(ColumnPathStep::Union(union));
         }
         let key = inside.strip_prefix('\'').and_then(|key| key.strip_suffix('\''));
         if let Some(key) = key.filter(|key| !key.contains('\'')) {
@@ -139,7 +139,7 @@ impl<'a> Reader<'a> {
             return Ok(true);
         }
         let slice = slice(if inside == "*" { ":" } else { inside })?;
-        self.push(Step::Slice(slice))
+        self.push(ColumnPathStep::Slice(slice))
     }
 
     fn filter(&mut self) -> Result<bool, String> {
@@ -150,13 +150,16 @@ impl<'a> Reader<'a> {
         let left = inside.find(compares).unwrap_or(inside.len());
         let length = inside[left..].find(|c| !compares(c)).unwrap_or(0);
         if left == 0 || length == 0 {
-            return self.push(Step::Filter(Filter { left: steps(inside, self.depth)?, test: Test::Exists }));
+            return self.push(ColumnPathStep::Filter(Filter {
+                left: steps(inside, self.depth)?,
+                test: Test::Exists,
+            }));
         }
         let operator = operator(&inside[left..left + length]);
         let right = steps(&inside[left + length..], self.depth)?;
         let left = steps(&inside[..left], self.depth)?;
-        self.push(operator.map_or(Step::Never, |operator| {
-            Step::Filter(Filter { left, test: Test::Compare(operator, right) })
+        self.push(operator.map_or(ColumnPathStep::Never, |operator| {
+            ColumnPathStep::Filter(Filter { left, test: Test::Compare(operator, right) })
         }))
     }
 }
@@ -165,7 +168,7 @@ fn terminates(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\r' | '\n' | '.' | ',' | '[' | ']' | '$' | '@' | '{' | '}')
 }
 
-/// Where the quoted text ends: at the quote that no backslash is before.
+/// Returns the end of a quoted text: the quote without a backslash before it.
 fn closing(text: &str, quote: char) -> Option<usize> {
     let mut before = ' ';
     for (at, c) in text.char_indices() {
@@ -227,7 +230,7 @@ fn operator(text: &str) -> Option<Operator> {
     })
 }
 
-/// `2`, `1:3`, `:`, `::2`; nothing is 0.
+/// Parses `2`, `1:3`, `:`, `::2`; an omitted number is 0.
 fn slice(text: &str) -> Result<Slice, String> {
     let invalid = || format!("invalid array index {text}");
     let read = |part: &str| match part {

@@ -9,7 +9,7 @@ pub(crate) fn shown(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Bool(bool) => bool.to_string(),
         Value::Number(number) => number_shown(number),
-        // Go's encoder escapes what HTML could take for markup.
+        // Go's encoder escapes characters of HTML markup.
         Value::Array(_) | Value::Object(_) => value
             .to_string()
             .replace('<', "\\u003c")

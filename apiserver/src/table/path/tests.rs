@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{Path, shown};
+use super::{ColumnPath, shown};
 
 fn object() -> Value {
     json!({
@@ -18,7 +18,7 @@ fn object() -> Value {
 }
 
 fn found(path: &str) -> Option<Value> {
-    let parsed = Path::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let parsed = ColumnPath::parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     parsed.first(&object()).cloned()
 }
 
@@ -90,7 +90,7 @@ fn filters() {
 }
 
 #[test]
-fn what_cannot_be_compared_selects_nothing() {
+fn incomparable_values_select_nothing() {
     for path in [
         ".status.conditions[?(@.type==1)].status",
         ".status.conditions[?(@.count==2.0)].status",
@@ -105,7 +105,7 @@ fn what_cannot_be_compared_selects_nothing() {
 }
 
 #[test]
-fn what_is_no_path() {
+fn invalid_paths_are_refused() {
     for (path, expected) in [
         (".a[0", "unterminated array"),
         (".a[x]", "invalid array index x"),
@@ -119,7 +119,7 @@ fn what_is_no_path() {
         ("1.2.3", "cannot parse number 1.2.3"),
         ("#", "unrecognized character in action: U+0023 '#'"),
     ] {
-        assert_eq!(Path::parse(path), Err(expected.into()), "{path}");
+        assert_eq!(ColumnPath::parse(path), Err(expected.into()), "{path}");
     }
 }
 
@@ -144,9 +144,9 @@ fn shown_as_go_prints() {
 }
 
 #[test]
-fn what_selects_too_much_selects_nothing() {
+fn paths_over_the_selection_limit_select_nothing() {
     let deep = (0..100).fold(json!(1), |inside, _| json!([inside]));
-    let first = |path: &str| Path::parse(path).expect("a path").first(&deep).is_some();
+    let first = |path: &str| ColumnPath::parse(path).expect("a path").first(&deep).is_some();
     assert!(first("...*...*"));
     assert!(!first("...*...*...*...*"));
 }
@@ -154,7 +154,7 @@ fn what_selects_too_much_selects_nothing() {
 proptest! {
     #[test]
     fn no_path_panics(path in r#"[.\[\]{}?@()='"a-c0-9:,*\\<>! $-]{0,30}"#) {
-        if let Ok(path) = Path::parse(&path) {
+        if let Ok(path) = ColumnPath::parse(&path) {
             path.first(&object());
         }
     }

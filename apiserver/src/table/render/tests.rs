@@ -32,7 +32,7 @@ fn a_list_is_a_table_of_its_objects() {
 }
 
 #[test]
-fn rows_carry_what_was_asked_for() {
+fn rows_carry_the_requested_part_of_their_object() {
     for (include, expected) in [(Include::None, Value::Null), (Include::Object, widget("a"))] {
         let table = with(include, |tables| tables.table(widget("a")));
         assert_eq!(table["rows"][0]["object"], expected);

@@ -1,4 +1,5 @@
-//! A list in protobuf. A message says how long it is before it says anything else, so that the items are measured first.
+//! A list in protobuf. Its length precedes its items, so the items are encoded once to measure
+//! them.
 
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use serde_json::Value;
 use tokio::task::yield_now;
 
 use super::PART;
-use crate::accept::{MetaVersion, Shape};
+use crate::accept::{MetaVersion, Representation};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::protobuf::ListWriter;
@@ -18,13 +19,13 @@ use crate::refusal::Refusal;
 use crate::table::list_metadata;
 use crate::verbs::output::{Output, read};
 
-/// What was written while it was measured is kept up to here. What is behind it is written anew as it is sent: a long list costs the
-/// processor twice, and no memory.
+/// Encodings up to this size are kept while measuring. Later items are encoded again when sent: a
+/// long list costs twice the processor time and no memory.
 const KEPT: usize = 1 << 20;
-/// So many items are measured before others have their turn.
+/// Items measured before the task yields.
 const TURN: usize = 256;
 
-/// The answer, if this is a form of lists that has messages.
+/// Returns the response, if this list has a protobuf form.
 pub(super) async fn answer(
     output: &Output,
     kind: &Arc<Kind>,
@@ -32,11 +33,15 @@ pub(super) async fn answer(
     entries: &[Arc<Entry>],
 ) -> Result<Option<Response<Body>>, Refusal> {
     let (lists, metadata) = match output.form.shape {
-        Shape::Whole => (ListWriter::of(&kind.api_version, &kind.names.list_kind)?, metadata.clone()),
-        Shape::MetadataList(version) => (of_metadata(version)?, list_metadata(metadata.clone())),
-        Shape::Metadata(_) | Shape::Table(_) | Shape::Discovery(_) => return Ok(None),
+        Representation::Whole => {
+            (ListWriter::of(&kind.api_version, &kind.names.list_kind)?, metadata.clone())
+        }
+        Representation::MetadataList(version) => (of_metadata(version)?, list_metadata(metadata.clone())),
+        Representation::Metadata(_) | Representation::Table(_) | Representation::Discovery(_) => {
+            return Ok(None);
+        }
     };
-    let making = Making { lists, kind: kind.clone() };
+    let making = ProtobufList { lists, kind: kind.clone() };
     let (mut kept, mut sent, mut length, mut item) = (Vec::new(), 0, 0, Vec::new());
     for (at, entry) in entries.iter().enumerate() {
         item.clear();
@@ -66,17 +71,17 @@ fn of_metadata(version: MetaVersion) -> Result<ListWriter, Refusal> {
     ListWriter::of(version.api_version(), "PartialObjectMetadataList")
 }
 
-struct Making {
+struct ProtobufList {
     lists: ListWriter,
     kind: Arc<Kind>,
 }
 
-impl Making {
+impl ProtobufList {
     fn item(&self, entry: &Entry, out: &mut Vec<u8>) -> Result<(), Refusal> {
         self.lists.item(out, &read(&self.kind, entry, entry.modified)?)
     }
 
-    /// The items, and the end. An item that cannot be written was measured before, so that there is none.
+    /// Streams the items and the end. An item that fails was already reported while measuring.
     fn rest(self, entries: Vec<Arc<Entry>>) -> impl futures::Stream<Item = Bytes> + Send + 'static {
         let mut entries = entries.into_iter();
         let mut ended = false;

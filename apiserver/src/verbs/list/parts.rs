@@ -1,4 +1,4 @@
-//! A list as text, made as it is sent: a long one is never in memory as a whole, in whichever form it is asked for.
+//! A list in JSON or YAML, streamed so that it is never in memory as a whole.
 
 use std::sync::Arc;
 
@@ -9,32 +9,32 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 
 use super::PART;
-use crate::accept::{Form, Media, Shape};
+use crate::accept::{Media, Representation, ResponseFormat};
 use crate::http::Body;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::table::{Include, Tables, cut};
-use crate::verbs::output::{item, left_out, read, write_item};
+use crate::verbs::output::{item, omitted_head, read, write_item};
 use crate::yaml;
 
-/// In which form the items are.
+/// The format of the items.
 pub(super) struct Items {
     pub(super) kind: Arc<Kind>,
-    pub(super) form: Form,
+    pub(super) form: ResponseFormat,
     pub(super) include: Include,
     pub(super) now: Timestamp,
 }
 
-/// The body of a list of these, of which `outer` is all but its items.
+/// Returns the body of a list. `outer` is the list without its items.
 pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> Result<Body, Refusal> {
     let field = if outer.get("rows").is_some() { "rows" } else { "items" };
     if let Some(outer) = outer.as_object_mut() {
         outer.remove(field);
     }
-    let text = Text::of(items.form, &outer, field, entries.is_empty());
-    let left_out = left_out(&items.kind);
+    let text = ListFrame::of(items.form, &outer, field, entries.is_empty());
+    let omitted_head = omitted_head(&items.kind);
     let mut making =
-        Making { items, left_out, text, entries: entries.into_iter(), first: true, ended: false };
+        TextList { items, omitted_head, text, entries: entries.into_iter(), first: true, ended: false };
     let first = making.part(Vec::with_capacity(PART))?;
     if making.ended {
         return Ok(Body::whole(first));
@@ -45,15 +45,15 @@ pub(super) fn body(items: Items, mut outer: Value, entries: Vec<Arc<Entry>>) -> 
     Ok(Body::parts(stream::iter([Bytes::from(first)]).chain(rest)))
 }
 
-/// What is around the items.
-struct Text {
+/// The text around the items.
+struct ListFrame {
     before: String,
     between: &'static str,
     after: &'static str,
 }
 
-impl Text {
-    fn of(form: Form, outer: &Value, field: &str, is_empty: bool) -> Self {
+impl ListFrame {
+    fn of(form: ResponseFormat, outer: &Value, field: &str, is_empty: bool) -> Self {
         let open = |text: String, end: &str| text.strip_suffix(end).map(str::to_owned).unwrap_or(text);
         match (form.media, form.pretty) {
             (Media::Yaml, _) => {
@@ -74,16 +74,16 @@ impl Text {
     }
 }
 
-struct Making {
+struct TextList {
     items: Items,
-    left_out: String,
-    text: Text,
+    omitted_head: String,
+    text: ListFrame,
     entries: std::vec::IntoIter<Arc<Entry>>,
     first: bool,
     ended: bool,
 }
 
-impl Making {
+impl TextList {
     fn part(&mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
         bytes.extend(std::mem::take(&mut self.text.before).into_bytes());
         while bytes.len() < PART {
@@ -102,8 +102,8 @@ impl Making {
 
     fn item(&self, entry: &Entry, bytes: &mut Vec<u8>) -> Result<(), Refusal> {
         let Items { kind, form, .. } = &self.items;
-        if form.media == Media::Json && form.shape == Shape::Whole && !form.pretty {
-            return write_item(kind, &self.left_out, entry, bytes);
+        if form.media == Media::Json && form.shape == Representation::Whole && !form.pretty {
+            return write_item(kind, &self.omitted_head, entry, bytes);
         }
         let item = self.items.shaped(read(kind, entry, entry.modified)?);
         match (form.media, form.pretty) {
@@ -121,12 +121,14 @@ impl Making {
 impl Items {
     fn shaped(&self, mut object: Value) -> Value {
         match self.form.shape {
-            Shape::Table(version) => {
+            Representation::Table(version) => {
                 let (columns, include, now) = (&self.kind.columns, self.include, self.now);
                 Tables { columns, version, include, now }.row(object)
             }
-            Shape::MetadataList(version) => cut(&mut object, version),
-            Shape::Whole | Shape::Metadata(_) | Shape::Discovery(_) => item(&self.kind, object),
+            Representation::MetadataList(version) => cut(&mut object, version),
+            Representation::Whole | Representation::Metadata(_) | Representation::Discovery(_) => {
+                item(&self.kind, object)
+            }
         }
     }
 }

@@ -1,13 +1,13 @@
-//! What is wrong with a question about access, as Kubernetes says it.
+//! Validates access reviews, with the messages of Kubernetes.
 
 use serde_json::Value;
 
 use super::text;
 use crate::invalid::{FieldError, Problem};
 
-/// What is wrong with what is asked. `names_somebody`: the question is about who it says; `within`: it is asked in this namespace, and about
-/// what is there alone.
-pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<&str>) -> Vec<FieldError> {
+/// Validates a spec. `requires_subject`: it must name a user or group. `within`: its namespace must
+/// be this one.
+pub(super) fn spec_errors(spec: &Value, requires_subject: bool, within: Option<&str>) -> Vec<FieldError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
     let mut errors = Vec::new();
     let mut wrong = |field: &str, value: &Value, why: &str| {
@@ -28,7 +28,7 @@ pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<
         _ => {}
     }
     let nobody = text(spec, "user").is_empty() && spec["groups"].as_array().is_none_or(Vec::is_empty);
-    if names_somebody && nobody {
+    if requires_subject && nobody {
         wrong("user", &"".into(), "at least one of user or group must be specified");
     }
     if let Some(within) = within {
@@ -41,13 +41,13 @@ pub(super) fn wrong_question(spec: &Value, names_somebody: bool, within: Option<
         }
     }
     for selector in ["fieldSelector", "labelSelector"] {
-        wrong_selector(&resource[selector], &format!("spec.resourceAttributes.{selector}"), &mut errors);
+        selector_errors(&resource[selector], &format!("spec.resourceAttributes.{selector}"), &mut errors);
     }
     errors
 }
 
-/// What is wrong with what a question says of itself: it is nobody's, and has no name.
-pub(super) fn wrong_metadata(metadata: &Value, within: Option<&str>) -> Vec<FieldError> {
+/// Validates metadata: a review has no name, labels or other fields.
+pub(super) fn metadata_errors(metadata: &Value, within: Option<&str>) -> Vec<FieldError> {
     let mut rest = metadata.clone();
     if let Some(rest) = rest.as_object_mut() {
         rest.retain(|field, value| {
@@ -61,7 +61,7 @@ pub(super) fn wrong_metadata(metadata: &Value, within: Option<&str>) -> Vec<Fiel
     }
 }
 
-fn wrong_selector(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn selector_errors(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
     if !selector.is_object() {
         return;
     }
@@ -92,7 +92,7 @@ fn wrong_selector(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
                 let why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
                 errors.push(values(Problem::Forbidden, why));
             }
-            // One that is new is not known here, and is for whoever decides.
+            // An unknown operator is left to the authorizer.
             _ => {}
         }
         if text(requirement, "key").is_empty() {
@@ -107,13 +107,13 @@ mod tests {
     use serde_json::json;
 
     #[track_caller]
-    fn check(spec: &Value, names_somebody: bool, within: Option<&str>, expected: &[&str]) {
-        let errors = wrong_question(spec, names_somebody, within);
+    fn check(spec: &Value, requires_subject: bool, within: Option<&str>, expected: &[&str]) {
+        let errors = spec_errors(spec, requires_subject, within);
         assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected, "{spec}");
     }
 
     #[test]
-    fn a_question_is_about_one_thing_and_somebody() {
+    fn a_review_has_one_target_and_a_subject() {
         let (pods, path) = (json!({"resource": "pods", "namespace": "a"}), json!({"path": "/x"}));
         check(&json!({"resourceAttributes": pods}), false, None, &[]);
         check(&json!({"nonResourceAttributes": path, "groups": ["g"]}), true, None, &[]);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn within_a_namespace_it_is_about_what_is_there() {
+    fn a_namespaced_review_must_be_about_its_namespace() {
         let pods = |namespace: &str| json!({"user": "u", "resourceAttributes": {"namespace": namespace}});
         check(&pods("a"), true, Some("a"), &[]);
         for other in ["b", ""] {
@@ -168,9 +168,9 @@ mod tests {
     }
 
     #[test]
-    fn a_question_is_nobodys() {
+    fn a_review_has_no_metadata() {
         let check = |metadata: Value, within, expected| {
-            assert_eq!(wrong_metadata(&metadata, within).is_empty(), expected, "{metadata}");
+            assert_eq!(metadata_errors(&metadata, within).is_empty(), expected, "{metadata}");
         };
         check(json!(null), None, true);
         check(json!({"creationTimestamp": null}), None, true);

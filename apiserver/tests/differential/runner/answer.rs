@@ -1,4 +1,4 @@
-//! Answers as they come: whole ones, and those that go on line by line.
+//! Answers: whole ones, and streams of lines.
 
 use std::time::Duration;
 
@@ -8,16 +8,16 @@ use super::Result;
 use super::client::{Opened, Piece, Pieces, whole};
 
 /// A whole answer.
-pub(super) struct Answer {
+pub(super) struct CaseAnswer {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
     pub(super) bytes: Vec<u8>,
 }
 
-/// An answer that goes on.
-pub(super) struct Stream {
+/// A streamed answer.
+pub(super) struct CaseStream {
     pieces: Box<dyn Pieces>,
-    /// What came and is not a line yet.
+    /// Received bytes without a line end so far.
     bytes: Vec<u8>,
 }
 
@@ -27,8 +27,8 @@ pub(super) enum Line {
     Late,
 }
 
-impl Answer {
-    /// All of it.
+impl CaseAnswer {
+    /// Reads the whole answer.
     pub(super) fn read(opened: Opened) -> Result<Self> {
         let Opened { status, headers, mut pieces } = opened;
         Ok(Self { status, headers, bytes: whole(&mut *pieces)? })
@@ -36,17 +36,17 @@ impl Answer {
 
     /// Its body, if that is JSON.
     pub(super) fn json(&self) -> Option<Value> {
-        // Some of it comes as `text/plain`.
+        // Some errors are `text/plain`.
         matches!(self.bytes.first(), Some(b'{')).then(|| serde_json::from_slice(&self.bytes).ok()).flatten()
     }
 
-    /// For people.
+    /// Formats the answer for messages.
     pub(super) fn shown(&self) -> String {
         format!("{} {}", self.status, String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(2000)]))
     }
 }
 
-impl Stream {
+impl CaseStream {
     pub(super) fn new(pieces: Box<dyn Pieces>) -> Self {
         Self { pieces, bytes: Vec::new() }
     }

@@ -1,4 +1,5 @@
-//! Sequences of applies, updates and patches by three managers, by lot: the same for the same number.
+//! Sequences of applies, updates and patches by three managers, by lot: the same for the same
+//! number.
 
 use std::collections::BTreeMap;
 
@@ -7,13 +8,14 @@ use serde_json::{Map, Value, json};
 use super::Result;
 use super::case::{Case, Theme};
 
-/// What the theme is called, and the file of its answers.
+/// The name of the theme, and of the file with its answers.
 pub(crate) const NAME: &str = "random-applies";
 
 /// How many sequences are kept.
 pub(crate) const KEPT: u64 = 60;
 
-/// The sequences of these numbers, each a case: every other in two versions, in which lists and maps are owned in different ways.
+/// The sequences of these numbers, each a case: every other in two versions, in which lists and
+/// maps are owned in different ways.
 pub(crate) fn theme(numbers: std::ops::Range<u64>) -> Result<Theme> {
     let cases = numbers.map(case).collect::<Result<_>>()?;
     let path = |version: &str| format!("/apis/test.example.com/{version}/namespaces/${{ns}}/quilts");
@@ -39,7 +41,7 @@ fn case(number: u64) -> Result<Case> {
     Case::parse(json!({"case": number.to_string(), "steps": steps}))
 }
 
-/// The object comes to be: created, or applied.
+/// The object is created, by a create or an apply.
 fn first(lot: &mut Lot) -> Value {
     let (manager, version) = (manager(lot), lot.version());
     let mut step = if lot.one_in(2) {
@@ -47,7 +49,7 @@ fn first(lot: &mut Lot) -> Value {
     } else {
         apply(lot, "", false)
     };
-    // There must be one for what comes next.
+    // A spec must exist for the next step.
     if let Some(spec) = step["send"]["spec"].as_object_mut() {
         spec.retain(|_, value| !value.is_null());
     }
@@ -76,7 +78,7 @@ fn next(lot: &mut Lot) -> Vec<Value> {
         16..=17 => vec![patch("", "json", operations(lot))],
         18 => vec![patch("", "merge", json!({"metadata": {"managedFields": [{}]}}))],
         19 => {
-            // Whoever would hold it lets it go.
+            // Removes all finalizers.
             let held = patch("", "merge", json!({"metadata": {"finalizers": null}}));
             vec![json!({"do": format!("DELETE ${{{version}}}/a")}), held, first(lot)]
         }
@@ -91,7 +93,7 @@ fn next(lot: &mut Lot) -> Vec<Value> {
     }
 }
 
-/// A JSON patch, of which not all are of what is there.
+/// A JSON patch, with some paths that do not exist.
 fn operations(lot: &mut Lot) -> Value {
     match lot.below(4) {
         0 => json!([{"op": "add", "path": "/spec/size", "value": lot.below(4)}]),
@@ -134,8 +136,8 @@ fn meta(lot: &mut Lot) -> Value {
     if lot.one_in(5) {
         meta.insert("finalizers".into(), some(lot, &["x.io/a", "x.io/b", "x.io/c"]));
     }
-    // The genuine one stores what is empty here when it is applied, and drops it with the next write: one that changes nothing is
-    // a write then. Ours is none.
+    // The genuine server stores empty values when they are applied, and drops them with the next
+    // write, which is therefore a write even without changes. Ours does not write then.
     meta.retain(|_, value| *value != json!({}) && *value != json!([]));
     Value::Object(meta)
 }
@@ -199,7 +201,7 @@ fn nested(lot: &mut Lot) -> Value {
     Value::Object(nested)
 }
 
-/// What no schema says anything of.
+/// A value in a part of the object without a schema.
 fn free(lot: &mut Lot, deep: u64) -> Value {
     let mut fields = Map::new();
     for name in ["a", "b", "c"] {
@@ -242,7 +244,7 @@ fn ports(lot: &mut Lot) -> Value {
     let one = |key: &Value| {
         let (port, protocol) = key.as_str().unwrap_or_default().split_at(1);
         let mut one = json!({"port": port.parse::<u64>().unwrap_or_default()});
-        // The default of a key need not be said.
+        // The default of a key field may be omitted.
         if protocol != "TCP" || lot.one_in(2) {
             one["protocol"] = protocol.into();
         }
@@ -260,7 +262,7 @@ fn texts(lot: &mut Lot) -> Value {
     keys.map(|key| (key.to_owned(), Value::from(lot.of(&["p", "q"])))).collect()
 }
 
-/// Some of these, in any order.
+/// Returns a random subset, in random order.
 fn some(lot: &mut Lot, of: &[&str]) -> Value {
     let mut left = of.to_vec();
     let mut out = Vec::new();
@@ -278,8 +280,9 @@ struct Lot {
 }
 
 impl Lot {
-    /// Whether objects are written in several versions. Then nobody has anything of a status: with a write that cannot change it,
-    /// the genuine one takes from who wrote in another version what they have of it.
+    /// Whether objects are written in several versions. Then statuses have no owner: with a write
+    /// that cannot change the status, the genuine server drops the ownership of managers that wrote
+    /// it in another version.
     fn is_mixed(&self) -> bool {
         self.versions.len() > 1
     }

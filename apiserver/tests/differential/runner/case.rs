@@ -1,4 +1,4 @@
-//! What a case file says.
+//! The format of case files.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,13 @@ use serde_json::Value;
 
 use super::Result;
 
-/// One file of cases.
+/// A file of cases.
 #[derive(Debug)]
 pub(crate) struct Theme {
     /// The file's name.
     pub(crate) name: String,
-    /// The kinds that must be served before the first case: names of files in `kinds/`, and what they say.
+    /// The kinds that must be served before the first case: names of files in `kinds/`, and their
+    /// contents.
     pub(crate) kinds: Vec<Value>,
     /// Texts that `${name}` stands for.
     pub(crate) names: BTreeMap<String, String>,
@@ -25,27 +26,28 @@ pub(crate) struct Theme {
     pub(crate) cases: Vec<Case>,
 }
 
-/// Requests in order, in a namespace of their own: `${ns}`, which is the theme's name, a dash and the case's.
+/// Requests in order, in a namespace of their own: `${ns}`, which is the theme's name, a dash and
+/// the case's.
 #[derive(Debug)]
 pub(crate) struct Case {
     pub(crate) name: String,
     /// Further namespaces.
     pub(crate) namespaces: Vec<String>,
-    /// Times are told apart. Only where each write is in a second of its own.
+    /// Whether times are compared. Only where each write is in a second of its own.
     pub(crate) times: bool,
-    pub(crate) steps: Vec<Step>,
-    /// Changes when what is sent or kept does.
+    pub(crate) steps: Vec<CaseStep>,
+    /// A fingerprint of the requests and of the kept parts of answers.
     pub(crate) print: String,
 }
 
-/// One thing to do.
+/// One step of a case.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-pub(crate) struct Step {
+pub(crate) struct CaseStep {
     /// A request whose answer is compared: `POST /path?query`.
     #[serde(rename = "do")]
     pub(crate) request: Option<String>,
-    /// A request that has to succeed, and whose answer is nobody's concern.
+    /// A request that has to succeed, and whose answer is not compared.
     pub(crate) given: Option<String>,
     /// The name under which an answered stream stays open.
     pub(crate) watch: Option<String>,
@@ -54,7 +56,7 @@ pub(crate) struct Step {
     /// How many events to wait for.
     #[serde(default)]
     pub(crate) take: usize,
-    /// What is to come after them.
+    /// The event that must follow them.
     #[serde(rename = "then")]
     pub(crate) after: Option<After>,
     /// Waits this long first.
@@ -64,20 +66,20 @@ pub(crate) struct Step {
     pub(crate) send: Option<Value>,
     /// A body, sent as it is.
     pub(crate) raw: Option<String>,
-    /// The body's type; `application/json` where there is a body and nothing is said.
+    /// The body's type; `application/json` if there is a body and no type.
     #[serde(rename = "type")]
     pub(crate) content_type: Option<String>,
-    /// `application/json` where nothing is said; none at all where it is empty.
+    /// `application/json` if omitted; no header if empty.
     pub(crate) accept: Option<String>,
     #[serde(default)]
     pub(crate) headers: BTreeMap<String, String>,
     /// Values of the answer for later: a name, and a place.
     #[serde(default)]
     pub(crate) save: BTreeMap<String, String>,
-    /// Asks again until these places have these values; `status` is the HTTP status.
+    /// Repeats the request until these places have these values; `status` is the HTTP status.
     #[serde(default)]
     pub(crate) until: BTreeMap<String, Value>,
-    /// Only these places of the body are compared.
+    /// The only compared places of the body.
     #[serde(default)]
     pub(crate) only: Vec<String>,
     /// These places of the body are not compared.
@@ -88,12 +90,12 @@ pub(crate) struct Step {
     pub(crate) see: Vec<String>,
     /// We answer otherwise, on purpose.
     pub(crate) differs: Option<Differs>,
-    /// For the reader.
+    /// A note for readers.
     #[serde(rename = "note")]
     _note: Option<String>,
 }
 
-/// What follows the events that were waited for.
+/// The end of a stream, after the expected events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum After {
@@ -107,9 +109,9 @@ pub(crate) enum After {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Differs {
-    /// The reason, for people.
+    /// The reason, for readers.
     pub(crate) why: String,
-    /// What must be in our answer. What is not named here is free.
+    /// The parts that our answer must have. Others are not compared.
     #[serde(default)]
     pub(crate) answer: Value,
     /// Instead: how the places end that are free. All others are as they were recorded.
@@ -117,7 +119,7 @@ pub(crate) struct Differs {
     pub(crate) at: Vec<String>,
 }
 
-/// The directory that holds `cases/`, `kinds/` and `recorded/`.
+/// The directory of `cases/`, `kinds/` and `recorded/`.
 pub(crate) fn home() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../apiserver/tests/differential")
 }
@@ -176,7 +178,7 @@ impl Theme {
 }
 
 impl Case {
-    /// A case as a file says it.
+    /// Parses a case.
     pub(crate) fn parse(mut value: Value) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
@@ -187,7 +189,7 @@ impl Case {
             namespaces: Vec<String>,
             #[serde(default)]
             times: bool,
-            steps: Vec<Step>,
+            steps: Vec<CaseStep>,
         }
         let said: Said = serde_json::from_value(value.clone())
             .map_err(|error| format!("{}: {error}", value["case"].as_str().unwrap_or("a case")))?;
@@ -208,7 +210,7 @@ pub(super) fn yaml(path: &Path) -> Result<Value> {
         .map_err(|error| format!("{}: {error}", path.display()))?)
 }
 
-/// FNV-1a: it tells an old record from a new one, and nothing else hangs on it.
+/// FNV-1a: it only distinguishes outdated records.
 fn print(text: &str) -> String {
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))

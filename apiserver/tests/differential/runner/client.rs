@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::Result;
 
-/// What is sent. Names of headers are in small letters.
+/// A request of a test client. Header names are lower-case.
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// With the query, and fit for a request line.
+    /// The path with the query, encoded for a request line.
     pub(crate) path: String,
-    /// Without a credential, unless the case is about one: a client adds its own where `authorization` is absent.
+    /// The headers. They have a credential only if the case is about one: a client adds its own if
+    /// `authorization` is absent.
+    /// `authorization` is absent.
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Option<Vec<u8>>,
 }
@@ -28,18 +30,18 @@ pub(crate) struct Opened {
 pub(crate) enum Piece {
     Bytes(Vec<u8>),
     End,
-    /// Nothing came in time. More may come.
+    /// Timed out without a piece; more may follow.
     Late,
 }
 
-/// A body as it comes.
+/// A body in pieces.
 pub(crate) trait Pieces {
     /// Waits at most this long.
     fn next(&mut self, patience: Duration) -> Result<Piece>;
 }
 
 /// A way to a server that allows everything.
-pub(crate) trait Client {
+pub(crate) trait CaseClient {
     /// Sends, and waits for the head of the answer.
     fn open(&mut self, request: &Request) -> Result<Opened>;
 
@@ -47,7 +49,7 @@ pub(crate) trait Client {
     fn namespace(&mut self, name: &str) -> Result<()>;
 }
 
-/// All of a body that ends by itself.
+/// Reads a body to its end.
 pub(crate) fn whole(pieces: &mut dyn Pieces) -> Result<Vec<u8>> {
     const PATIENCE: Duration = Duration::from_secs(30);
     let mut bytes = Vec::new();

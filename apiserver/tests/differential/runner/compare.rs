@@ -1,10 +1,10 @@
-//! Compares answers with what is expected, and says where they part.
+//! Compares answers with the expected ones, and reports the differences.
 
 use std::fmt;
 
 use serde_json::{Map, Number, Value};
 
-use super::case::{Case, Step};
+use super::case::{Case, CaseStep};
 use super::order;
 
 /// A place where an answer is not as expected.
@@ -12,15 +12,15 @@ use super::order;
 pub(crate) struct Difference {
     /// The number of the step, from one.
     pub(crate) step: usize,
-    /// What was sent.
+    /// The request.
     pub(crate) to: String,
-    /// Where in the answer, as a JSON pointer.
+    /// The place in the answer, as a JSON pointer.
     pub(crate) place: String,
     /// None: nothing should be there.
     pub(crate) expected: Option<Value>,
-    /// None: nothing is there.
+    /// `None` for a missing value.
     pub(crate) found: Option<Value>,
-    /// Why something else is expected of us than what was recorded.
+    /// The reason for an expected answer that differs from the recorded one.
     pub(crate) why: Option<String>,
 }
 
@@ -35,16 +35,17 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Whose answers are compared with the recorded ones.
+/// The server whose answers are compared with the recorded ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The genuine machinery's, once more: all of them must be the same.
     Theirs,
-    /// Ours: where a step says that we differ, what it says holds.
+    /// Ours: a step's own expectation has priority over the record.
     Ours,
 }
 
-/// Where the answers to a case part from the recorded ones. Answers that are missing are differences too.
+/// Returns the differences between the answers to a case and the recorded ones. A missing answer is
+/// a difference.
 pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: &[Value]) -> Vec<Difference> {
     let compared =
         case.steps.iter().enumerate().filter(|(_, step)| step.request.is_some() || step.events.is_some());
@@ -82,12 +83,13 @@ pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: 
     all
 }
 
-fn line(step: &Step) -> String {
+fn line(step: &CaseStep) -> String {
     let events = || step.events.as_ref().map(|name| format!("events of {name}"));
     step.request.clone().or_else(events).unwrap_or_default()
 }
 
-/// What is in one of them only is one difference, however much it is. `partly`: what is not expected may be there.
+/// A value in only one of the two is one difference, of any size. `partly`: unexpected fields are
+/// allowed.
 fn walk(
     place: &str,
     expected: Option<&Value>,
@@ -113,7 +115,8 @@ fn walk(
     }
 }
 
-/// Whether two numbers that are no whole ones of 64 bits are the same: there is more than one way to write them.
+/// Whether two numbers that are no whole ones of 64 bits are the same: there is more than one way
+/// to write them.
 fn same(one: &Number, other: &Number) -> bool {
     !one.is_i64() && !other.is_i64() && one.as_f64() == other.as_f64()
 }
@@ -149,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_we_answer_on_purpose_may_say_more() {
+    fn declared_differences_may_have_more_fields() {
         check(
             true,
             json!({"status": 400, "body": {"reason": "BadRequest"}}),

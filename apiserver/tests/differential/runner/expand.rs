@@ -1,4 +1,5 @@
-//! `${name}` in a case stands for a text: one the theme names, one that an answer held, or many times the same.
+//! Variables of cases: `${name}` is a text of the theme, a saved value of an answer, or a repeated
+//! text.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use super::Result;
 
-/// What names stand for.
+/// Variables and their values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Names(pub(crate) BTreeMap<String, String>);
 
@@ -15,7 +16,7 @@ impl Names {
         self.0.insert(name.into(), text);
     }
 
-    /// The text without `${`. What a name stands for may have names in it.
+    /// Expands variables `${…}` in a text, recursively.
     pub(crate) fn expand(&self, text: &str) -> Result<String> {
         let mut whole = String::with_capacity(text.len());
         let mut rest = text;
@@ -29,7 +30,7 @@ impl Names {
         Ok(whole)
     }
 
-    /// All texts in it, keys too.
+    /// Expands all texts of a value, keys too.
     pub(crate) fn expand_in(&self, value: &Value) -> Result<Value> {
         Ok(match value {
             Value::String(text) => self.expand(text)?.into(),

@@ -1,4 +1,4 @@
-//! The webhooks of a theme: their configurations, and what they answer. Both sides have the same.
+//! The webhooks of a theme: their configurations and replies. Both servers have the same.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,20 @@ use super::Result;
 use super::case::{home, yaml};
 use super::expand::Names;
 
-/// What `hooks.yaml` says.
+/// The contents of `hooks.yaml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Hooks {
-    mutating: Vec<Hook>,
-    validating: Vec<Hook>,
-    /// What they answer, by name: a response of a review, fields of the review, or bytes; late, elsewhere or not at all.
+    mutating: Vec<WebhookSpec>,
+    validating: Vec<WebhookSpec>,
+    /// The replies, by name: a response of a review, fields of the review, or bytes; late,
+    /// redirected or missing.
     pub(crate) replies: BTreeMap<String, Value>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Hook {
+struct WebhookSpec {
     name: String,
     /// The value of the label.
     of: Option<String>,
@@ -30,7 +31,7 @@ struct Hook {
     set: Map<String, Value>,
 }
 
-/// Where the webhooks are, and who vouches for them, in texts of configurations.
+/// Placeholders in configurations for the address of the webhooks and their authority.
 pub(crate) const HOOK: &str = "HOOK";
 pub(crate) const BUNDLE: &str = "BUNDLE";
 
@@ -40,7 +41,7 @@ impl Hooks {
         Ok(serde_json::from_value(Names::default().expand_in(&read)?)?)
     }
 
-    /// A configuration of all that mutate, and one of all that validate.
+    /// One configuration of all mutating webhooks, and one of all validating ones.
     pub(crate) fn configurations(&self) -> [Value; 2] {
         [
             ("MutatingWebhookConfiguration", "mutating", &self.mutating),
@@ -55,15 +56,15 @@ impl Hooks {
         })
     }
 
-    /// All of it, for a program that is told in JSON.
+    /// All of it, as JSON for another program.
     pub(crate) fn told(&self) -> Value {
         let [mutating, validating] = self.configurations();
         json!({"mutating": [mutating], "validating": [validating], "replies": self.replies})
     }
 }
 
-impl Hook {
-    /// Everything is said that is filled in where it is not: the genuine plugins get it from nobody who fills in.
+impl WebhookSpec {
+    /// All defaults are explicit: the genuine plugins run without defaulting.
     fn webhook(&self, mutates: bool) -> Value {
         let reply = self.reply.as_ref().unwrap_or(&self.name);
         let mut webhook = json!({

@@ -1,8 +1,10 @@
-//! Runs cases against a server and compares what it answers with what the genuine Kubernetes API machinery answered.
+//! Runs cases against a server and compares its answers with those of the genuine Kubernetes API
+//! machinery.
 //!
-//! The same code records (`cargo xtask record differential`) and judges (the tests of the server), so both know it by path.
-//! [`case`] is what a case file says, [`run`] carries it out over a [`client`], [`normal`] takes out what is new each time,
-//! and [`compare`] reports. Nothing in here knows whose answers it handles.
+//! The same code records (`cargo xtask record differential`) and compares (the tests of the
+//! server), so both include it by path. [`case`] is the format of case files, [`run`] carries cases
+//! out over a [`client`], [`normal`] replaces values that differ in each run, and [`compare`]
+//! reports. No code here depends on the server under test.
 #![allow(dead_code, reason = "each of the programs that have this in them uses its part of it")]
 
 mod answer;
@@ -19,5 +21,5 @@ pub(crate) mod record;
 pub(crate) mod run;
 mod scan;
 
-/// What goes wrong here is said to a developer, and ends the run.
+/// Errors are messages for developers, and end the run.
 pub(crate) type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;

@@ -1,5 +1,5 @@
-//! Takes out of an answer what is new each time, and keeps which of it is the same: the second UID that a case meets is
-//! `<uid:2>` wherever it is met.
+//! Normalizes answers: replaces values that differ in each run, and keeps their equality. The
+//! second UID of a case is `<uid:2>` everywhere in it.
 
 use std::collections::BTreeMap;
 
@@ -7,21 +7,21 @@ use serde_json::{Map, Value};
 
 use super::scan;
 
-/// What one case has met so far.
+/// The values that one case has had so far.
 #[derive(Debug, Default)]
 pub(crate) struct Normal {
-    /// Times are told apart.
+    /// Whether times are compared.
     times: bool,
     /// `managedFields` stay.
     managed_fields: bool,
     met: BTreeMap<&'static str, Vec<String>>,
     /// When the object with this UID was made: it must stay so.
     made: BTreeMap<String, String>,
-    /// Names that a server made up, and what they are called here.
+    /// Generated names, and their placeholders.
     generated: BTreeMap<String, String>,
 }
 
-/// What stands before a revision in a message.
+/// Texts that precede a revision in a message.
 const BEFORE_REVISIONS: [&str; 10] = [
     "resource version: ",
     "current: ",
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_the_same_is_called_the_same() {
+    fn equal_values_get_equal_placeholders() {
         check(
             &[
                 json!({"uid": ONE, "resourceVersion": "12"}),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_is_made_once() {
+    fn an_object_has_one_creation_time() {
         let made = |time| json!({"uid": ONE, "creationTimestamp": time, "managedFields": []});
         check(
             &[made("2026-01-01T00:00:00Z"), made("2026-01-01T00:00:00Z"), made("2026-01-01T00:00:01Z")],
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_generated_name_is_known_again() {
+    fn a_generated_name_keeps_its_placeholder() {
         check(
             &[json!({"name": "a-x2b4c", "generateName": "a-"}), json!("w \"a-x2b4c\" not found")],
             &[json!({"name": "a-<1>", "generateName": "a-"}), json!("w \"a-<1>\" not found")],

@@ -1,9 +1,9 @@
-//! What is wrong with several fields is said by Kubernetes in the order of a hash map, so it is compared in an order of
-//! ours; so are the entries of managers, whose order is that of their times.
+//! Kubernetes reports errors of several fields in the order of a hash map, so they are compared in
+//! a fixed order; and so are the entries of managedFields, which are ordered by time.
 
 use serde_json::Value;
 
-/// Puts the causes of a refusal in order, and what its message says of them.
+/// Sorts the causes of a refusal, and their texts in its message.
 pub(crate) fn put(body: &mut Value) {
     let Some(causes) = body.pointer_mut("/details/causes").and_then(Value::as_array_mut) else { return };
     causes.sort_by_key(|cause| (said(cause), cause.to_string()));
@@ -12,13 +12,14 @@ pub(crate) fn put(body: &mut Value) {
     let sorted = parts.join(", ");
     let Some(Value::String(message)) = body.get_mut("message") else { return };
     let Some((start, listed)) = message.split_once(" is invalid: [") else { return };
-    // The same parts in another order are as long. If they are not the same, the message stays what it is.
+    // The same parts in another order have the same length. If the parts differ, the message is
+    // left unchanged.
     if listed.len() == sorted.len() + 1 && parts.iter().all(|part| listed.contains(part)) {
         *message = format!("{start} is invalid: [{sorted}]");
     }
 }
 
-/// Puts the entries of who manages what in an order that does not hang on the second in which each came.
+/// Sorts the entries of managedFields independently of the seconds of the writes.
 pub(crate) fn put_entries(value: &mut Value) {
     match value {
         Value::Object(fields) => {

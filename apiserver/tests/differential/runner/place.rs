@@ -1,8 +1,9 @@
-//! Places in a body: JSON pointers, where `name=x` is the element of an array that has this field, and `*` is every one.
+//! Places in a body: JSON pointers, where `name=x` is the element of an array that has this field,
+//! and `*` is every one.
 
 use serde_json::Value;
 
-/// What is there.
+/// Returns the value at a path.
 pub(crate) fn find<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     parts(place).try_fold(value, |value, part| match value {
         Value::Object(fields) => fields.get(&part),
@@ -13,7 +14,7 @@ pub(crate) fn find<'a>(value: &'a Value, place: &str) -> Option<&'a Value> {
     })
 }
 
-/// Takes out what is there.
+/// Removes the value at a path.
 pub(crate) fn remove(value: &mut Value, place: &str) {
     let parts: Vec<_> = parts(place).collect();
     remove_at(value, &parts);
@@ -78,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ignored_is_taken_out() {
+    fn ignored_paths_are_removed() {
         let mut value = body();
         remove(&mut value, "/items/*/m");
         remove(&mut value, "/items/n=1");

@@ -10,11 +10,11 @@ use serde_json::Value;
 use super::Result;
 use super::case::{Theme, home};
 
-/// What the genuine machinery answered to the cases of one theme.
+/// The answers of the genuine machinery to the cases of one theme.
 #[derive(Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Record {
-    /// Whose answers these are.
+    /// The server that gave these answers.
     pub(crate) server: String,
     pub(crate) cases: BTreeMap<String, Recorded>,
 }
@@ -23,9 +23,9 @@ pub(crate) struct Record {
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Recorded {
-    /// Of the case as it was then.
+    /// The fingerprint of the recorded case.
     pub(crate) print: String,
-    /// Of each step that is compared, in order.
+    /// The answers of the compared steps, in order.
     pub(crate) answers: Vec<Value>,
 }
 

@@ -1,4 +1,5 @@
-//! Carries out the cases of a theme, one after the other, and keeps the answers in the form in which they are compared.
+//! Carries out the cases of a theme, one after the other, and keeps the answers in the form in
+//! which they are compared.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,18 +7,18 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 
 use super::Result;
-use super::answer::{Answer, Line, Stream};
-use super::case::{After, Case, Step, Theme};
-use super::client::{Client, Request};
+use super::answer::{CaseAnswer, CaseStream, Line};
+use super::case::{After, Case, CaseStep, Theme};
+use super::client::{CaseClient, Request};
 use super::expand::Names;
 use super::normal::Normal;
 use super::order;
 use super::place;
 
-/// What came of one case.
+/// The result of one case.
 #[derive(Debug)]
 pub(crate) struct Played {
-    /// Of each step that is compared, in order.
+    /// The answers of the compared steps, in order.
     pub(crate) answers: Vec<Value>,
     /// Why it did not go on.
     pub(crate) trouble: Option<String>,
@@ -28,7 +29,7 @@ const SEEN: [&str; 6] = ["allow", "content-type", "location", "retry-after", "wa
 
 const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Of a text that is compared itself.
+/// Maximum length of a text that is compared literally.
 const LONGEST: usize = 4000;
 
 const EVENT: Duration = Duration::from_secs(6);
@@ -37,7 +38,7 @@ const AGAIN: Duration = Duration::from_millis(50);
 const ATTEMPTS: usize = 300;
 
 /// Has the kinds of a theme served. Any number of themes may need the same ones.
-pub(crate) fn prepare(theme: &Theme, client: &mut impl Client) -> Result<()> {
+pub(crate) fn prepare(theme: &Theme, client: &mut impl CaseClient) -> Result<()> {
     for kind in &theme.kinds {
         let mut play = Play::new(theme, client, "prepare", false);
         let made = play.send(&request("POST", DEFINITIONS, Some(kind)))?;
@@ -50,7 +51,7 @@ pub(crate) fn prepare(theme: &Theme, client: &mut impl Client) -> Result<()> {
 }
 
 /// Plays one case.
-pub(crate) fn play(theme: &Theme, case: &Case, client: &mut impl Client) -> Played {
+pub(crate) fn play(theme: &Theme, case: &Case, client: &mut impl CaseClient) -> Played {
     let mut play = Play::new(theme, client, &case.name, case.times);
     let mut answers = Vec::new();
     let trouble = play.case(case, &mut answers).err().map(|error| error.to_string());
@@ -62,10 +63,10 @@ struct Play<'a, C> {
     namespace: String,
     names: Names,
     normal: Normal,
-    streams: BTreeMap<String, Stream>,
+    streams: BTreeMap<String, CaseStream>,
 }
 
-impl<'a, C: Client> Play<'a, C> {
+impl<'a, C: CaseClient> Play<'a, C> {
     fn new(theme: &Theme, client: &'a mut C, case: &str, times: bool) -> Self {
         let namespace = format!("{}-{case}", theme.name);
         let mut names = Names(theme.names.clone());
@@ -86,8 +87,8 @@ impl<'a, C: Client> Play<'a, C> {
         Ok(())
     }
 
-    /// What is compared, if anything is.
-    fn step(&mut self, step: &Step) -> Result<Option<Value>> {
+    /// Runs one step. Returns the value to compare, if there is one.
+    fn step(&mut self, step: &CaseStep) -> Result<Option<Value>> {
         sleep(Duration::from_millis(step.pause_ms));
         if let Some(name) = &step.events {
             return self.read(name, step).map(Some);
@@ -98,10 +99,10 @@ impl<'a, C: Client> Play<'a, C> {
             let opened = self.client.open(&request)?;
             if opened.status == 200 {
                 let answer = self.head(line, opened.status, &opened.headers, &step.see);
-                self.streams.insert(name.clone(), Stream::new(opened.pieces));
+                self.streams.insert(name.clone(), CaseStream::new(opened.pieces));
                 return Ok(Some(answer.into()));
             }
-            let answer = Answer::read(opened)?;
+            let answer = CaseAnswer::read(opened)?;
             return self.answer(line, &answer, step).map(Some);
         }
         let answer = self.send_until(&request, step)?;
@@ -112,7 +113,7 @@ impl<'a, C: Client> Play<'a, C> {
         if step.request.is_some() { self.answer(line, &answer, step).map(Some) } else { Ok(None) }
     }
 
-    fn request(&self, line: &str, step: &Step) -> Result<Request> {
+    fn request(&self, line: &str, step: &CaseStep) -> Result<Request> {
         let line = self.names.expand(line)?;
         let (method, path) = line.split_once(' ').ok_or_else(|| format!("no path in {line}"))?;
         let body = match (&step.send, &step.raw) {
@@ -140,11 +141,11 @@ impl<'a, C: Client> Play<'a, C> {
         })
     }
 
-    fn send(&mut self, request: &Request) -> Result<Answer> {
-        Answer::read(self.client.open(request)?)
+    fn send(&mut self, request: &Request) -> Result<CaseAnswer> {
+        CaseAnswer::read(self.client.open(request)?)
     }
 
-    fn send_until(&mut self, request: &Request, step: &Step) -> Result<Answer> {
+    fn send_until(&mut self, request: &Request, step: &CaseStep) -> Result<CaseAnswer> {
         for _ in 1..ATTEMPTS {
             let answer = self.send(request)?;
             if self.is_as_expected(&answer, step)? {
@@ -160,7 +161,7 @@ impl<'a, C: Client> Play<'a, C> {
             .into())
     }
 
-    fn is_as_expected(&self, answer: &Answer, step: &Step) -> Result<bool> {
+    fn is_as_expected(&self, answer: &CaseAnswer, step: &CaseStep) -> Result<bool> {
         let body = answer.json().unwrap_or_default();
         for (place, expected) in &step.until {
             let found = if place == "status" {
@@ -175,7 +176,7 @@ impl<'a, C: Client> Play<'a, C> {
         Ok(true)
     }
 
-    fn save(&mut self, answer: &Answer, step: &Step) -> Result<()> {
+    fn save(&mut self, answer: &CaseAnswer, step: &CaseStep) -> Result<()> {
         let body = answer.json().unwrap_or_default();
         for (name, place) in &step.save {
             let value = place::find(&body, place)
@@ -211,7 +212,7 @@ impl<'a, C: Client> Play<'a, C> {
         ])
     }
 
-    fn answer(&mut self, line: &str, answer: &Answer, step: &Step) -> Result<Value> {
+    fn answer(&mut self, line: &str, answer: &CaseAnswer, step: &CaseStep) -> Result<Value> {
         let mut compared = self.head(line, answer.status, &answer.headers, &step.see);
         match (answer.json(), std::str::from_utf8(&answer.bytes)) {
             (Some(body), _) => {
@@ -221,7 +222,7 @@ impl<'a, C: Client> Play<'a, C> {
             (None, Ok("")) => {}
             (None, Ok(text)) if text.len() > LONGEST => drop(compared.insert("text".into(), "<long>".into())),
             (None, Ok(text)) => drop(compared.insert("text".into(), self.normal.text(text).into())),
-            // What is in it is new each time; what it begins with says what it is.
+            // The stream's contents differ in each run; its start identifies it.
             (None, Err(_)) => drop(
                 compared.insert("binary".into(), answer.bytes.iter().take(4).map(|b| json!(b)).collect()),
             ),
@@ -229,7 +230,7 @@ impl<'a, C: Client> Play<'a, C> {
         Ok(compared.into())
     }
 
-    fn chosen(&self, mut body: Value, step: &Step) -> Result<Value> {
+    fn chosen(&self, mut body: Value, step: &CaseStep) -> Result<Value> {
         order::put(&mut body);
         for ignored in &step.ignore {
             place::remove(&mut body, &self.names.expand(ignored)?);
@@ -245,7 +246,7 @@ impl<'a, C: Client> Play<'a, C> {
         Ok(chosen.into())
     }
 
-    fn read(&mut self, name: &str, step: &Step) -> Result<Value> {
+    fn read(&mut self, name: &str, step: &CaseStep) -> Result<Value> {
         let mut stream = self.streams.remove(name).ok_or_else(|| format!("there is no watch {name}"))?;
         let mut events = Vec::new();
         let mut came = "in time";
@@ -314,7 +315,7 @@ fn request(method: &str, path: &str, body: Option<&Value>) -> Request {
     Request { method: method.into(), path: path.into(), headers, body: body.map(|it| it.to_string().into()) }
 }
 
-/// What a request line cannot hold is percent-encoded; the rest is the case's own affair.
+/// Percent-encodes characters that a request line cannot have; the rest is up to the case.
 fn encoded(path: &str) -> String {
     let mut encoded = String::with_capacity(path.len());
     for byte in path.bytes() {

@@ -1,6 +1,7 @@
-//! Finds what is new each time inside of texts: UIDs, times, revisions.
+//! Finds values in texts that differ in each run: UIDs, times, revisions.
 
-/// Replaces whatever `found` finds. It gets the text from some character on, and says how many bytes of it are one.
+/// Replaces all matches of `found`, which gets the text from some character on, and returns the
+/// length of a match in bytes.
 pub(crate) fn replace(
     text: &str,
     found: impl Fn(&str) -> Option<usize>,
@@ -45,7 +46,7 @@ pub(crate) fn revision(text: &str) -> Option<usize> {
     (length > 0 && !text.starts_with('0')).then_some(length)
 }
 
-/// `8s`, as a table says how old something is. A case ends before it would be minutes.
+/// Ages in tables, as `8s`. A case is shorter than a minute.
 pub(crate) fn age(text: &str) -> bool {
     text.strip_suffix('s')
         .is_some_and(|it| matches!(it.len(), 1 | 2) && it.bytes().all(|b| b.is_ascii_digit()))
@@ -70,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_new_each_time_is_found() {
+    fn values_that_differ_in_each_run_are_found() {
         check(uid, "UID: 6ba7b810-9dad-11d1-80b4-00c04fd430c8, é", "UID: <>, é");
         check(uid, "6ba7b810-9dad-11d1-80b4", "6ba7b810-9dad-11d1-80b4");
         check(time, "at 2026-11-21T09:30:38Z and 2026-11-21T09:30:38.941890Z", "at <> and <>");

@@ -1,4 +1,4 @@
-//! What the answers of webhooks mean to clients.
+//! The effects of webhook responses on clients.
 
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
@@ -9,7 +9,7 @@ use super::{WIDGETS, widget};
 use crate::client::widgets;
 
 #[tokio::test]
-async fn a_refusal_is_what_the_webhook_says() {
+async fn a_denial_has_the_message_and_reason_of_the_webhook() {
     let hook = Hook::new(|_, review| {
         let status = review["request"]["object"]["spec"]["tags"][0].as_str().unwrap();
         let status: Value = serde_json::from_str(status).unwrap();
@@ -40,7 +40,7 @@ async fn a_refusal_is_what_the_webhook_says() {
 }
 
 #[tokio::test]
-async fn of_all_that_refuse_the_first_one_is_told() {
+async fn of_several_denials_the_first_is_returned() {
     let hook = Hook::new(|path, _| {
         Reply::Response(
             json!({"allowed": path.starts_with("/a"), "status": {"message": path.split('?').next()}}),
@@ -67,7 +67,7 @@ async fn warned(client: &crate::client::Client, name: &str) -> (u16, Vec<String>
 }
 
 #[tokio::test]
-async fn warnings_reach_the_client_whether_it_is_refused_or_not() {
+async fn warnings_reach_the_client_of_allowed_and_denied_requests() {
     let hook = Hook::new(|_, review| {
         let request = &review["request"];
         match request["name"].as_str().unwrap() {
@@ -93,7 +93,7 @@ async fn warnings_reach_the_client_whether_it_is_refused_or_not() {
 }
 
 #[tokio::test]
-async fn what_is_not_carried_out_is_asked_about_as_such() {
+async fn a_dry_run_is_reviewed_as_a_dry_run() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     let harmless = json!({"sideEffects": "NoneOnDryRun"});

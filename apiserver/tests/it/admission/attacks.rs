@@ -14,9 +14,9 @@ use super::hook::{Hook, Reply, configure, mutating, patched, validating, webhook
 use super::{WIDGETS, widget};
 use crate::client::{Client, definition, widgets};
 
-/// Each time that it is asked it makes another object, about which it is asked.
+/// On each call it creates another object, which causes a call again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 12)]
-async fn a_webhook_that_asks_for_what_it_is_asked_about_comes_to_an_end() {
+async fn a_recursive_webhook_is_bounded() {
     const AT_ONCE: usize = 5;
     let client: Arc<Mutex<Option<Client>>> = Arc::default();
     let (asking, count) = (client.clone(), Arc::new(AtomicUsize::new(0)));
@@ -65,7 +65,8 @@ async fn a_patch_that_grows_is_refused() {
             configure(&client, &mutating(&policy.to_lowercase(), &[webhook("grows", &hook.at("/"), &more)]))
                 .await;
             let answer = client.post(WIDGETS, &widget("a", &json!({"tags": []}))).await;
-            // What its answer is no patch of may be passed over; what it makes of the object may not.
+            // An invalid patch may be ignored by the failure policy; an invalid patched object may
+            // not.
             assert!(
                 answer.code >= 400 || answer.body["metadata"].get("annotations").is_none(),
                 "{}",

@@ -1,4 +1,4 @@
-//! Conditions that ask whether who makes a request may do something else.
+//! Match conditions that use the authorizer.
 
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ async fn conditions(client: &Client, hook: &Hook, expressions: &[&str]) {
     configure(client, &validating("all", &hooks)).await;
 }
 
-/// Which of them were asked.
+/// Returns the indexes of the called webhooks.
 fn asked(hook: &Hook) -> Vec<usize> {
     let path = |path: &String| path.trim_start_matches('/').split('?').next()?.parse().ok();
     let mut asked: Vec<usize> = hook.paths().iter().filter_map(path).collect();
@@ -36,7 +36,7 @@ const ASKS: [&str; 7] = [
 ];
 
 #[tokio::test]
-async fn conditions_ask_the_rules_about_who_makes_the_request() {
+async fn conditions_authorize_the_user_of_the_request() {
     let hook = Hook::allowing().await;
     let (server, admin) = server().await;
     let mine = json!({"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["create", "update"]});
@@ -44,13 +44,14 @@ async fn conditions_ask_the_rules_about_who_makes_the_request() {
     conditions(&admin, &hook, &ASKS).await;
     ann.post(WIDGETS, &widget("b", &json!({}))).await.fine();
     assert_eq!(asked(&hook), [0, 2, 6]);
-    // Who may do everything is asked about by all but the one that wants another reason, and the one of the robot.
+    // For an administrator all webhooks are called but the one with another reason, and the one of
+    // the robot.
     admin.post(WIDGETS, &widget("c", &json!({}))).await.fine();
     assert_eq!(asked(&hook), [0, 0, 1, 2, 2, 3, 4, 6]);
 }
 
 #[tokio::test]
-async fn without_rules_everything_is_allowed() {
+async fn without_rbac_conditions_allow_everything() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     conditions(&client, &hook, &ASKS).await;
@@ -59,7 +60,7 @@ async fn without_rules_everything_is_allowed() {
 }
 
 #[tokio::test]
-async fn more_checks_than_conditions_may_cost_refuse_the_request() {
+async fn conditions_over_the_cost_budget_refuse_the_request() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     let two = "authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()";

@@ -10,7 +10,7 @@ use super::{WIDGETS, widget};
 use crate::client::{Client, definition, widgets};
 
 #[tokio::test]
-async fn a_configuration_is_filled_in_and_shown() {
+async fn a_configuration_is_defaulted_and_returned() {
     let (_server, client) = widgets().await;
     let service = json!({"service": {"name": "a", "namespace": "b"}});
     let hook = json!({
@@ -38,7 +38,7 @@ async fn a_configuration_is_filled_in_and_shown() {
 }
 
 #[tokio::test]
-async fn a_configuration_that_cannot_be_obeyed_is_refused() {
+async fn an_unsupported_configuration_is_refused() {
     let (_server, client) = widgets().await;
     let conditions = json!({"matchConditions": [{"name": "a", "expression": "object.spec."}]});
     let hook = webhook("a", &json!({"url": "https://localhost/"}), &conditions);
@@ -54,7 +54,7 @@ async fn a_configuration_that_cannot_be_obeyed_is_refused() {
 }
 
 #[tokio::test]
-async fn a_configuration_holds_from_its_answer_on() {
+async fn a_configuration_applies_from_its_response_on() {
     let no = Hook::new(|_, _| Reply::Response(json!({"allowed": false}))).await;
     let (server, client) = widgets().await;
     let kind = Kind::new(
@@ -90,7 +90,7 @@ async fn a_configuration_holds_from_its_answer_on() {
 }
 
 #[tokio::test]
-async fn configurations_are_there_when_a_server_starts_on_its_store_and_followed_by_others() {
+async fn configurations_apply_after_a_start_and_to_other_servers() {
     let no = Hook::new(|_, _| Reply::Response(json!({"allowed": false}))).await;
     let store = Memory::new(Options::default());
     let start = || ApiServer::builder(store.clone()).crds([definition()]).start();
@@ -108,7 +108,7 @@ async fn configurations_are_there_when_a_server_starts_on_its_store_and_followed
 }
 
 #[tokio::test]
-async fn configurations_are_never_sent() {
+async fn configurations_are_never_sent_to_webhooks() {
     let no = Hook::new(|_, _| Reply::Response(json!({"allowed": false}))).await;
     let (_server, client) = widgets().await;
     let all = json!({"rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/*"]}]});

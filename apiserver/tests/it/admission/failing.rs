@@ -1,4 +1,4 @@
-//! Webhooks that do not answer as they should.
+//! Failing webhooks, and their failure policies.
 
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ fn review(response: &Value) -> Reply {
     Reply::Bytes(200, review.to_string().into_bytes())
 }
 
-/// What each of them does, and what is said of it.
+/// The failure of each webhook, and the error message.
 fn failing(path: &str, asked: &Value) -> Reply {
     let uid = &asked["request"]["uid"];
     match path.split('?').next().unwrap() {
@@ -56,7 +56,7 @@ const ALL: [(&str, &str); 16] = [
 ];
 
 #[tokio::test]
-async fn what_fails_is_what_its_policy_says() {
+async fn a_failing_mutating_webhook_has_the_effect_of_its_failure_policy() {
     let hook = Hook::new(failing).await;
     for (path, why) in ALL {
         for policy in ["Fail", "Ignore"] {
@@ -80,9 +80,9 @@ async fn what_fails_is_what_its_policy_says() {
     }
 }
 
-/// It could have the server ask whom only the server reaches.
+/// It could make the server send requests to hosts that only the server reaches.
 #[tokio::test]
-async fn nobody_is_sent_elsewhere_by_a_webhook() {
+async fn redirects_of_a_webhook_are_not_followed() {
     let hook = Hook::new(failing).await;
     let (_server, client) = widgets().await;
     configure(&client, &mutating("all", &[webhook("all", &hook.at("/redirects"), &json!({}))])).await;
@@ -93,7 +93,7 @@ async fn nobody_is_sent_elsewhere_by_a_webhook() {
 }
 
 #[tokio::test]
-async fn who_judges_and_fails_is_what_its_policy_says() {
+async fn a_failing_validating_webhook_has_the_effect_of_its_failure_policy() {
     let hook = Hook::new(failing).await;
     let gone = {
         let hook = Hook::allowing().await;
@@ -114,7 +114,7 @@ async fn who_judges_and_fails_is_what_its_policy_says() {
 }
 
 #[tokio::test]
-async fn a_connection_that_was_closed_meanwhile_is_made_anew() {
+async fn a_closed_connection_to_a_webhook_is_replaced() {
     let hook = Hook::new(|_, review| match review["request"]["name"] == "last" {
         true => Reply::End,
         false => Reply::Response(json!({"allowed": true})),
@@ -124,7 +124,7 @@ async fn a_connection_that_was_closed_meanwhile_is_made_anew() {
     let ignored = json!({"failurePolicy": "Ignore"});
     configure(&client, &validating("all", &[webhook("all", &hook.at("/"), &ignored)])).await;
     client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
-    // The one that was kept ends under this, and so does a new one: it is asked twice at most.
+    // A kept connection fails with this, and so does a new one: two attempts at most.
     client.post(WIDGETS, &widget("last", &json!({}))).await.fine();
     assert_eq!(hook.seen().iter().filter(|request| request["name"] == "last").count(), 2);
     client.post(WIDGETS, &widget("b", &json!({}))).await.fine();

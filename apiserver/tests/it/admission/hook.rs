@@ -1,4 +1,4 @@
-//! A webhook as people run one: a server of its own, over TLS.
+//! A typical webhook: a server of its own, over TLS.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs
 
 use crate::client::Client;
 
-/// What it does with a review.
+/// The reply to a review.
 pub(crate) enum Reply {
     /// This in `response`, with the right UID.
     Response(Value),
-    /// This, whatever it is, with this status.
+    /// These bytes, with this status.
     Bytes(u16, Vec<u8>),
     /// Nothing, for ever.
     Nothing,
@@ -46,7 +46,7 @@ impl Hook {
         Self::showing(rcgen::CertificateParams::new(names).unwrap(), reply).await
     }
 
-    /// One that shows a certificate like this, which stands for itself.
+    /// Starts a webhook with a self-signed certificate like this.
     pub(crate) async fn showing(
         certificate: rcgen::CertificateParams,
         reply: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
@@ -80,12 +80,12 @@ impl Hook {
         Self { address, ca, seen, connections, _tasks: tasks }
     }
 
-    /// One that allows everything.
+    /// Starts a webhook that allows every request.
     pub(crate) async fn allowing() -> Self {
         Self::new(|_, _| Reply::Response(json!({"allowed": true}))).await
     }
 
-    /// One that answers with this patch.
+    /// Starts a webhook that answers with this patch.
     pub(crate) async fn patching(patch: Value) -> Self {
         Self::new(move |_, _| patched(&patch)).await
     }
@@ -99,7 +99,7 @@ impl Hook {
         STANDARD.encode(&self.ca)
     }
 
-    /// The requests that it has seen, and what they came to.
+    /// Returns the requests that it has received, and their outcomes.
     pub(crate) fn seen(&self) -> Vec<Value> {
         self.seen.lock().iter().map(|(_, review)| review["request"].clone()).collect()
     }

@@ -1,4 +1,4 @@
-//! What webhooks say of a request in the audit log.
+//! Audit annotations and warnings of webhooks in the audit log.
 
 use serde_json::{Value, json};
 
@@ -6,7 +6,7 @@ use super::hook::{Hook, Reply, configure, mutating, validating, webhook};
 use super::{WIDGETS, widget};
 use crate::audit::{ALL, SECRETS, server};
 
-/// One that says who it is, under its path, and refuses `no`.
+/// A webhook that adds its path as an annotation, and rejects `no`.
 async fn hook() -> Hook {
     Hook::new(|path, review| {
         let request = &review["request"];
@@ -25,7 +25,7 @@ fn of_webhooks(event: &Value) -> Value {
 }
 
 #[tokio::test]
-async fn what_webhooks_say_of_a_request_is_in_the_log() {
+async fn audit_annotations_of_webhooks_are_logged() {
     let (_server, client, lines) = server(ALL).await;
     let hook = hook().await;
     let every = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["widgets", "secrets"]}]);
@@ -56,9 +56,10 @@ async fn what_webhooks_say_of_a_request_is_in_the_log() {
     assert_eq!(of_webhooks(&event), expected, "{event}");
 }
 
-/// An event was the same whether a webhook had changed the object, was down and passed over, or was never asked.
+/// An event did not show whether a webhook had changed the object, had failed open, or was never
+/// called.
 #[tokio::test]
-async fn what_webhooks_did_with_a_request_is_in_the_log() {
+async fn mutations_by_webhooks_are_logged() {
     for (policy, has_patch) in
         [(ALL, true), ("omitStages: [RequestReceived]\nrules: [{level: Metadata}]", false)]
     {

@@ -1,4 +1,4 @@
-//! Who is asked before an object is written: webhooks over TLS, and the program itself.
+//! Admission: webhooks over TLS, and the program's own hooks.
 
 mod answers;
 mod attacks;

@@ -1,4 +1,4 @@
-//! What mutating webhooks make of objects.
+//! Changes of objects by mutating webhooks.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ use machinery_apiserver::ApiServer;
 use machinery_store::{Memory, Options};
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
+async fn a_mutated_object_is_validated_by_the_schema_and_stored() {
     let hook = Hook::new(|_, review| {
         let request = &review["request"];
         match request["name"].as_str().unwrap() {
@@ -30,7 +30,7 @@ async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
     configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
     configure(&client, &validating("all", &[webhook("judges", &judge.at("/"), &json!({}))])).await;
     let made = client.post(WIDGETS, &widget("a", &json!({"size": 9}))).await.fine();
-    // What the schema does not know is not there, and what it fills in is.
+    // Unknown fields are pruned, and defaults filled in.
     assert_eq!(made["spec"], json!({"color": "green", "size": 3}));
     assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
     assert_eq!(client.get(&format!("{WIDGETS}/a")).await.fine(), made);
@@ -49,7 +49,7 @@ async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
 }
 
 #[tokio::test]
-async fn a_patch_that_does_not_fit_is_an_error_whatever_the_policy() {
+async fn an_inapplicable_patch_is_an_error_under_any_failure_policy() {
     let hook = Hook::patching(json!([{"op": "remove", "path": "/spec/nothing"}])).await;
     for path in ["/"] {
         let (_server, client) = widgets().await;
@@ -62,7 +62,7 @@ async fn a_patch_that_does_not_fit_is_an_error_whatever_the_policy() {
 }
 
 #[tokio::test]
-async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
+async fn webhooks_are_called_in_order_and_reinvoked_if_needed() {
     let hook = Hook::new(|path, review| {
         let name = path.split('?').next().unwrap().trim_start_matches('/').to_owned();
         let tags = &review["request"]["object"]["spec"]["tags"];
@@ -76,7 +76,8 @@ async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
     let one = |name: &str, policy: &str| {
         webhook(name, &hook.at(&format!("/{name}")), &json!({"reinvocationPolicy": policy}))
     };
-    // By the names of the configurations, whichever was first; and then as they are there.
+    // In the order of configuration names, whichever was created first; and then in the order of
+    // the configuration.
     configure(&client, &mutating("b", &[one("c", "IfNeeded")])).await;
     configure(&client, &mutating("a", &[one("b", "IfNeeded"), one("a", "Never")])).await;
     let made = client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
@@ -84,7 +85,7 @@ async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
 }
 
 #[tokio::test]
-async fn who_deletes_something_changes_nothing_of_it() {
+async fn a_patch_on_deletion_is_an_error() {
     let hook = Hook::patching(json!([{"op": "add", "path": "/spec", "value": {}}])).await;
     let (_server, client) = widgets().await;
     client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
@@ -97,7 +98,7 @@ async fn who_deletes_something_changes_nothing_of_it() {
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_of_how_many_is_set() {
+async fn a_webhook_may_change_the_replicas_of_a_scale() {
     let hook = Hook::new(|_, review| match review["request"]["subResource"] == "scale" {
         true => patched(&json!([{"op": "replace", "path": "/spec/replicas", "value": 2}])),
         false => patched(&json!([{"op": "add", "path": "/status", "value": {"phase": "made"}}])),
@@ -124,7 +125,7 @@ async fn what_a_webhook_makes_of_how_many_is_set() {
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_nobodys() {
+async fn fields_set_by_a_webhook_have_no_field_manager() {
     let hook = Hook::new(|_, review| {
         let mut made = json!([{"op": "add", "path": "/spec/color", "value": "green"}]);
         if review["request"]["object"]["spec"]["size"] == 9 {
@@ -147,7 +148,7 @@ async fn what_a_webhook_makes_is_nobodys() {
         .await
         .fine();
     assert_eq!((&made["spec"]["color"], &made["spec"]["size"]), (&json!("green"), &json!(3)));
-    // What the schema fills in is filled in before, and belongs to who left it out.
+    // Defaults are filled in before admission, and belong to the writer.
     let first = json!({".": {}, "f:size": {}, "f:tags": {}});
     assert_eq!(owned(&made), [("one".into(), first.clone())]);
     let seen = hook.seen()[0]["object"].clone();

@@ -13,7 +13,7 @@ use super::{WIDGETS, widget};
 use crate::client::{Client, definition};
 use crate::typed::{Widget, key, widget as typed};
 
-/// Everybody's widgets say whose they are, blue ones are nobody's, and only admins take any away.
+/// Adds an owner label to widgets; blue ones get none, and only admins delete any.
 #[derive(Clone, Default)]
 struct Owners {
     asked: Arc<Mutex<Vec<(Operation, String, bool)>>>,
@@ -50,7 +50,7 @@ async fn start(owners: &Owners) -> ApiServer {
 }
 
 #[tokio::test]
-async fn admission_in_the_process_holds_on_both_roads() {
+async fn in_process_admission_applies_on_the_wire_and_through_handles() {
     let owners = Owners::default();
     let server = start(&owners).await;
     let (admin, ann) = (Client::of(&server), Client::to(server.service(Identity::new("ann"))));
@@ -78,7 +78,7 @@ async fn admission_in_the_process_holds_on_both_roads() {
 }
 
 #[tokio::test]
-async fn admission_that_panics_refuses_and_harms_nobody_else() {
+async fn a_panic_of_admission_refuses_one_request() {
     let owners = Owners::default();
     let server = start(&owners).await;
     let client = Client::of(&server);
@@ -90,7 +90,7 @@ async fn admission_that_panics_refuses_and_harms_nobody_else() {
 }
 
 #[tokio::test]
-async fn webhooks_are_asked_about_what_is_written_through_a_handle() {
+async fn webhooks_are_called_for_writes_through_a_handle() {
     let hook = Hook::new(|_, review| {
         let color = &review["request"]["object"]["spec"]["color"];
         super::hook::Reply::Response(

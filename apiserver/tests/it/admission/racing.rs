@@ -1,4 +1,4 @@
-//! Writes that meet while webhooks are asked.
+//! Concurrent writes during webhook calls.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -13,9 +13,9 @@ use super::hook::{Hook, Reply, configure, mutating, patched, validating, webhook
 use super::{WIDGETS, widget};
 use crate::client::{Client, definition, widgets};
 
-/// The tags are counted by the webhook, in the size: so what is committed has always as many as it says.
+/// The webhook writes the number of tags into the size: every committed object has them equal.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_patch_is_always_applied_to_what_is_committed() {
+async fn a_patch_is_applied_to_the_state_that_is_committed() {
     const WRITERS: usize = 6;
     const WRITES: usize = 8;
     let hook = Hook::new(|_, review| {
@@ -62,12 +62,13 @@ async fn a_patch_is_always_applied_to_what_is_committed() {
     assert_eq!(there["spec"]["size"], WRITERS * WRITES + 1, "no write is lost, and each was counted");
 }
 
-/// Writes the widget `a` itself, as often as it is told, whenever an admin's write of it is judged.
+/// Writes the widget `a` itself, up to a number of times, whenever an admin's write of it is
+/// reviewed.
 #[derive(Clone, Default)]
 struct Meddler {
     service: Arc<OnceLock<Service>>,
     left: Arc<AtomicUsize>,
-    /// The sizes that it was asked about.
+    /// The sizes in the reviews.
     judged: Arc<Mutex<Vec<Value>>>,
 }
 
@@ -85,7 +86,7 @@ impl Admission for Meddler {
     }
 }
 
-/// A server with a widget that is written so often while somebody else writes it.
+/// A server with a widget that is written that many times during another client's write.
 async fn meddled(times: usize) -> (ApiServer, Client, Meddler) {
     let meddler = Meddler::default();
     let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition()]);
@@ -98,7 +99,7 @@ async fn meddled(times: usize) -> (ApiServer, Client, Meddler) {
 }
 
 #[tokio::test]
-async fn what_changes_between_the_question_and_the_commit_is_asked_about_again() {
+async fn a_change_between_admission_and_commit_repeats_admission() {
     let expected = [json!(1), json!(103), json!(102), json!(101)];
     let (_server, client, meddler) = meddled(3).await;
     let changed = client.merge(&format!("{WIDGETS}/a"), &json!({"spec": {"color": "red"}})).await.fine();
@@ -111,14 +112,14 @@ async fn what_changes_between_the_question_and_the_commit_is_asked_about_again()
 }
 
 #[tokio::test]
-async fn who_is_overtaken_each_time_is_told_to_try_again() {
+async fn a_write_that_loses_every_attempt_is_refused_with_a_retry() {
     let (_server, client, meddler) = meddled(1000).await;
     let path = format!("{WIDGETS}/a");
     let refused = client.merge(&path, &json!({"spec": {"color": "red"}})).await;
     assert_eq!((refused.code, refused.refused().1), (429, "TooManyRequests"));
     assert_eq!(client.delete(&path).await.code, 429);
     assert_eq!(meddler.judged.lock().len(), 20, "it is asked ten times, and not for ever");
-    // One that says of which object it is, is told that there is another one.
+    // A write with a resourceVersion gets a conflict.
     let old = json!({"metadata": {"resourceVersion": "1"}, "spec": {"color": "red"}});
     assert_eq!(client.merge(&path, &old).await.code, 409);
 }

@@ -1,4 +1,4 @@
-//! What webhooks are asked, and about what.
+//! The requests in webhook calls, and the rules that select them.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Identity};
@@ -23,7 +23,7 @@ fn versions() -> Value {
 }
 
 #[tokio::test]
-async fn a_review_says_what_is_asked_for() {
+async fn a_review_has_the_attributes_of_the_request() {
     let hook = Hook::allowing().await;
     let (server, client) = widgets().await;
     configure(&client, &validating("all", &[webhook("all", &hook.at("/here"), &json!({}))])).await;
@@ -91,7 +91,7 @@ async fn a_review_says_what_is_asked_for() {
         if let Some(part) = part {
             expected["subResource"] = part.into();
             expected["requestSubResource"] = part.into();
-            // What is sent says of which revision it is, and is answered with the next one.
+            // The request has the old resourceVersion, and the answer the new one.
             request["object"]["metadata"].as_object_mut().unwrap().remove("resourceVersion");
         }
         assert_eq!(request, expected, "{operation}");
@@ -100,7 +100,7 @@ async fn a_review_says_what_is_asked_for() {
     assert_eq!(hook.connections(), 1, "one connection does for one request after the other");
 }
 
-/// Which of the webhooks are asked is told by their paths.
+/// The paths of the calls show which webhooks were called.
 fn asked(hook: &Hook) -> Vec<String> {
     let mut paths: Vec<String> =
         hook.paths().iter().map(|path| path.split('?').next().unwrap().to_owned()).collect();
@@ -109,7 +109,7 @@ fn asked(hook: &Hook) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_webhook_is_asked_about_what_it_selects() {
+async fn a_webhook_is_called_for_requests_that_it_selects() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     let labels = |key: &str| json!({"matchLabels": {key: "yes"}});
@@ -144,7 +144,7 @@ async fn a_webhook_is_asked_about_what_it_selects() {
     check(&["/all", "/create", "/namespace"]);
     client.merge(&format!("{WIDGETS}/a"), &json!({"metadata": {"labels": {"mine": "yes"}}})).await.fine();
     check(&["/all", "/object"]);
-    // What was selected by what it was is asked about, too.
+    // An object that matched before the write causes a call, too.
     client.merge(&format!("{WIDGETS}/a"), &json!({"metadata": {"labels": {"mine": "no"}}})).await.fine();
     check(&["/all", "/object"]);
     client.merge(&format!("{WIDGETS}/a/status"), &json!({"status": {"phase": "x"}})).await.fine();
@@ -162,7 +162,7 @@ async fn a_webhook_is_asked_about_what_it_selects() {
 }
 
 #[tokio::test]
-async fn the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant() {
+async fn equivalent_versions_are_converted_to_the_matched_one() {
     let hook = Hook::allowing().await;
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([versions()]).start().await.unwrap();
@@ -211,7 +211,7 @@ async fn the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_
 }
 
 #[tokio::test]
-async fn of_many_that_are_deleted_each_is_asked_about() {
+async fn each_object_of_a_deleted_collection_is_reviewed() {
     let hook = Hook::new(|_, review| {
         super::hook::Reply::Response(json!({"allowed": review["request"]["name"] != "b"}))
     })
@@ -233,7 +233,7 @@ async fn of_many_that_are_deleted_each_is_asked_about() {
 }
 
 #[tokio::test]
-async fn a_generated_name_is_there_when_webhooks_are_asked() {
+async fn a_generated_name_is_set_before_admission() {
     let hook = Hook::allowing().await;
     let (_server, client) = widgets().await;
     configure(&client, &mutating("all", &[webhook("all", &hook.at("/"), &json!({}))])).await;
@@ -247,7 +247,7 @@ async fn a_generated_name_is_there_when_webhooks_are_asked() {
 }
 
 #[tokio::test]
-async fn a_webhook_at_a_service_is_where_the_program_says() {
+async fn a_webhook_service_is_resolved_by_the_program() {
     let hook = Hook::allowing().await;
     let address = hook.address;
     let start = |builder: machinery_apiserver::Builder| builder.crds([definition()]).start();
@@ -272,7 +272,7 @@ async fn a_webhook_at_a_service_is_where_the_program_says() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server() {
+async fn a_webhook_is_authenticated_by_its_ca_bundle_or_the_roots_of_the_server() {
     let (hook, other) = (Hook::allowing().await, Hook::allowing().await);
     for (roots, bundle, expected) in [
         (None, Some(&hook), None),
@@ -310,9 +310,10 @@ async fn a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server() {
     }
 }
 
-/// What openssl and kopf make for a server calls itself an authority, and was refused by what verifies certificates here.
+/// Self-signed certificates by openssl and kopf are marked as authorities, and were rejected by the
+/// verifier here.
 #[tokio::test]
-async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
+async fn a_self_signed_certificate_in_the_ca_bundle_is_trusted() {
     for (name, year, expected) in [
         ("localhost", 4000, None),
         ("elsewhere", 4000, Some("invalid peer certificate")),
@@ -334,9 +335,10 @@ async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
     }
 }
 
-/// Whoever created an object that is in no namespace could say in it that it is in one that a webhook passes over, and was not asked about.
+/// A client could create a cluster-scoped object with a namespace in its metadata that a webhook's
+/// selector excludes, and so avoid the call.
 #[tokio::test]
-async fn what_an_object_says_of_its_namespace_decides_nothing() {
+async fn the_namespace_in_an_object_does_not_affect_matching() {
     let hook = Hook::allowing().await;
     let mut definition = definition();
     definition["spec"]["scope"] = "Cluster".into();
@@ -378,9 +380,10 @@ async fn what_an_object_says_of_its_namespace_decides_nothing() {
     }
 }
 
-/// A webhook for a version without a field erased it from what was written in one that has it.
+/// A webhook for a version without a field erased the field from an object that was written in
+/// another version.
 #[tokio::test]
-async fn what_another_version_has_not_is_there_after_a_webhook_for_that_one() {
+async fn fields_missing_in_an_equivalent_version_survive_a_webhook() {
     let hook =
         Hook::patching(json!([{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}])).await;
     let mut definition = versions();

@@ -1,4 +1,4 @@
-//! A server that does not hear of what is written.
+//! A server without watch events from its store.
 
 use std::task::{Context, Poll};
 
@@ -10,10 +10,10 @@ use machinery_store::{
     Transaction, Watch, WatchError, Watching,
 };
 
-use super::subnet::{Asked, PATH, posted, records, subnet, subnets, subnets_of};
+use super::subnet::{GuardCalls, PATH, posted, records, subnet, subnets, subnets_of};
 use crate::client::Client;
 
-/// A store whose watches of subnets tell nothing.
+/// A store whose watches of subnets have no events.
 #[derive(Clone)]
 struct Deaf(Memory);
 
@@ -53,11 +53,12 @@ impl Backend for Deaf {
     }
 }
 
-/// That it is not known what there is, is no doubt about what was written.
+/// An unknown state makes no difference to the outcome of earlier writes.
 #[tokio::test]
-async fn what_cannot_be_held_against_what_is_now_is_not_written() {
+async fn a_write_is_refused_if_its_guard_has_no_current_view() {
     let store = Deaf(Memory::new(Options::default()));
-    let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
+    let server =
+        ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).start().await.unwrap();
     let (client, handle) = (Client::of(&server), subnets_of(&server));
     handle.create(&subnet("a", &[1], 0, 10), None).await.unwrap();
     let (error, refused) = (subnet("b", &[2], 0, 10), posted(&subnet("c", &[3], 0, 10)));

@@ -1,4 +1,4 @@
-//! Random histories of several writers, and what there was at each revision of them.
+//! Random histories of several writers, checked at each revision.
 
 use machinery_apiserver::Handle;
 use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, Revision, Writer};
@@ -6,10 +6,10 @@ use machinery_store::{Memory, Options};
 
 use super::subnet::{Auditor, Subnet, SubnetStatus, beside, key, records, subnet, two};
 
-/// Numbers that look random, the same for each seed.
-struct Numbers(u64);
+/// Pseudo-random numbers from a seed.
+struct RandomNumbers(u64);
 
-impl Numbers {
+impl RandomNumbers {
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -18,8 +18,8 @@ impl Numbers {
     }
 }
 
-/// Some networks and a range, and some of what is asked for is in the way of others.
-fn any(numbers: &mut Numbers, name: &str) -> Subnet {
+/// A random subnet of a few networks and ranges, so that some conflict with others.
+fn any(numbers: &mut RandomNumbers, name: &str) -> Subnet {
     let mut vnis: Vec<u64> = (0..numbers.below(3)).map(|_| numbers.below(4)).collect();
     vnis.sort_unstable();
     vnis.dedup();
@@ -31,8 +31,8 @@ fn any(numbers: &mut Numbers, name: &str) -> Subnet {
     subnet
 }
 
-/// Writes something. What comes of it, the auditor sees.
-async fn write(handle: &Handle<Subnet>, numbers: &mut Numbers) -> bool {
+/// Makes one random write. The auditor checks the result.
+async fn write(handle: &Handle<Subnet>, numbers: &mut RandomNumbers) -> bool {
     let name = format!("s{}", numbers.below(8));
     let none = Preconditions::default();
     let merge =
@@ -63,7 +63,7 @@ async fn history(seed: u64) {
     let (servers, handles, _) = two(&store).await;
     let writer = |at: u64| {
         let handle = handles[usize::from(at % 2 == 1)].clone();
-        let mut numbers = Numbers((seed * 4 + at + 1) * 0x9e37_79b9);
+        let mut numbers = RandomNumbers((seed * 4 + at + 1) * 0x9e37_79b9);
         beside(async move {
             let mut done = 0;
             for _ in 0..150 {
@@ -78,7 +78,7 @@ async fn history(seed: u64) {
     }
     let mut auditor = Auditor::default();
     let at = auditor.audit(&store, Revision(1)).await;
-    // Of 600, many come to nothing: the name is taken, or not there, or another is in the way.
+    // Many of 600 have no effect: the name is taken or missing, or another subnet conflicts.
     assert!(done > 100, "seed {seed}: {done} writes");
     let free = (*br#"{"metadata":{"finalizers":null}}"#).into();
     let free = Patch { format: PatchFormat::Merge, body: free, status: false };

@@ -1,4 +1,4 @@
-//! Guards that go wrong, and too much of what they are asked.
+//! Guards that fail, and limits of their keys and objects.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::subnet::{PATH, Subnet, key, posted, records, subnet, subnets_of, unguarded};
 use crate::client::{Client, definition};
 
-/// What is kept shut until somebody opens it.
+/// A gate that stays shut until a test opens it.
 #[derive(Clone, Default)]
 struct Gate(Arc<OnceLock<()>>);
 
@@ -25,7 +25,7 @@ impl Gate {
     }
 }
 
-/// Opens the gate whatever becomes of the test: a runtime waits for its threads.
+/// Opens the gate at the end of the test in any case: a runtime waits for its threads.
 struct Opens(Gate);
 
 impl Drop for Opens {
@@ -38,7 +38,7 @@ const PANICS: u64 = 1;
 const NEVER_ENDS: u64 = 2;
 const HAS_NO_KEYS: u64 = 3;
 
-/// A guard that does what a subnet says.
+/// A guard whose behaviour is given by the subnet's color.
 fn obedient(gate: &Gate) -> KindOf<Subnet> {
     let gate = gate.clone();
     let keys = |subnet: &Subnet| {
@@ -72,7 +72,7 @@ async fn start(gate: &Gate, limits: Limits) -> (ApiServer, Memory) {
     (builder.start().await.unwrap(), store)
 }
 
-/// What others write is written.
+/// Other writes succeed.
 async fn goes_on(client: &Client, color: &str) {
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": color}, "spec": {"color": color},
@@ -89,8 +89,8 @@ async fn counted(client: &Client, why: &str) -> Option<u64> {
 }
 
 #[tokio::test]
-async fn a_check_that_panics_is_named_and_harms_nobody_else() {
-    // The trace of a panic may take seconds to write.
+async fn a_panic_of_a_guard_is_reported_and_refuses_one_write() {
+    // The backtrace of a panic may take seconds to write.
     let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
     let (client, handle) = (Client::of(&server), subnets_of(&server));
@@ -114,7 +114,7 @@ async fn a_check_that_panics_is_named_and_harms_nobody_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_check_that_never_ends_holds_up_its_kind_and_nothing_else() {
+async fn a_guard_that_hangs_blocks_only_its_kind() {
     let gate = Gate::default();
     let _opens = Opens(gate.clone());
     let time = Duration::from_millis(1500);
@@ -147,7 +147,7 @@ async fn a_check_that_never_ends_holds_up_its_kind_and_nothing_else() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_server_stops_beside_a_check_that_never_ends() {
+async fn a_server_stops_despite_a_guard_that_hangs() {
     let gate = Gate::default();
     let _opens = Opens(gate.clone());
     let time = Duration::from_millis(300);
@@ -159,7 +159,7 @@ async fn a_server_stops_beside_a_check_that_never_ends() {
 }
 
 #[tokio::test]
-async fn too_many_others_and_too_many_keys_are_refused() {
+async fn the_numbers_of_compared_objects_and_keys_are_limited() {
     let limits = Limits { guarded_objects: 2, guard_keys: 3, ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
     let (client, handle) = (Client::of(&server), subnets_of(&server));
@@ -185,7 +185,7 @@ async fn too_many_others_and_too_many_keys_are_refused() {
 }
 
 #[tokio::test]
-async fn as_many_keys_as_there_may_be_fit_a_transaction() {
+async fn the_maximum_number_of_keys_fits_a_transaction() {
     let (server, store) = start(&Gate::default(), Limits::default()).await;
     let handle = subnets_of(&server);
     let (first, second): (Vec<u64>, Vec<u64>) = ((0..16).collect(), (16..32).collect());

@@ -1,4 +1,5 @@
-//! Objects of which no two may be in each other's way, written by several writers through several servers.
+//! Objects of which no two may be in each other's way, written by several writers through several
+//! servers.
 
 mod deaf;
 mod history;

@@ -1,4 +1,4 @@
-//! Objects that are older than their guard, or than its limits: they can always go.
+//! Objects that precede their guard, or its limits: they can always be deleted.
 
 use std::sync::Arc;
 
@@ -9,9 +9,11 @@ use machinery_objects::{
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::subnet::{Asked, Subnet, is_in_the_way, key, records, subnet, subnets, subnets_of, unguarded};
+use super::subnet::{
+    GuardCalls, Subnet, is_in_the_way, key, records, subnet, subnets, subnets_of, unguarded,
+};
 use crate::client::Client;
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 const LONG: u64 = 1;
 const PANICS: u64 = 2;
@@ -66,7 +68,7 @@ async fn goes(handle: &Handle<Subnet>, name: &str) {
 }
 
 #[tokio::test]
-async fn what_has_keys_that_it_may_not_have_can_still_go() {
+async fn an_object_over_the_key_limit_can_be_deleted() {
     let many: Vec<u64> = (0..120).collect();
     let all = [
         held(subnet("many", &many, 9, 9)),
@@ -80,7 +82,7 @@ async fn what_has_keys_that_it_may_not_have_can_still_go() {
     let store = without_a_guard(&all).await;
     let server = ApiServer::builder(store.clone()).kind(strict()).start().await.unwrap();
     let handle = subnets_of(&server);
-    // What says more is held to all of it.
+    // Larger objects are checked in full.
     let refused = async |name: &str| {
         let more = merge(&json!({"metadata": {"labels": {"a": "b"}}}));
         handle.patch(&key(name), &more, &Preconditions::default()).await.unwrap_err().to_string()
@@ -98,9 +100,9 @@ async fn what_has_keys_that_it_may_not_have_can_still_go() {
     server.stop().await;
 }
 
-/// That a trace is noted is no reason to ask the guards, nor is that it is not any more.
+/// A change of the trace annotation alone does not call the guards.
 #[tokio::test]
-async fn what_has_keys_that_it_may_not_have_can_go_in_a_trace_and_out_of_one() {
+async fn an_object_over_the_key_limit_can_be_deleted_with_and_without_a_trace_context() {
     let ids = SpanIds::seeded(1);
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
@@ -119,7 +121,7 @@ async fn what_has_keys_that_it_may_not_have_can_go_in_a_trace_and_out_of_one() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_what_has_too_many_keys() {
+async fn a_namespace_is_deleted_with_objects_over_the_key_limit() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let namespace = json!({"metadata": {"name": "n"}});
@@ -136,10 +138,11 @@ async fn a_namespace_goes_with_what_has_too_many_keys() {
 }
 
 #[tokio::test]
-async fn what_leaves_more_keys_than_it_may_be_under_is_checked_where_it_comes_to() {
+async fn an_update_from_too_many_keys_is_checked_under_its_new_keys() {
     let many: Vec<u64> = (0..120).collect();
     let store = without_a_guard(&[subnet("a", &many, 0, 10), subnet("b", &[500], 5, 20)]).await;
-    let server = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).start().await.unwrap();
+    let server =
+        ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).start().await.unwrap();
     let handle = subnets_of(&server);
     let none = Preconditions::default();
     is_in_the_way(handle.update(&subnet("a", &[500], 0, 10), &none).await);
@@ -151,13 +154,13 @@ async fn what_leaves_more_keys_than_it_may_be_under_is_checked_where_it_comes_to
     server.stop().await;
 }
 
-/// Of what was under more keys than it may be now, some records stay, and are in nobody's way.
+/// Some records of an object with more keys than are now allowed stay, and conflict with nothing.
 #[tokio::test]
-async fn a_record_that_was_left_out_is_in_nobodys_way() {
+async fn a_leftover_guard_record_causes_no_conflict() {
     let store = Memory::new(Options::default());
     let start = async |keys: usize| {
         let limits = Limits { guard_keys: keys, ..Limits::default() };
-        let builder = ApiServer::builder(store.clone()).kind(subnets(&Asked::default())).limits(limits);
+        let builder = ApiServer::builder(store.clone()).kind(subnets(&GuardCalls::default())).limits(limits);
         builder.start().await.unwrap()
     };
     let vnis: Vec<u64> = (0..12).collect();

@@ -1,4 +1,4 @@
-//! Guards whose keys are in what else is nothing to look at: owners and finalizers.
+//! Guards whose keys depend on owners and finalizers, which updates otherwise do not check.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::older::is_gone;
 use super::subnet::{Subnet, is_in_the_way, key, records, subnet, subnets_of, unguarded};
 use crate::client::Client;
 
-/// One of each owner, and one of each finalizer.
+/// A kind with a guard that allows one object per owner, and one per finalizer.
 fn one_of_each() -> KindOf<Subnet> {
     let keys = |subnet: &Subnet| {
         let owners = subnet.metadata.owner_references.iter().flat_map(|all| all.as_array().unwrap());
@@ -32,7 +32,7 @@ fn merge(metadata: &Value) -> Patch {
 }
 
 #[tokio::test]
-async fn who_comes_under_a_key_by_its_metadata_is_checked() {
+async fn an_object_that_gains_a_key_by_its_metadata_is_checked() {
     let store = Memory::new(Options::default());
     let limits = Limits { guard_keys: 2, ..Limits::default() };
     let builder = ApiServer::builder(store.clone()).kind(one_of_each()).limits(limits);
@@ -63,9 +63,9 @@ async fn who_comes_under_a_key_by_its_metadata_is_checked() {
     server.stop().await;
 }
 
-/// What is under fewer keys than before goes, and is not asked whether it may be under those.
+/// An object that loses keys is not checked under the remaining ones.
 #[tokio::test]
-async fn who_only_leaves_keys_is_not_checked() {
+async fn an_object_that_only_loses_keys_is_not_checked() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let names: Vec<String> = (0..40).map(|at| format!("example.com/f{at}")).collect();

@@ -1,4 +1,4 @@
-//! Two writers who are in each other's way, at the same time.
+//! Two conflicting writers, at the same time.
 
 use std::sync::atomic::Ordering;
 
@@ -11,49 +11,50 @@ use super::subnet::{Auditor, PATH, Subnet, beside, is_in_the_way, key, posted, r
 use crate::client::Client;
 
 #[derive(Clone, Copy, Debug)]
-enum Shape {
+enum RaceShape {
     CreateCreate,
     CreateUpdate,
     UpdateUpdate,
     DeleteCreate,
 }
 
-const SHAPES: [Shape; 4] =
-    [Shape::CreateCreate, Shape::CreateUpdate, Shape::UpdateUpdate, Shape::DeleteCreate];
+const SHAPES: [RaceShape; 4] =
+    [RaceShape::CreateCreate, RaceShape::CreateUpdate, RaceShape::UpdateUpdate, RaceShape::DeleteCreate];
 
-type Outcome = Result<(), WriteError>;
+type RaceOutcome = Result<(), WriteError>;
 
-async fn create(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+async fn create(handle: Handle<Subnet>, subnet: Subnet) -> RaceOutcome {
     handle.create(&subnet, None).await.map(drop)
 }
 
-async fn update(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+async fn update(handle: Handle<Subnet>, subnet: Subnet) -> RaceOutcome {
     handle.update(&subnet, &Preconditions::default()).await.map(drop)
 }
 
-async fn delete(handle: Handle<Subnet>, name: String) -> Outcome {
+async fn delete(handle: Handle<Subnet>, name: String) -> RaceOutcome {
     handle.delete(&key(&name), &Deletion::default()).await.map(drop)
 }
 
 async fn together(
-    first: impl Future<Output = Outcome> + Send + 'static,
-    second: impl Future<Output = Outcome> + Send + 'static,
-) -> (Outcome, Outcome) {
+    first: impl Future<Output = RaceOutcome> + Send + 'static,
+    second: impl Future<Output = RaceOutcome> + Send + 'static,
+) -> (RaceOutcome, RaceOutcome) {
     let (first, second) = (beside(first), beside(second));
     (first.await.unwrap(), second.await.unwrap())
 }
 
-/// Races in a network of its own, one after another. Each of the two would do alone. Returns how many writers were refused.
-async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
+/// Races in a network of its own, one after another. Each of the two would do alone. Returns how
+/// many writers were refused.
+async fn lane(shape: RaceShape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
     let mut refused = 0;
     let at = |name: &str, from: u64| subnet(&format!("{name}-{vni}"), &[vni], from, from + 10);
     let named = |name: &str, round: u64| format!("{name}{round}");
     let [first, second] = &handles;
     let there: &[(&str, u64)] = match shape {
-        Shape::CreateCreate => &[],
-        Shape::CreateUpdate => &[("x", 0)],
-        Shape::UpdateUpdate => &[("x", 0), ("y", 20)],
-        Shape::DeleteCreate => &[("x0", 0)],
+        RaceShape::CreateCreate => &[],
+        RaceShape::CreateUpdate => &[("x", 0)],
+        RaceShape::UpdateUpdate => &[("x", 0), ("y", 20)],
+        RaceShape::DeleteCreate => &[("x0", 0)],
     };
     for (name, from) in there {
         create(first.clone(), at(name, *from)).await.unwrap();
@@ -63,28 +64,28 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
         let ([a, b], from) = ([a.clone(), b.clone()], 40 * round);
         let (x, y) = (named("x", round), named("y", round));
         refused += match shape {
-            Shape::CreateCreate => {
+            RaceShape::CreateCreate => {
                 let both = together(create(a, at(&x, from)), create(b, at(&y, from + 5))).await;
                 let name = if one_won(both) { x } else { y };
                 delete(first.clone(), format!("{name}-{vni}")).await.unwrap();
                 1
             }
-            Shape::CreateUpdate => {
+            RaceShape::CreateUpdate => {
                 let both = together(update(a, at("x", from)), create(b, at(&y, from + 5))).await;
                 if !one_won(both) {
                     delete(second.clone(), format!("{y}-{vni}")).await.unwrap();
                 }
                 1
             }
-            Shape::UpdateUpdate => {
+            RaceShape::UpdateUpdate => {
                 one_won(together(update(a, at("x", from)), update(b, at("y", from + 5))).await);
                 1
             }
-            Shape::DeleteCreate => {
+            RaceShape::DeleteCreate => {
                 let (before, from) = (named("x", round - 1), 5 * (round % 2));
                 let deleted = delete(a, format!("{before}-{vni}"));
                 let (deleted, created) = together(deleted, create(b, at(&x, from))).await;
-                // Who deletes is in nobody's way; who creates may have come before that.
+                // A deletion conflicts with nothing; a creation may have been committed before it.
                 deleted.unwrap();
                 match created {
                     Ok(()) => 0,
@@ -107,7 +108,7 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
 }
 
 /// Whether it was the first.
-fn one_won(both: (Outcome, Outcome)) -> bool {
+fn one_won(both: (RaceOutcome, RaceOutcome)) -> bool {
     match both {
         (Ok(()), lost) => {
             is_in_the_way(lost);
@@ -137,8 +138,9 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
         let checks = (asked.load(Ordering::Relaxed) - before) as u64;
         println!("{shape:?}: {rounds} races, {refused} refused, {checks} checks");
         match shape {
-            // On a disk who creates is always before the other's end, in memory now and then behind it.
-            Shape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
+            // On a disk the creation always precedes the other writer's commit, in memory it
+            // sometimes follows.
+            RaceShape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
             _ => {
                 assert_eq!(refused, rounds, "{shape:?}");
                 assert!(
@@ -158,7 +160,7 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_conflicting_writers_exactly_one_wins() {
     let options = Options { retention: Retention::MANUAL, ..Options::default() };
-    // Without optimization the whole of it takes minutes.
+    // Unoptimized, the whole takes minutes.
     let rounds = if cfg!(debug_assertions) { 2_500 } else { 10_000 };
     races(&Memory::new(options), rounds).await;
 }
@@ -172,7 +174,7 @@ async fn on_a_disk_it_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn over_http_the_other_one_is_told_why() {
+async fn over_http_the_losing_writer_gets_the_reason() {
     let store = Memory::new(Options::default());
     let (servers, ..) = two(&store).await;
     let post = |server: usize, name: String, from: u64, vni: u64| {

@@ -1,4 +1,4 @@
-//! Subnets: those of one network must not overlap.
+//! Subnets: two in one network must not overlap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-/// No type of kube: what is written a hundred thousand times has no more in it than it needs.
+/// Not a type of kube: this object is written a hundred thousand times and has only the necessary
+/// fields.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct Subnet {
     pub(crate) metadata: Meta,
@@ -43,7 +44,7 @@ pub(crate) struct SubnetSpec {
 
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SubnetStatus {
-    /// It counts up to here by now.
+    /// The current value of the counter.
     pub(crate) grown_to: u64,
 }
 
@@ -61,10 +62,10 @@ impl Subnet {
 
 pub(crate) const PATH: &str = "/apis/example.com/v1/namespaces/default/subnets";
 
-/// How often the guard was asked.
-pub(crate) type Asked = Arc<AtomicUsize>;
+/// The number of guard calls.
+pub(crate) type GuardCalls = Arc<AtomicUsize>;
 
-/// Subnets, with nothing asked of them.
+/// Subnets without a guard.
 pub(crate) fn unguarded() -> KindOf<Subnet> {
     let number = json!({"type": "integer", "minimum": 0});
     let spec = json!({"type": "object", "properties": {
@@ -91,7 +92,7 @@ pub(crate) fn subnets_of(server: &ApiServer) -> Handle<Subnet> {
 }
 
 /// Subnets with their guard.
-pub(crate) fn subnets(asked: &Asked) -> KindOf<Subnet> {
+pub(crate) fn subnets(asked: &GuardCalls) -> KindOf<Subnet> {
     let asked = asked.clone();
     unguarded().guard("disjoint", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
         asked.fetch_add(1, Ordering::Relaxed);
@@ -108,9 +109,9 @@ pub(crate) fn keys(subnet: &Subnet) -> Vec<String> {
     subnet.spec.vnis.iter().map(|vni| format!("vni/{vni}")).collect()
 }
 
-/// Two servers on one store, and a handle of each.
-pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], Asked) {
-    let asked = Asked::default();
+/// Starts two servers on one store, with a handle of each.
+pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], GuardCalls) {
+    let asked = GuardCalls::default();
     let start = async || {
         // However busy the machine is.
         let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
@@ -133,7 +134,7 @@ pub(crate) fn subnet(name: &str, vnis: &[u64], from: u64, to: u64) -> Subnet {
     Subnet { metadata, spec: SubnetSpec { vnis: vnis.to_vec(), from, to }, status: None }
 }
 
-/// As it goes over the wire.
+/// The wire form.
 pub(crate) fn posted(subnet: &Subnet) -> Value {
     let mut object = serde_json::to_value(subnet).unwrap();
     object["apiVersion"] = "example.com/v1".into();
@@ -156,12 +157,12 @@ pub(crate) fn is_in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) {
     }
 }
 
-/// What is stored of a subnet: JSON behind a head of thirteen bytes.
+/// Decodes a stored subnet: JSON after a head of thirteen bytes.
 fn stored(entry: &Entry) -> Subnet {
     serde_json::from_slice(&entry.value[13..]).unwrap()
 }
 
-/// Whoever looks at the store itself, and finds two that are in each other's way.
+/// Checks the store itself for conflicting subnets.
 #[derive(Default)]
 pub(crate) struct Auditor {
     there: BTreeMap<String, Subnet>,
@@ -171,7 +172,7 @@ pub(crate) struct Auditor {
 }
 
 impl Auditor {
-    /// Follows the store from a revision on to what it is now, and looks at each revision.
+    /// Follows the store from a revision to the current one, and checks each revision.
     pub(crate) async fn audit(&mut self, store: &impl Backend, after: Revision) -> Revision {
         let until = store.revision().await.unwrap();
         let mut watch = store.watch(Span::all(), after).await.unwrap();
@@ -219,7 +220,8 @@ impl Auditor {
         }
     }
 
-    /// Nobody is in the way of this one, and there is a record of each network that somebody is in, and of no other.
+    /// Checks that this subnet conflicts with no other, and that there is a record exactly for each
+    /// network in use.
     fn look(&self, key: &str, at: Revision) {
         let wanted: Vec<String> = self
             .by_vni

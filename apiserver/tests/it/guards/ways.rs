@@ -1,4 +1,5 @@
-//! All ways by which objects come, change and go: each goes by the guard, and takes the records along.
+//! All paths on which objects are created, changed and deleted: each runs the guard, and updates
+//! its records.
 
 use std::sync::Arc;
 
@@ -11,12 +12,12 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use super::subnet::{
-    Asked, Auditor, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, posted, records, subnet, subnets,
-    subnets_of, two, unguarded,
+    Auditor, GuardCalls, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, posted, records, subnet,
+    subnets, subnets_of, two, unguarded,
 };
 use crate::client::Client;
+use crate::controllers::gone;
 use crate::interposed::Interposed;
-use crate::upkeep::gone;
 
 const RECORD: &str = "/guards/example.com/subnets/disjoint/=vni/1";
 
@@ -29,7 +30,7 @@ fn freed() -> Patch {
 }
 
 #[tokio::test]
-async fn a_conflict_between_the_check_and_the_commit_is_noticed() {
+async fn a_conflict_between_check_and_commit_is_detected() {
     for way in 0..6 {
         let store = Interposed::over(Memory::new(Options::default()));
         let (_servers, [handle, _], asked) = two(&store).await;
@@ -39,7 +40,7 @@ async fn a_conflict_between_the_check_and_the_commit_is_noticed() {
         handle.create(&subnet("a", &[1], 100, 110), None).await.unwrap();
         let moved = handle.create(&subnet("d", &[2], 1, 2), None).await.unwrap().object;
         if way == 5 {
-            // Nobody is in the network yet.
+            // The network is empty.
             handle.update(&subnet("a", &[3], 0, 10), &none).await.unwrap();
         }
         store
@@ -79,7 +80,7 @@ async fn a_status_is_checked_too() {
 }
 
 #[tokio::test]
-async fn no_record_outlives_its_objects_whichever_way_they_go() {
+async fn guard_records_are_deleted_with_their_last_object() {
     let store = Memory::new(Options::default());
     let (servers, [a, b], _) = two(&store).await;
     let client = Client::of(&servers[0]);
@@ -130,7 +131,7 @@ async fn no_record_outlives_its_objects_whichever_way_they_go() {
 }
 
 #[tokio::test]
-async fn what_is_deleted_counts_until_it_is_gone() {
+async fn an_object_counts_until_its_deletion_completes() {
     let store = Memory::new(Options::default());
     let (_servers, [a, b], _) = two(&store).await;
     let none = Preconditions::default();
@@ -149,7 +150,7 @@ async fn what_is_deleted_counts_until_it_is_gone() {
 }
 
 #[tokio::test]
-async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
+async fn a_new_guard_applies_to_existing_objects() {
     let store = Memory::new(Options::default());
     let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
     let handle = subnets_of(&before);
@@ -163,7 +164,7 @@ async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
     let none = Preconditions::default();
     is_in_the_way(a.create(&subnet("c", &[1], 15, 16), None).await);
     is_in_the_way(b.update(&subnet("b", &[1], 6, 20), &none).await);
-    // What is in the way can go.
+    // The conflicting object can be deleted.
     a.delete(&key("a"), &Deletion::default()).await.unwrap();
     a.patch(&key("a"), &freed(), &none).await.unwrap();
     b.update(&subnet("b", &[1], 6, 20), &none).await.unwrap();
@@ -182,7 +183,7 @@ fn children() -> KindOf<Subnet> {
 
 /// A parent that is older than the guard has no record, which its end would change.
 #[tokio::test]
-async fn that_somebody_was_there_is_noticed_without_a_record() {
+async fn a_concurrent_object_without_a_record_is_detected() {
     let store = Interposed::over(Memory::new(Options::default()));
     let builder = ApiServer::builder(store.inner.clone());
     let before = builder.kind(unguarded()).start().await.unwrap();
@@ -202,7 +203,7 @@ async fn that_somebody_was_there_is_noticed_without_a_record() {
 }
 
 #[tokio::test]
-async fn what_runs_dry_is_checked_and_leaves_nothing() {
+async fn a_dry_run_is_checked_and_leaves_no_record() {
     let store = Memory::new(Options::default());
     let (servers, [handle, _], _) = two(&store).await;
     let client = Client::of(&servers[1]);
@@ -218,7 +219,7 @@ async fn what_runs_dry_is_checked_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn a_guard_is_told_from_others_by_its_name() {
+async fn guards_are_distinguished_by_name() {
     let why = async |kind: KindOf<Subnet>, name: &str| {
         let kind = kind.guard(name, keys, |_: &Subnet, _: &[Arc<Subnet>]| Vec::<InvalidField>::new());
         let started = ApiServer::builder(Memory::new(Options::default())).kind(kind).start().await;
@@ -229,5 +230,5 @@ async fn a_guard_is_told_from_others_by_its_name() {
     };
     assert!(why(unguarded(), "").await.contains("can be no guard's name"));
     assert!(why(unguarded(), "a/b").await.contains("can be no guard's name"));
-    assert!(why(subnets(&Asked::default()), "disjoint").await.contains("two guards are called"));
+    assert!(why(subnets(&GuardCalls::default()), "disjoint").await.contains("two guards are called"));
 }

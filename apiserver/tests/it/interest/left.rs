@@ -1,4 +1,5 @@
-//! What is left of an interest: nothing; and who finds it: nobody but who opened it.
+//! Interests leave no resources behind when they end, and only the identity that opened one can
+//! edit it.
 
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use machinery_objects::{InterestEdit, InterestRequest, InterestSource, WatchErro
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::road::{Ask, Failed, Road, Stream, begin, widgets};
+use super::road::{Ask, InterestFailure, InterestStream, Road, begin, widgets};
 use crate::client::{Answer, Client, definition};
 use crate::rights::{server, who_may};
 
@@ -41,7 +42,7 @@ fn unknown(answer: &Answer) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_left_of_an_interest() {
+async fn a_closed_interest_leaves_no_resources() {
     let store = Memory::new(Options::default());
     // Keys for three interests of one key, of which two may be.
     let limits = Limits { interests: 2, interests_bytes: 3 * 130, ..Limits::default() };
@@ -53,28 +54,29 @@ async fn nothing_is_left_of_an_interest() {
         client.post(&at(&id), &opening()).await.fine();
         assert_eq!(series(&client, "machinery_interests").await, "1");
         if round % 2 == 0 {
-            // Its client never comes.
+            // The client never opens its stream.
             tokio::time::sleep(Duration::from_secs(29)).await;
             assert_eq!(series(&client, "machinery_interests").await, "1");
             tokio::time::sleep(Duration::from_secs(2)).await;
         } else {
-            let mut told = Stream::reading(begin(&client, &stream(&id)).await.unwrap());
+            let mut told = InterestStream::reading(begin(&client, &stream(&id)).await.unwrap());
             told.told(0).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
             assert_eq!(series(&client, "machinery_interests").await, "1", "it has its stream");
         }
         assert_eq!(series(&client, "machinery_interests").await, "0");
         unknown(&client.post(&at(&id), &edit).await);
-        assert_eq!(begin(&client, &stream(&id)).await.err(), Some(Failed::Gone));
+        assert_eq!(begin(&client, &stream(&id)).await.err(), Some(InterestFailure::Gone));
     }
-    // A request for a stream that is taken back before it is answered ends the interest, too.
+    // A cancelled request for a stream ends the interest, too.
     client.post(&at("interest-0123456789"), &opening()).await.fine();
     let request = Request::get(stream("interest-0123456789")).body(Full::default()).unwrap();
     drop(client.send(request).await);
     unknown(&client.post(&at("interest-0123456789"), &edit).await);
 
     let road = Road::handle(&server);
-    let Ok(Stream::Handle { events, interest }) = road.open(&Ask::by_label("key", "k1"), "").await else {
+    let Ok(InterestStream::Handle { events, interest }) = road.open(&Ask::by_label("key", "k1"), "").await
+    else {
         panic!("it opens")
     };
     assert!(interest.edit(InterestEdit::default()).await.is_ok());
@@ -84,13 +86,13 @@ async fn nothing_is_left_of_an_interest() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
+async fn a_stream_ends_at_its_timeout_or_with_its_server() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
     client.post(&at("interest-0123456789"), &opening()).await.fine();
     let short = format!("{}&timeoutSeconds=100&allowWatchBookmarks=true", stream("interest-0123456789"));
-    let mut told = Stream::reading(begin(&client, &short).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &short).await.unwrap());
     told.told(0).await;
     let later = client.post("/api/v1/namespaces", &json!({"metadata": {"name": "later"}})).await.fine();
     let mark = format!("mark {}", super::road::revision(&later));
@@ -99,7 +101,7 @@ async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
     assert_eq!(series(&client, "machinery_interests").await, "0");
 
     client.post(&at("interest-0123456789"), &opening()).await.fine();
-    let mut told = Stream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
     told.told(0).await;
     let handle = widgets(&server);
     server.stop().await;
@@ -110,14 +112,14 @@ async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_that_is_long_to_last_lasts() {
+async fn a_stream_with_a_long_timeout_continues() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
     for seconds in [u64::from(u32::MAX), i64::MAX as u64] {
         client.post(&at("interest-0123456789"), &opening()).await.fine();
         let long = format!("{}&timeoutSeconds={seconds}", stream("interest-0123456789"));
-        let mut told = Stream::reading(begin(&client, &long).await.unwrap());
+        let mut told = InterestStream::reading(begin(&client, &long).await.unwrap());
         told.told(0).await;
         tokio::time::sleep(Duration::from_secs(3600)).await;
         assert!(told.try_next().await.is_none(), "it goes on");
@@ -125,9 +127,10 @@ async fn a_stream_that_is_long_to_last_lasts() {
     server.stop().await;
 }
 
-/// Who is slow to read what an edit added could go on reading when its time was over, or the server stopped.
+/// A slow reader of an edit's initial objects could read on after its deadline, or after the server
+/// stopped.
 #[tokio::test(start_paused = true)]
-async fn a_stream_ends_in_the_midst_of_an_edit() {
+async fn a_stream_ends_during_an_edit() {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -139,7 +142,7 @@ async fn a_stream_ends_in_the_midst_of_an_edit() {
     }
     client.post(&at("interest-0123456789"), &opening()).await.fine();
     let short = format!("{}&timeoutSeconds=100", stream("interest-0123456789"));
-    let mut told = Stream::reading(begin(&client, &short).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &short).await.unwrap());
     told.some(1).await;
     tokio::time::sleep(Duration::from_secs(101)).await;
     assert!(told.next().await.is_none(), "its time is over");
@@ -165,11 +168,11 @@ async fn an_interest_ends_with_its_kind() {
     let client = Client::of(&server);
     let opened = async || {
         client.post(&at("interest-0123456789"), &opening()).await.fine();
-        let mut told = Stream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
+        let mut told = InterestStream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
         told.told(0).await;
         told
     };
-    let ended = async |mut told: Stream| {
+    let ended = async |mut told: InterestStream| {
         assert!(told.next().await.is_none());
         unknown(&client.post(&at("interest-0123456789"), &json!({"edit": 1, "add": ["k2"]})).await);
     };
@@ -190,7 +193,7 @@ async fn an_interest_ends_with_its_kind() {
 }
 
 #[tokio::test]
-async fn a_stream_that_is_over_is_edited_no_more() {
+async fn an_ended_stream_cannot_be_edited() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
     let client = Client::of(&server);
@@ -201,12 +204,12 @@ async fn a_stream_that_is_over_is_edited_no_more() {
     told.told(1).await;
     server.stop().await;
     assert!(told.next().await.is_none());
-    let Stream::Handle { interest, .. } = &told else { panic!("it is of a handle") };
+    let InterestStream::Handle { interest, .. } = &told else { panic!("it is of a handle") };
     assert_eq!(interest.edit(InterestEdit::default()).await, Err(WatchError::Ended));
 }
 
 #[tokio::test]
-async fn an_interest_is_of_who_opened_it() {
+async fn only_its_creator_can_edit_an_interest() {
     let (server, admin) = server().await;
     let rules = json!([{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"]}]);
     let ann = who_may(&server, &admin, rules).await;
@@ -220,12 +223,16 @@ async fn an_interest_is_of_who_opened_it() {
     ann.post(&at(id), &opening()).await.fine();
     let edit = json!({"edit": 1, "add": ["k2"]});
     unknown(&admin.post(&at(id), &edit).await);
-    assert_eq!(begin(&admin, &stream(id)).await.err(), Some(Failed::Gone), "also for who may do everything");
+    assert_eq!(
+        begin(&admin, &stream(id)).await.err(),
+        Some(InterestFailure::Gone),
+        "also for who may do everything"
+    );
     let mut other = opening();
     other["add"] = json!(["k7"]);
     assert_eq!(admin.post(&at(id), &other).await.code, 201, "that is another one");
     ann.post(&at(id), &edit).await.fine();
-    let mut told = Stream::reading(begin(&ann, &stream(id)).await.unwrap());
+    let mut told = InterestStream::reading(begin(&ann, &stream(id)).await.unwrap());
     told.told(1).await;
     assert_eq!(
         ann.post("/apis/example.com/v1/widgets/interests/interest-0123456789", &opening()).await.code,
@@ -235,7 +242,7 @@ async fn an_interest_is_of_who_opened_it() {
 }
 
 #[tokio::test]
-async fn who_may_watch_one_may_have_an_interest_in_it() {
+async fn the_right_to_watch_one_object_allows_an_interest_in_it() {
     let (server, admin) = server().await;
     let rules = json!([{
         "apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"], "resourceNames": ["a"],
@@ -250,7 +257,7 @@ async fn who_may_watch_one_may_have_an_interest_in_it() {
         begin(&ann, &stream(id)).await.err().map(|error| format!("{error:?}").contains("cannot watch")),
         Some(true)
     );
-    let mut told = Stream::reading(begin(&ann, &format!("{}&{only}", stream(id))).await.unwrap());
+    let mut told = InterestStream::reading(begin(&ann, &format!("{}&{only}", stream(id))).await.unwrap());
     let edit = json!({"edit": 1, "add": ["blue"]});
     assert_eq!(ann.post(&at(id), &edit).await.code, 403);
     ann.post(&format!("{}?{only}", at(id)), &edit).await.fine();

@@ -1,4 +1,4 @@
-//! Watches whose keys are edited while they run, on the wire and through a handle.
+//! Interests: watches whose keys are edited while they run, on the wire and through a handle.
 
 mod left;
 mod model;

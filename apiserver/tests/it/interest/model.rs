@@ -1,5 +1,5 @@
-//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: what a client comes to have is
-//! what the server has.
+//! Edits, changes, lost connections, restarts, slow readers and compaction in any order: the
+//! client's state converges to the server's.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -12,8 +12,8 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 
-use super::oracle::{Key, Oracle, is_in, key_of, value_of};
-use super::road::{Ask, Failed, Road, Stream, Told, of_edit, revision, widgets};
+use super::oracle::{InterestOracle, OracleKey, is_in, key_of, value_of};
+use super::road::{Ask, InterestFailure, InterestStream, Road, StreamItem, of_edit, revision, widgets};
 use crate::client::{Client, definition};
 use crate::interposed::Interposed;
 
@@ -21,9 +21,10 @@ const NAMESPACES: [&str; 2] = ["default", "other"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 const COLORS: [&str; 3] = ["red", "green", "blue"];
 
-/// What happens. What is not there to be deleted, or has no place, is passed over.
+/// One step of a history. Steps that are impossible, such as a delete of a missing object, are
+/// skipped.
 #[derive(Clone, Debug)]
-enum Op {
+enum InterestOp {
     Put {
         namespace: usize,
         name: usize,
@@ -35,24 +36,24 @@ enum Op {
         namespace: usize,
         name: usize,
     },
-    /// Indexes into what may be a key.
+    /// Indexes into the possible keys.
     Edit {
         remove: Vec<usize>,
         add: Vec<usize>,
     },
-    /// The client reads so much of what is there for it.
+    /// The client reads up to that many events.
     Read(usize),
-    /// The client is cut off, and comes back.
+    /// The client loses its connection, and reconnects.
     CutOff,
     /// The same, and makes at once the edits that it does not know to be done.
     CutOffInMidEdit,
     Restart,
     Compact,
-    /// The client reads until all is told.
+    /// The client reads all events.
     Settle,
 }
 
-fn ops() -> impl Strategy<Value = Vec<Op>> {
+fn ops() -> impl Strategy<Value = Vec<InterestOp>> {
     let indexes = || prop::collection::vec(0..6_usize, 0..4);
     let put = (
         0..2_usize,
@@ -61,17 +62,23 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         prop::option::of(0..3_usize),
         any::<bool>(),
     )
-        .prop_map(|(namespace, name, key, color, is_in)| Op::Put { namespace, name, key, color, is_in });
+        .prop_map(|(namespace, name, key, color, is_in)| InterestOp::Put {
+            namespace,
+            name,
+            key,
+            color,
+            is_in,
+        });
     let op = prop_oneof![
         14 => put,
-        4 => (0..2_usize, 0..4_usize).prop_map(|(namespace, name)| Op::Delete { namespace, name }),
-        8 => (indexes(), indexes()).prop_map(|(remove, add)| Op::Edit { remove, add }),
-        8 => (0..8_usize).prop_map(Op::Read),
-        2 => Just(Op::CutOff),
-        1 => Just(Op::CutOffInMidEdit),
-        1 => Just(Op::Restart),
-        1 => Just(Op::Compact),
-        2 => Just(Op::Settle),
+        4 => (0..2_usize, 0..4_usize).prop_map(|(namespace, name)| InterestOp::Delete { namespace, name }),
+        8 => (indexes(), indexes()).prop_map(|(remove, add)| InterestOp::Edit { remove, add }),
+        8 => (0..8_usize).prop_map(InterestOp::Read),
+        2 => Just(InterestOp::CutOff),
+        1 => Just(InterestOp::CutOffInMidEdit),
+        1 => Just(InterestOp::Restart),
+        1 => Just(InterestOp::Compact),
+        2 => Just(InterestOp::Settle),
     ];
     prop::collection::vec(op, 10..80)
 }
@@ -109,7 +116,7 @@ fn chosen(by: &InterestBy, indexes: &[usize]) -> BTreeSet<Arc<str>> {
     indexes.iter().map(key).collect()
 }
 
-/// How often what is rare was: a test of nothing proves nothing.
+/// Counters of rare steps: without them a run may have tested nothing.
 #[derive(Default)]
 struct Seen {
     left: Cell<u64>,
@@ -127,7 +134,7 @@ fn count(cell: &Cell<u64>) {
 }
 
 #[test]
-fn what_the_client_has_is_what_the_server_has_under_its_keys() {
+fn client_state_equals_server_state_under_its_keys() {
     let cases = if cfg!(debug_assertions) { 150 } else { 1500 };
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let rng = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
@@ -153,18 +160,18 @@ fn what_the_client_has_is_what_the_server_has_under_its_keys() {
     }
 }
 
-/// `short`: of what happened only the newest is at hand, and who reads slowly is overtaken.
-async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[Op], seen: &Seen) {
+/// `short`: the server keeps little history, and slow readers expire.
+async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[InterestOp], seen: &Seen) {
     let store = Interposed::over(Memory::new(Options::default()));
-    let mut plane = Plane::start(&store, short).await;
+    let mut plane = ModelServer::start(&store, short).await;
     let space = json!({"metadata": {"name": "other"}});
     plane.client.post("/api/v1/namespaces", &space).await.fine();
-    let mut oracle = Oracle::default();
+    let mut oracle = InterestOracle::default();
     let mut client = Follower::new(on_wire, ask, seen, &store);
     client.open(&plane, &oracle).await;
     for op in ops {
         match op {
-            Op::Put { namespace, name, key, color, is_in } => {
+            InterestOp::Put { namespace, name, key, color, is_in } => {
                 let labels = [("key", key.map(|key| format!("k{key}"))), ("in", is_in.then(|| "yes".into()))];
                 let labels: BTreeMap<_, _> =
                     labels.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
@@ -178,32 +185,32 @@ async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[Op], seen: &Seen) 
                 }
                 plane.put(object, &mut oracle).await;
             }
-            Op::Delete { namespace, name } => {
+            InterestOp::Delete { namespace, name } => {
                 plane.delete((NAMESPACES[*namespace].into(), NAMES[*name].into()), &mut oracle).await;
             }
-            Op::Edit { remove, add } => {
+            InterestOp::Edit { remove, add } => {
                 let by = client.ask.by.clone();
                 let edit = InterestEdit { remove: chosen(&by, remove), add: chosen(&by, add) };
                 client.edit(&plane, &oracle, edit).await;
             }
-            Op::Read(count) => {
+            InterestOp::Read(count) => {
                 for _ in 0..*count {
                     let Some(told) = client.try_next().await else { break };
                     client.hear(told, &plane, &oracle).await;
                 }
             }
-            Op::CutOff => client.resume(&plane, &oracle, false).await,
-            Op::CutOffInMidEdit => client.resume(&plane, &oracle, true).await,
-            Op::Restart => {
+            InterestOp::CutOff => client.resume(&plane, &oracle, false).await,
+            InterestOp::CutOffInMidEdit => client.resume(&plane, &oracle, true).await,
+            InterestOp::Restart => {
                 plane.server.stop().await;
-                plane = Plane::start(&store, short).await;
+                plane = ModelServer::start(&store, short).await;
                 client.resume(&plane, &oracle, false).await;
             }
-            Op::Compact => {
+            InterestOp::Compact => {
                 let newest = store.revision().await.unwrap();
                 store.compact(newest).await.unwrap();
             }
-            Op::Settle => client.settle(&plane, &oracle).await,
+            InterestOp::Settle => client.settle(&plane, &oracle).await,
         }
     }
     client.settle(&plane, &oracle).await;
@@ -214,13 +221,13 @@ async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[Op], seen: &Seen) 
 }
 
 /// The server as it is now.
-struct Plane {
+struct ModelServer {
     server: ApiServer,
     client: Client,
     handle: Handle<Value>,
 }
 
-impl Plane {
+impl ModelServer {
     async fn start(store: &Interposed, short: bool) -> Self {
         let mut limits = Limits::default();
         if short {
@@ -232,7 +239,7 @@ impl Plane {
         Self { server, client, handle }
     }
 
-    async fn put(&self, mut object: Value, oracle: &mut Oracle) {
+    async fn put(&self, mut object: Value, oracle: &mut InterestOracle) {
         let there = oracle.newest().get(&key_of(&object));
         let written = match there {
             None => self.handle.create(&object, None).await.unwrap().object,
@@ -244,7 +251,7 @@ impl Plane {
         oracle.put(written);
     }
 
-    async fn delete(&self, key: Key, oracle: &mut Oracle) {
+    async fn delete(&self, key: OracleKey, oracle: &mut InterestOracle) {
         if !oracle.newest().contains_key(&key) {
             return;
         }
@@ -255,24 +262,24 @@ impl Plane {
     }
 }
 
-/// A client: what it has, and how it comes to it.
+/// A client: its objects, and its stream.
 struct Follower<'a> {
     on_wire: bool,
     ask: Ask,
     seen: &'a Seen,
     store: &'a Interposed,
-    stream: Option<Stream>,
-    /// Whether it has read from this stream: what it missed before is looked up at once.
+    stream: Option<InterestStream>,
+    /// Whether it has read from this stream: missed changes are read at once.
     has_read: bool,
     /// How many interests it has opened.
     opened: u32,
-    /// The keys whose mark it has heard.
+    /// The keys whose bookmark it has received.
     keys: BTreeSet<Arc<str>>,
-    /// Edits whose mark it has not heard.
+    /// Edits whose bookmark it has not received.
     pending: Vec<(u64, InterestEdit)>,
-    /// Whether what it has is all there is under its keys, but for what is still to be told.
+    /// Whether it has all objects under its keys, apart from pending events.
     is_complete: bool,
-    objects: BTreeMap<Key, Value>,
+    objects: BTreeMap<OracleKey, Value>,
     newest: u64,
 }
 
@@ -296,8 +303,8 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Opens an interest by what it knows; and without it, if that is too old.
-    async fn open(&mut self, plane: &Plane, oracle: &Oracle) {
+    /// Opens an interest from its revision; without one, if that is too old.
+    async fn open(&mut self, plane: &ModelServer, oracle: &InterestOracle) {
         self.stream = None;
         loop {
             self.opened += 1;
@@ -313,7 +320,7 @@ impl<'a> Follower<'a> {
                     self.has_read = false;
                     return;
                 }
-                Err(Failed::Expired) if after.is_some() => self.expire(),
+                Err(InterestFailure::Expired) if after.is_some() => self.expire(),
                 Err(other) => panic!("{other:?} of {}", oracle.newest().len()),
             }
         }
@@ -326,8 +333,8 @@ impl<'a> Follower<'a> {
         self.newest = 0;
     }
 
-    /// Comes back after the stream was lost. What it was told under keys that are not complete it drops.
-    async fn resume(&mut self, plane: &Plane, oracle: &Oracle, edits: bool) {
+    /// Resumes after the stream was lost. Objects under incomplete keys are dropped.
+    async fn resume(&mut self, plane: &ModelServer, oracle: &InterestOracle, edits: bool) {
         let (keys, ask) = (&self.keys, &self.ask);
         self.objects.retain(|_, object| is_in(ask, keys, object));
         if !self.is_complete {
@@ -342,12 +349,13 @@ impl<'a> Follower<'a> {
         }
     }
 
-    /// Edits, on the wire sometimes twice, as if the answer was lost, and sometimes with a wrong number before.
-    async fn edit(&mut self, plane: &Plane, oracle: &Oracle, edit: InterestEdit) {
+    /// Edits, on the wire sometimes twice, as if the answer was lost, and sometimes with a wrong
+    /// number before.
+    async fn edit(&mut self, plane: &ModelServer, oracle: &InterestOracle, edit: InterestEdit) {
         let turn = self.pending.len() + edit.add.len();
         loop {
             let stream = self.stream.as_mut().expect("it has one");
-            if let Stream::Wire(wire) = stream
+            if let InterestStream::Wire(wire) = stream
                 && turn.is_multiple_of(3)
             {
                 let wrong = json!({"edit": wire.edits() + 2, "remove": ["k0", "k1"], "add": ["red"]});
@@ -356,7 +364,7 @@ impl<'a> Follower<'a> {
             }
             match stream.edit(&plane.client, &edit).await {
                 Ok(number) => {
-                    if let Stream::Wire(wire) = stream
+                    if let InterestStream::Wire(wire) = stream
                         && turn.is_multiple_of(2)
                     {
                         let again = of_edit(number, &edit);
@@ -365,27 +373,27 @@ impl<'a> Follower<'a> {
                     self.pending.push((number, edit));
                     return;
                 }
-                Err(Failed::Gone) => Box::pin(self.resume(plane, oracle, false)).await,
+                Err(InterestFailure::Gone) => Box::pin(self.resume(plane, oracle, false)).await,
                 Err(other) => panic!("{other:?}"),
             }
         }
     }
 
-    async fn try_next(&mut self) -> Option<Option<Result<Told, Failed>>> {
+    async fn try_next(&mut self) -> Option<Option<Result<StreamItem, InterestFailure>>> {
         let before = self.store.watched();
         let told = self.stream.as_mut().expect("it has one").try_next().await;
         self.has_read_since(before);
         told
     }
 
-    async fn next(&mut self) -> Option<Result<Told, Failed>> {
+    async fn next(&mut self) -> Option<Result<StreamItem, InterestFailure>> {
         let before = self.store.watched();
         let told = self.stream.as_mut().expect("it has one").next().await;
         self.has_read_since(before);
         told
     }
 
-    /// A stream that goes to the store while it is read was overtaken.
+    /// A stream that read from the store while changes continued missed some.
     fn has_read_since(&mut self, before: usize) {
         if self.has_read && self.store.watched() > before {
             count(&self.seen.overtaken);
@@ -393,8 +401,8 @@ impl<'a> Follower<'a> {
         self.has_read = true;
     }
 
-    /// Reads until all is told that has happened, and looks whether that is what there is.
-    async fn settle(&mut self, plane: &Plane, oracle: &Oracle) {
+    /// Reads all pending events, and compares the state with the server's.
+    async fn settle(&mut self, plane: &ModelServer, oracle: &InterestOracle) {
         let newest = oracle.newest().values().map(revision).max().unwrap_or(0);
         loop {
             self.edit(plane, oracle, InterestEdit::default()).await;
@@ -412,13 +420,18 @@ impl<'a> Follower<'a> {
         assert_eq!(self.objects, oracle.under(&self.ask, &self.keys, u64::MAX));
     }
 
-    /// Takes in what it is told, and holds it against what the server had.
-    async fn hear(&mut self, told: Option<Result<Told, Failed>>, plane: &Plane, oracle: &Oracle) {
+    /// Applies an event, and compares it with the server's history.
+    async fn hear(
+        &mut self,
+        told: Option<Result<StreamItem, InterestFailure>>,
+        plane: &ModelServer,
+        oracle: &InterestOracle,
+    ) {
         match told {
-            Some(Ok(Told::Object(what, object))) => self.object(what, object, oracle),
-            Some(Ok(Told::Bookmark(at))) => self.newest = self.newest.max(at),
-            Some(Ok(Told::Complete(number, at))) => self.complete(number, at, oracle),
-            Some(Err(Failed::Expired)) => {
+            Some(Ok(StreamItem::Object(what, object))) => self.object(what, object, oracle),
+            Some(Ok(StreamItem::Bookmark(at))) => self.newest = self.newest.max(at),
+            Some(Ok(StreamItem::Complete(number, at))) => self.complete(number, at, oracle),
+            Some(Err(InterestFailure::Expired)) => {
                 self.expire();
                 self.resume(plane, oracle, false).await;
             }
@@ -427,7 +440,7 @@ impl<'a> Follower<'a> {
         }
     }
 
-    fn object(&mut self, what: &str, object: Value, oracle: &Oracle) {
+    fn object(&mut self, what: &str, object: Value, oracle: &InterestOracle) {
         let (key, at) = (key_of(&object), revision(&object));
         let mut possible = self.keys.clone();
         possible.extend(self.pending.iter().flat_map(|(_, edit)| edit.add.iter().cloned()));
@@ -440,7 +453,7 @@ impl<'a> Follower<'a> {
                 count(&self.seen.again);
             }
         }
-        // What is told is what was there: then, or until then.
+        // An event is the state at its revision, or before.
         match what {
             "ADDED" | "MODIFIED" => {
                 assert_eq!(oracle.at(at).get(&key), Some(&object));
@@ -465,7 +478,7 @@ impl<'a> Follower<'a> {
         self.newest = self.newest.max(at);
     }
 
-    fn complete(&mut self, number: u64, at: u64, oracle: &Oracle) {
+    fn complete(&mut self, number: u64, at: u64, oracle: &InterestOracle) {
         let rest = self.pending.iter().position(|(edit, _)| *edit > number).unwrap_or(self.pending.len());
         for (_, edit) in self.pending.drain(..rest) {
             self.keys.retain(|key| !edit.remove.contains(key));

@@ -1,4 +1,4 @@
-//! What the server has, kept by hand: a plain list after each write, and filters that look at every object.
+//! The server's state, computed naively: a list after each write, and filters over all objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -9,20 +9,20 @@ use serde_json::Value;
 use super::road::{Ask, revision};
 
 /// Namespace and name.
-pub(super) type Key = (String, String);
+pub(super) type OracleKey = (String, String);
 
 #[derive(Default)]
-pub(super) struct Oracle {
-    /// All objects as they were from a revision on.
-    history: BTreeMap<u64, BTreeMap<Key, Value>>,
+pub(super) struct InterestOracle {
+    /// The state of all objects, from a revision on.
+    history: BTreeMap<u64, BTreeMap<OracleKey, Value>>,
 }
 
-pub(super) fn key_of(object: &Value) -> Key {
+pub(super) fn key_of(object: &Value) -> OracleKey {
     let text = |field: &str| object["metadata"][field].as_str().unwrap().to_owned();
     (text("namespace"), text("name"))
 }
 
-/// What an object is under.
+/// Returns the key of an object.
 pub(super) fn value_of<'a>(by: &InterestBy, object: &'a Value) -> Option<&'a str> {
     let labels = &object["metadata"]["labels"];
     match by {
@@ -36,7 +36,7 @@ pub(super) fn value_of<'a>(by: &InterestBy, object: &'a Value) -> Option<&'a str
     }
 }
 
-/// Whether an object is among those that are asked for, under these keys.
+/// Whether an object is selected by an interest with these keys.
 pub(super) fn is_in(ask: &Ask, keys: &BTreeSet<Arc<str>>, object: &Value) -> bool {
     let here = ask.namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace);
     let labelled = match ask.labels {
@@ -47,7 +47,7 @@ pub(super) fn is_in(ask: &Ask, keys: &BTreeSet<Arc<str>>, object: &Value) -> boo
     here && labelled && value_of(&ask.by, object).is_some_and(|value| keys.contains(value))
 }
 
-impl Oracle {
+impl InterestOracle {
     pub(super) fn put(&mut self, object: Value) {
         let mut after = self.newest().clone();
         let at = revision(&object);
@@ -55,25 +55,25 @@ impl Oracle {
         self.history.insert(at, after);
     }
 
-    pub(super) fn delete(&mut self, key: &Key, at: u64) {
+    pub(super) fn delete(&mut self, key: &OracleKey, at: u64) {
         let mut after = self.newest().clone();
         after.remove(key);
         self.history.insert(at, after);
     }
 
-    pub(super) fn newest(&self) -> &BTreeMap<Key, Value> {
-        static NONE: BTreeMap<Key, Value> = BTreeMap::new();
+    pub(super) fn newest(&self) -> &BTreeMap<OracleKey, Value> {
+        static NONE: BTreeMap<OracleKey, Value> = BTreeMap::new();
         self.history.last_key_value().map_or(&NONE, |(_, objects)| objects)
     }
 
-    /// All objects at a revision.
-    pub(super) fn at(&self, revision: u64) -> &BTreeMap<Key, Value> {
-        static NONE: BTreeMap<Key, Value> = BTreeMap::new();
+    /// Returns all objects at a revision.
+    pub(super) fn at(&self, revision: u64) -> &BTreeMap<OracleKey, Value> {
+        static NONE: BTreeMap<OracleKey, Value> = BTreeMap::new();
         self.history.range(..=revision).next_back().map_or(&NONE, |(_, objects)| objects)
     }
 
-    /// Those that are asked for.
-    pub(super) fn under(&self, ask: &Ask, keys: &BTreeSet<Arc<str>>, at: u64) -> BTreeMap<Key, Value> {
+    /// Returns the selected objects.
+    pub(super) fn under(&self, ask: &Ask, keys: &BTreeSet<Arc<str>>, at: u64) -> BTreeMap<OracleKey, Value> {
         let objects = self.at(at).iter().filter(|(_, object)| is_in(ask, keys, object));
         objects.map(|(key, object)| (key.clone(), object.clone())).collect()
     }

@@ -1,4 +1,4 @@
-//! What makes no sense, or is too much: typed answers, and nothing is changed.
+//! Invalid and oversized edits: typed errors, and no effect.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Limits};
@@ -6,7 +6,7 @@ use machinery_objects::{InterestBy, InterestEdit, SourceError, WatchError};
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::road::{Ask, Failed, Road, Stream, begin, keys};
+use super::road::{Ask, InterestFailure, InterestStream, Road, begin, keys};
 use crate::client::{Client, definition};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -34,11 +34,12 @@ fn stream(id: &str) -> String {
     format!("{ALL}?watch=true&interest={id}")
 }
 
-/// A text, shortened, that is no edit of an interest: the code, the reason, and a part of the message.
-type Row = (Value, u16, &'static str, &'static str);
+/// A text, shortened, that is no edit of an interest: the code, the reason, and a part of the
+/// message.
+type RefusedRow = (Value, u16, &'static str, &'static str);
 
 #[tokio::test]
-async fn what_is_wrong_with_an_interest_is_refused() {
+async fn invalid_interests_are_refused() {
     let (server, client) = server().await;
     let by = json!({"label": "key"});
     let open = |more: Value| {
@@ -46,7 +47,7 @@ async fn what_is_wrong_with_an_interest_is_refused() {
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         body
     };
-    let rows: Vec<Row> = vec![
+    let rows: Vec<RefusedRow> = vec![
         (json!([]), 422, "Invalid", "must be an object"),
         (json!({}), 422, "Invalid", "edit: Required value"),
         (json!({"edit": null}), 422, "Invalid", "edit: Required value"),
@@ -155,11 +156,13 @@ async fn edits_out_of_order_and_second_streams_are_refused() {
     assert_eq!(edit(i64::MAX as u64, "c").await, order(2));
     assert_eq!(client.post(&at(ID), &open).await.code, 409, "it is past its opening");
 
-    let mut told = Stream::reading(begin(&client, &stream(ID)).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &stream(ID)).await.unwrap());
     told.told(1).await;
-    let Err(Failed::Other(why)) = begin(&client, &stream(ID)).await else { panic!("a second stream") };
+    let Err(InterestFailure::Other(why)) = begin(&client, &stream(ID)).await else {
+        panic!("a second stream")
+    };
     assert!(why.contains("has its stream"), "{why}");
-    assert_eq!(begin(&client, &stream("interest-9999999999")).await.err(), Some(Failed::Gone));
+    assert_eq!(begin(&client, &stream("interest-9999999999")).await.err(), Some(InterestFailure::Gone));
     assert_eq!(edit(2, "c").await.0, 202, "the first one goes on");
     assert_eq!(told.told(2).await.len(), 1);
 
@@ -175,30 +178,33 @@ async fn edits_out_of_order_and_second_streams_are_refused() {
         ("&timeoutSeconds=x", "strconv.ParseInt"),
     ] {
         let path = format!("{}{more}", stream("interest-1111111111"));
-        let Err(Failed::Other(why)) = begin(&client, &path).await else { panic!("{more}") };
+        let Err(InterestFailure::Other(why)) = begin(&client, &path).await else { panic!("{more}") };
         assert!(why.contains(message), "{why}");
     }
-    let mut told = Stream::reading(begin(&client, &stream("interest-1111111111")).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &stream("interest-1111111111")).await.unwrap());
     told.told(0).await;
     server.stop().await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resume_from_a_revision_that_is_still_to_come_is_refused() {
+async fn a_resume_from_a_future_revision_is_refused() {
     let (server, client) = server().await;
     let mut open = json!({"edit": 0, "by": {"label": "key"}, "add": ["a"], "resourceVersion": "1000000"});
     client.post(&at(ID), &open).await.fine();
-    let Err(Failed::Other(why)) = begin(&client, &stream(ID)).await else { panic!("it is still to come") };
+    let Err(InterestFailure::Other(why)) = begin(&client, &stream(ID)).await else {
+        panic!("it is still to come")
+    };
     assert!(why.contains("Too large resource version: 1000000"), "{why}");
-    assert_eq!(begin(&client, &stream(ID)).await.err(), Some(Failed::Gone), "it is over");
+    assert_eq!(begin(&client, &stream(ID)).await.err(), Some(InterestFailure::Gone), "it is over");
     open["resourceVersion"] = "0".into();
     client.post(&at(ID), &open).await.fine();
-    let mut told = Stream::reading(begin(&client, &stream(ID)).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &stream(ID)).await.unwrap());
     told.told(0).await;
     server.stop().await;
 }
 
-/// As much as one body can hold, and more: what is kept has a bound, and what there was goes on.
+/// An edit up to the size limit of a body, and beyond: the number of keys is limited, and the
+/// stream continues.
 #[tokio::test]
 async fn a_million_keys_are_refused() {
     let (server, client) = server().await;
@@ -244,7 +250,7 @@ async fn odd_bytes_are_keys_as_any() {
         ["\u{0}", "a/b", "..", "%2e", "\u{202e}", "\u{1f600}", "\n", "\"", "\\", " ", "k=1,b", "*", "null"];
     let body = json!({"edit": 0, "by": {"field": "metadata.name"}, "add": odd});
     client.post(&at(ID), &body).await.fine();
-    let mut told = Stream::reading(begin(&client, &stream(ID)).await.unwrap());
+    let mut told = InterestStream::reading(begin(&client, &stream(ID)).await.unwrap());
     assert_eq!(told.told(0).await.len(), 1);
     let edit = r#"{"edit": 1, "add": ["\ud800", "ok"]}"#;
     assert_eq!(client.ask(Method::POST, &at(ID), &[], edit).await.code, 202);
@@ -260,7 +266,7 @@ async fn a_handle_refuses_the_same() {
     let (server, client) = server().await;
     let road = Road::handle(&server);
     let refused = async |ask: Ask| match road.open(&ask, "").await {
-        Err(Failed::Other(why)) => why,
+        Err(InterestFailure::Other(why)) => why,
         Err(other) => panic!("{other:?}"),
         Ok(_) => panic!("it was opened"),
     };
@@ -274,13 +280,13 @@ async fn a_handle_refuses_the_same() {
     assert!(refused(ask(InterestBy::Label("a b".into()), "a")).await.contains("can be no label"));
     assert!(refused(ask(label(), "1 2 3 4 5 6")).await.contains("6 keys, and 5 is the limit"));
     assert!(refused(ask(label(), "123456789")).await.contains("longer than 8 bytes"));
-    let Ok(Stream::Handle { interest, .. }) = road.open(&ask(label(), "1 2"), "").await else {
+    let Ok(InterestStream::Handle { interest, .. }) = road.open(&ask(label(), "1 2"), "").await else {
         panic!("it opens")
     };
     drop(interest);
 
     let mut stream = road.open(&ask(label(), "1 2"), "").await.unwrap();
-    let Stream::Handle { interest, .. } = &stream else { panic!("it is of a handle") };
+    let InterestStream::Handle { interest, .. } = &stream else { panic!("it is of a handle") };
     let many = InterestEdit { add: keys("3 4 5 6"), ..InterestEdit::default() };
     let Err(WatchError::Source(SourceError::Invalid { causes, .. })) = interest.edit(many).await else {
         panic!("too many")

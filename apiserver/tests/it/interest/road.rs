@@ -1,4 +1,4 @@
-//! One interest watch, on either road: what is asked and what comes back.
+//! One interest watch, on either transport: requests and events.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -19,9 +19,9 @@ use crate::client::{Answer, Client};
 
 pub(super) const MARK: &str = "machinery.dev/interest-edit";
 
-/// What a stream tells.
+/// An item of a stream.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Told {
+pub(super) enum StreamItem {
     /// `ADDED`, `MODIFIED`, `DELETED` or `LEFT`.
     Object(&'static str, Value),
     Bookmark(u64),
@@ -30,7 +30,7 @@ pub(super) enum Told {
 
 /// Why there is nothing to hear, or nothing was edited.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Failed {
+pub(super) enum InterestFailure {
     Expired,
     /// The interest is over.
     Gone,
@@ -42,7 +42,7 @@ pub(super) enum Road {
     Handle(Handle<Value>),
 }
 
-/// What an interest is opened with.
+/// The options of an interest.
 #[derive(Clone, Debug)]
 pub(super) struct Ask {
     pub(super) by: InterestBy,
@@ -52,19 +52,19 @@ pub(super) struct Ask {
     pub(super) after: Option<u64>,
 }
 
-pub(super) enum Stream {
-    Wire(Wire),
+pub(super) enum InterestStream {
+    Wire(WireStream),
     Handle { events: WatchStream<Arc<Value>>, interest: Arc<dyn Interest> },
 }
 
 /// A stream on the wire.
-pub(super) struct Wire {
+pub(super) struct WireStream {
     path: String,
     query: String,
     id: String,
     edits: u64,
     body: Body,
-    told: VecDeque<Result<Told, Failed>>,
+    told: VecDeque<Result<StreamItem, InterestFailure>>,
     rest: Vec<u8>,
 }
 
@@ -76,7 +76,7 @@ fn texts(keys: &BTreeSet<Arc<str>>) -> Vec<&str> {
     keys.iter().map(|key| &**key).collect()
 }
 
-/// An edit, as the wire says it.
+/// The wire form of an edit.
 pub(super) fn of_edit(number: u64, edit: &InterestEdit) -> Value {
     json!({"edit": number, "remove": texts(&edit.remove), "add": texts(&edit.add)})
 }
@@ -85,7 +85,7 @@ pub(super) fn revision(object: &Value) -> u64 {
     object["metadata"]["resourceVersion"].as_str().unwrap().parse().unwrap()
 }
 
-/// Where the interests of widgets are.
+/// Returns the path of interests in widgets.
 pub(super) fn interests(namespace: Option<&str>) -> String {
     match namespace {
         Some(namespace) => format!("/apis/example.com/v1/namespaces/{namespace}/widgets"),
@@ -104,7 +104,7 @@ impl Ask {
         Self { by, namespace: Some("default"), labels: "", keys: keys(first), after: None }
     }
 
-    /// As the wire says it.
+    /// The wire form.
     pub(super) fn body(&self) -> Value {
         let by = match &self.by {
             InterestBy::Field(field) => json!({"field": &**field}),
@@ -128,7 +128,7 @@ impl Road {
     }
 
     /// Opens an interest, and its stream. The ID is for the wire, and must be new.
-    pub(super) async fn open(&self, ask: &Ask, id: &str) -> Result<Stream, Failed> {
+    pub(super) async fn open(&self, ask: &Ask, id: &str) -> Result<InterestStream, InterestFailure> {
         match self {
             Self::Wire(client) => {
                 let path = interests(ask.namespace);
@@ -138,7 +138,7 @@ impl Road {
                 let stream = format!("{path}?watch=true&interest={id}&allowWatchBookmarks=true&{query}");
                 let (id, told, rest) = (id.to_owned(), VecDeque::new(), Vec::new());
                 let body = begin(client, &stream).await?;
-                Ok(Stream::Wire(Wire { path, query, id, edits: 0, body, told, rest }))
+                Ok(InterestStream::Wire(WireStream { path, query, id, edits: 0, body, told, rest }))
             }
             Self::Handle(handle) => {
                 let filter = Filter {
@@ -149,14 +149,14 @@ impl Road {
                 let after = ask.after.map(|after| Revision(after).into());
                 let request = InterestRequest { by: ask.by.clone(), keys: ask.keys.clone(), filter, after };
                 let watch = InterestSource::open(handle, request).await.map_err(failed)?;
-                Ok(Stream::Handle { events: watch.events, interest: watch.interest })
+                Ok(InterestStream::Handle { events: watch.events, interest: watch.interest })
             }
         }
     }
 }
 
 /// The stream itself.
-pub(super) async fn begin(client: &Client, stream: &str) -> Result<Body, Failed> {
+pub(super) async fn begin(client: &Client, stream: &str) -> Result<Body, InterestFailure> {
     let request = Request::get(stream).body(Full::<Bytes>::default()).unwrap();
     let (head, body) = client.send(request).await.into_parts();
     if head.status == 200 {
@@ -167,31 +167,35 @@ pub(super) async fn begin(client: &Client, stream: &str) -> Result<Body, Failed>
     Err(of_status(&status))
 }
 
-fn of_status(status: &Value) -> Failed {
+fn of_status(status: &Value) -> InterestFailure {
     match status["code"].as_u64() {
-        Some(410) => Failed::Expired,
-        Some(404) => Failed::Gone,
-        _ => Failed::Other(status["message"].to_string()),
+        Some(410) => InterestFailure::Expired,
+        Some(404) => InterestFailure::Gone,
+        _ => InterestFailure::Other(status["message"].to_string()),
     }
 }
 
-fn failed(error: WatchError) -> Failed {
+fn failed(error: WatchError) -> InterestFailure {
     match error {
-        WatchError::Expired => Failed::Expired,
-        WatchError::Ended | WatchError::Source(SourceError::Unavailable { .. }) => Failed::Gone,
-        other => Failed::Other(other.to_string()),
+        WatchError::Expired => InterestFailure::Expired,
+        WatchError::Ended | WatchError::Source(SourceError::Unavailable { .. }) => InterestFailure::Gone,
+        other => InterestFailure::Other(other.to_string()),
     }
 }
 
-impl Stream {
-    /// A stream that nobody edits.
+impl InterestStream {
+    /// A stream without edits.
     pub(super) fn reading(body: Body) -> Self {
         let (path, query, id) = Default::default();
-        Self::Wire(Wire { path, query, id, edits: 0, body, told: VecDeque::new(), rest: Vec::new() })
+        Self::Wire(WireStream { path, query, id, edits: 0, body, told: VecDeque::new(), rest: Vec::new() })
     }
 
     /// Edits the keys; the number of the edit. `client` is one of the server as it is now.
-    pub(super) async fn edit(&mut self, client: &Client, edit: &InterestEdit) -> Result<u64, Failed> {
+    pub(super) async fn edit(
+        &mut self,
+        client: &Client,
+        edit: &InterestEdit,
+    ) -> Result<u64, InterestFailure> {
         match self {
             Self::Handle { interest, .. } => {
                 interest.edit(edit.clone()).await.map(|number| number.0).map_err(failed)
@@ -210,7 +214,7 @@ impl Stream {
     }
 
     /// The next thing, within two minutes. `None`: the stream is over.
-    pub(super) async fn next(&mut self) -> Option<Result<Told, Failed>> {
+    pub(super) async fn next(&mut self) -> Option<Result<StreamItem, InterestFailure>> {
         let next = async {
             match self {
                 Self::Handle { events, .. } => events.next().await.map(of_event),
@@ -221,7 +225,7 @@ impl Stream {
     }
 
     /// The next thing, if it is there.
-    pub(super) async fn try_next(&mut self) -> Option<Option<Result<Told, Failed>>> {
+    pub(super) async fn try_next(&mut self) -> Option<Option<Result<StreamItem, InterestFailure>>> {
         for _ in 0..3 {
             let next = match self {
                 Self::Handle { events, .. } => events.next().now_or_never().map(|event| event.map(of_event)),
@@ -235,19 +239,19 @@ impl Stream {
         None
     }
 
-    /// What is told up to the mark of an edit, with the mark, each as a short text.
+    /// Returns the events up to the bookmark of an edit, inclusive, each as a short text.
     pub(super) async fn told(&mut self, edit: u64) -> Vec<String> {
         let mut told = Vec::new();
         loop {
             let next = self.next().await.expect("the stream goes on").expect("it is well");
             told.push(next.short());
-            if matches!(next, Told::Complete(number, _) if number == edit) {
+            if matches!(next, StreamItem::Complete(number, _) if number == edit) {
                 return told;
             }
         }
     }
 
-    /// The next so many things, each as a short text.
+    /// Returns the next `count` items, each as a short text.
     pub(super) async fn some(&mut self, count: usize) -> Vec<String> {
         let mut told = Vec::new();
         while told.len() < count {
@@ -257,7 +261,7 @@ impl Stream {
     }
 }
 
-impl Wire {
+impl WireStream {
     /// A request to edit it.
     pub(super) async fn post(&self, client: &Client, body: &Value) -> Answer {
         client.post(&format!("{}/interests/{}?{}", self.path, self.id, self.query), body).await
@@ -268,7 +272,7 @@ impl Wire {
     }
 
     /// Dropping the future loses nothing.
-    async fn next(&mut self) -> Option<Result<Told, Failed>> {
+    async fn next(&mut self) -> Option<Result<StreamItem, InterestFailure>> {
         loop {
             if let Some(told) = self.told.pop_front() {
                 return Some(told);
@@ -283,7 +287,7 @@ impl Wire {
     }
 }
 
-fn of_frame(frame: &Value) -> Result<Told, Failed> {
+fn of_frame(frame: &Value) -> Result<StreamItem, InterestFailure> {
     let object = &frame["object"];
     let what = match frame["type"].as_str().unwrap() {
         "ADDED" => "ADDED",
@@ -293,31 +297,31 @@ fn of_frame(frame: &Value) -> Result<Told, Failed> {
         "BOOKMARK" => {
             let edit = object["metadata"]["annotations"][MARK].as_str();
             return Ok(match edit {
-                Some(edit) => Told::Complete(edit.parse().unwrap(), revision(object)),
-                None => Told::Bookmark(revision(object)),
+                Some(edit) => StreamItem::Complete(edit.parse().unwrap(), revision(object)),
+                None => StreamItem::Bookmark(revision(object)),
             });
         }
         "ERROR" => return Err(of_status(object)),
         other => panic!("{other}"),
     };
-    Ok(Told::Object(what, object.clone()))
+    Ok(StreamItem::Object(what, object.clone()))
 }
 
-fn of_event(event: Result<WatchEvent<Arc<Value>>, WatchError>) -> Result<Told, Failed> {
+fn of_event(event: Result<WatchEvent<Arc<Value>>, WatchError>) -> Result<StreamItem, InterestFailure> {
     let number = |version: machinery_objects::ResourceVersion| version.revision().unwrap().0;
     Ok(match event.map_err(failed)? {
-        WatchEvent::Added(object) => Told::Object("ADDED", Value::clone(&object)),
-        WatchEvent::Modified(object) => Told::Object("MODIFIED", Value::clone(&object)),
-        WatchEvent::Deleted(object) => Told::Object("DELETED", Value::clone(&object)),
-        WatchEvent::Left(object) => Told::Object("LEFT", Value::clone(&object)),
-        WatchEvent::Bookmark { version, .. } => Told::Bookmark(number(version)),
-        WatchEvent::Complete { edit, version } => Told::Complete(edit.0, number(version)),
+        WatchEvent::Added(object) => StreamItem::Object("ADDED", Value::clone(&object)),
+        WatchEvent::Modified(object) => StreamItem::Object("MODIFIED", Value::clone(&object)),
+        WatchEvent::Deleted(object) => StreamItem::Object("DELETED", Value::clone(&object)),
+        WatchEvent::Left(object) => StreamItem::Object("LEFT", Value::clone(&object)),
+        WatchEvent::Bookmark { version, .. } => StreamItem::Bookmark(number(version)),
+        WatchEvent::Complete { edit, version } => StreamItem::Complete(edit.0, number(version)),
         other => panic!("{other:?}"),
     })
 }
 
-impl Told {
-    /// `ADDED a k1 7`: what, the name, the label `key`, the revision; `done 1`: a mark.
+impl StreamItem {
+    /// `ADDED a k1 7`: event type, name, label `key`, revision; `done 1`: the bookmark of an edit.
     pub(super) fn short(&self) -> String {
         match self {
             Self::Object(what, object) => {

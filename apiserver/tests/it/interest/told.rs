@@ -1,11 +1,11 @@
-//! What streams tell, step by step.
+//! Events of interest streams, step by step.
 
 use machinery_apiserver::{ApiServer, Limits};
 use machinery_objects::{InterestBy, InterestEdit};
 use machinery_store::{Backend, Memory, Options};
 use serde_json::{Value, json};
 
-use super::road::{Ask, Failed, Road, Stream, Told, begin, interests, keys, revision};
+use super::road::{Ask, InterestFailure, InterestStream, Road, StreamItem, begin, interests, keys, revision};
 use crate::client::{Client, definition};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
@@ -16,7 +16,7 @@ async fn server(store: &Memory) -> (ApiServer, Client) {
     (server, client)
 }
 
-/// Makes a widget what it is to be, and says its revision.
+/// Creates or updates a widget, and returns its revision.
 async fn put(client: &Client, name: &str, key: &str) -> u64 {
     let mut widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"key": key}},
@@ -40,7 +40,7 @@ fn roads(server: &ApiServer) -> [Road; 2] {
 }
 
 #[tokio::test]
-async fn an_edit_is_told_from_one_moment() {
+async fn an_edit_lists_objects_of_one_revision() {
     let store = Memory::new(Options::default());
     let (server, client) = server(&store).await;
     for (at, road) in roads(&server).iter().enumerate() {
@@ -51,7 +51,7 @@ async fn an_edit_is_told_from_one_moment() {
         let expected = [format!("ADDED {} k1 {a}", name("a")), format!("done 0 {b}")];
         assert_eq!(stream.told(0).await, expected, "the state, and its mark");
 
-        // What happened before the edit is told before it, by the old keys.
+        // Changes before the edit are sent before it, by the old keys.
         let moved = put(&client, &name("a"), "k2").await;
         let again = put(&client, &name("a"), "k1").await;
         assert_eq!(stream.edit(&client, &edit("k1", "k2 k3")).await, Ok(1));
@@ -64,7 +64,7 @@ async fn an_edit_is_told_from_one_moment() {
         ];
         assert_eq!(told, expected);
 
-        // Nothing under what was removed; from key to key is a change.
+        // No event under a removed key; a move from key to key is a modification.
         put(&client, &name("a"), "k1").await;
         let over = put(&client, &name("b"), "k3").await;
         let enters = put(&client, &name("a"), "k3").await;
@@ -76,7 +76,8 @@ async fn an_edit_is_told_from_one_moment() {
         );
         assert!(told[2].starts_with(&format!("DELETED {} k3 ", name("b"))), "{told:?}");
 
-        // What is removed and added is told anew; what changes nothing has its mark.
+        // A key that is removed and added is listed again; an edit without changes has its
+        // bookmark.
         stream.edit(&client, &edit("k3", "k3")).await.unwrap();
         let told = stream.told(2).await;
         assert_eq!(told[0], format!("ADDED {} k3 {enters}", name("a")));
@@ -89,7 +90,7 @@ async fn an_edit_is_told_from_one_moment() {
 }
 
 #[tokio::test]
-async fn edits_that_come_at_once_are_told_together() {
+async fn concurrent_edits_are_answered_together() {
     let store = Memory::new(Options::default());
     let (server, client) = server(&store).await;
     let a = put(&client, "a", "k2").await;
@@ -107,7 +108,7 @@ async fn edits_that_come_at_once_are_told_together() {
 }
 
 #[tokio::test]
-async fn a_stream_goes_on_where_its_client_was() {
+async fn a_stream_resumes_at_its_clients_revision() {
     let store = Memory::new(Options::default());
     for at in 0..2 {
         let (server, client) = server(&store).await;
@@ -138,13 +139,13 @@ async fn a_stream_goes_on_where_its_client_was() {
 
         store.compact(machinery_objects::Revision(left)).await.unwrap();
         let refused = road.open(&ask, &id("third")).await.err();
-        assert_eq!(refused, Some(Failed::Expired));
+        assert_eq!(refused, Some(InterestFailure::Expired));
         server.stop().await;
     }
 }
 
-/// A field, a namespace, labels, the keys, and what is found.
-type Row = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
+/// A field, a namespace, labels, keys, and the selected objects.
+type SelectionRow = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
 
 #[tokio::test]
 async fn names_namespaces_and_fields_are_keys_too() {
@@ -163,7 +164,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
         }
         client.post(&interests(Some(namespace)), &widget).await.fine();
     }
-    let rows: [Row; 6] = [
+    let rows: [SelectionRow; 6] = [
         ("metadata.name", Some("default"), "in=red", "a b", &["default/a"]),
         ("metadata.name", Some("other"), "", "a b z", &["other/a", "other/b"]),
         ("metadata.namespace", None, "", "other", &["other/a", "other/b"]),
@@ -184,8 +185,8 @@ async fn names_namespaces_and_fields_are_keys_too() {
             let mut found = Vec::new();
             loop {
                 match stream.next().await.unwrap().unwrap() {
-                    Told::Object("ADDED", object) => found.push(place(&object)),
-                    Told::Complete(0, _) => break,
+                    StreamItem::Object("ADDED", object) => found.push(place(&object)),
+                    StreamItem::Complete(0, _) => break,
                     other => panic!("{other:?}"),
                 }
             }
@@ -198,7 +199,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
     let body = json!({"edit": 0, "by": {"field": "metadata.name"}, "add": ["other"]});
     client.post(&format!("{path}/interests/of-namespaces-12345"), &body).await.fine();
     let stream = format!("{path}?watch=true&interest=of-namespaces-12345");
-    let mut stream = Stream::reading(begin(&client, &stream).await.unwrap());
+    let mut stream = InterestStream::reading(begin(&client, &stream).await.unwrap());
     let told = stream.told(0).await;
     assert!(told.len() == 2 && told[0].starts_with("ADDED other - "), "{told:?}");
     server.stop().await;
@@ -217,13 +218,15 @@ async fn a_lost_answer_does_no_harm() {
     let (ask, id) = (Ask::by_label("key", "k1"), "interest-0123456789");
     let path = format!("{ALL}/interests/{id}?labelSelector=");
     assert_eq!(client.post(&path, &ask.body()).await.code, 201);
-    let Stream::Wire(wire) = Road::wire(&server).open(&ask, id).await.expect("opened twice is opened") else {
+    let InterestStream::Wire(wire) =
+        Road::wire(&server).open(&ask, id).await.expect("opened twice is opened")
+    else {
         panic!("it is on the wire")
     };
-    let mut stream = Stream::Wire(wire);
+    let mut stream = InterestStream::Wire(wire);
     assert_eq!(stream.told(0).await, [format!("ADDED a k1 {a}"), format!("done 0 {a}")]);
     stream.edit(&client, &edit("k1", "k1")).await.unwrap();
-    let Stream::Wire(wire) = &stream else { panic!("it is on the wire") };
+    let InterestStream::Wire(wire) = &stream else { panic!("it is on the wire") };
     let again = json!({"edit": 1, "add": ["k1"], "remove": ["k1", "k1"]});
     assert_eq!(wire.post(&client, &again).await.code, 202);
     assert_eq!(wire.edits(), 1);
@@ -252,23 +255,23 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
             assert_eq!(stream.edit(&client, &edit("", &key)).await, Ok(at + 1));
             while let Some(next) = stream.try_next().await {
                 match next.unwrap().unwrap() {
-                    Told::Object("ADDED", _) => added += 1,
-                    Told::Complete(edit, _) => done = edit,
+                    StreamItem::Object("ADDED", _) => added += 1,
+                    StreamItem::Complete(edit, _) => done = edit,
                     other => panic!("{other:?}"),
                 }
             }
         }
         while done < 10_000 {
             match stream.next().await.unwrap().unwrap() {
-                Told::Object("ADDED", _) => added += 1,
-                Told::Complete(edit, _) => done = edit,
+                StreamItem::Object("ADDED", _) => added += 1,
+                StreamItem::Complete(edit, _) => done = edit,
                 other => panic!("{other:?}"),
             }
         }
         assert_eq!(added, 20, "each object once, however many edits");
         let last = put(&client, "last", "k9999").await;
         assert_eq!(stream.some(1).await, [format!("ADDED last k9999 {last}")]);
-        // What is under none of its keys does not come near it.
+        // Watches are not evaluated for changes under other keys.
         let before = asked(&client).await;
         for other in 0..50 {
             put(&client, &format!("other{other}"), "elsewhere").await;
@@ -283,9 +286,9 @@ async fn ten_thousand_keys_edited_one_by_one_are_one_stream() {
     server.stop().await;
 }
 
-/// How often a watch of widgets was asked whether an event concerns it.
+/// Returns the number of evaluations of watches of widgets.
 async fn asked(client: &Client) -> u64 {
-    // A list from the cache comes after all that was written.
+    // A list from the cache includes all earlier writes.
     client.get(ALL).await.fine();
     let page = client.get("/metrics").await.fine();
     let mut lines =

@@ -1,4 +1,4 @@
-//! What people type to share objects: server-side apply, going over to it, and how many.
+//! kubectl commands for server-side apply: migration to it, conflicts, and scale.
 
 use machinery_apiserver::ApiServer;
 use machinery_store::{Memory, Options};
@@ -6,7 +6,7 @@ use machinery_store::{Memory, Options};
 use super::{DEFINITION, Kubectl, WIDGET};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_share_works() {
+async fn server_side_apply_commands_work() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
@@ -42,7 +42,7 @@ fn custom(kubectl: &Kubectl) {
     kubectl.fails(other, &green, &refused);
     kubectl.says(other, &WIDGET.replace("\"color\": \"red\"", "\"replicas\": 4"), &["serverside-applied"]);
     kubectl.says(&format!("{other} --force-conflicts"), &green, &["serverside-applied"]);
-    // Who forces says the color and nothing else, and so gives up how many.
+    // The forced apply names only the color, and so gives up the replicas.
     assert_eq!(spec(kubectl), "green,3,");
     kubectl.fails("apply --server-side -f -", WIDGET, &["conflict with \"other\": .spec.color"]);
     let (_, owners) =
@@ -50,7 +50,7 @@ fn custom(kubectl: &Kubectl) {
     assert_eq!(owners, "other");
 }
 
-/// What was applied by the client's own comparison before is no conflict, and can be taken away.
+/// Fields of an earlier client-side apply are no conflict, and can be removed.
 fn gone_over(kubectl: &Kubectl) {
     let all = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"a": "1", "b": "2"}}"#;
     let some = all.replace(r#", "b": "2""#, "");

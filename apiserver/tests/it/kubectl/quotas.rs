@@ -1,4 +1,4 @@
-//! What people type about how many objects a namespace may have.
+//! kubectl commands for quotas.
 
 use machinery_apiserver::ApiServer;
 use machinery_store::{Memory, Options};
@@ -6,7 +6,7 @@ use machinery_store::{Memory, Options};
 use super::Kubectl;
 
 #[tokio::test(flavor = "multi_thread")]
-async fn what_people_allow_works() {
+async fn quota_commands_work() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
@@ -40,7 +40,7 @@ fn script(kubectl: &Kubectl) {
     kubectl.says("apply -f -", map, &["created"]);
     kubectl.says("apply --server-side -f -", map, &["serverside-applied"]);
     kubectl.says("delete secret b c", "", &["deleted"]);
-    // What went is counted no more, in a moment.
+    // Deleted objects are soon no longer counted.
     let says = |_| kubectl.run("get quota q", "").1.contains("configmaps: 1/3, count/secrets: 0/2");
     assert!((0..300).any(says));
     kubectl.says("delete quota q", "", &["deleted"]);

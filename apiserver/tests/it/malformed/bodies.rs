@@ -1,4 +1,5 @@
-//! Bodies that are no objects: cut, too deep, too long, of another kind, or in a form that nobody reads.
+//! Bodies that are not objects: truncated, too deep, too long, of another kind, or in an unknown
+//! format.
 
 use http::Method;
 use serde_json::json;
@@ -18,7 +19,7 @@ pub(super) fn rows() -> Vec<Row> {
     rows
 }
 
-/// What is no JSON, wherever an object is expected.
+/// Invalid JSON, wherever an object is expected.
 fn texts() -> Vec<Row> {
     let texts: Vec<Vec<u8>> = [
         "",
@@ -151,7 +152,7 @@ fn sizes() -> Vec<Row> {
     rows
 }
 
-/// Aliases that repeat themselves, and what YAML has and JSON has not.
+/// Recursive aliases, and features of YAML that JSON does not have.
 pub(super) fn yaml() -> Vec<Row> {
     let head = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: n\n";
     let laughs = {
@@ -273,7 +274,7 @@ fn kinds() -> Vec<Row> {
     rows
 }
 
-/// Media types that nobody reads.
+/// Unknown media types.
 fn media() -> Vec<Row> {
     let body = r#"{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":"n"}}"#;
     let mut rows = Vec::new();
@@ -318,7 +319,7 @@ fn media() -> Vec<Row> {
     rows
 }
 
-/// How something shall be deleted, said wrongly.
+/// Invalid deletion options.
 fn deletions() -> Vec<Row> {
     let mut rows = Vec::new();
     for (body, expected) in [

@@ -1,6 +1,6 @@
 //! Bodies that would cost far more than they are long: each is refused soon, and in little memory.
 //!
-//! The server is a process of its own, so that what it takes is not mixed up with what its client does.
+//! The server runs in its own process, so that its memory is not mixed up with the client's.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -23,30 +23,30 @@ use super::row::{ALL, BAD, CONFIGS, INVALID, JSON, ONE, Row};
 use super::{bodies, patches};
 use crate::client::definition;
 
-/// What the server may take for one request, beyond what it has when it is idle.
+/// Memory that the server may use for one request, beyond its idle size.
 const MEMORY: u64 = 32 << 20;
-/// What it may keep of that for the next one.
+/// Memory that it may keep for the next request.
 const KEPT: u64 = 2 << 20;
-/// Ten times what is promised, and ten times that where nothing is optimized.
+/// Ten times the promised time, and ten times that without optimization.
 const TIME: Duration = Duration::from_secs(if cfg!(debug_assertions) { 10 } else { 1 });
 
 const ITSELF: &str = "malformed::bombs::a_server_in_a_process_of_its_own";
 const SAYS: &str = "it listens at ";
 
 #[tokio::test]
-async fn a_bomb_is_refused_soon_and_in_little_memory() {
+async fn bombs_are_refused_quickly_and_in_little_memory() {
     let mut rows = [bodies::rows(), patches::rows()].concat();
     rows.retain(|row| row.length() > 32 << 10);
     rows.extend([bodies::yaml(), patches::bombs(), dense()].concat());
     let (mut wrong, mut server) = (Vec::new(), Process::start().await);
     for row in &rows {
-        // What is still there of the one before would hide what this one takes.
+        // Memory left from the previous request would hide the use of this one.
         if server.memory("VmRSS:") > server.base + KEPT {
             server = Process::start().await;
         }
         server.forget_peak();
         let mut soonest = Duration::MAX;
-        // Others use the machine too: what is late once may have waited for them.
+        // The machine is shared: a single late answer may be due to others.
         for _ in 0..3 {
             let began = Instant::now();
             let code = server.send(row).await;
@@ -88,7 +88,7 @@ fn dense() -> Vec<Row> {
     rows.collect()
 }
 
-/// What the other process runs, until its input ends.
+/// The main of the other process, which runs until its input ends.
 #[tokio::test]
 #[ignore = "another test runs it, in a process of its own"]
 async fn a_server_in_a_process_of_its_own() {
@@ -108,7 +108,7 @@ async fn a_server_in_a_process_of_its_own() {
 struct Process {
     child: Child,
     address: String,
-    /// What it has when it has answered something.
+    /// Its resident size after a first answer.
     base: u64,
 }
 
@@ -138,7 +138,8 @@ impl Process {
         server
     }
 
-    /// The code of the answer. `None`: the connection was closed before all was sent, and what was said to that is lost.
+    /// Returns the code of the answer. `None`: the connection was closed before the request was
+    /// sent, and the answer is lost.
     async fn send(&self, row: &Row) -> Option<u16> {
         let stream = TcpStream::connect(&self.address).await.unwrap();
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
@@ -151,7 +152,7 @@ impl Process {
         Some(head.status.as_u16())
     }
 
-    /// From here on the most memory is found anew.
+    /// Resets the peak of the resident size.
     fn forget_peak(&self) {
         std::fs::write(self.file("clear_refs"), "5").unwrap();
     }

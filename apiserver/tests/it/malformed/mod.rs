@@ -1,7 +1,7 @@
-//! Requests that make no sense, or are meant to do harm: each is refused with the code and the reason that say why,
-//! and changes nothing.
+//! Malformed and malicious requests: each is refused with its code and reason, and changes nothing.
 //!
-//! A family of them is a file. A row names the request and what is expected; some rows are made from others.
+//! One file per kind of malformed request. A row has the request and the expected answer; some rows
+//! are derived from others.
 
 mod bodies;
 #[cfg(target_os = "linux")]
@@ -25,7 +25,7 @@ use crate::client::widgets;
 use row::{ALL, CONFIGS, Row};
 
 #[tokio::test]
-async fn what_is_malformed_is_refused_and_changes_nothing() {
+async fn malformed_requests_are_refused_and_change_nothing() {
     let (server, client) = widgets().await;
     let widget = json!({
         "apiVersion": "example.com/v1", "kind": "Widget",
@@ -53,7 +53,7 @@ async fn what_is_malformed_is_refused_and_changes_nothing() {
         let answer = row.send(&client).await;
         codes.insert(answer.code);
         wrong.extend(row.complaint(&answer));
-        // A reader that broke is no refusal, and a refusal does not repeat all that was sent.
+        // A failure of the parser is no refusal, and a refusal does not repeat the whole request.
         let text = answer.body.to_string();
         if text.contains("the reader failed") || text.len() > (64 << 10) + 4 * row.length() {
             wrong.push(format!("{row:?}: {text:.200}"));

@@ -1,4 +1,4 @@
-//! Names of every wrong shape, and the rest of what metadata may not be.
+//! Names of every wrong shape, and other invalid metadata.
 
 use http::Method;
 use serde_json::{Value, json};
@@ -88,7 +88,7 @@ pub(super) fn rows() -> Vec<Row> {
     }
     rows.extend(["A", "-a", ".a", "a b", "a/b", "a_"].map(|prefix| widget(json!({"generateName": prefix}))));
     rows.extend([json!({}), json!({"name": ""}), json!({"generateName": ""})].map(widget));
-    // What is not there is not found, whatever it is called.
+    // A missing object is not found, under any name.
     for name in ["none", "A", "a_b", "%C3%A4", "a%20b", "*", "a:b", "@", "~"] {
         rows.push(Row::get(format!("{ALL}/{name}"), NOT_FOUND));
         rows.push(Row::of(Method::DELETE, format!("{ALL}/{name}"), NOT_FOUND));
@@ -133,7 +133,7 @@ pub(super) fn rows() -> Vec<Row> {
     let mut other = controller.clone();
     other["uid"] = "2".into();
     rows.push(widget(json!({"name": "n", "ownerReferences": [controller, other]})));
-    // Another place than the path says.
+    // A namespace other than that of the path.
     let elsewhere = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "n", "namespace": "other"}});
     rows.push(Row::post(ALL, JSON, elsewhere.to_string(), BAD));
     let renamed = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b", "resourceVersion": "1"}});

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::row::{ALL, BAD, CONFIG, Expected, INVALID, ONE, Row, TOO_LARGE};
+use super::row::{ALL, BAD, CONFIG, ExpectedAnswer, INVALID, ONE, Row, TOO_LARGE};
 
 const OPERATIONS: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
@@ -34,7 +34,7 @@ pub(super) fn rows() -> Vec<Row> {
 }
 
 fn operations() -> Vec<Row> {
-    let one = |operation: Value, expected: Expected| {
+    let one = |operation: Value, expected: ExpectedAnswer| {
         Row::patch(ONE, OPERATIONS, json!([operation]).to_string(), expected)
     };
     let mut rows = Vec::new();
@@ -85,7 +85,7 @@ fn operations() -> Vec<Row> {
 pub(super) fn bombs() -> Vec<Row> {
     let many = |count: usize| vec![json!({"op": "test", "path": "/spec/color", "value": "red"}); count];
     let mut rows = vec![Row::patch(ONE, OPERATIONS, Value::from(many(10_001)).to_string(), TOO_LARGE)];
-    // Each copy doubles what is there.
+    // Each copy doubles the document.
     let mut doubling =
         vec![json!({"op": "add", "path": "/metadata/annotations", "value": {"a": "x".repeat(1000)}})];
     doubling.extend(
@@ -103,7 +103,7 @@ pub(super) fn bombs() -> Vec<Row> {
     let deeper =
         (0..200).map(|_| json!({"op": "copy", "from": "/spec", "path": "/spec/x"})).collect::<Vec<_>>();
     rows.push(Row::patch(ONE, OPERATIONS, Value::from(deeper).to_string(), BAD));
-    // What is put in front moves all that is behind.
+    // An insertion at the front shifts all items.
     let mut moving = vec![json!({"op": "add", "path": "/spec/tags", "value": vec!["x"; 50_000]})];
     moving.extend(vec![json!({"op": "add", "path": "/spec/tags/0", "value": "y"}); 9_000]);
     rows.push(Row::patch(ONE, OPERATIONS, Value::from(moving).to_string(), TOO_LARGE));

@@ -6,7 +6,7 @@ use super::row::{ALL, BAD, NOT_ALLOWED, NOTHING, ONE, Row};
 
 pub(super) fn rows() -> Vec<Row> {
     let mut rows: Vec<Row> = [
-        // Empty segments and dots, plain and encoded: never another path than it looks.
+        // Empty segments and dots, plain and encoded: no path is read as another.
         ("//api/v1/namespaces", NOTHING),
         ("/api//v1/namespaces", NOTHING),
         ("/api/v1//namespaces", NOTHING),
@@ -49,7 +49,7 @@ pub(super) fn rows() -> Vec<Row> {
         ("/api/v1/namespaces/%c0%ae%c0%ae", BAD),
         ("/api/v1/namespaces/%ed%a0%80", BAD),
         ("/api/v1/namespaces/%f4%90%80%80", BAD),
-        // What there is none of.
+        // Paths without a resource.
         ("/API/v1/namespaces", NOTHING),
         ("/Api/v1", NOTHING),
         ("/api/V1/namespaces", NOTHING),
@@ -106,7 +106,7 @@ pub(super) fn rows() -> Vec<Row> {
             [Method::POST, Method::PUT, Method::DELETE].map(|method| Row::of(method, path, NOT_ALLOWED)),
         );
     }
-    // What has a verb, and has it not there.
+    // Resources without this verb.
     rows.push(Row::of(Method::POST, ONE, NOT_ALLOWED));
     rows.push(Row::of(Method::POST, format!("{ONE}/status"), NOT_ALLOWED));
     rows.push(Row::of(Method::DELETE, format!("{ONE}/status"), NOT_ALLOWED));

@@ -10,7 +10,7 @@ const WHOLE: &[u8] = include_bytes!("../../bodies/core.v1.ConfigMap.full.pb");
 pub(super) fn rows() -> Vec<Row> {
     let post = |bytes: Vec<u8>| Row::post(CONFIGS, PROTOBUF, bytes, BAD);
     let mut rows = Vec::new();
-    // A cut is anywhere in the one field that holds the object: what is behind it is empty.
+    // Any truncation is within the one field that holds the object: the fields after it are empty.
     let end = WHOLE.len() - 5;
     rows.extend((0..end).step_by(end / 120 + 1).map(|length| post(WHOLE[..length].to_vec())));
     for prefix in

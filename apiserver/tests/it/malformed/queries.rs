@@ -1,4 +1,4 @@
-//! Parameters that are none, or do not go together.
+//! Invalid and contradictory query parameters.
 
 use http::Method;
 
@@ -28,7 +28,7 @@ pub(super) fn rows() -> Vec<Row> {
         ("resourceVersion=1%00", BAD),
         ("resourceVersion=%F0%9D%9F%8F", BAD),
         ("resourceVersion=1%20", BAD),
-        // What does not go together.
+        // Contradictory options.
         ("resourceVersionMatch=Exact", INVALID),
         ("resourceVersionMatch=NotOlderThan", INVALID),
         ("resourceVersionMatch=exact&resourceVersion=1", INVALID),
@@ -65,7 +65,7 @@ pub(super) fn rows() -> Vec<Row> {
     for (query, expected) in of_lists {
         rows.push(Row::get(format!("{ALL}?{query}"), expected));
     }
-    // The same of a built-in kind: what reads it is the same.
+    // The same for a built-in kind: the parser is the same.
     rows.extend(
         of_lists.iter().take(20).map(|(query, expected)| Row::get(format!("{CONFIGS}?{query}"), *expected)),
     );

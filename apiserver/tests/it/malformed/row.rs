@@ -1,4 +1,4 @@
-//! One request, and what is expected of it.
+//! One request, and its expected answer.
 
 use std::fmt;
 
@@ -16,18 +16,18 @@ pub(super) const CONFIG: &str = "/api/v1/namespaces/default/configmaps/a";
 pub(super) const CRDS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 pub(super) const JSON: &str = "application/json";
 
-/// Code and reason. A reason that is empty: the answer is plain text, as of a path that nobody knows.
-pub(super) type Expected = (u16, &'static str);
-/// Whatever the code and the reason: it is the client's fault, and a `Status` says which.
-pub(super) const REFUSED: Expected = (0, "*");
-pub(super) const BAD: Expected = (400, "BadRequest");
-pub(super) const NOT_FOUND: Expected = (404, "NotFound");
-pub(super) const NOTHING: Expected = (404, "");
-pub(super) const NOT_ALLOWED: Expected = (405, "MethodNotAllowed");
-pub(super) const NOT_ACCEPTABLE: Expected = (406, "NotAcceptable");
-pub(super) const TOO_LARGE: Expected = (413, "RequestEntityTooLarge");
-pub(super) const MEDIA: Expected = (415, "UnsupportedMediaType");
-pub(super) const INVALID: Expected = (422, "Invalid");
+/// Code and reason. An empty reason: the answer is plain text, as for an unknown path.
+pub(super) type ExpectedAnswer = (u16, &'static str);
+/// Any code and reason of a client error, with a `Status`.
+pub(super) const REFUSED: ExpectedAnswer = (0, "*");
+pub(super) const BAD: ExpectedAnswer = (400, "BadRequest");
+pub(super) const NOT_FOUND: ExpectedAnswer = (404, "NotFound");
+pub(super) const NOTHING: ExpectedAnswer = (404, "");
+pub(super) const NOT_ALLOWED: ExpectedAnswer = (405, "MethodNotAllowed");
+pub(super) const NOT_ACCEPTABLE: ExpectedAnswer = (406, "NotAcceptable");
+pub(super) const TOO_LARGE: ExpectedAnswer = (413, "RequestEntityTooLarge");
+pub(super) const MEDIA: ExpectedAnswer = (415, "UnsupportedMediaType");
+pub(super) const INVALID: ExpectedAnswer = (422, "Invalid");
 
 #[derive(Clone)]
 pub(super) struct Row {
@@ -35,23 +35,23 @@ pub(super) struct Row {
     path: String,
     headers: Vec<(&'static str, String)>,
     body: Bytes,
-    expected: Expected,
+    expected: ExpectedAnswer,
 }
 
 impl Row {
-    pub(super) fn get(path: impl Into<String>, expected: Expected) -> Self {
+    pub(super) fn get(path: impl Into<String>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::GET, path, expected)
     }
 
-    pub(super) fn of(method: Method, path: impl Into<String>, expected: Expected) -> Self {
+    pub(super) fn of(method: Method, path: impl Into<String>, expected: ExpectedAnswer) -> Self {
         Self { method, path: path.into(), headers: Vec::new(), body: Bytes::new(), expected }
     }
 
-    pub(super) fn post(path: &str, media: &str, body: impl Into<Bytes>, expected: Expected) -> Self {
+    pub(super) fn post(path: &str, media: &str, body: impl Into<Bytes>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::POST, path, expected).with(media, body)
     }
 
-    pub(super) fn patch(path: &str, media: &str, body: impl Into<Bytes>, expected: Expected) -> Self {
+    pub(super) fn patch(path: &str, media: &str, body: impl Into<Bytes>, expected: ExpectedAnswer) -> Self {
         Self::of(Method::PATCH, path, expected).with(media, body)
     }
 
@@ -64,7 +64,7 @@ impl Row {
         self
     }
 
-    /// What makes it another request than others.
+    /// Returns the identity of the request among others.
     pub(super) fn key(&self) -> (String, String, Vec<(&'static str, String)>, Bytes) {
         (self.method.to_string(), self.path.clone(), self.headers.clone(), self.body.clone())
     }
@@ -73,7 +73,7 @@ impl Row {
         self.path.len() + self.body.len()
     }
 
-    /// What is sent. `None`: no client can.
+    /// Returns the request. `None`: no client can send it.
     pub(super) fn request(&self) -> Option<Request<Full<Bytes>>> {
         let mut request = Request::builder().method(self.method.clone()).uri(&self.path);
         for (name, value) in &self.headers {
@@ -96,7 +96,7 @@ impl Row {
         Answer { code: head.status.as_u16(), body: serde_json::from_slice(&bytes).unwrap_or(text.into()) }
     }
 
-    /// What is not as expected.
+    /// Returns the difference from the expected answer.
     pub(super) fn complaint(&self, answer: &Answer) -> Option<String> {
         let (code, reason, message) = answer.refused();
         let is_status = answer.body["kind"] == "Status" && answer.body["code"] == code && !message.is_empty();
@@ -122,7 +122,7 @@ impl fmt::Debug for Row {
     }
 }
 
-/// All that is there, and the revision: whatever was written since raised it.
+/// Returns all objects, and the revision, which every write raises.
 pub(super) async fn everything(client: &Client) -> Vec<Value> {
     let mut lists = Vec::new();
     for path in

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::row::{BAD, CRDS, Expected, INVALID, JSON, Row};
+use super::row::{BAD, CRDS, ExpectedAnswer, INVALID, JSON, Row};
 
-/// Of another type than it must be.
-const OF_TYPE: Expected = BAD;
-/// The same within a schema: Kubernetes says 400, and where Go could not go on; here it is a cause that names the place, among all
-/// others.
-const IN_SCHEMA: Expected = INVALID;
+/// The answer to a value of a wrong type.
+const OF_TYPE: ExpectedAnswer = BAD;
+/// The same within a schema: Kubernetes answers 400, without other errors; here it is a cause with
+/// its path, among the others.
+const IN_SCHEMA: ExpectedAnswer = INVALID;
 
 fn definition(change: impl FnOnce(&mut Value)) -> Value {
     let mut definition = json!({
@@ -26,7 +26,7 @@ fn definition(change: impl FnOnce(&mut Value)) -> Value {
     definition
 }
 
-fn row(expected: Expected, change: impl FnOnce(&mut Value)) -> Row {
+fn row(expected: ExpectedAnswer, change: impl FnOnce(&mut Value)) -> Row {
     Row::post(&format!("{CRDS}?dryRun=All"), JSON, definition(change).to_string(), expected)
 }
 
@@ -119,7 +119,7 @@ fn at<'a>(definition: &'a mut Value, place: &str) -> &'a mut Value {
     if above.is_array() { &mut above[0] } else { &mut above[field] }
 }
 
-fn wrong_schemas() -> Vec<(Value, Expected)> {
+fn wrong_schemas() -> Vec<(Value, ExpectedAnswer)> {
     vec![
         (json!({}), INVALID),
         (json!({"type": "string"}), INVALID),
@@ -138,7 +138,7 @@ fn wrong_schemas() -> Vec<(Value, Expected)> {
     ]
 }
 
-fn wrong_properties() -> Vec<(Value, Expected)> {
+fn wrong_properties() -> Vec<(Value, ExpectedAnswer)> {
     let mut rows = vec![
         (json!({"type": "text"}), INVALID),
         (json!({"type": ""}), INVALID),

@@ -1,4 +1,4 @@
-//! Selectors that do not parse, or name what cannot be selected by.
+//! Selectors that do not parse, or use unsupported fields.
 
 use http::Method;
 
@@ -136,7 +136,7 @@ pub(super) fn rows() -> Vec<Row> {
         rows.push(Row::get(format!("{CONFIGS}?fieldSelector={}", encoded(selector)), BAD));
         rows.push(Row::get(format!("{CRDS}?fieldSelector={}", encoded(selector)), BAD));
     }
-    // Whoever deletes by a selector that is none deletes nothing.
+    // A deletion with an invalid selector deletes nothing.
     for selector in [
         "labelSelector=a%20b",
         "labelSelector=%3D",

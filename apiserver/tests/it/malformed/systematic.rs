@@ -17,7 +17,7 @@ pub(super) fn rows() -> Vec<Row> {
     [broken(), cut_patches(), wrong_types(), options(), selectors(), media(), deep(), cut_messages()].concat()
 }
 
-/// Two bodies, cut at every place, and with what is no JSON at every place.
+/// Two bodies, truncated at every position, and with invalid JSON at every position.
 fn broken() -> Vec<Row> {
     let mut rows = Vec::new();
     for (path, text) in [(ALL, WIDGET), (CONFIGS, NEW_CONFIG)] {
@@ -54,7 +54,7 @@ fn cut_patches() -> Vec<Row> {
     rows
 }
 
-/// What is of another type than the field, by field.
+/// Values of a wrong type, by field.
 fn wrong_metadata() -> Vec<(&'static str, Value)> {
     let texts = [json!(true), json!(7), json!(1.5), json!([]), json!({}), json!(["x"]), json!({"a": "b"})];
     let maps = [
@@ -268,7 +268,7 @@ fn selectors() -> Vec<Row> {
     rows
 }
 
-/// Forms that nobody reads or writes.
+/// Media types that are neither read nor written.
 fn media() -> Vec<Row> {
     let unknown = [
         "text/plain",
@@ -300,7 +300,7 @@ fn media() -> Vec<Row> {
     rows
 }
 
-/// What is deeper than anything may be, in each form of writing.
+/// Values beyond the nesting limit, in each notation.
 fn deep() -> Vec<Row> {
     let mut rows = Vec::new();
     for depth in [130, 150, 200, 500, 1000, 5000] {
@@ -320,7 +320,8 @@ fn deep() -> Vec<Row> {
     rows
 }
 
-/// Messages of other kinds than a ConfigMap, cut anywhere in the one field that holds the object.
+/// Messages of other kinds than ConfigMap, truncated anywhere in the one field that holds the
+/// object.
 fn cut_messages() -> Vec<Row> {
     let messages: [(&str, &[u8]); 3] = [
         (

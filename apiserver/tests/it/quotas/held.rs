@@ -1,4 +1,4 @@
-//! What a quota allows, and what it refuses.
+//! Writes that a quota allows, and those that it refuses.
 
 use http::Method;
 use machinery_apiserver::{ApiServer, Limits};
@@ -10,7 +10,7 @@ use super::tools::{
     widget,
 };
 use crate::client::{Answer, Client};
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 /// Applies a config map.
 async fn applied(client: &Client, name: &str, value: &str) -> Answer {
@@ -22,7 +22,7 @@ async fn applied(client: &Client, name: &str, value: &str) -> Answer {
 }
 
 #[tokio::test]
-async fn one_more_than_there_may_be_is_refused_as_kubernetes_says_it() {
+async fn an_object_over_the_quota_is_refused_as_in_kubernetes() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"count/secrets": "2"}))).await.fine();
     client.post(SECRETS, &named("a")).await.fine();
@@ -31,7 +31,7 @@ async fn one_more_than_there_may_be_is_refused_as_kubernetes_says_it() {
     let message = r#"secrets "c" is forbidden: exceeded quota: q, requested: count/secrets=1, used: count/secrets=2, limited: count/secrets=2"#;
     assert_eq!(refused.refused(), (403, "Forbidden", message));
     assert_eq!(refused.body["details"], json!({"kind": "secrets", "name": "c"}));
-    // Others are not counted, nor is who is there already, and deletes make room at once.
+    // Other kinds and updates are not counted, and deletions free capacity at once.
     client.post(MAPS, &named("c")).await.fine();
     client.merge(&format!("{SECRETS}/a"), &json!({"data": {"k": "dg=="}})).await.fine();
     client.delete(&format!("{SECRETS}/a")).await.fine();
@@ -42,7 +42,7 @@ async fn one_more_than_there_may_be_is_refused_as_kubernetes_says_it() {
 }
 
 #[tokio::test]
-async fn several_keys_are_told_together_and_the_first_quota_of_several() {
+async fn several_exceeded_keys_are_reported_together_for_the_first_quota() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"count/pods": "1", "pods": "1", "secrets": "9"}))).await.fine();
     let later = json!({"metadata": {"name": "r"}, "spec": {"hard": {"pods": "1"}}});
@@ -57,7 +57,7 @@ async fn several_keys_are_told_together_and_the_first_quota_of_several() {
 }
 
 #[tokio::test]
-async fn pods_that_have_ended_are_in_nobodys_way() {
+async fn finished_pods_are_not_counted() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"pods": "1", "count/pods": "2"}))).await.fine();
     client.post(PODS, &named("a")).await.fine();
@@ -71,7 +71,7 @@ async fn pods_that_have_ended_are_in_nobodys_way() {
 }
 
 #[tokio::test]
-async fn objects_of_every_kind_are_counted_however_they_are_made() {
+async fn objects_of_every_kind_are_counted_on_every_write_path() {
     let (_server, _, client) = server().await;
     let hard = json!({"count/widgets.example.com": "1", "count/events.events.k8s.io": "1", "configmaps": "1", "resourcequotas": "1"});
     client.post(QUOTAS, &quota(&hard)).await.fine();
@@ -102,7 +102,7 @@ async fn objects_of_every_kind_are_counted_however_they_are_made() {
 }
 
 #[tokio::test]
-async fn what_runs_dry_is_held_and_takes_no_place() {
+async fn a_dry_run_is_checked_and_uses_no_quota() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"secrets": "1"}))).await.fine();
     let before = says(&client, QUOTA, json!({"hard": {"secrets": "1"}, "used": {"secrets": "0"}})).await;
@@ -115,7 +115,7 @@ async fn what_runs_dry_is_held_and_takes_no_place() {
 }
 
 #[tokio::test]
-async fn a_quota_below_what_is_there_only_refuses_more() {
+async fn a_quota_below_its_usage_refuses_only_creations() {
     let (_server, _, client) = server().await;
     for name in ["a", "b", "c"] {
         client.post(SECRETS, &named(name)).await.fine();
@@ -134,7 +134,7 @@ async fn a_quota_below_what_is_there_only_refuses_more() {
 }
 
 #[tokio::test]
-async fn a_namespace_goes_with_its_quotas_and_no_record_stays() {
+async fn deleting_a_namespace_deletes_its_quotas_and_their_record() {
     let (_server, store, client) = server().await;
     client.post("/api/v1/namespaces", &named("n")).await.fine();
     let at = |plural: &str| format!("/api/v1/namespaces/n/{plural}");
@@ -156,7 +156,7 @@ async fn a_namespace_goes_with_its_quotas_and_no_record_stays() {
 }
 
 #[tokio::test]
-async fn a_namespace_has_so_many_quotas() {
+async fn the_number_of_quotas_in_a_namespace_is_limited() {
     let limits = Limits { quotas: 2, ..Limits::default() };
     let builder = ApiServer::builder(Memory::new(Options::default())).limits(limits);
     let server = builder.start().await.unwrap();

@@ -1,4 +1,4 @@
-//! How many objects a namespace may have.
+//! Quotas: the number of objects in a namespace.
 
 mod held;
 mod model;

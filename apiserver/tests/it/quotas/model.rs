@@ -1,4 +1,5 @@
-//! Random creates, deletes and quotas against a naive reading of them, one after the other and at the same time.
+//! Random creates, deletes and quotas against a naive reading of them, one after the other and at
+//! the same time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +10,10 @@ use serde_json::{Map, Value, json};
 use super::tools::{beside, named, on, says, widget};
 use crate::client::Client;
 
-/// Numbers that look random, the same for each seed.
-struct Numbers(u64);
+/// Pseudo-random numbers from a seed.
+struct ModelNumbers(u64);
 
-impl Numbers {
+impl ModelNumbers {
     fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
@@ -21,29 +22,29 @@ impl Numbers {
     }
 }
 
-/// Where objects of a kind are, as paths and as keys of the store have it, and by which keys of quotas they are counted.
-struct Of {
+/// A counted kind: its path, its key prefix in the store, and the quota keys that count it.
+struct CountedKind {
     path: &'static str,
     place: &'static str,
     plural: &'static str,
     keys: &'static [&'static str],
 }
 
-const KINDS: [Of; 4] = [
-    Of { path: "/api/v1", place: "core", plural: "secrets", keys: &["secrets", "count/secrets"] },
-    Of { path: "/api/v1", place: "core", plural: "configmaps", keys: &["count/configmaps"] },
-    Of {
+const KINDS: [CountedKind; 4] = [
+    CountedKind { path: "/api/v1", place: "core", plural: "secrets", keys: &["secrets", "count/secrets"] },
+    CountedKind { path: "/api/v1", place: "core", plural: "configmaps", keys: &["count/configmaps"] },
+    CountedKind {
         path: "/apis/example.com/v1",
         place: "example.com",
         plural: "widgets",
         keys: &["count/widgets.example.com"],
     },
-    Of { path: "/api/v1", place: "core", plural: "resourcequotas", keys: &["resourcequotas"] },
+    CountedKind { path: "/api/v1", place: "core", plural: "resourcequotas", keys: &["resourcequotas"] },
 ];
-const QUOTAS: &Of = &KINDS[3];
+const QUOTAS: &CountedKind = &KINDS[3];
 const NAMESPACES: [&str; 2] = ["default", "n"];
 
-impl Of {
+impl CountedKind {
     fn at(&self, namespace: &str) -> String {
         format!("{}/namespaces/{namespace}/{}", self.path, self.plural)
     }
@@ -56,19 +57,19 @@ impl Of {
     }
 }
 
-enum Step {
-    Create(&'static Of, &'static str, String),
-    Delete(&'static Of, &'static str, String),
+enum QuotaStep {
+    Create(&'static CountedKind, &'static str, String),
+    Delete(&'static CountedKind, &'static str, String),
     /// A quota is made with this, or wants this from now on.
     Allow(&'static str, String, BTreeMap<&'static str, u64>),
 }
 
-fn step(numbers: &mut Numbers) -> Step {
+fn step(numbers: &mut ModelNumbers) -> QuotaStep {
     let namespace = NAMESPACES[numbers.below(2) as usize];
     let of = &KINDS[numbers.below(3) as usize];
     match numbers.below(10) {
-        0..5 => Step::Create(of, namespace, format!("o{}", numbers.below(6))),
-        5..8 => Step::Delete(of, namespace, format!("o{}", numbers.below(6))),
+        0..5 => QuotaStep::Create(of, namespace, format!("o{}", numbers.below(6))),
+        5..8 => QuotaStep::Delete(of, namespace, format!("o{}", numbers.below(6))),
         8 => {
             let mut hard = BTreeMap::new();
             for key in KINDS.iter().flat_map(|of| of.keys) {
@@ -77,23 +78,23 @@ fn step(numbers: &mut Numbers) -> Step {
                     hard.insert(*key, numbers.below(5) + if *key == "resourcequotas" { 1 } else { 0 });
                 }
             }
-            Step::Allow(namespace, format!("q{}", numbers.below(2)), hard)
+            QuotaStep::Allow(namespace, format!("q{}", numbers.below(2)), hard)
         }
-        _ => Step::Delete(QUOTAS, namespace, format!("q{}", numbers.below(2))),
+        _ => QuotaStep::Delete(QUOTAS, namespace, format!("q{}", numbers.below(2))),
     }
 }
 
-/// Does it, and says with which code it was answered.
-async fn done(client: &Client, step: &Step) -> u16 {
+/// Runs the step, and returns the code of the answer.
+async fn done(client: &Client, step: &QuotaStep) -> u16 {
     match step {
-        Step::Create(of, namespace, name) => {
+        QuotaStep::Create(of, namespace, name) => {
             let object = if of.plural == "widgets" { widget(name) } else { named(name) };
             client.post(&of.at(namespace), &object).await.code
         }
-        Step::Delete(of, namespace, name) => {
+        QuotaStep::Delete(of, namespace, name) => {
             client.delete(&format!("{}/{name}", of.at(namespace))).await.code
         }
-        Step::Allow(namespace, name, hard) => {
+        QuotaStep::Allow(namespace, name, hard) => {
             let hard: Map<String, Value> =
                 hard.iter().map(|(key, most)| ((*key).to_owned(), most.to_string().into())).collect();
             let quota = json!({"metadata": {"name": name}, "spec": {"hard": hard}});
@@ -106,7 +107,7 @@ async fn done(client: &Client, step: &Step) -> u16 {
     }
 }
 
-/// Who is there, by key, and what quotas allow.
+/// The existing objects, by key, and the quotas.
 #[derive(Default)]
 struct Naive {
     there: BTreeSet<String>,
@@ -114,36 +115,36 @@ struct Naive {
 }
 
 impl Naive {
-    fn key(of: &Of, namespace: &str, name: &str) -> String {
+    fn key(of: &CountedKind, namespace: &str, name: &str) -> String {
         format!("{}/{}/{namespace}/{name}", of.place, of.plural)
     }
 
-    fn count(&self, of: &Of, namespace: &str) -> u64 {
+    fn count(&self, of: &CountedKind, namespace: &str) -> u64 {
         let start = Self::key(of, namespace, "");
         self.there.iter().filter(|key| key.starts_with(&start)).count() as u64
     }
 
-    /// What the quotas of a namespace allow of a kind, by key.
-    fn limits<'a>(&'a self, of: &'a Of, namespace: &str) -> impl Iterator<Item = u64> + 'a {
+    /// Returns the limits of a kind in a namespace, by key.
+    fn limits<'a>(&'a self, of: &'a CountedKind, namespace: &str) -> impl Iterator<Item = u64> + 'a {
         let start = Self::key(QUOTAS, namespace, "");
         let quotas = self.quotas.iter().filter(move |(key, _)| key.starts_with(&start));
         quotas.flat_map(|(_, hard)| of.keys.iter().filter_map(|key| hard.get(*key).copied()))
     }
 
-    fn is_full(&self, of: &Of, namespace: &str) -> bool {
+    fn is_full(&self, of: &CountedKind, namespace: &str) -> bool {
         self.limits(of, namespace).any(|most| self.count(of, namespace) >= most)
     }
 
     /// Does the same. Returns the code.
-    fn done(&mut self, step: &Step) -> u16 {
+    fn done(&mut self, step: &QuotaStep) -> u16 {
         match step {
-            Step::Create(of, namespace, name) => self.made(of, namespace, name),
-            Step::Delete(of, namespace, name) => {
+            QuotaStep::Create(of, namespace, name) => self.made(of, namespace, name),
+            QuotaStep::Delete(of, namespace, name) => {
                 let key = Self::key(of, namespace, name);
                 self.quotas.remove(&key);
                 if self.there.remove(&key) { 200 } else { 404 }
             }
-            Step::Allow(namespace, name, hard) => {
+            QuotaStep::Allow(namespace, name, hard) => {
                 let key = Self::key(QUOTAS, namespace, name);
                 let code = match self.made(QUOTAS, namespace, name) {
                     409 => 200,
@@ -158,14 +159,14 @@ impl Naive {
         }
     }
 
-    fn made(&mut self, of: &Of, namespace: &str, name: &str) -> u16 {
+    fn made(&mut self, of: &CountedKind, namespace: &str, name: &str) -> u16 {
         if self.is_full(of, namespace) {
             return 403;
         }
         if self.there.insert(Self::key(of, namespace, name)) { 201 } else { 409 }
     }
 
-    /// What a quota says when nothing happens any more.
+    /// Returns the final status of a quota.
     fn status(&self, key: &str) -> Value {
         let namespace = key.split('/').nth(2).unwrap();
         let hard = &self.quotas[key];
@@ -181,14 +182,14 @@ impl Naive {
         json!({"hard": hard, "used": used})
     }
 
-    /// Waits until all quotas say what is so.
+    /// Waits until the statuses of all quotas are correct.
     async fn rests(&self, client: &Client) {
         for key in self.quotas.keys() {
             let mut parts = key.split('/').skip(2);
             let (namespace, name) = (parts.next().unwrap(), parts.next().unwrap());
             let path = format!("{}/{name}", QUOTAS.at(namespace));
             let said = match self.status(key) {
-                // One of which nothing was counted ever says nothing at all.
+                // A quota without any counted object never gets a status.
                 Value::Object(status) if status.is_empty() => continue,
                 status => says(client, &path, status).await,
             };
@@ -205,10 +206,10 @@ async fn recorded(store: &impl Backend) -> BTreeSet<String> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_after_the_other_all_is_allowed_that_the_naive_reading_allows_and_nothing_else() {
+async fn sequential_writes_are_allowed_exactly_as_in_a_naive_model() {
     for seed in 0..12_u64 {
         println!("seed {seed}");
-        let mut numbers = Numbers((seed + 1) * 0x9e37_79b9);
+        let mut numbers = ModelNumbers((seed + 1) * 0x9e37_79b9);
         let store = Memory::new(Options::default());
         let servers = [on(&store).await, on(&store).await];
         let clients = [Client::of(&servers[0]), Client::of(&servers[1])];
@@ -228,7 +229,7 @@ async fn one_after_the_other_all_is_allowed_that_the_naive_reading_allows_and_no
     }
 }
 
-/// Follows the store from its first revision to its last, and looks at each.
+/// Follows the store from its first revision to its last, and checks each.
 async fn audited(store: &impl Backend) -> (Naive, usize) {
     let until = store.revision().await.unwrap();
     let mut watch = store.watch(Span::all(), Revision(1)).await.unwrap();
@@ -255,7 +256,7 @@ async fn audited(store: &impl Backend) -> (Naive, usize) {
         for (of, namespace) in new {
             made += 1;
             let count = naive.count(of, &namespace);
-            // One that is made is not under what it says itself.
+            // A new quota does not count itself.
             let own = u64::from(of.plural == "resourcequotas");
             let most = naive.limits(of, &namespace).min();
             assert!(
@@ -271,8 +272,8 @@ async fn audited(store: &impl Backend) -> (Naive, usize) {
     (naive, made)
 }
 
-/// Takes a state in; says of which kind it is and where, if it is new.
-fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static Of, String)> {
+/// Applies a state; returns the kind and namespace of a new object.
+fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static CountedKind, String)> {
     let of = KINDS.iter().find(|of| of.is(&entry.key))?;
     if of.plural == "resourcequotas" {
         // JSON behind a head of thirteen bytes.
@@ -286,7 +287,7 @@ fn put(naive: &mut Naive, entry: &Entry) -> Option<(&'static Of, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn at_no_revision_is_something_made_that_may_not_be_and_at_rest_the_counts_are_right() {
+async fn no_revision_exceeds_a_quota_and_final_counts_are_exact() {
     for seed in 0..8_u64 {
         println!("seed {seed}");
         let store = Memory::new(Options { retention: Retention::MANUAL, ..Options::default() });
@@ -295,7 +296,7 @@ async fn at_no_revision_is_something_made_that_may_not_be_and_at_rest_the_counts
         clients[0].post("/api/v1/namespaces", &named("n")).await.fine();
         let writer = |at: u64| {
             let (client, mut numbers) =
-                (clients[(at % 2) as usize].clone(), Numbers((seed * 4 + at + 1) * 0x9e37_79b9));
+                (clients[(at % 2) as usize].clone(), ModelNumbers((seed * 4 + at + 1) * 0x9e37_79b9));
             beside(async move {
                 for _ in 0..120 {
                     let code = done(&client, &step(&mut numbers)).await;

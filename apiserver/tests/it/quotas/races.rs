@@ -1,4 +1,4 @@
-//! Those who come at the same time, also through two servers of one store.
+//! Concurrent creators, also through two servers of one store.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,7 +12,7 @@ use super::tools::{
 use crate::client::Client;
 use crate::interposed::Interposed;
 
-/// So many come at once to two servers, for fewer places; how many got one.
+/// Runs that many concurrent creations through two servers; returns the number that succeeded.
 async fn crowd(clients: [&Client; 2], come: usize, path: fn(usize) -> &'static str) -> usize {
     let create = |number: usize| {
         let client = clients[number % 2].clone();
@@ -30,7 +30,7 @@ async fn crowd(clients: [&Client; 2], come: usize, path: fn(usize) -> &'static s
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place() {
+async fn concurrent_creators_fill_a_quota_exactly() {
     let store = Memory::new(Options::default());
     let servers = [on(&store).await, on(&store).await];
     let clients = [Client::of(&servers[0]), Client::of(&servers[1])];
@@ -43,7 +43,7 @@ async fn of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place() {
         assert_eq!(clients[1].get(QUOTA).await.fine()["status"], status, "whoever has the answer is counted");
         clients[0].delete(SECRETS).await.fine();
     }
-    // Those who are counted apart do not take each other's places.
+    // Separately counted kinds do not use each other's capacity.
     clients[0].merge(QUOTA, &json!({"spec": {"hard": {"secrets": "9", "configmaps": "12"}}})).await.fine();
     let path = |number: usize| if number % 4 < 2 { SECRETS } else { MAPS };
     assert_eq!(crowd(both, 64, path).await, 21);
@@ -64,7 +64,7 @@ async fn on_a_disk_it_is_the_same() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_made_while_others_create_holds_for_who_begins_after_its_answer() {
+async fn a_new_quota_applies_to_creations_after_its_response() {
     let store = Memory::new(Options::default());
     let servers = [on(&store).await, on(&store).await];
     let clients = [Client::of(&servers[0]), Client::of(&servers[1])];
@@ -104,7 +104,7 @@ async fn a_quota_made_while_others_create_holds_for_who_begins_after_its_answer(
 }
 
 #[tokio::test]
-async fn a_quota_that_is_made_between_the_look_and_the_commit_is_noticed() {
+async fn a_quota_created_between_count_and_commit_is_enforced() {
     let store = Interposed::over(Memory::new(Options::default()));
     let (server, other) = (on(&store).await, on(&store.inner).await);
     let (client, quick) = (Client::of(&server), Client::of(&other));
@@ -114,7 +114,7 @@ async fn a_quota_that_is_made_between_the_look_and_the_commit_is_noticed() {
     };
     store.before("/quotas/default", make).await;
     exceeds(&client.post(SECRETS, &named("a")).await);
-    // And one that wants something else from now on, which the look did not find to be about this.
+    // And a quota whose new limit includes the kind, after the check had excluded it.
     quick.merge(QUOTA, &json!({"spec": {"hard": {"secrets": null}}})).await.fine();
     let deed = quick.clone();
     let change = async move {
@@ -125,7 +125,7 @@ async fn a_quota_that_is_made_between_the_look_and_the_commit_is_noticed() {
 }
 
 #[tokio::test]
-async fn who_takes_the_last_place_between_the_look_and_the_commit_has_it() {
+async fn an_object_created_between_count_and_commit_is_counted() {
     let store = Interposed::over(Memory::new(Options::default()));
     let (server, other) = (on(&store).await, on(&store.inner).await);
     let (client, quick) = (Client::of(&server), Client::of(&other));
@@ -141,7 +141,7 @@ async fn who_takes_the_last_place_between_the_look_and_the_commit_has_it() {
 }
 
 #[tokio::test]
-async fn of_two_quotas_that_go_at_once_the_last_one_takes_the_record_along() {
+async fn concurrent_deletions_of_quotas_delete_the_record() {
     let store = Interposed::over(Memory::new(Options::default()));
     let (server, other) = (on(&store).await, on(&store.inner).await);
     let (client, quick) = (Client::of(&server), Client::of(&other));
@@ -155,7 +155,7 @@ async fn of_two_quotas_that_go_at_once_the_last_one_takes_the_record_along() {
     store.before("/quotas/default", delete).await;
     client.delete(QUOTA).await.fine();
     assert_eq!(records(&store.inner).await, 0);
-    // And one that comes while the last one goes keeps it.
+    // And a creation during the deletion of the last one keeps the record.
     client.post(QUOTAS, &named("r")).await.fine();
     let deed = quick.clone();
     let make = async move {
@@ -168,7 +168,7 @@ async fn of_two_quotas_that_go_at_once_the_last_one_takes_the_record_along() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_quota_that_many_write_to_can_be_changed_and_deleted() {
+async fn a_contended_quota_can_be_changed_and_deleted() {
     let store = Memory::new(Options::default());
     let servers = [on(&store).await, on(&store).await];
     let clients = [Client::of(&servers[0]), Client::of(&servers[1])];

@@ -1,4 +1,4 @@
-//! Who comes through a handle, and who may do what with quotas.
+//! Quotas and writes through a handle, and the roles that may read and write quotas.
 
 use machinery_apiserver::{ApiServer, Identity};
 use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, SourceError, WriteError, Writer};
@@ -10,7 +10,7 @@ use crate::client::Client;
 use crate::typed::{Widget, create, key, widget as typed};
 
 #[tokio::test]
-async fn a_quota_holds_for_a_handle_as_on_the_wire() {
+async fn a_quota_applies_to_a_handle_as_on_the_wire() {
     let (server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"count/widgets.example.com": "2"}))).await.fine();
     let handle = server.handle::<Widget>(Identity::admin());
@@ -33,9 +33,10 @@ async fn a_quota_holds_for_a_handle_as_on_the_wire() {
     assert_eq!(*used, json!({"count/widgets.example.com": "2"}));
 }
 
-/// As in Kubernetes: who works in a namespace sees how much there may be in it, and somebody else says it.
+/// As in Kubernetes: the roles of a namespace may read its quotas, and only administrators write
+/// them.
 #[tokio::test]
-async fn quotas_are_seen_by_all_roles_and_written_by_none() {
+async fn default_roles_may_read_quotas_and_not_write_them() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
     let admin = Client::of(&server);
     admin.post(QUOTAS, &quota(&json!({"secrets": "1"}))).await.fine();

@@ -1,4 +1,4 @@
-//! What is wrong with a quota, and what of it is not held.
+//! Validation of quotas, and warnings about unenforced parts.
 
 use http::{Method, Request};
 use http_body_util::Full;
@@ -10,7 +10,7 @@ use crate::client::Client;
 const OBJECTS: &str =
     "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else";
 
-/// The code, and what is told besides.
+/// Returns the code and the warnings.
 async fn warned(
     client: &Client,
     method: Method,
@@ -29,7 +29,7 @@ async fn warned(
 }
 
 #[tokio::test]
-async fn what_is_not_held_is_said_to_who_writes_it() {
+async fn a_writer_is_warned_of_unenforced_keys() {
     let (_server, _, client) = server().await;
     let (json, merge) = ("application/json", "application/merge-patch+json");
     let said = |key: &str, why: &str| format!("spec.hard[{key}]: is not enforced: {why}");
@@ -59,7 +59,7 @@ async fn what_is_not_held_is_said_to_who_writes_it() {
 }
 
 #[tokio::test]
-async fn a_quota_with_scopes_is_taken_and_not_held() {
+async fn a_quota_with_scopes_is_accepted_and_not_enforced() {
     let (_server, _, client) = server().await;
     let mut scoped = quota(&json!({"pods": "0"}));
     scoped["spec"]["scopes"] = json!(["BestEffort"]);
@@ -74,7 +74,7 @@ async fn a_quota_with_scopes_is_taken_and_not_held() {
 }
 
 #[tokio::test]
-async fn what_is_wrong_with_a_quota_is_refused_as_in_kubernetes() {
+async fn an_invalid_quota_is_refused_as_in_kubernetes() {
     let (_server, _, client) = server().await;
     let refused = client.post(QUOTAS, &quota(&json!({"count/secrets": "-1", "gadgets": "1"}))).await;
     assert_eq!(refused.code, 422);

@@ -1,4 +1,4 @@
-//! What a quota says of what is used.
+//! The status of a quota.
 
 use http::Method;
 use machinery_apiserver::ApiServer;
@@ -9,12 +9,12 @@ use super::tools::{
     MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, quota, says, server, widget,
 };
 use crate::client::{Client, definition};
-use crate::upkeep::gone;
+use crate::controllers::gone;
 
 const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 #[tokio::test]
-async fn who_has_the_answer_is_counted() {
+async fn an_acknowledged_object_is_counted() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"secrets": "1k", "cpu": "2"}))).await.fine();
     for number in 1..=3 {
@@ -31,7 +31,7 @@ async fn who_has_the_answer_is_counted() {
 }
 
 #[tokio::test]
-async fn what_goes_is_counted_no_more() {
+async fn a_deleted_object_is_no_longer_counted() {
     let (_server, _, client) = server().await;
     for name in ["a", "b", "c"] {
         client.post(SECRETS, &named(name)).await.fine();
@@ -46,7 +46,7 @@ async fn what_goes_is_counted_no_more() {
     says(&client, QUOTA, status("2", "0")).await;
     client.delete(SECRETS).await.fine();
     says(&client, QUOTA, status("0", "0")).await;
-    // What waits for its finalizer is there.
+    // An object that waits for its finalizer still counts.
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
     client.post(SECRETS, &held).await.fine();
     client.delete(&format!("{SECRETS}/held")).await.fine();
@@ -61,7 +61,7 @@ async fn what_goes_is_counted_no_more() {
 }
 
 #[tokio::test]
-async fn what_a_quota_wants_else_is_said_and_what_others_say_is_put_right() {
+async fn the_status_follows_the_spec_and_foreign_writes_are_corrected() {
     let (_server, _, client) = server().await;
     client.post(SECRETS, &named("a")).await.fine();
     client.post(QUOTAS, &quota(&json!({"secrets": "5"}))).await.fine();
@@ -77,7 +77,7 @@ async fn what_a_quota_wants_else_is_said_and_what_others_say_is_put_right() {
 }
 
 #[tokio::test]
-async fn who_writes_a_status_gets_no_place_by_it() {
+async fn a_forged_status_gives_no_capacity() {
     let (_server, _, client) = server().await;
     client.post(SECRETS, &named("a")).await.fine();
     client.post(QUOTAS, &quota(&json!({"secrets": "1"}))).await.fine();
@@ -87,7 +87,7 @@ async fn who_writes_a_status_gets_no_place_by_it() {
 }
 
 #[tokio::test]
-async fn what_happened_while_no_server_ran_is_said_after_a_restart() {
+async fn changes_without_a_running_server_are_counted_after_a_restart() {
     let (server, store, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"secrets": "3"}))).await.fine();
     client.post(SECRETS, &named("a")).await.fine();
@@ -100,7 +100,7 @@ async fn what_happened_while_no_server_ran_is_said_after_a_restart() {
 }
 
 #[tokio::test]
-async fn what_is_said_already_is_not_written_again() {
+async fn an_unchanged_quota_status_is_not_written() {
     let (_server, _, client) = server().await;
     let other = json!({"metadata": {"name": "other"}, "spec": {"hard": {"configmaps": "5", "cpu": "1"}}});
     client.post(QUOTAS, &other).await.fine();
@@ -108,7 +108,7 @@ async fn what_is_said_already_is_not_written_again() {
     let path = format!("{QUOTAS}/other");
     let before =
         says(&client, &path, json!({"hard": {"configmaps": "5"}, "used": {"configmaps": "0"}})).await;
-    // Each time the namespace is looked at, and it is seen that it was.
+    // Each round causes checks of the namespace; the quota is unchanged afterwards.
     for round in 0..3 {
         client.post(SECRETS, &named("a")).await.fine();
         client.delete(&format!("{SECRETS}/a")).await.fine();
@@ -126,7 +126,7 @@ async fn a_kind_is_counted_as_long_as_it_is_served() {
     let without = json!({"hard": {"secrets": "1"}, "used": {"secrets": "0"}});
     let with = |used: &str| json!({"hard": {key: "1", "secrets": "1"}, "used": {key: used, "secrets": "0"}});
     says(&client, QUOTA, without.clone()).await;
-    // Nothing but the kind comes and goes.
+    // Only the kind is created and deleted.
     client.post(CRD, &definition()).await.fine();
     says(&client, QUOTA, with("0")).await;
     client.delete(&format!("{CRD}/widgets.example.com")).await.fine();
@@ -141,7 +141,7 @@ async fn a_kind_is_counted_as_long_as_it_is_served() {
 }
 
 #[tokio::test]
-async fn a_table_shows_what_is_used() {
+async fn a_table_shows_the_usage() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"secrets": "5", "count/configmaps": "2"}))).await.fine();
     client.post(MAPS, &named("a")).await.fine();

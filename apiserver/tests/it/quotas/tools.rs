@@ -1,4 +1,4 @@
-//! Quotas, and what they count.
+//! Fixtures of the quota tests.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
 pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// A server on a store in memory, and who may do everything.
+/// A server with a store in memory, and the administrator's client.
 pub(crate) async fn server() -> (ApiServer, Memory, Client) {
     let store = Memory::new(Options::default());
     let server = on(&store).await;
@@ -71,7 +71,7 @@ pub(crate) fn says<'a>(
     }
 }
 
-/// It was refused because there are as many as may be.
+/// Expects a refusal for an exceeded quota.
 #[track_caller]
 pub(crate) fn exceeds(answer: &Answer) {
     let (code, reason, message) = answer.refused();

@@ -1,4 +1,4 @@
-//! client-go, as controllers in Go use it.
+//! client-go, in typical use by controllers.
 
 use std::path::Path;
 

@@ -1,6 +1,7 @@
-//! Clients that others wrote, unmodified, over a socket with TLS: what there is in the world is the judge.
+//! Unmodified third-party clients, over a socket with TLS.
 //!
-//! kubectl and kube-rs have files of their own beside this directory. What the programs do is in `tests/clients/`.
+//! kubectl and kube-rs have files of their own beside this directory. The programs are in
+//! `tests/clients/`.
 
 mod go;
 mod needs;

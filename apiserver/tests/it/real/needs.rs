@@ -1,4 +1,4 @@
-//! What such clients need of the wire, in short.
+//! Requirements of such clients on the wire, in short tests.
 
 use serde_json::json;
 
@@ -6,9 +6,9 @@ use crate::client::widgets;
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 
-/// client-go compares its watch-lists with lists when it is told to, and ends where the one says more than the other.
+/// client-go can compare its watch-lists with lists, and fails if they differ.
 #[tokio::test]
-async fn items_of_built_in_lists_leave_out_what_the_list_says() {
+async fn items_of_built_in_lists_omit_type_metadata() {
     let (_server, client) = widgets().await;
     client.post("/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "c"}})).await.fine();
     let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
@@ -25,9 +25,9 @@ async fn items_of_built_in_lists_leave_out_what_the_list_says() {
     }
 }
 
-/// A watch that ends at once is a fault to client-go, after which it lists all anew.
+/// client-go treats an early end of a watch as an error, and relists.
 #[tokio::test]
-async fn a_watch_of_a_server_that_stops_is_told_to_come_again() {
+async fn a_watch_of_a_stopping_server_ends_with_a_retryable_error() {
     let (server, client) = widgets().await;
     server.stop().await;
     let answer = client.get(&format!("{ALL}?watch=1")).await;

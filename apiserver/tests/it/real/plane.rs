@@ -1,4 +1,4 @@
-//! A server as people run one: on a disk, over TLS, and started again now and then.
+//! A typical server: on a disk, over TLS, with restarts.
 
 use machinery_apiserver::{Access, ApiServer, Listen};
 use machinery_store::{Disk, DiskOptions, Options, Retention};
@@ -17,7 +17,7 @@ impl Plane {
         Self::that_remembers(Retention::default()).await
     }
 
-    /// One whose history is as long as this.
+    /// A server with this retention of history.
     pub(crate) async fn that_remembers(retention: Retention) -> Self {
         let home = tempfile::tempdir().unwrap();
         let options =

@@ -22,7 +22,7 @@ async fn installed() -> Option<PathBuf> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_python_client_works_unmodified() {
-    // It waits until a revision is gone.
+    // The test waits until a revision is compacted.
     let retention = Retention { revisions: Some(200), ..Retention::default() };
     run("client.py", Plane::that_remembers(retention).await, &[]).await;
 }

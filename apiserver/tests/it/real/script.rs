@@ -1,4 +1,4 @@
-//! A program that tries one thing after the other, and says which.
+//! A program that runs steps, and prints the name of each.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -8,10 +8,10 @@ use tokio::process::Command;
 
 use super::Plane;
 
-/// Runs a program against a server until it says that all holds. A line `restart` has the server started again. `more` is in
-/// its environment.
+/// Runs a program against a server until it reports success. A line `restart` restarts the server.
+/// `more` is added to its environment.
 pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path], more: &[(&str, &Path)]) {
-    // Over its time, it is ended with all that it started.
+    // After its timeout it is killed with its children.
     let mut child = Command::new("sh")
         .args(["-c", "exec timeout --kill-after=5 170 \"$@\" 2>&1", "sh"])
         .arg(program)

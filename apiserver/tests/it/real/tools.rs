@@ -1,13 +1,14 @@
-//! What is needed to run programs in other languages, and where their packages are.
+//! Prerequisites of programs in other languages, and the locations of their packages.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use machinery_sync::Mutex;
 
-/// The python of a virtual environment of this test's own, with these packages from PyPI: installed once a target directory.
+/// The python of a virtual environment of this test's own, with these packages from PyPI: installed
+/// once a target directory.
 ///
-/// None where there is no python that makes them: that was said then.
+/// `None` without a python that can make virtual environments; a message is printed then.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = INSTALLING.lock();
@@ -19,11 +20,11 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Some(home.join("bin/python"));
     }
-    // Debian has what makes them in a package of its own.
+    // Debian has ensurepip in a package of its own.
     if !is_here("python3-venv", &["python3", "-c", "import ensurepip"]) {
         return None;
     }
-    // What is there was not finished, or is of other packages.
+    // The directory is incomplete, or has other packages.
     let _ = std::fs::remove_dir_all(&home);
     run(Command::new("python3").args(["-m", "venv"]).arg(&home));
     let mut install = Command::new(home.join("bin/pip"));
@@ -36,7 +37,8 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     Some(home.join("bin/python"))
 }
 
-/// What is published of a package of PyPI besides what is installed, such as its examples: once a target directory.
+/// Downloads the source distribution of a PyPI package, with its examples: once per target
+/// directory.
 pub(super) fn source(python: &Path, package: &str, version: &str) -> PathBuf {
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
     let source = home.join(format!("{package}-{version}"));
@@ -53,7 +55,7 @@ pub(super) fn source(python: &Path, package: &str, version: &str) -> PathBuf {
     source
 }
 
-/// A program that Go builds from a directory. None where there is no Go: that was said then.
+/// Builds a Go program from a directory. `None` without Go; a message is printed then.
 pub(super) fn go(directory: &Path) -> Option<PathBuf> {
     let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
     if !is_here("go", &[go, "version"]) {
@@ -73,7 +75,7 @@ fn is_here(name: &str, proof: &[&str]) -> bool {
     let here = Command::new(proof[0]).args(&proof[1..]).output().is_ok_and(|done| done.status.success());
     if !here {
         assert!(std::env::var_os("CI").is_none(), "{name} is needed for this test");
-        // Past the harness, which keeps what tests that pass have printed.
+        // Bypasses the harness, which captures the output of passing tests.
         use std::io::Write as _;
         let _ = writeln!(
             std::io::stderr().lock(),

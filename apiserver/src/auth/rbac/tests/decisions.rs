@@ -1,21 +1,21 @@
 use serde_json::{Value, json};
 
-use super::super::{Attributes, On, Rules, defaults};
+use super::super::{RbacPolicy, RequestAttributes, RequestTarget, defaults};
 use super::{asked, binding, cluster_binding, cluster_role, role, user};
 use crate::auth::identity::Identity;
 
 fn check(objects: &[Value], identity: &Identity, request: &str, expected: bool) {
-    let decision = Rules::compile(objects).allows(identity, &asked(request));
+    let decision = RbacPolicy::compile(objects).allows(identity, &asked(request));
     assert_eq!(decision.allowed, expected, "{request}: {}", decision.reason());
 }
 
 fn check_path(objects: &[Value], identity: &Identity, path: &str, expected: bool) {
-    let attributes = Attributes { verb: "get", on: On::Path(path) };
-    assert_eq!(Rules::compile(objects).allows(identity, &attributes).allowed, expected, "{path}");
+    let attributes = RequestAttributes { verb: "get", on: RequestTarget::Path(path) };
+    assert_eq!(RbacPolicy::compile(objects).allows(identity, &attributes).allowed, expected, "{path}");
 }
 
 #[test]
-fn what_a_rule_names_is_allowed_and_nothing_else() {
+fn only_permissions_of_a_rule_are_allowed() {
     let bound =
         |rules: &[&str]| [cluster_role("r", rules), cluster_binding("b", "ClusterRole/r", &["User/ann"])];
     let ann = user("ann");
@@ -44,7 +44,7 @@ fn what_a_rule_names_is_allowed_and_nothing_else() {
 }
 
 #[test]
-fn paths_are_allowed_by_name_or_beginning() {
+fn paths_are_allowed_by_name_or_prefix() {
     let rules = &["get /healthz,/api/*,/x**"];
     let objects =
         [cluster_role("r", rules), cluster_binding("b", "ClusterRole/r", &["Group/system:authenticated"])];
@@ -111,7 +111,7 @@ fn an_aggregated_role_has_the_rules_of_those_it_selects() {
     check(&objects, &user("ann"), "get - pods a/x", true);
     check(&objects, &user("ann"), "get own rule a/x", false);
     check(&objects, &user("bob"), "get - pods a/x", false);
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     assert_eq!(rules.of_cluster_role("top"), Some(json!([super::rule("get - pods")])));
     assert_eq!(rules.of_cluster_role("ring"), Some(json!([])));
     assert_eq!(rules.of_cluster_role("none"), None);
@@ -129,7 +129,7 @@ fn reasons_are_those_of_kubernetes() {
         cluster_binding("b5", "Thing/gone", &["User/ann"]),
         cluster_binding("b6", "Role/r", &["User/cat"]),
     ];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let check = |identity: &Identity, request: &str, allowed: bool, expected: &str| {
         let decision = rules.allows(identity, &asked(request));
         assert_eq!((decision.allowed, decision.reason().as_str()), (allowed, expected));
@@ -151,7 +151,7 @@ fn reasons_are_those_of_kubernetes() {
 }
 
 #[test]
-fn what_cannot_be_read_allows_nothing() {
+fn malformed_rules_allow_nothing() {
     let ann = user("ann");
     for (field, value) in [
         ("verbs", json!("*")),
@@ -170,7 +170,7 @@ fn what_cannot_be_read_allows_nothing() {
         json!(null),
         cluster_role("all", &["* * *"]),
         json!({"kind": "Role", "metadata": {"name": "r"}, "rules": [super::rule("* * *")]}),
-        // In no namespace is not in all of them.
+        // Without a namespace the role would apply to all of them.
         binding("", "b1", "ClusterRole/all", &["User/ann"]),
         binding("", "b2", "Role/r", &["User/ann"]),
         cluster_binding("b3", "Role/all", &["User/ann"]),
@@ -182,19 +182,19 @@ fn what_cannot_be_read_allows_nothing() {
 }
 
 #[test]
-fn the_rules_of_somebody_are_a_review() {
+fn a_rules_review_lists_the_rules_of_a_user() {
     let both = json!({"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "nonResourceURLs": ["/x"]});
     let mut c = cluster_role("c", &[]);
     c["rules"] = json!([both]);
     let objects = [
         c,
         role("a", "r", &["list - pods x"]),
-        // She is meant twice, and has it once.
+        // Two subjects of a binding match her; its rules appear once.
         cluster_binding("b1", "ClusterRole/c", &["User/ann", "Group/system:authenticated"]),
         cluster_binding("b2", "ClusterRole/gone", &["User/ann"]),
         binding("a", "b3", "Role/r", &["User/ann"]),
     ];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let expected = json!({
         "resourceRules": [super::rule("get - pods"), super::rule("list - pods x")],
         "nonResourceRules": [super::rule("get /x")],
@@ -208,7 +208,7 @@ fn the_rules_of_somebody_are_a_review() {
 }
 
 #[test]
-fn the_default_roles_are_one_in_another() {
+fn default_roles_are_aggregated_into_each_other() {
     let mut objects = defaults();
     for name in ["admin", "edit", "view"] {
         objects.push(binding("a", name, &format!("ClusterRole/{name}"), &[&format!("User/{name}")]));

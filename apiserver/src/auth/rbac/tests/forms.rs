@@ -66,7 +66,7 @@ fn a_binding_names_a_role_and_subjects() {
 }
 
 #[test]
-fn the_role_of_a_binding_stays() {
+fn the_role_of_a_binding_is_immutable() {
     let mut old = binding("a", "b", "Role/r", &[]);
     fill_in(&mut old);
     check(&binding("a", "b", "Role/r", &["User/ann"]), Some(&old), &[]);
@@ -76,14 +76,14 @@ fn the_role_of_a_binding_stays() {
 }
 
 #[test]
-fn the_default_roles_are_good() {
+fn the_default_roles_are_valid() {
     for object in super::super::defaults() {
         check(&object, None, &[]);
     }
 }
 
 #[test]
-fn what_has_no_form_is_no_panic() {
+fn malformed_objects_do_not_panic() {
     for object in
         [json!({"kind": "RoleBinding", "roleRef": 1, "subjects": [1, null]}), json!(null), json!([])]
     {

@@ -1,10 +1,11 @@
 use serde_json::{Value, json};
 
-use super::super::Rules;
+use super::super::RbacPolicy;
 use super::{binding, cluster_binding, cluster_role, role, user};
 use crate::auth::identity::Identity;
 
-/// Whether ann may write `object`, with what she has: cluster-wide by `rules`, in namespace `a` by `local`.
+/// Checks whether ann may write `object` with the permissions `rules` in the cluster and `local` in
+/// namespace `a`.
 fn check(rules: &[&str], local: &[&str], object: &Value, old: Option<&Value>, expected: Result<(), &str>) {
     let mut objects = vec![
         cluster_role("held", rules),
@@ -15,7 +16,7 @@ fn check(rules: &[&str], local: &[&str], object: &Value, old: Option<&Value>, ex
         role("a", "pods", &["get - pods"]),
     ];
     objects.extend(old.cloned());
-    let answer = Rules::compile(&objects).may_grant(&user("ann"), object, old);
+    let answer = RbacPolicy::compile(&objects).may_grant(&user("ann"), object, old);
     assert_eq!(answer.map_err(|refusal| refusal.message), expected.map_err(str::to_owned), "{object}");
 }
 
@@ -27,7 +28,7 @@ fn refused(of: &str, missing: &str) -> String {
 }
 
 #[test]
-fn a_role_may_hold_what_its_author_has() {
+fn a_role_may_grant_permissions_of_its_author() {
     let new = |rules: &[&str]| cluster_role("new", rules);
     let clusterrole = "clusterroles.rbac.authorization.k8s.io \"new\"";
     let pods = &["get,list - pods"][..];
@@ -52,20 +53,20 @@ fn a_role_may_hold_what_its_author_has() {
         None,
         Err(&refused(clusterrole, missing)),
     );
-    // What she has in one namespace is not hers to give in all of them.
+    // Permissions in one namespace cannot be granted in all of them.
     let missing = "{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}";
     check(&[], &["get - pods"], &new(&["get - pods"]), None, Err(&refused(clusterrole, missing)));
     check(&[], &["get - pods"], &role("a", "new", &["get - pods"]), None, Ok(()));
     let of_b = refused("roles.rbac.authorization.k8s.io \"new\"", missing);
     check(&[], &["get - pods"], &role("b", "new", &["get - pods"]), None, Err(&of_b));
-    // A ClusterRole that says it has a namespace is one for the cluster all the same.
+    // The namespace of a ClusterRole's metadata is ignored.
     let mut sly = new(&["get - pods"]);
     sly["metadata"]["namespace"] = "a".into();
     check(&[], &["get - pods"], &sly, None, Err(&refused(clusterrole, missing)));
 }
 
 #[test]
-fn who_may_escalate_may_write_any_role() {
+fn the_verb_escalate_allows_any_role() {
     let all = role("a", "new", &["* * *"]);
     let escalate = |names: &str| format!("escalate rbac.authorization.k8s.io roles{names}");
     check(&[&escalate("")], &[], &all, None, Ok(()));
@@ -75,11 +76,11 @@ fn who_may_escalate_may_write_any_role() {
     let refusal = refused("roles.rbac.authorization.k8s.io \"new\"", missing);
     check(&[], &[&escalate(" new")], &all, None, Err(&refusal));
     check(&[], &[&escalate(" other")], &all, Some(&role("a", "new", &[])), Err(&refusal));
-    assert_eq!(Rules::default().may_grant(&Identity::admin(), &all, None), Ok(()));
+    assert_eq!(RbacPolicy::default().may_grant(&Identity::admin(), &all, None), Ok(()));
 }
 
 #[test]
-fn a_role_may_be_bound_by_who_has_it_or_may_bind_it() {
+fn binding_requires_the_permissions_or_the_verb_bind() {
     let of_cluster = |to| cluster_binding("new", to, &["User/eve"]);
     let of_a = |to| binding("a", "new", to, &["User/eve"]);
     check(&["* - pods"], &[], &of_cluster("ClusterRole/pods"), None, Ok(()));
@@ -121,7 +122,7 @@ fn a_role_may_be_bound_by_who_has_it_or_may_bind_it() {
 }
 
 #[test]
-fn an_aggregated_role_is_for_who_has_everything() {
+fn an_aggregated_role_requires_all_permissions() {
     let mut gathering = cluster_role("new", &[]);
     gathering["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {"x": "y"}}]});
     let plain = cluster_role("new", &[]);
@@ -135,7 +136,7 @@ fn an_aggregated_role_is_for_who_has_everything() {
 }
 
 #[test]
-fn upkeep_needs_no_rights() {
+fn changes_of_owners_and_finalizers_need_no_permissions() {
     let old = cluster_role("new", &["* * *"]);
     let mut new = old.clone();
     new["metadata"]["finalizers"] = json!([]);
@@ -147,15 +148,16 @@ fn upkeep_needs_no_rights() {
     check(&[], &[], &new, Some(&old), Err(&refusal));
 }
 
-/// A role is a product of four lists: 3 MB can say 10^18 permissions. Without a limit this test does not end.
+/// A role is a product of four lists, so 3 MB can express 10^18 permissions. Without a limit this
+/// test would not end.
 #[test]
-fn a_bomb_of_a_role_is_refused() {
+fn a_role_with_too_many_combinations_is_refused() {
     let many = |prefix: &str| (0..50_000).map(|at| format!("{prefix}{at}")).collect::<Vec<_>>();
     let mut bomb = role("a", "new", &[]);
     bomb["rules"] = json!([{"verbs": many("v"), "apiGroups": many("g"), "resources": many("r"), "resourceNames": many("n")}]);
     let held = vec!["get,list,watch,create - pods,services,secrets"; 20];
     let objects = [cluster_role("held", &held), cluster_binding("held", "ClusterRole/held", &["User/ann"])];
-    let rules = Rules::compile(&objects);
+    let rules = RbacPolicy::compile(&objects);
     let refusal = rules.may_grant(&user("ann"), &bomb, None).expect_err("she has none of it");
     assert!(
         refusal.message.ends_with("{and more than can be compared one by one}"),
@@ -163,7 +165,7 @@ fn a_bomb_of_a_role_is_refused() {
         refusal.message.len()
     );
     assert!(refusal.message.len() < 1 << 20);
-    // What fits no limit may still be held as a whole.
+    // A role beyond the limits may still be covered by one rule as a whole.
     let mut wide = role("a", "new", &[]);
     wide["rules"] =
         json!([{"verbs": ["get"], "apiGroups": [""], "resources": ["pods"], "resourceNames": many("n")}]);

@@ -1,4 +1,5 @@
-//! The rules held against a naive reading of them, and against the texts of Kubernetes.
+//! Compares RBAC decisions with those of a naive implementation, and texts with those of
+//! Kubernetes.
 
 mod decisions;
 mod forms;
@@ -8,10 +9,11 @@ mod random;
 
 use serde_json::{Value, json};
 
-use super::{Attributes, Resource};
+use super::{RequestAttributes, ResourceAttributes};
 use crate::auth::identity::Identity;
 
-/// A rule, as JSON in short: `verbs groups resources [names]`, lists with commas; `-` is the group without a name.
+/// A rule as JSON, from `verbs groups resources [names]` with comma-separated lists; `-` is the
+/// core group.
 fn rule(text: &str) -> Value {
     let words: Vec<Vec<_>> = text.split(' ').map(|word| word.split(',').map(unless_none).collect()).collect();
     match words.as_slice() {
@@ -39,7 +41,8 @@ fn role(namespace: &str, name: &str, rules: &[&str]) -> Value {
     role
 }
 
-/// `to` is `KIND/NAME` of a role, `subjects` are `User/NAME`, `Group/NAME`, `ServiceAccount/NAMESPACE/NAME`.
+/// `to` is the `KIND/NAME` of a role; `subjects` are `User/NAME`, `Group/NAME` or
+/// `ServiceAccount/NAMESPACE/NAME`.
 fn cluster_binding(name: &str, to: &str, subjects: &[&str]) -> Value {
     let (kind, role) = to.split_once('/').expect("KIND/NAME");
     let subject = |text: &&str| match text.split('/').collect::<Vec<_>>().as_slice() {
@@ -61,14 +64,14 @@ fn binding(namespace: &str, name: &str, to: &str, subjects: &[&str]) -> Value {
 }
 
 /// `verb group resource[/subresource] [namespace[/name]]`; `-` for an empty group or namespace.
-fn asked(text: &str) -> Attributes<'_> {
+fn asked(text: &str) -> RequestAttributes<'_> {
     let words: Vec<_> = text.split(' ').map(unless_none).collect();
     let [verb, group, resource, rest @ ..] = words.as_slice() else { panic!("a request: {text}") };
     let (resource, subresource) = resource.split_once('/').unwrap_or((resource, ""));
     let place = rest.first().copied().unwrap_or_default();
     let (namespace, name) = place.split_once('/').unwrap_or((place, ""));
     let namespace = unless_none(namespace);
-    Attributes::of(verb, Resource { group, resource, subresource, namespace, name })
+    RequestAttributes::of(verb, ResourceAttributes { group, resource, subresource, namespace, name })
 }
 
 fn user(name: &str) -> Identity {

@@ -1,10 +1,10 @@
-//! The rules read naively: every binding, every subject, every rule, word for word, with nothing of the code that ships.
+//! A naive implementation of RBAC, independent of the production code.
 
 use serde_json::Value;
 
-/// A request, as plain texts.
+/// A request, as strings.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct OracleRequest {
     pub(super) user: String,
     pub(super) groups: Vec<String>,
     pub(super) verb: String,
@@ -12,12 +12,12 @@ pub(super) struct Question {
     pub(super) on: Result<[String; 5], String>,
 }
 
-pub(super) fn allowed(objects: &[Value], question: &Question) -> bool {
+pub(super) fn allowed(objects: &[Value], question: &OracleRequest) -> bool {
     question.groups.iter().any(|group| group == "system:masters")
         || objects.iter().any(|binding| applies(binding, question) && role_allows(objects, binding, question))
 }
 
-fn applies(binding: &Value, question: &Question) -> bool {
+fn applies(binding: &Value, question: &OracleRequest) -> bool {
     let here = match (binding["kind"].as_str(), &question.on) {
         (Some("ClusterRoleBinding"), _) => "",
         (Some("RoleBinding"), Ok(on)) if binding["metadata"]["namespace"] == on[3] && !on[3].is_empty() => {
@@ -39,7 +39,7 @@ fn applies(binding: &Value, question: &Question) -> bool {
     })
 }
 
-fn role_allows(objects: &[Value], binding: &Value, question: &Question) -> bool {
+fn role_allows(objects: &[Value], binding: &Value, question: &OracleRequest) -> bool {
     let to = &binding["roleRef"];
     objects.iter().any(|role| {
         let namespace = &role["metadata"]["namespace"];
@@ -53,7 +53,7 @@ fn role_allows(objects: &[Value], binding: &Value, question: &Question) -> bool 
     })
 }
 
-/// Of an aggregated role, the rules of those with one of its labels, and of those with theirs.
+/// The rules of an aggregated role, and of the roles that it selects transitively.
 fn rules<'a>(objects: &'a [Value], role: &'a Value, path: &mut Vec<&'a Value>) -> Vec<&'a Value> {
     let aggregation = &role["aggregationRule"];
     if aggregation.is_null() {
@@ -76,7 +76,7 @@ fn rules<'a>(objects: &'a [Value], role: &'a Value, path: &mut Vec<&'a Value>) -
     found
 }
 
-fn rule_allows(rule: &Value, question: &Question) -> bool {
+fn rule_allows(rule: &Value, question: &OracleRequest) -> bool {
     let any = |field: &str, of: &dyn Fn(&str) -> bool| {
         items(&rule[field]).any(|it| of(it.as_str().expect("a text")))
     };

@@ -1,4 +1,4 @@
-//! Random policies and requests: the rules and the naive reading of them must agree.
+//! Random policies and requests, decided by RBAC and by the naive implementation.
 
 use std::collections::BTreeMap;
 
@@ -9,8 +9,8 @@ use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 
-use super::super::{Attributes, GROUP, On, Resource, Rules};
-use super::oracle::{Question, allowed};
+use super::super::{GROUP, RbacPolicy, RequestAttributes, RequestTarget, ResourceAttributes};
+use super::oracle::{OracleRequest, allowed};
 use crate::auth::identity::Identity;
 
 const VERBS: &[&str] = &["get", "list", "watch", "*"];
@@ -21,7 +21,7 @@ const NAMES: &[&str] = &["x", "y", "*"];
 const PATHS: &[&str] = &["/api", "/api/", "/api/*", "/a*", "/*", "*", "/healthz", "/**"];
 const LABELS: &[&str] = &["k", "l"];
 
-/// What requests ask for: all that the lists above may or may not allow.
+/// The attributes of random requests, which the rules above may or may not allow.
 const ASKED: [&[&str]; 6] = [
     &["get", "list", "patch"],
     &["", "apps", "batch"],
@@ -96,7 +96,7 @@ fn binding() -> impl Strategy<Value = Value> {
     )
 }
 
-/// Objects of which no two have one name.
+/// Objects with unique names.
 fn policy() -> impl Strategy<Value = Vec<Value>> {
     (vec(role(), 3..7), vec(binding(), 4..12)).prop_map(|(roles, bindings)| {
         let name = |it: &Value| {
@@ -107,13 +107,13 @@ fn policy() -> impl Strategy<Value = Vec<Value>> {
     })
 }
 
-fn question() -> impl Strategy<Value = Question> {
+fn question() -> impl Strategy<Value = OracleRequest> {
     let [verb, group, resource, subresource, namespace, name] = ASKED.map(select);
     let resource = (group, resource, subresource, namespace, name);
     let resource = resource.prop_map(|(a, b, c, d, e)| Ok::<_, String>([a, b, c, d, e].map(str::to_owned)));
     let path = select(ASKED_PATHS).prop_map(|it| Err::<[String; 5], _>(it.to_owned()));
     let on = prop_oneof![2 => resource, 1 => path];
-    (asker(), verb, on).prop_map(|((user, groups), verb, on)| Question {
+    (asker(), verb, on).prop_map(|((user, groups), verb, on)| OracleRequest {
         user,
         groups,
         verb: verb.into(),
@@ -132,15 +132,15 @@ fn asker() -> impl Strategy<Value = (String, Vec<String>)> {
     )
 }
 
-fn decided(rules: &Rules, question: &Question) -> bool {
+fn decided(rules: &RbacPolicy, question: &OracleRequest) -> bool {
     let on = match &question.on {
         Ok([group, resource, subresource, namespace, name]) => {
-            On::Resource(Resource { group, resource, subresource, namespace, name })
+            RequestTarget::Resource(ResourceAttributes { group, resource, subresource, namespace, name })
         }
-        Err(path) => On::Path(path),
+        Err(path) => RequestTarget::Path(path),
     };
     let identity = identity(&question.user, &question.groups);
-    rules.allows(&identity, &Attributes { verb: &question.verb, on }).allowed
+    rules.allows(&identity, &RequestAttributes { verb: &question.verb, on }).allowed
 }
 
 fn identity(user: &str, groups: &[String]) -> Identity {
@@ -149,7 +149,8 @@ fn identity(user: &str, groups: &[String]) -> Identity {
     identity
 }
 
-/// `RBAC_CASES` in the environment asks for more. A case is a policy and ten requests: a hundred thousand pairs.
+/// Number of cases; the environment variable `RBAC_CASES` overrides it. A case is a policy with ten
+/// requests.
 fn cases() -> u32 {
     std::env::var("RBAC_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
@@ -158,17 +159,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases()))]
 
     #[test]
-    fn the_rules_agree_with_the_naive_reading(policy in policy(), questions in vec(question(), 10)) {
-        let rules = Rules::compile(&policy);
+    fn decisions_equal_those_of_naive_rules(policy in policy(), questions in vec(question(), 10)) {
+        let rules = RbacPolicy::compile(&policy);
         for question in &questions {
             prop_assert_eq!(decided(&rules, question), allowed(&policy, question), "{:?}", question);
         }
     }
 }
 
-/// A test of what is always refused is no test.
+/// Checks that the random requests cover both results.
 #[test]
-fn about_as_much_is_allowed_as_is_not() {
+fn random_requests_are_both_allowed_and_denied() {
     let mut runner = TestRunner::deterministic();
     let mut draw = || (policy(), question()).new_tree(&mut runner).expect("a policy").current();
     let allowed = (0..2_000).map(|_| draw()).filter(|(policy, question)| allowed(policy, question)).count();
@@ -178,10 +179,10 @@ fn about_as_much_is_allowed_as_is_not() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(cases() / 2))]
 
-    /// Whoever has a role and nothing else may do nothing that the one who may give it may not.
+    /// A user with only the granted role is denied every request that the granter is denied.
     #[test]
-    fn nobody_gives_what_he_has_not(policy in policy(), given in given(), (user, groups) in asker()) {
-        let rules = Rules::compile(&policy);
+    fn granted_roles_never_escalate_privileges(policy in policy(), given in given(), (user, groups) in asker()) {
+        let rules = RbacPolicy::compile(&policy);
         if rules.may_grant(&identity(&user, &groups), &given, None).is_err() || may_escalate(&rules, &user, &groups, &given) {
             return Ok(());
         }
@@ -191,10 +192,10 @@ proptest! {
             "kind": kind, "metadata": {"name": "new", "namespace": namespace},
             "roleRef": {"kind": given["kind"], "name": "given"}, "subjects": [{"kind": "User", "name": "new"}],
         });
-        let new = Rules::compile([&given, &binding]);
+        let new = RbacPolicy::compile([&given, &binding]);
         for question in all_questions() {
             let of = |user: &str, groups: &[String]| {
-                Question { user: user.into(), groups: groups.to_vec(), ..question.clone() }
+                OracleRequest { user: user.into(), groups: groups.to_vec(), ..question.clone() }
             };
             if decided(&new, &of("new", &[])) {
                 prop_assert!(decided(&rules, &of(&user, &groups)), "{:?}", question);
@@ -203,7 +204,7 @@ proptest! {
     }
 }
 
-/// A role of one rule, mostly a narrow one: others are hardly ever had as a whole.
+/// A role of one rule, mostly a narrow one, since broad ones are hardly ever held.
 fn given() -> impl Strategy<Value = Value> {
     (role(), 0..=2_usize, any::<[prop::sample::Index; 3]>()).prop_map(|(mut role, keep, picks)| {
         role["metadata"]["name"] = "given".into();
@@ -222,15 +223,16 @@ fn given() -> impl Strategy<Value = Value> {
     })
 }
 
-/// All requests that a path can make. A resource with a slash can only be in a review: there `*/status` is not the
-/// `pods/status` that it holds.
-fn all_questions() -> impl Iterator<Item = Question> {
+/// All requests with a path. Only a review can contain a resource with a slash, where `*/status`
+/// does not cover `pods/status`.
+fn all_questions() -> impl Iterator<Item = OracleRequest> {
     let mut questions: Vec<Vec<&str>> = vec![Vec::new()];
     for of in ASKED {
         questions =
             questions.iter().flat_map(|done| of.iter().map(|it| [done, &[*it][..]].concat())).collect();
     }
-    let ask = |verb: &str, on| Question { user: String::new(), groups: Vec::new(), verb: verb.into(), on };
+    let ask =
+        |verb: &str, on| OracleRequest { user: String::new(), groups: Vec::new(), verb: verb.into(), on };
     let resources = questions.into_iter().filter(|words| !words[2].contains('/')).map(move |words| {
         let [group, resource, subresource, namespace, name] = [1, 2, 3, 4, 5].map(|at| words[at].to_owned());
         ask(words[0], Ok([group, resource, subresource, namespace, name]))
@@ -239,9 +241,9 @@ fn all_questions() -> impl Iterator<Item = Question> {
     resources.chain(paths)
 }
 
-fn may_escalate(rules: &Rules, user: &str, groups: &[String], role: &Value) -> bool {
+fn may_escalate(rules: &RbacPolicy, user: &str, groups: &[String], role: &Value) -> bool {
     let namespace = role["metadata"]["namespace"].as_str().unwrap_or_default();
     let plural = if role["kind"] == "Role" { "roles" } else { "clusterroles" };
     let on = Ok([GROUP, plural, "", namespace, ""].map(str::to_owned));
-    decided(rules, &Question { user: user.into(), groups: groups.to_vec(), verb: "escalate".into(), on })
+    decided(rules, &OracleRequest { user: user.into(), groups: groups.to_vec(), verb: "escalate".into(), on })
 }

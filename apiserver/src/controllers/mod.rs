@@ -1,0 +1,20 @@
+//! Server-side controllers: definitions, RBAC and webhooks take effect, namespaces are emptied, the
+//! garbage collector runs, quota statuses are updated and Events expire.
+
+mod after_write;
+mod definitions;
+mod events;
+mod garbage_collector;
+mod namespaces;
+mod owner_graph;
+mod plans;
+mod quotas;
+mod roles;
+mod start;
+mod trigger;
+mod webhooks;
+mod writes;
+
+pub(crate) use after_write::after_write;
+pub(crate) use plans::KnownDefinitions;
+pub(crate) use start::start;

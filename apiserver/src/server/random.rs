@@ -1,0 +1,9 @@
+//! Random bytes from the operating system.
+
+/// Fills a buffer with cryptographically secure random bytes.
+///
+/// # Panics
+/// If the system has no randomness: no secret could be generated.
+pub(crate) fn fill(bytes: &mut [u8]) {
+    getrandom::fill(bytes).expect("the operating system gives randomness");
+}

@@ -1,0 +1,113 @@
+//! Reads the body of a request, after authentication and authorization.
+
+use std::error::Error;
+
+use bytes::{Bytes, BytesMut};
+use http::HeaderMap;
+use http::header::CONTENT_LENGTH;
+use http_body_util::BodyExt as _;
+use http_body_util::combinators::UnsyncBoxBody;
+use tokio::sync::SemaphorePermit;
+use tokio::time::timeout;
+
+use super::Shared;
+use crate::metrics::Event;
+use crate::refusal::Refusal;
+
+/// A body that is still to be read.
+pub(crate) struct RequestBody(UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>);
+
+/// A complete body and its share of the limit on buffered bytes.
+pub(crate) struct ReceivedBody<'a> {
+    pub(crate) bytes: Bytes,
+    _place: Option<SemaphorePermit<'a>>,
+}
+
+impl RequestBody {
+    pub(crate) fn new<B>(body: B) -> Self
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: Into<Box<dyn Error + Send + Sync>>,
+    {
+        Self(body.map_err(Into::into).boxed_unsync())
+    }
+
+    /// Reads the whole body.
+    ///
+    /// # Errors
+    /// The body is too long, late or incomplete, or the limit on all buffered bodies is reached.
+    pub(crate) async fn read<'a>(
+        self,
+        shared: &'a Shared,
+        headers: &HeaderMap,
+    ) -> Result<ReceivedBody<'a>, Refusal> {
+        if content_length(headers) > shared.limits.body_bytes {
+            return Err(too_large(shared.limits.body_bytes));
+        }
+        let received = timeout(shared.limits.body, self.collect(shared)).await;
+        received.unwrap_or_else(|_| {
+            shared.metrics.counted.add(Event::LateBody);
+            let seconds = shared.limits.body.as_secs_f64();
+            let message = format!("the body of the request did not come within {seconds} seconds");
+            Err(Refusal::new(408, "Timeout", message))
+        })
+    }
+
+    /// Discards the body, so that the client reads the error response and the connection stays
+    /// usable.
+    pub(crate) async fn discard(mut self, shared: &Shared) {
+        let all = async {
+            let mut length = 0;
+            while let Some(Ok(frame)) = self.0.frame().await {
+                length += frame.data_ref().map_or(0, Bytes::len);
+                if length > shared.limits.body_bytes {
+                    return;
+                }
+            }
+        };
+        if timeout(shared.limits.body, all).await.is_err() {
+            shared.metrics.counted.add(Event::LateBody);
+        }
+    }
+
+    async fn collect(mut self, shared: &Shared) -> Result<ReceivedBody<'_>, Refusal> {
+        let limit = shared.limits.body_bytes;
+        let (mut first, mut all) = (Bytes::new(), BytesMut::new());
+        let mut place: Option<SemaphorePermit<'_>> = None;
+        while let Some(frame) = self.0.frame().await {
+            let frame = frame.map_err(|error| {
+                Refusal::bad_request(format!("the body of the request ended early: {error}"))
+            })?;
+            let Ok(data) = frame.into_data() else { continue };
+            let more = shared.capacity.bytes(data.len()).inspect_err(|_| {
+                shared.metrics.counted.add(Event::TooManyRequests);
+            })?;
+            match &mut place {
+                Some(place) => place.merge(more),
+                None => place = Some(more),
+            }
+            if first.len() + all.len() + data.len() > limit {
+                return Err(too_large(limit));
+            }
+            if first.is_empty() && all.is_empty() {
+                first = data;
+            } else {
+                // Most bodies are a single frame, which is not copied.
+                all.extend_from_slice(&std::mem::take(&mut first));
+                all.extend_from_slice(&data);
+            }
+        }
+        let bytes = if all.is_empty() { first } else { all.freeze() };
+        Ok(ReceivedBody { bytes, _place: place })
+    }
+}
+
+fn content_length(headers: &HeaderMap) -> usize {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or_default()
+}
+
+fn too_large(limit: usize) -> Refusal {
+    let message = format!("Request entity too large: limit is {limit}");
+    Refusal::new(413, "RequestEntityTooLarge", message)
+}
