@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE, NameRule};
-use machinery_store::{Entry, Span};
+use machinery_store::{Entry, KeySpan};
 use serde_json::Value;
 
 use crate::cache::{ObjectState, StoredLabels};
@@ -25,11 +25,11 @@ impl Selection {
     }
 
     /// Returns the range of keys of all selected objects: one key, for one name in one namespace.
-    pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
+    pub(crate) fn span(&self, namespace: Option<&str>) -> KeySpan {
         let place = &self.kind.place;
         match self.fields.exactly(NAME).filter(|name| NameRule::PathSegment.check(name).is_ok()) {
             Some(name) if namespace.is_some() || !self.kind.namespaced => {
-                Span::one(place.key(namespace, name))
+                KeySpan::one(place.key(namespace, name))
             }
             _ => place.span(namespace),
         }

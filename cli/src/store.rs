@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use machinery::apiserver::Listen;
-use machinery::store::{Backend as _, Disk, DiskOptions, Range, Span, restore as restore_store};
+use machinery::store::{Backend as _, Disk, DiskOptions, KeySpan, Range, restore as restore_store};
 use tokio::runtime::Handle;
 
 use crate::directory::DataDirectory;
@@ -109,7 +109,7 @@ async fn close(disk: &Disk) -> anyhow::Result<()> {
 }
 
 async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
-    let mut range = Range::of(Span::all()).limit(PAGE_SIZE);
+    let mut range = Range::of(KeySpan::all()).limit(PAGE_SIZE);
     let mut objects = 0;
     loop {
         let page = disk.range(range.clone()).await?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machinery_objects::{Departure, EditNumber, Event, Object};
+use machinery_objects::{EditNumber, Event, LeaveReason, Object};
 use machinery_sync::Mutex;
 use machinery_workqueue::Cause;
 use std::sync::OnceLock;
@@ -34,7 +34,7 @@ impl CauseNames {
         let name = match event {
             Event::Added { .. } => self.added,
             Event::Updated { .. } => self.updated,
-            Event::Left { because: Departure::Released, .. } => self.released,
+            Event::Left { because: LeaveReason::Released, .. } => self.released,
             Event::Left { .. } => self.left,
             _ => self.deleted,
         };

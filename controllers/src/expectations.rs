@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use machinery_objects::{Event, Object, ObjectKey, Uid, WriteToken, Wrote};
+use machinery_objects::{Event, Object, ObjectKey, Uid, WriteOutcome, WriteToken};
 use machinery_sync::Mutex;
 use tokio::time::Instant;
 
@@ -112,12 +112,12 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         let mut state = self.0.lock();
         let Some(expected) = state.of.get_mut(parent) else { return };
         match &token.wrote {
-            Wrote::Stored(_) => {
+            WriteOutcome::Stored(_) => {
                 if let Some(child) = expected.creations.get_mut(&token.key) {
                     child.wrote = Some(wait);
                 }
             }
-            Wrote::Removed(_) => {
+            WriteOutcome::Removed(_) => {
                 let matches = |key: &ObjectKey, uid: &Uid| {
                     *key == token.key && token.uid.as_ref().is_none_or(|removed| removed == uid)
                 };

@@ -57,7 +57,7 @@
 //!   need no read, and a lost response ends no term. Also `lease/election/model/`, over random
 //!   clocks, networks and crashes.
 //! - ⁶ Also after a suspension. In one process, no term starts before the work of the last one has
-//!   ended. For suspended and killed processes: `cli/tests/it/leads.rs`.
+//!   ended. For suspended and killed processes: `cli/tests/it/leader_election.rs`.
 //! - ⁷ On a server without fences, active runs are dropped before another candidate leads.
 //! - ⁸ Readable where possible; long names are rejected; a panic of a key type fails one name only.
 //! - ⁹ Missing support of fences is an error.
@@ -91,21 +91,21 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! use machinery_controllers::{Controller, Next, Run};
 //! use machinery_informers::Informer;
-//! use machinery_informers::testing::{Plane, Thing};
+//! use machinery_informers::testing::{FakeSource, TestObject};
 //! use machinery_objects::{Capabilities, ListWatch};
 //! use std::sync::Arc;
 //! use tokio_util::{sync::CancellationToken, task::TaskTracker};
 //!
 //! // or a server's handle, or machinery_kube::Remote
-//! let plane = Plane::of_things(Capabilities::ALL);
-//! let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+//! let plane = FakeSource::of_test_objects(Capabilities::ALL);
+//! let source: Arc<dyn ListWatch<TestObject>> = Arc::new(plane.clone());
 //! let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-//! let things = Informer::<Thing>::builder(source).build();
+//! let things = Informer::<TestObject>::builder(source).build();
 //! tasks.spawn(things.run(stopping.clone()));
 //!
 //! let controller = Controller::of("things", &things).build()?;
 //! let (runs, mut observed) = tokio::sync::mpsc::unbounded_channel();
-//! let reconcile = move |thing: Arc<Thing>, run: Run| {
+//! let reconcile = move |thing: Arc<TestObject>, run: Run| {
 //!     let runs = runs.clone();
 //!     async move {
 //!         runs.send((thing.key.clone(), thing.place.clone(), format!("{:?}", run.causes)))?;
@@ -118,7 +118,7 @@
 //!     tasks.spawn(async move { controller.run(reconcile, stopping).await })
 //! };
 //!
-//! plane.put(Thing::new("default/a").at("rack-1"));
+//! plane.put(TestObject::new("default/a").at("rack-1"));
 //! let (key, place, causes) = observed.recv().await.ok_or("the controller stopped")?;
 //! assert_eq!((key.as_str(), &*place), ("default/a", "rack-1"));
 //! assert!(causes.contains("things added"), "{causes}");

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use machinery_informers::{Informer, KeyedInformers, Text};
+use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Object, Traceparent, WriteToken};
 use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Key, Priority, Work};
@@ -156,13 +156,13 @@ impl Run {
 
 impl<T: Object> WriteTracker for Informer<T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
-        self.reached(token, timeout).await.is_ok()
+        self.wait_for(token, timeout).await.is_ok()
     }
 }
 
-impl<F: Text, T: Object> WriteTracker for KeyedInformers<F, T> {
+impl<F: SelectorKey, T: Object> WriteTracker for KeyedInformers<F, T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
-        self.reached(token, timeout).await.is_ok()
+        self.wait_for(token, timeout).await.is_ok()
     }
 }
 

@@ -8,7 +8,7 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 use machinery_informers::deliver::{Change, Closed, Delivery, Events, Hub, Notification, Removal};
 use machinery_informers::{Lookup, LookupMap, Model, Snapshot};
-use machinery_objects::{Event, Mark, ObjectKey, Revision};
+use machinery_objects::{Bookmark, Event, ObjectKey, Revision};
 use machinery_snapshot::Map;
 use machinery_sync::Mutex;
 use std::collections::BTreeMap;
@@ -71,7 +71,7 @@ impl LoomCache {
         let mut publishing = self.hub.publishing();
         self.map.insert(1, 10);
         publishing.publish(self.now, &[Notification { key: 1, before: None, change }]);
-        publishing.mark(&Mark::Synced);
+        publishing.mark(&Bookmark::Synced);
     }
 
     fn objects(&self) -> BTreeMap<u8, u8> {
@@ -292,12 +292,12 @@ fn a_handler_registered_during_the_sync_syncs_once() {
         };
         let mut events = cache.register().expect("it is open");
         let mut heard = Vec::new();
-        while heard.last() != Some(&Delivery::Mark(Mark::Synced)) {
+        while heard.last() != Some(&Delivery::Mark(Bookmark::Synced)) {
             heard.push(block_on(events.next()).expect("it is open"));
         }
         syncing.join().expect("it did not panic");
         let added = Delivery::Event(1, Event::Added { object: 10, initial: true });
-        assert_eq!(heard, [added, Delivery::Mark(Mark::Synced)]);
+        assert_eq!(heard, [added, Delivery::Mark(Bookmark::Synced)]);
         cache.hub.close();
         assert_eq!(block_on(events.next()), None);
     });

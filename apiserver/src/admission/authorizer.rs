@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use machinery_cel::{Authorizer, Check, Decision, On};
+use machinery_cel::{AccessCheck, Authorizer, CheckTarget, Decision};
 
 use crate::auth::Identity;
 use crate::auth::identity::AUTHENTICATED;
@@ -17,7 +17,7 @@ pub(super) struct RbacAuthorizer {
 }
 
 impl Authorizer for RbacAuthorizer {
-    fn decide(&self, check: &Check) -> Decision {
+    fn decide(&self, check: &AccessCheck) -> Decision {
         let Some(rules) = &self.rules else { return Decision { allowed: true, ..Decision::default() } };
         let account = check.account.as_ref().map(|account| {
             let mut identity = Identity::service_account(&account.namespace, &account.name);
@@ -26,9 +26,9 @@ impl Authorizer for RbacAuthorizer {
             identity
         });
         // RBAC ignores selectors.
-        let on = match &check.on {
-            On::Path(path) => RequestTarget::Path(path),
-            On::Resource(it) => RequestTarget::Resource(ResourceAttributes {
+        let on = match &check.target {
+            CheckTarget::Path(path) => RequestTarget::Path(path),
+            CheckTarget::Resource(it) => RequestTarget::Resource(ResourceAttributes {
                 group: &it.group,
                 resource: &it.resource,
                 subresource: &it.subresource,

@@ -2,7 +2,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use machinery_cel::{Authorizer, Bindings, Budget, Declared, Env, Program, Resource, RunError, Type, Val};
+use machinery_cel::{
+    Authorizer, Bindings, Budget, DeclaredType, Env, Program, ResourceAttributes, RunError, Type, Val,
+};
 use serde_json::{Value, json};
 
 /// Limit per webhook, as in Kubernetes.
@@ -18,7 +20,7 @@ pub(super) struct Conditions(Vec<(String, Arc<Program>)>);
 /// The authorizer of conditions and its default resource.
 pub(super) struct ConditionAuthorizer {
     pub(super) authorizer: Arc<dyn Authorizer>,
-    pub(super) resource: Resource,
+    pub(super) resource: ResourceAttributes,
 }
 
 impl Conditions {
@@ -108,19 +110,19 @@ static ENV: LazyLock<Env> = LazyLock::new(|| {
         }},
         "options": {"type": "object", "x-kubernetes-preserve-unknown-fields": true},
     }});
-    let request =
-        Declared::from_schema(&request, false, "kubernetes.AdmissionRequest").unwrap_or_else(Declared::any);
+    let request = DeclaredType::from_schema(&request, false, "kubernetes.AdmissionRequest")
+        .unwrap_or_else(DeclaredType::any);
     Env::new()
-        .with("object", Arc::new(Declared::any()))
-        .with("oldObject", Arc::new(Declared::any()))
+        .with("object", Arc::new(DeclaredType::any()))
+        .with("oldObject", Arc::new(DeclaredType::any()))
         .with("request", Arc::new(request))
-        .with(AUTHORIZER, Arc::new(Declared::authorizer()))
-        .with(REQUEST_RESOURCE, Arc::new(Declared::resource_check()))
+        .with(AUTHORIZER, Arc::new(DeclaredType::authorizer()))
+        .with(REQUEST_RESOURCE, Arc::new(DeclaredType::resource_check()))
 });
 
 #[cfg(test)]
 mod tests {
-    use machinery_cel::{Check, Decision};
+    use machinery_cel::{AccessCheck, Decision};
 
     use super::*;
 
@@ -136,7 +138,11 @@ mod tests {
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
         let authorizer = conditions.use_authorizer().then(|| {
-            let resource = Resource { resource: "pods".into(), namespace: "n".into(), ..Resource::default() };
+            let resource = ResourceAttributes {
+                resource: "pods".into(),
+                namespace: "n".into(),
+                ..ResourceAttributes::default()
+            };
             ConditionAuthorizer { authorizer: Arc::new(Gets), resource }
         });
         let found = conditions.hold(&request, authorizer.as_ref());
@@ -147,7 +153,7 @@ mod tests {
     struct Gets;
 
     impl Authorizer for Gets {
-        fn decide(&self, check: &Check) -> Decision {
+        fn decide(&self, check: &AccessCheck) -> Decision {
             Decision { allowed: check.verb == "get", ..Decision::default() }
         }
     }

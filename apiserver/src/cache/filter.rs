@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_objects::{NAME, NAMESPACE, Test};
+use machinery_objects::{LabelTest, NAME, NAMESPACE};
 
 use super::{ObjectState, Term};
 use crate::select::Selection;
@@ -53,7 +53,7 @@ impl ObjectFilter {
             return IndexPlacement::Under(vec![Term::Label(namespace, key, value)]);
         }
         let sets = self.selection.labels.requirements().iter().filter_map(|requirement| {
-            let Test::In(values) = requirement.test() else { return None };
+            let LabelTest::In(values) = requirement.test() else { return None };
             Some((requirement.key(), values)).filter(|(_, values)| values.len() <= FEW)
         });
         let any_of = sets.min_by_key(|(_, values)| values.len()).map(|(key, values)| {

@@ -5,7 +5,7 @@ use std::task::Waker;
 use std::time::Duration;
 
 use machinery_objects::Revision;
-use machinery_store::{Range, Seen, Watch, WatchError};
+use machinery_store::{Range, Watch, WatchError, WatchItem};
 use machinery_sync::atomic::{AtomicBool, Ordering};
 use machinery_sync::{Mutex, Notify};
 use tokio::time::{Instant, sleep_until, timeout_at};
@@ -105,16 +105,16 @@ impl WatchCache {
         }
     }
 
-    fn receive(&self, seen: Result<Seen, WatchError>) {
+    fn receive(&self, seen: Result<WatchItem, WatchError>) {
         match seen {
-            Ok(Seen::Changes { revision, events }) => {
+            Ok(WatchItem::Changes { revision, events }) => {
                 let steps = events
                     .into_iter()
                     .map(|event| ObjectChange::of(event, |entry| ObjectState::of(&self.kind, entry)));
                 let steps: Vec<_> = steps.collect();
                 self.update(|hub, wake| hub.apply(revision, steps, wake));
             }
-            Ok(Seen::Progress(revision)) => self.update(|hub, wake| hub.advance(revision, wake)),
+            Ok(WatchItem::Progress(revision)) => self.update(|hub, wake| hub.advance(revision, wake)),
             Err(error) => self.update(|hub, wake| hub.end(StopReason::Lost(error), wake)),
         }
     }

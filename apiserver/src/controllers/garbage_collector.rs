@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use machinery_store::{Change, Entry, Key, Range, Seen, Span};
+use machinery_store::{Change, Entry, Key, KeySpan, Range, WatchItem};
 use serde_json::{Map, Value, json};
 use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
@@ -35,19 +35,19 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 async fn follow(shared: &Shared) -> Result<(), Refusal> {
     let mut graph = OwnerGraph::default();
-    let listed = shared.objects.list(Range::of(Span::all()), Moment::Newest).await?;
+    let listed = shared.objects.list(Range::of(KeySpan::all()), Moment::Newest).await?;
     for entry in &listed.entries {
         graph.put(entry);
     }
     let lost = |_| Refusal::new(503, "ServiceUnavailable", "the watch was lost");
-    let mut watch = shared.objects.watch(Span::all(), listed.at).await.map_err(lost)?;
+    let mut watch = shared.objects.watch(KeySpan::all(), listed.at).await.map_err(lost)?;
     drop(listed);
     let (definitions, mut known) = (native::definition().place.start(None), kinds(shared));
     for key in graph.candidates() {
         process(shared, &graph, &key).await?;
     }
     loop {
-        let Seen::Changes { events, .. } = watch.next().await.map_err(lost)? else { continue };
+        let WatchItem::Changes { events, .. } = watch.next().await.map_err(lost)? else { continue };
         if events.iter().any(|event| event.key().starts_with(&*definitions)) {
             definitions::reconcile(shared).await?;
             // Owners of a kind that is now known can be checked.

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use machinery_store::{Range, Span};
+use machinery_store::{KeySpan, Range};
 use tokio::time::sleep;
 
 use super::trigger::{ChangeTrigger, RETRY_DELAY};
@@ -36,7 +36,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
         }
         if is_of_all == watched.is_empty() {
             is_of_all = !is_of_all;
-            let span = if is_of_all { Span::all() } else { kind.place.span(None) };
+            let span = if is_of_all { KeySpan::all() } else { kind.place.span(None) };
             changes = ChangeTrigger::new(shared.clone(), span);
         }
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_store::{Range, Span};
+use machinery_store::{KeySpan, Range};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -19,7 +19,7 @@ use crate::verbs::output::read;
 
 /// Runs until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
-    let mut changes = ChangeTrigger::new(shared.clone(), Span::prefix(format!("{GROUP}/")));
+    let mut changes = ChangeTrigger::new(shared.clone(), KeySpan::prefix(format!("{GROUP}/")));
     loop {
         changes.next().await;
         // Retried until it succeeds: a revoked permission must not stay in effect.

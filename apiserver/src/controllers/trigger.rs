@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use machinery_store::{Change, Seen, Span, Watch};
+use machinery_store::{Change, KeySpan, Watch, WatchItem};
 use tokio::time::sleep;
 
 use crate::refusal::Refusal;
@@ -17,13 +17,13 @@ pub(super) const RETRY_DELAY: Duration = Duration::from_secs(1);
 /// Changes of a span of keys. Changes between two calls are merged.
 pub(super) struct ChangeTrigger {
     shared: Arc<Shared>,
-    span: Span,
+    span: KeySpan,
     watch: Option<Watch>,
 }
 
 impl ChangeTrigger {
     /// Starts with the current revision.
-    pub(super) const fn new(shared: Arc<Shared>, span: Span) -> Self {
+    pub(super) const fn new(shared: Arc<Shared>, span: KeySpan) -> Self {
         Self { shared, span, watch: None }
     }
 
@@ -46,12 +46,14 @@ impl ChangeTrigger {
                 sleep(RETRY_DELAY).await;
             }
         };
-        let mut is_one = |seen: &Seen| match seen {
-            Seen::Changes { events, .. } => events.iter().fold(false, |found, event| match &event.change {
-                Change::Put(entry) => concerns(&entry.key) | found,
-                Change::Deleted(key) => concerns(key) | found,
-            }),
-            Seen::Progress(_) => false,
+        let mut is_one = |seen: &WatchItem| match seen {
+            WatchItem::Changes { events, .. } => {
+                events.iter().fold(false, |found, event| match &event.change {
+                    Change::Put(entry) => concerns(&entry.key) | found,
+                    Change::Deleted(key) => concerns(key) | found,
+                })
+            }
+            WatchItem::Progress(_) => false,
         };
         let mut found = false;
         loop {
@@ -82,7 +84,7 @@ pub(super) struct RescanTrigger {
 
 impl RescanTrigger {
     /// Watches the keys of the controller's objects.
-    pub(super) async fn new(shared: &Arc<Shared>, span: Span) -> Self {
+    pub(super) async fn new(shared: &Arc<Shared>, span: KeySpan) -> Self {
         let mut own = ChangeTrigger::new(shared.clone(), span);
         own.next().await;
         Self { shared: shared.clone(), own, others: None }
@@ -103,7 +105,8 @@ impl RescanTrigger {
             }
             Ok(waiting) => waiting,
         };
-        let others = self.others.get_or_insert_with(|| ChangeTrigger::new(self.shared.clone(), Span::all()));
+        let others =
+            self.others.get_or_insert_with(|| ChangeTrigger::new(self.shared.clone(), KeySpan::all()));
         tokio::select! {
             biased;
             () = self.own.next() => {}

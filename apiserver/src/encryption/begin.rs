@@ -34,7 +34,7 @@ pub(crate) async fn begin(
 
 fn refused(error: ResealError) -> StartError {
     match error {
-        ResealError::Unopened(unopened) => StartError::Sealed(unopened),
+        ResealError::Unseal(unopened) => StartError::Sealed(unopened),
         other => StartError::Store(other.to_string()),
     }
 }

@@ -1,6 +1,6 @@
 //! The encryption configuration.
 
-use machinery_store::sealed::Ring;
+use machinery_store::sealed::KeyRing;
 
 use super::resource::Resources;
 use crate::storage::Place;
@@ -16,12 +16,12 @@ use crate::storage::Place;
 /// interchangeable.
 #[derive(Clone, Debug)]
 pub struct Encryption {
-    pub(super) rules: Vec<(Resources, Ring)>,
+    pub(super) rules: Vec<(Resources, KeyRing)>,
 }
 
 impl Encryption {
     /// Returns the keys of a store key's resource; `None` leaves the value unencrypted.
-    pub(super) fn ring(&self, key: &str) -> Option<Ring> {
+    pub(super) fn ring(&self, key: &str) -> Option<KeyRing> {
         let (group, plural) = Place::resource(key)?;
         self.rules.iter().find(|(of, _)| of.contain(group, plural)).map(|(_, ring)| ring.clone())
     }

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use machinery_store::sealed::{Provider, Ring, RingError, SealingKey};
+use machinery_store::sealed::{KeyRing, KeyRingError, Provider, SealingKey};
 use serde_json::{Map, Value};
 use thiserror::Error;
 use zeroize::Zeroizing;
@@ -41,7 +41,7 @@ impl Encryption {
             let why = "it is of another kind: write kind: EncryptionConfiguration, apiVersion: apiserver.config.k8s.io/v1";
             return Err(wrong(WHOLE, why));
         }
-        let mut all: Vec<(Resources, Ring, String)> = Vec::new();
+        let mut all: Vec<(Resources, KeyRing, String)> = Vec::new();
         for (at, rule) in list("resources", file.remove("resources"))?.into_iter().enumerate() {
             let place = format!("resources[{at}]");
             let mut rule = object(&place, Some(rule), &["resources", "providers"])?;
@@ -64,12 +64,12 @@ impl Encryption {
     }
 }
 
-fn read_ring(place: &str, providers: Option<Value>) -> Result<Ring, EncryptionError> {
+fn read_ring(place: &str, providers: Option<Value>) -> Result<KeyRing, EncryptionError> {
     let mut all = Vec::new();
     for (at, provider) in list(place, providers)?.into_iter().enumerate() {
         all.extend(read_provider(&format!("{place}[{at}]"), provider)?);
     }
-    Ring::new(all).map_err(|error| wrong(place, &error.to_string()))
+    KeyRing::new(all).map_err(|error| wrong(place, &error.to_string()))
 }
 
 fn read_provider(place: &str, provider: Value) -> Result<Vec<Provider>, EncryptionError> {
@@ -109,7 +109,7 @@ fn read_key(place: &str, key: Value) -> Result<SealingKey, EncryptionError> {
         wrong(&place, "it is no base64: write what `head -c 32 /dev/urandom | base64` prints")
     })?;
     SealingKey::new(&name, &secret).map_err(|error| match error {
-        RingError::Length { bytes, .. } => {
+        KeyRingError::Length { bytes, .. } => {
             let why = format!("it has {bytes} bytes: write what `head -c 32 /dev/urandom | base64` prints");
             wrong(&place, &why)
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use machinery_objects::{
     Conflict, Deleted, Deletion, Fence as Named, FieldSelector, InvalidField, NameRule, ObjectKey, Patch,
     PatchFormat, Preconditions, Propagation, ResourceVersion, Revision, SourceError, Uid, WriteError,
-    WriteToken, Writer, WriterCapabilities, Written, Wrote,
+    WriteOutcome, WriteToken, Writer, WriterCapabilities, Written,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -100,7 +100,7 @@ where
         let revision = erased.revision.unwrap_or_default();
         if erased.is_deleted {
             let uid = Uid::new(meta_text(&erased.object, "uid"));
-            let wrote = Wrote::Removed(Some(revision.into()));
+            let wrote = WriteOutcome::Removed(Some(revision.into()));
             return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
         }
         self.written(&kind, &at, erased.object, revision, false).map(Deleted::Marked)
@@ -220,7 +220,11 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let token = WriteToken {
             key: ObjectKey::new(text("namespace").filter(|_| kind.namespaced), name).unwrap_or_default(),
             uid: text("uid").and_then(Uid::new),
-            wrote: if is_deleted { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
+            wrote: if is_deleted {
+                WriteOutcome::Removed(Some(at.into()))
+            } else {
+                WriteOutcome::Stored(at.into())
+            },
         };
         let bytes = length(&object);
         let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinery_objects::{FieldSelector, InterestBy, InterestEdit, LabelSelector, Revision, Test};
+use machinery_objects::{FieldSelector, InterestBy, InterestEdit, LabelSelector, LabelTest, Revision};
 use machinery_sync::{Mutex, Notify};
 use prometheus_client::metrics::gauge::Gauge;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -66,7 +66,9 @@ impl Selectors {
     fn cost(&self) -> usize {
         let labels = self.labels.requirements().iter().map(|requirement| {
             let values = match requirement.test() {
-                Test::In(values) | Test::NotIn(values) => values.iter().map(|value| cost(value)).sum(),
+                LabelTest::In(values) | LabelTest::NotIn(values) => {
+                    values.iter().map(|value| cost(value)).sum()
+                }
                 _ => 0,
             };
             cost(requirement.key()) + values

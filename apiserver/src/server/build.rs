@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinery_store::Backend;
-use machinery_store::sealed::{Resealed, Unopened};
+use machinery_store::sealed::{Resealed, UnsealError};
 use machinery_sync::Swap;
 use serde_json::Value;
 use thiserror::Error;
@@ -71,7 +71,7 @@ pub enum StartError {
     /// The store has an encrypted object that cannot be decrypted, or a plain object of an
     /// encrypted resource. Nothing was changed.
     #[error("what is stored cannot all be read: {0}")]
-    Sealed(Unopened),
+    Sealed(UnsealError),
     /// A CustomResourceDefinition was refused.
     #[error("the CustomResourceDefinition {name:?} was refused: {why}")]
     Definition {

@@ -12,7 +12,7 @@ use super::shared::Environment;
 pub(crate) fn parent_span(headers: &HeaderMap) -> Option<Traceparent> {
     let mut all = headers.get_all(Traceparent::HEADER).iter();
     let one = all.next()?;
-    if all.next().is_some() { None } else { Traceparent::said(one.to_str().ok()?) }
+    if all.next().is_some() { None } else { Traceparent::from_text(one.to_str().ok()?) }
 }
 
 /// Creates the span of a request. IDs are generated only if the span is recorded.

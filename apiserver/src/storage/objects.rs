@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, CommitError, Conflict, Cursor, Entry, Key, Page, Range, ReadError, Span, Transaction, Watch,
+    Backend, CommitError, Conflict, Cursor, Entry, Key, KeySpan, Page, Range, ReadError, Transaction, Watch,
     WatchError,
 };
 
@@ -71,7 +71,7 @@ impl Objects {
 
     /// Returns one object.
     pub(crate) async fn get(&self, key: &Key, moment: Moment) -> Result<Option<Arc<Entry>>, Refusal> {
-        let range = Range::of(Span::One(key.clone()));
+        let range = Range::of(KeySpan::One(key.clone()));
         Ok(self.read(range, moment).await?.entries.pop())
     }
 
@@ -109,7 +109,7 @@ impl Objects {
     }
 
     /// Watches changes after a revision.
-    pub(crate) async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    pub(crate) async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         self.backend.watch(span, after).await
     }
 
@@ -154,7 +154,7 @@ pub(crate) fn too_large(asked: Revision, current: Revision) -> Refusal {
 fn unreadable(error: ReadError) -> Refusal {
     match error {
         ReadError::Compacted { .. } => expired("The resourceVersion for the provided list is too old."),
-        ReadError::Future { asked, current } => too_large(asked, current),
+        ReadError::Future { requested, current } => too_large(requested, current),
         other => {
             Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", other.to_string()) }
         }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_store::Span;
+use machinery_store::KeySpan;
 
 /// The key prefix of the objects of one kind, in any version.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -41,8 +41,8 @@ impl Place {
     }
 
     /// Returns the range of all objects, or of those in one namespace.
-    pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
-        Span::Prefix(self.start(namespace))
+    pub(crate) fn span(&self, namespace: Option<&str>) -> KeySpan {
+        KeySpan::Prefix(self.start(namespace))
     }
 
     /// Returns the common prefix of these keys.

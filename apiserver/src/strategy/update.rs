@@ -120,7 +120,7 @@ fn check_preconditions(new: &Value, old: &Value, whole: bool, context: &Context<
 }
 
 /// Restores all parts but one from the old object.
-fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_apart: bool) {
+fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_a_subresource: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };
         match old.get(field) {
@@ -129,7 +129,7 @@ fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_apart:
         };
     };
     match subresource {
-        Subresource::Main | Subresource::Scale if status_is_apart => restore(new, "status"),
+        Subresource::Main | Subresource::Scale if status_is_a_subresource => restore(new, "status"),
         Subresource::Main | Subresource::Scale => {}
         Subresource::Status => {
             let status = new.get("status").cloned();

@@ -7,7 +7,7 @@ use std::task::{Context, Poll, ready};
 
 use futures::Stream;
 use machinery_objects::Revision;
-use machinery_store::{Change as Changed, Event, Seen, Watch, WatchError};
+use machinery_store::{Change as Changed, Event, Watch, WatchError, WatchItem};
 
 use crate::cache::{CacheWatcher, MissedRange, ObjectState, RevisionChanges, WatchChange};
 
@@ -43,13 +43,15 @@ impl Missed {
                     self.reading = Reading::Going(watch);
                 }
                 Reading::Going(watch) => match ready!(Pin::new(&mut *watch).poll_next(cx)).transpose()? {
-                    Some(Seen::Changes { revision, events }) if revision <= self.up_to => {
+                    Some(WatchItem::Changes { revision, events }) if revision <= self.up_to => {
                         let changes = events.into_iter().map(|event| change(follow, event)).collect();
                         return Poll::Ready(Ok(Some(RevisionChanges { revision, changes })));
                     }
-                    None | Some(Seen::Changes { .. }) => return Poll::Ready(Ok(None)),
-                    Some(Seen::Progress(revision)) if revision >= self.up_to => return Poll::Ready(Ok(None)),
-                    Some(Seen::Progress(_)) => watch.request_progress(),
+                    None | Some(WatchItem::Changes { .. }) => return Poll::Ready(Ok(None)),
+                    Some(WatchItem::Progress(revision)) if revision >= self.up_to => {
+                        return Poll::Ready(Ok(None));
+                    }
+                    Some(WatchItem::Progress(_)) => watch.request_progress(),
                 },
             }
         }

@@ -8,8 +8,8 @@ use machinery_apiserver::{ApiServer, Encryption, Identity, StartError};
 use machinery_objects::{
     Freshness, Kind, ListWatch as _, ObjectKey, Preconditions, Revision, Scope, Writer as _,
 };
-use machinery_store::sealed::Unopened;
-use machinery_store::{Backend as _, Entry, Memory, Options, Range, Span, Transaction};
+use machinery_store::sealed::UnsealError;
+use machinery_store::{Backend as _, Entry, KeySpan, Memory, Options, Range, Transaction};
 use serde_json::{Value, json};
 
 use crate::audit::SECRETS;
@@ -58,7 +58,7 @@ async fn start(store: &Memory, encryption: Option<Encryption>) -> Result<ApiServ
 }
 
 async fn below(store: &Memory, prefix: &str) -> Vec<Arc<Entry>> {
-    store.range(Range::of(Span::prefix(prefix))).await.unwrap().entries
+    store.range(Range::of(KeySpan::prefix(prefix))).await.unwrap().entries
 }
 
 /// The name of the key that all of these are encrypted by; `-` for none.
@@ -121,7 +121,7 @@ async fn a_server_without_the_key_does_not_start() {
     Client::of(&server).post(SECRETS, &secret("x")).await.fine();
     server.stop().await;
     let before = below(&store, "").await;
-    let missing = Unopened::MissingKey { key: "core/secrets/default/x".into(), name: "a".into() };
+    let missing = UnsealError::MissingKey { key: "core/secrets/default/x".into(), name: "a".into() };
     for other in [None, Some(secrets("b-")), Some(of("configmaps", "a"))] {
         let refused = start(&store, other).await.err().unwrap();
         assert_eq!(refused, StartError::Sealed(missing.clone()));
@@ -132,14 +132,14 @@ async fn a_server_without_the_key_does_not_start() {
     let plain = Transaction::new().put("core/secrets/default/y", *b"{}");
     let revision = store.commit(plain.clone()).await.unwrap().revision;
     let refused = start(&store, Some(secrets("a"))).await.err().unwrap();
-    assert_eq!(refused, StartError::Sealed(Unopened::NotSealed { key: "core/secrets/default/y".into() }));
+    assert_eq!(refused, StartError::Sealed(UnsealError::NotSealed { key: "core/secrets/default/y".into() }));
     store.commit(Transaction::new().delete("core/secrets/default/y")).await.unwrap();
     // And so is a value that was moved to another key.
     let moved = Transaction::new()
         .put("core/secrets/default/z", below(&store, "core/secrets/").await[0].value.clone());
     store.commit(moved).await.unwrap();
     let refused = start(&store, Some(secrets("a"))).await.err().unwrap();
-    let changed = Unopened::Changed { key: "core/secrets/default/z".into(), name: "a".into() };
+    let changed = UnsealError::Changed { key: "core/secrets/default/z".into(), name: "a".into() };
     assert_eq!(refused, StartError::Sealed(changed));
     store.commit(Transaction::new().delete("core/secrets/default/z")).await.unwrap();
     assert_eq!(below(&store, "").await, before, "nothing was changed");
@@ -168,7 +168,7 @@ async fn keys_are_rotated_over_restarts_and_retired_ones_cannot_decrypt() {
         // A watch from an older revision gets "expired", and no error about a missing key.
         let watched = client.get(&format!("{SECRETS}?watch=1&timeoutSeconds=1&resourceVersion={was}")).await;
         assert_eq!(watched.body["object"]["code"] == 410, rewritten > 0, "{names}: {watched:?}");
-        let past = store.range(Range::of(Span::all()).at(was)).await;
+        let past = store.range(Range::of(KeySpan::all()).at(was)).await;
         assert_eq!(past.is_err(), rewritten > 0, "{names}");
         server.stop().await;
     }

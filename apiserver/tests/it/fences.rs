@@ -8,7 +8,7 @@ use machinery_objects::{
     Conflict, Deletion, Fence, Kind, Patch, PatchFormat, Preconditions, Revision, Scope, SourceError, Uid,
     WriteError, Writer,
 };
-use machinery_store::{Backend, Memory, Options, Range, Span};
+use machinery_store::{Backend, KeySpan, Memory, Options, Range};
 use serde_json::{Value, json};
 
 use crate::client::{Answer, Client, definition};
@@ -175,7 +175,7 @@ async fn write(client: &Client, way: &(Method, String, &str, Value), fence: &str
 }
 
 async fn everything(store: &Memory) -> (Revision, usize) {
-    let page = store.range(Range::of(Span::all())).await.unwrap();
+    let page = store.range(Range::of(KeySpan::all())).await.unwrap();
     (store.revision().await.unwrap(), page.entries.len())
 }
 

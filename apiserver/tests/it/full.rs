@@ -40,7 +40,7 @@ async fn fill(client: &Client) -> (Vec<String>, crate::client::Answer) {
 
 #[tokio::test]
 async fn a_server_on_a_full_disk_serves_reads_and_recovers() {
-    let disk = faulty::Disk::new();
+    let disk = faulty::FaultyDisk::new();
     // A thread that allocates segments in advance uses disk space temporarily.
     let options = DiskOptions { segment_bytes: 4096, background: false, ..DiskOptions::default() };
     let store = Disk::open_on(Arc::new(disk.clone()), options.clone()).unwrap();

@@ -10,8 +10,8 @@ use machinery_apiserver::{ApiServer, Identity};
 use machinery_objects::{
     Capabilities, Conflict, Deleted, Deletion, FieldSelector, Filter, Freshness, Kind, ListAt, ListError,
     ListRequest, ListWatch, ObjectKey, Patch, PatchFormat, Preconditions, Propagation, ResourceVersion,
-    Revision, Scope, SourceError, Uid, WatchError, WatchFrom, WatchRequest, WriteError, Writer,
-    WriterCapabilities, Wrote,
+    Revision, Scope, SourceError, Uid, WatchError, WatchFrom, WatchRequest, WriteError, WriteOutcome, Writer,
+    WriterCapabilities,
 };
 use machinery_store::{Backend, Memory, Options};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -96,7 +96,7 @@ async fn leaving_a_selector_is_distinguished_from_deletion() {
     let same =
         version(&handle.update_status(&status("a", "Up"), &Preconditions::default()).await.unwrap().object);
     let gone = handle.delete(&key("a"), &Deletion::default()).await.unwrap();
-    let Wrote::Removed(Some(gone)) = &gone.token().wrote else { panic!("{gone:?}") };
+    let WriteOutcome::Removed(Some(gone)) = &gone.token().wrote else { panic!("{gone:?}") };
     let expected = [
         format!("left a red {left}"),
         format!("added a red {back}"),
@@ -189,7 +189,7 @@ async fn a_write_holds_only_if_its_preconditions_do() {
         Patch { format: PatchFormat::Merge, body: Arc::from(*b"{\"spec\":{\"size\":9}}"), status: false };
     assert_eq!(handle.patch(&key("a"), &merge, &on("other")).await.unwrap_err(), wrong);
     let written = update("blue", on(uid.as_ref().unwrap().as_str())).await.unwrap();
-    assert_eq!(written.token.wrote, Wrote::Stored(at(&written.object)));
+    assert_eq!(written.token.wrote, WriteOutcome::Stored(at(&written.object)));
     assert_eq!((&written.token.key, &written.token.uid), (&key("a"), &uid));
 
     let stale = Preconditions { version: Some(at(&made)), ..Preconditions::default() };
@@ -225,7 +225,7 @@ async fn status_is_a_subresource_and_unchanged_objects_are_not_written() {
     let blue = handle.update(&widget("a", "blue"), &Preconditions::default()).await.unwrap().object;
     assert_eq!((&blue.status, blue.metadata.generation), (&up.status, Some(2)));
     let again = handle.update(&blue, &Preconditions::default()).await.unwrap();
-    assert_eq!((again.token.wrote, again.object), (Wrote::Stored(at(&blue)), blue));
+    assert_eq!((again.token.wrote, again.object), (WriteOutcome::Stored(at(&blue)), blue));
     let json = json!([{"op": "replace", "path": "/spec/color", "value": "green"}]).to_string();
     let patch = Patch { format: PatchFormat::Json, body: json.into_bytes().into(), status: false };
     let green = handle.patch(&key("a"), &patch, &Preconditions::default()).await.unwrap().object;
@@ -248,11 +248,11 @@ async fn a_finalizer_keeps_an_object_until_it_is_removed() {
     let marked = handle.delete(&key("a"), &Deletion::default()).await.unwrap();
     let Deleted::Marked(marked) = marked else { panic!("{marked:?}") };
     assert!(marked.object.metadata.deletion_timestamp.is_some());
-    assert_eq!(marked.token.wrote, Wrote::Stored(at(&marked.object)));
+    assert_eq!(marked.token.wrote, WriteOutcome::Stored(at(&marked.object)));
     let mut free = marked.object.clone();
     free.metadata.finalizers = None;
     let gone = handle.update(&free, &Preconditions::default()).await.unwrap();
-    assert!(matches!(gone.token.wrote, Wrote::Removed(Some(ref end)) if *end > at(&free)), "{gone:?}");
+    assert!(matches!(gone.token.wrote, WriteOutcome::Removed(Some(ref end)) if *end > at(&free)), "{gone:?}");
     assert!(get(&handle, "a").await.is_none());
 
     create(&handle, "b", "red").await;

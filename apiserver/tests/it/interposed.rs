@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use futures::future::BoxFuture;
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, Commit, CommitError, CompactError, Memory, Page, Range, ReadError, Span, Transaction, Watch,
+    Backend, Commit, CommitError, CompactError, KeySpan, Memory, Page, Range, ReadError, Transaction, Watch,
     WatchError,
 };
 use tokio::sync::Mutex;
@@ -71,7 +71,7 @@ impl Backend for Interposed {
         self.inner.commit(transaction).await
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         if format!("{span:?}").contains("widgets") {
             self.watched.fetch_add(1, Ordering::Relaxed);
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use machinery_apiserver::ApiServer;
-use machinery_store::{Backend, Memory, Options, Range, Span, Transaction};
+use machinery_store::{Backend, KeySpan, Memory, Options, Range, Transaction};
 use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
@@ -42,7 +42,7 @@ async fn found(change: &Change) -> (ApiServer, Client) {
     let server = ApiServer::builder(memory.clone()).crds([sound()]).start().await.unwrap();
     Client::of(&server).post(ALL, &widget("a", 1)).await.fine();
     server.stop().await;
-    let page = memory.range(Range::of(Span::Prefix("apiextensions.k8s.io/".into()))).await.unwrap();
+    let page = memory.range(Range::of(KeySpan::Prefix("apiextensions.k8s.io/".into()))).await.unwrap();
     let stored = page.entries.first().unwrap();
     let text = changed(&stored.value, change);
     memory.commit(Transaction::new().put(stored.key.clone(), text)).await.unwrap();

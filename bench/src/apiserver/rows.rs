@@ -69,7 +69,7 @@ fn list(objects: usize) -> Plan<ApiserverShape> {
 fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<ApiserverShape> {
     Plan {
         shape: ApiserverShape::Lists { objects, clients: 20, indented },
-        absent: vec![(PEER, "one list shows what each takes it")],
+        absent: vec![(PEER, "one list shows its cost of each")],
         rows: vec![
             RowSpec::less(name, "GiB", "peak_gib")
                 .goals(&[Goal::at_most(1.5, "GiB")])
@@ -94,21 +94,21 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
             ),
             RowSpec::less(&format!("{name}-used"), "KiB", "used_kib")
                 .note(USED)
-                .also("written_kib", "what one write to each object took with no watch, and was taken off"),
+                .also("written_kib", "growth by one write to each object without watches, subtracted"),
         ],
     }
 }
 
 const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
-     over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: apiextensions-apiserver with etcd in its \
-     process, which asks nobody for leave and knows no namespaces";
+     over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: \
+     apiextensions-apiserver with etcd in its process, without authorization and namespaces";
 const UPDATES: &str =
     "each client replaces the objects it created, with their known revision as precondition";
-const CPU: &str = "CPU time of the server's process for each, in the kernel too";
+const CPU: &str = "CPU time of the server's process for each, kernel included";
 const LIST: &str = "all objects in one answer, to one client that reads as fast as possible, from a server \
     started on them";
 const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process has grown, for each of 10 000 watches over TLS, a hundred on a \
-     connection of HTTP/2, each with a label of its own to select by equality; nothing has happened yet; of the kernel's memory nothing is seen";
+     connection of HTTP/2, each with a label selector (equality) of its own; before any event; kernel memory is not included";
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
 const USED: &str = "the same after each has received one event of 1.4 KiB, at rest again";
 const PEAK: &str = "peak resident memory (VmHWM) during the request";

@@ -10,7 +10,7 @@ use futures::StreamExt;
 use k8s_openapi::api::core::v1::{ConfigMap, Pod};
 use machinery_controllers::{Controller, Next, Reconcile, Run, Settings};
 use machinery_informers::Informer;
-use machinery_kube::{Connections, Remote, Server, client};
+use machinery_kube::{Connections, Remote, ServerProfile, client};
 use machinery_objects::{ListWatch, Object, Patch, PatchFormat, Preconditions, WriteError, Writer};
 use std::convert::Infallible;
 use std::future::ready;
@@ -35,7 +35,7 @@ pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'sta
 /// Starts the loop over the wire.
 pub(super) async fn far(kubeconfig: &Path, far: Arc<RemoteLoop>) -> anyhow::Result<()> {
     let client = client(config(kubeconfig).await?, Connections::default())?;
-    let remote = Arc::new(Remote::<ConfigMap>::new(client, kind()?, Server::machinery()));
+    let remote = Arc::new(Remote::<ConfigMap>::new(client, kind()?, ServerProfile::machinery()));
     let source: Arc<dyn ListWatch<ConfigMap>> = remote.clone();
     let configs = Informer::<ConfigMap>::builder(source).build();
     let shows = configs.clone();

@@ -41,7 +41,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
     let thrice = [Goal::times(3.0, KR)];
     vec![
         reconciles(&sizes, IN_FLIGHT, true, "reconciles", &thrice, RECONCILES),
-        reconciles(&sizes, 10, true, "reconciles-10", &[], "the same with ten under way"),
+        reconciles(&sizes, 10, true, "reconciles-10", &[], "the same with ten in flight"),
         reconciles(&sizes, IN_FLIGHT, false, "reconciles-no-limit", &[], NO_LIMIT),
         reconciles(&sizes, 0, true, "reconciles-flood", &[], FLOOD),
         Plan {
@@ -76,7 +76,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
                     .note(STATUS)
                     .also("server_cpu_us", "server's CPU µs a write")
                     .also("client_cpu_us", "CPU µs of the loop's process")
-                    .also("runs", "runs begun for each write meanwhile"),
+                    .also("runs", "runs started for each write meanwhile"),
                 RowSpec::less("status-event-to-reconcile-p99", "µs", "p99_us")
                     .note(STATUS_HOP)
                     .also("p50_us", "p50")
@@ -109,23 +109,27 @@ fn reconciles(
     }
 }
 
-const RECONCILES: &str = "runs of a reconcile that does nothing: a source in the process changes each of 10 000 pods in turn, with a hundred under way, so \
-     that none merges; eight runs at once, and a thread pool of two; ours with everything that a controller has (causes, records, run times, \
-     watchdog, a handler's inbox); kube-runtime's reflector and Controller::for_stream; each event is a pod made anew on both sides";
+const RECONCILES: &str = "runs of a reconcile that does nothing: a source in the process changes \
+     each of 10 000 pods in turn, with a hundred in flight, so that none merges; eight runs at once, and a thread pool of two; ours \
+     with all parts of a controller (causes, records, run times, watchdog, a delivery queue); kube-runtime's reflector and Controller::for_stream; each event is a new pod on both sides";
 const NO_LIMIT: &str =
     "reconciles with kube-runtime's default, unlimited concurrency; ours as without the suffix";
-const FLOOD: &str = "the same with a source that always has one more, and steps aside once in 64: what counts is reconciles; ours takes in what \
-     comes, and an object that changed twice runs once; kube-runtime asks for events when it has to do nothing else";
-const HOP: &str = "from the source's having an event until the reconcile of that object begins, everybody asleep before, one in 4.1 ms among 10 000 \
-     objects; in kube-runtime every event goes through its scheduler's timer, which has steps of a millisecond";
-const IDLE: &str = "bytes allocated for each of 50 000 pods that were all reconciled once and are quiet, beyond those of a process that has the cache alone, \
-     on both sides: for ours what came of the last run (65 536 of them by default), which the page of diagnostics shows, and the room that queue and inbox keep \
-     after the beginning; for kube-runtime the room that its scheduler and runner keep, as it remembers nothing";
+const FLOOD: &str = "the same with a source that always has one more, and yields once in 64: \
+     counted are reconciles; ours accepts all events, and an object that changed twice runs once; \
+     kube-runtime polls for events when it has no other work";
+const HOP: &str = "from the arrival of an event at the source until the reconcile of that object \
+     begins, all threads asleep before, one in 4.1 ms among 10 000 objects; in kube-runtime every event goes through its scheduler's timer, which has steps of a millisecond";
+const IDLE: &str = "bytes allocated for each of 50 000 idle pods that were all reconciled once, \
+     beyond those of a process with the cache alone, on both sides: for ours the record of the \
+     last run (65 536 of them by default), which the diagnostics page shows, and the capacity that \
+     queue and delivery queue keep after the start; for kube-runtime the capacity that its \
+     scheduler and runner keep, as it has no records";
 const STATUS: &str = "over TLS on one machinery serve with ConfigMaps of 1 KiB: each reconcile writes an annotation by a merge patch, unless the object has it; \
-     eight at once, until each object was written; ours holds back the next run of an object until its informer shows the write, kube-runtime \
-     runs when the event comes; ours over one connection of HTTP/2, kube-runtime with its own client";
-const STATUS_HOP: &str = "the same, then somebody else changes an object every 5.1 ms: from its sending the write until the reconcile that sees it begins, which \
-     writes the annotation";
+     eight at once, until each object was written; ours delays the next run of an object until its \
+     informer shows the write, kube-runtime runs at the event; ours over one connection of HTTP/2, kube-runtime with its own client";
+const STATUS_HOP: &str = "the same, then another client changes an object every 5.1 ms: from the \
+     sending of its write until the start of the reconcile that sees it, which writes the \
+     annotation";
 
 #[cfg(test)]
 mod tests {

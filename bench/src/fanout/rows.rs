@@ -42,13 +42,13 @@ fn event(sizes: &FanoutSizes) -> Plan<FanoutShape> {
             RowSpec::less("event-cpu-5000", "µs", "event_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(EVENT)
-                .also("idle_us", "taken off for each second, as much as one without events costs: µs")
-                .also("per_second", "events/s that it kept up with")
+                .also("idle_us", "subtracted per second, the cost without events: µs")
+                .also("per_second", "sustained events/s")
                 .also("client_us", "the client's CPU µs an event"),
             RowSpec::less("event-told-cpu-5000", "µs", "told_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(TOLD)
-                .also("write_us", "the same write with no watch"),
+                .also("write_us", "the same write without watches"),
             RowSpec::less("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
         ],
     }
@@ -64,7 +64,7 @@ fn cost(sizes: &FanoutSizes) -> Plan<FanoutShape> {
                 .note(COST)
                 .also("few_us", "µs with 100")
                 .also("many_us", "µs with 50 000")
-                .also("few_idle_us", "taken off for each second with 100: µs")
+                .also("few_idle_us", "subtracted per second with 100: µs")
                 .also("many_idle_us", "with 50 000")
                 .also("many_lag_p99_ms", "p99 lag with 50 000, ms"),
         ],
@@ -82,7 +82,7 @@ fn stalled(sizes: &FanoutSizes) -> Plan<FanoutShape> {
                 .note(STALLED)
                 .also("others_p50_ms", "p50, ms")
                 .also("others_worst_ms", "worst, ms")
-                .also("delivered", "events delivered and looked at")
+                .also("delivered", "events delivered and checked")
                 .also("per_second", "writes/s")
                 .also("event_us", "server CPU µs a write")
                 .also("client_us", "client CPU µs a write"),
@@ -98,24 +98,25 @@ fn stalled(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     }
 }
 
-const EVENT: &str = "CPU of the server's process for an update of a custom resource of 1 KiB by one client at 50/s, with the write itself, on \
-     both sides; 5 000 watches over TLS, a hundred on each of 50 connections of HTTP/2, select by the equality of a label: 500 values, ten \
-     watches each, on ten connections; every event is looked at by the client: the right label, in order, ten times";
+const EVENT: &str = "CPU of the server's process for an update of a custom resource of 1 KiB by one client at 50/s, including \
+     the write itself, on both sides; 5 000 watches over TLS, a hundred on each of 50 connections of HTTP/2, select by the equality of a label: 500 values, ten \
+     watches each, on ten connections; every event is checked by the client: the right label, in order, ten times";
 const TOLD: &str = "that minus the cost of the same write on the same server without watches: the cost of \
     delivery";
 const LAG: &str = "from the answer to the write until the event is read, over all delivered events; none if \
     it was read before the answer";
-const COST: &str = "the same event with 50 000 selector watches (500 connections) over that with 100 (10 connections), one after the other on \
-     one server with 5 000 objects: ten watches on ten connections are interested, and the write is in both; the events go round all labels";
+const COST: &str = "the same event with 50 000 selector watches (500 connections) over that with 100 (10 connections), in \
+     sequence on one server with 5 000 objects: ten watches on ten connections match, and the \
+     write is in both; the events rotate over all labels";
 const MANY: &str = "the peer's cost of an event grows with the watches (event-cpu-5000): with ten times as \
     many it falls behind any useful rate";
 const STALLED: &str = "from the answer to a write until the event is read, by those of 5 000 watches that read; one of ten on each of 50 connections \
-     never does, with a window of two events; 500 updates/s, each of interest to nine that read and one that does not";
+     never does, with a window of two events; 500 updates/s, each matching nine that read and one that does not";
 const GROWN: &str = "the most memory of the server's process from the first write on, over what it was before: what is kept for 500 who never read \
      and have not been ended yet, and the events of the kind, of which 16 MiB are kept";
-const ENDED: &str = "from the answer to the first write whose event did not fit until the last of the 500 that never read was ended, by then \
-     or later without harm to the others on its connection";
-const OURS_ONLY: &str = "it falls behind without any that stalls";
+const ENDED: &str = "from the answer to the first write whose event did not fit until the last of \
+     the 500 stalled watches was ended, without an effect on the others of its connection";
+const OURS_ONLY: &str = "it falls behind even without stalled watches";
 
 #[cfg(test)]
 mod tests {

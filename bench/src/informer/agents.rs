@@ -6,7 +6,7 @@ use crate::measure::{Figures, count, cpu_time};
 use crate::random::SplitMix;
 use anyhow::{Context, ensure};
 use machinery_informers::{Interest, KeyedInformers};
-use machinery_kube::{Connections, Remote, Server, client};
+use machinery_kube::{Connections, Remote, ServerProfile, client};
 use machinery_objects::{Event, InterestBy, ListWatch};
 use machinery_sync::Mutex;
 use std::path::Path;
@@ -63,12 +63,12 @@ impl AgentGroup {
         for agent in 0..agents {
             let client = client(config.clone(), Connections::default())?;
             let source: Arc<dyn ListWatch<Config>> =
-                Arc::new(Remote::<Config>::new(client, kind()?, Server::machinery()));
+                Arc::new(Remote::<Config>::new(client, kind()?, ServerProfile::machinery()));
             let by = InterestBy::Label(super::configs::KEY.into());
             let builder = KeyedInformers::builder(source, by, key_of);
             let informers = if per_key { builder.per_key() } else { builder }.build();
             let holds: Arc<Mutex<Vec<String>>> = Arc::default();
-            informers.handle(counting(counts.clone(), holds.clone()))?.detach();
+            informers.add_handler(counting(counts.clone(), holds.clone()))?.detach();
             tokio::spawn(informers.run(stopping.clone()));
             let mut agent_ = Agent { informers, interests: Vec::new(), holds };
             for key in first(agent, agents, each, keys) {

@@ -2,7 +2,7 @@
 
 use crate::random::SplitMix;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
-use machinery_kube::{Identity, Meta};
+use machinery_kube::{KeyMetadata, PartialMetadata};
 use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
 use serde::Deserialize;
 use std::borrow::Cow;
@@ -64,7 +64,7 @@ pub(super) fn key_of(config: &Config) -> Option<String> {
 /// A whole ConfigMap in a type of ours.
 #[derive(Deserialize)]
 pub(super) struct Config {
-    metadata: Meta,
+    metadata: PartialMetadata,
     #[serde(default)]
     pub(super) data: BTreeMap<Box<str>, Box<str>>,
 }
@@ -86,7 +86,7 @@ impl Object for Config {
 /// Five fields, as with our traits.
 #[derive(Deserialize)]
 pub(super) struct Five {
-    metadata: Identity,
+    metadata: KeyMetadata,
     data: Place,
 }
 

@@ -144,7 +144,7 @@ pub(super) async fn sync(
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
         Projection::Whole | Projection::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
-        Projection::Slim => {
+        Projection::WithoutManagedFields => {
             let clear = |config: &mut ConfigMap| config.metadata.managed_fields = None;
             follow(kubeconfig, objects, clear, |config| usize::from(config.metadata.managed_fields.is_none()))
                 .await

@@ -57,7 +57,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<InformerShape>> {
     plans.extend(agents(&sizes));
     for (objects, suffix) in [(sizes.few_synced, "-10k"), (sizes.many_synced, "")] {
         plans.push(sync(objects, Projection::Whole, "", suffix));
-        plans.push(sync(objects, Projection::Slim, "-slim", suffix));
+        plans.push(sync(objects, Projection::WithoutManagedFields, "-slim", suffix));
         plans.push(sync(objects, Projection::Lean, "-lean", suffix));
         plans.push(sync(objects, Projection::Five, "-projected", suffix));
         plans.push(near(objects, suffix));
@@ -71,7 +71,7 @@ fn writes(sizes: &InformerSizes) -> Vec<Plan<InformerShape>> {
     let plan = |objects, readers, under_way, name: &str, note: &'static str| {
         let mut row = RowSpec::more(name, "events/s", "per_second")
             .note(note)
-            .also("cpu_ns", "CPU ns an event, without that of readers that are threads")
+            .also("cpu_ns", "CPU ns an event, without reader threads")
             .also("taken", "events/s into the cache")
             .also("lists", "lists a second meanwhile");
         if name == "writes-10-readers" {
@@ -146,7 +146,7 @@ fn agents(sizes: &InformerSizes) -> [Plan<InformerShape>; 2] {
                 less("agent-bytes", "B", "interest_bytes")
                     .note(BYTES)
                     .also("per_key_bytes", "with a stream for each key")
-                    .also("interest_events", "events an agent was told")
+                    .also("interest_events", "events received by an agent")
                     .also("per_key_events", "with a stream for each key"),
                 less("agent-streams", "", "interest_streams_after")
                     .note(STREAMS)
@@ -188,7 +188,7 @@ fn sync(objects: usize, of: Projection, what: &str, suffix: &str) -> Plan<Inform
     };
     let (time, mut steady, note) = match of {
         Projection::Whole => (goals(1.0), goals(1.3), SYNC),
-        Projection::Slim => (vec![], vec![], SLIM),
+        Projection::WithoutManagedFields => (vec![], vec![], SLIM),
         Projection::Lean => (goals(1.0), goals(1.3), LEAN),
         Projection::Five => (goals(2.0), goals(8.0), FIVE),
     };
@@ -219,7 +219,7 @@ fn near(objects: usize, suffix: &str) -> Plan<InformerShape> {
             RowSpec::less(&format!("sync-time-in-process{suffix}"), "s", "sync_s")
                 .goals(&goals)
                 .note(NEAR)
-                .also("first_s", "the first informer, for which all is decoded, s")
+                .also("first_s", "the first informer, which decodes all objects, s")
                 .also("client_cpu_s", "CPU s"),
         ],
     }
@@ -240,51 +240,54 @@ fn relist(objects: usize, changed: usize, name: &str, most: f64) -> Plan<Informe
     }
 }
 
-const WRITES: &str = "a source in the process tells of a random object of 10 000 or 80 000 (no suffix) whenever fewer than ten events wait to be handled, as in \
-     client-go's own benchmark of its shared informer; each goes through reflector and cache, with an index of a label and one of a field, to a \
-     handler that counts; client-go with KUBE_FEATURE_WatchListClient=false, as that benchmark needs it; kube-runtime: reflector, store and what \
-     follows in the stream, which gets a copy of each pod, as kube-runtime's own watcher makes one";
-const FLOOD: &str = "the same with a source that always has one more: client-go takes up to a thousand under one lock, ours tells the last of several \
-     states of an object";
+const WRITES: &str = "a source in the process sends an event of a random object of 10 000 or 80 \
+     000 (no suffix) whenever fewer than ten events wait to be handled, as in client-go's own \
+     benchmark of its shared informer; each passes reflector and cache, with an index of a label \
+     and one of a field, to a handler that counts; client-go with KUBE_FEATURE_WatchListClient=false, as that benchmark needs it; kube-runtime: \
+     reflector, store and the following stages of the stream, which get a copy of each pod, as \
+     kube-runtime's own watcher makes one";
+const FLOOD: &str = "the same with a source that always has one more: client-go takes up to a \
+     thousand under one lock, ours delivers the last of several states of an object";
 const LISTING: &str = "as writes-0-readers, beside threads that list and touch all objects in a loop: ours \
     iterates over a snapshot, the others build a list of all pointers";
-const GET: &str =
-    "of 80 000 pods, in a random order; the pod is touched, and kept as a reconciler would meanwhile";
-const BY_INDEX: &str = "80 of 80 000 by a field, touched; kube-runtime has no index and looks at each";
-const BY_LABEL: &str = "80 of 80 000 by a label, touched: ours by the index of labels, client-go's lister with a selector and \
-     kube-runtime's store by looking at each";
+const GET: &str = "of 80 000 pods, in a random order; the pod is read, and held as by a reconciler";
+const BY_INDEX: &str = "80 of 80 000 by a field, read; kube-runtime has no index and scans all";
+const BY_LABEL: &str = "80 of 80 000 by a label, read: ours by the index of labels, client-go's \
+     lister with a selector and kube-runtime's store by a scan";
 const HOP: &str = "from the source having one event until the handler is called with it, all threads asleep \
     before; p50; ours and client-go with two indexes";
 const HOP_CPU: &str = "CPU of the process for each, its source's thread among them";
 const DECODE: &str =
     "one object of 1 KiB out of a page of 500, by serde_json or encoding/json alone: the floor of sync-time";
-const SLIM: &str = "as without the suffix, but metadata.managedFields: ours is Slim<ConfigMap>; kube-runtime clears them with `modify`, client-go \
+const SLIM: &str = "as without the suffix, but metadata.managedFields: ours is WithoutManagedFields<ConfigMap>; kube-runtime clears them with `modify`, client-go \
      with SetTransform";
 const LEAN: &str = "as without the suffix, in a type of ours: whole labels and data, and the metadata that \
     informers use; peers have the whole";
 const FIVE: &str = "namespace, name, version and two texts are kept: ours decodes nothing else; kube-runtime decodes a type with these texts and \
      its metadata, which `modify` strips; client-go strips with SetTransform";
-const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from the start of the informer until it is synced, as each does it by \
-     default: ours HTTP/2 and a watch that begins with the state, kube-runtime HTTP/1.1 and pages of 500, client-go HTTP/2 and such a watch";
-const STEADY: &str = "anonymous memory (RssAnon) by which the informer's process has grown for each object, at rest; client-go after a \
-     collection that gave back to the system what it could";
-const PEAK: &str = "the most of it while it synced";
+const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from the start of the informer until \
+     it is synced, with the defaults of each: ours HTTP/2 and a watch with initial events, \
+     kube-runtime HTTP/1.1 and pages of 500, client-go HTTP/2 and such a watch";
+const STEADY: &str = "anonymous memory (RssAnon) by which the informer's process has grown for each object, at rest; client-go \
+     after a collection that returned free memory to the system";
+const PEAK: &str = "its peak during the sync";
 const NEAR: &str = "on the in-process handle of a server, sharing the decoded objects of an earlier informer; \
     kube-runtime: its sync-time";
-const RELIST: &str = "the most anonymous memory over that before, while a watch ends with 410 and all is listed anew, of which nothing has changed; from a \
+const RELIST: &str = "peak anonymous memory over that before, while a watch ends with 410 and a relist finds no changes; from a \
      server of texts, over HTTP without TLS, the same for all";
-const RELIST_10: &str = "the same, where a tenth has changed";
+const RELIST_10: &str = "the same, with a tenth changed";
 const FIXED: &str = "its filters are fixed";
-const AGENTS: &str = "events for keys that an agent does not hold: counted by the server for each stream before any filter of a client, and once more by the \
-     agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits, then as many \
-     while events are written";
+const AGENTS: &str = "events for keys that an agent has not acquired: counted by the server for \
+     each stream before any client filter, and once more by the agents; 1 000 agents with a connection each, with \
+     4 of 2 000 keys each, 10 000 events under all of these, then 10 000 edits, then as many while \
+     events are written";
 const PER_KEY: &str = "the same with one stream per key: events sent beyond those under held keys";
-const BYTES: &str = "of watches to one agent, for the events, before TLS";
-const STREAMS: &str = "watches open on the server after 10 000 edits: as before them";
+const BYTES: &str = "bytes of watches to one agent, for the events, before TLS";
+const STREAMS: &str = "watches open on the server after 10 000 edits: unchanged";
 const EDITS: &str = "keys released and acquired per second, over all agents, each complete before the next \
     round";
 const EVENT: &str = "the server's CPU for an event delivered to two agents, without its write";
-const KEYS: &str = "the server's CPU for an event, its write with it, under one of the same ten keys: with 10 000 keys in one interest over with 10";
+const KEYS: &str = "the server's CPU for an event, including its write, under one of the same ten keys: with 10 000 keys in one interest over with 10";
 
 #[cfg(test)]
 mod tests {

@@ -7,8 +7,8 @@ use crate::lines;
 use crate::measure::{Figures, cpu_time};
 use anyhow::{Context, anyhow, ensure};
 use kos::agent::{Agent, AgentSettings};
-use kos::drive::{Audit, Fabric, FabricError, Listed, LogFabric};
-use kos::plan::{Local, Remote};
+use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
+use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::kube::kube_client::Config;
 use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
@@ -135,31 +135,31 @@ impl Fabric for RecordingFabric {
         "noting"
     }
 
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.of.create_local(interface).await?;
         self.noted.local();
         Ok(())
     }
 
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.of.delete_local(interface).await
     }
 
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.of.create_remote(interface).await?;
         self.noted.remote(self.node, interface);
         Ok(())
     }
 
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.of.delete_remote(interface).await
     }
 
-    async fn list(&self) -> Result<Listed, FabricError> {
+    async fn list(&self) -> Result<InterfaceList, FabricError> {
         self.of.list().await
     }
 
-    async fn audit(&self) -> Result<Audit, FabricError> {
-        self.of.audit().await
+    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
+        self.of.reconcile_flows().await
     }
 }

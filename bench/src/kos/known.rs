@@ -3,7 +3,7 @@
 use super::plan::node;
 use crate::measure::{Figures, count};
 use kos::model::{NetworkAttachment, Section};
-use kos::plan::Remote;
+use kos::plan::RemoteInterface;
 use machinery::Plane;
 use machinery::objects::Filter;
 use machinery_sync::Mutex;
@@ -27,7 +27,7 @@ struct KnownAttachment {
 }
 
 impl AttachmentLog {
-    pub(super) fn remote(&self, node: u32, of: &Remote) {
+    pub(super) fn remote(&self, node: u32, of: &RemoteInterface) {
         let known = KnownAttachment { node, vni: of.vni.number(), address: of.address, at_us: now_us() };
         self.remotes.lock().push(known);
     }

@@ -91,21 +91,21 @@ fn latency(name: &str, of: &'static str, note: &'static str) -> RowSpec {
     RowSpec::less(name, "ms", figure(99)).note(note).also(figure(50), "p50").also(figure(90), "p90")
 }
 
-const SLOPE: &str = "CPU of server, controllers and all agents for one attachment, from its creation until it is known on every node that has one in its network, \
+const SLOPE: &str = "CPU of server, controllers and all agents for one attachment, from its creation until it is known on every node with one in its network, \
      with 100 000 over that with 1 000; 1 000 agents in one process, each with a plane, a connection over TLS and a cache of its own, on the fabric log; \
-     networks of 50 attachments on 50 nodes; server and controllers in one process, objects in memory; made over TLS by a third process, 64 at once, whose \
-     CPU is not in it";
-const IRRELEVANT: &str = "attachments that an agent heard of and that are in no network of its node, by what the server counts and by what the fabrics were told; all \
+     networks of 50 attachments on 50 nodes; server and controllers in one process, objects in memory; created \
+     over TLS by a third process, 64 at once, whose CPU is not included";
+const IRRELEVANT: &str = "attachments that an agent received and that are in no network of its node, by the server's counts and by the calls of the fabrics; all \
      three runs";
 const THROUGHPUT: &str = "attachments, from the first creation until the last is known on the last node";
-const ADDRESSED: &str = "by the server's stamps of the sections, while 64 creations are always under way: so this is the depth of the queue, not the time of a step";
-const IMPLEMENTED: &str = "the same, until the agent's words are stored";
-const KNOWN: &str = "from the last thing that a client did for it (this attachment, or the first of the other node in that network) until the other node's fabric is \
-     told of it; over all pairs of an attachment and a node";
+const ADDRESSED: &str = "by the server's stamps of the sections, with 64 creations always in flight: so this is the depth of the queue, not the time of a step";
+const IMPLEMENTED: &str = "the same, until the agent's report is stored";
+const KNOWN: &str = "from the last client write for it (this attachment, or the first of the other \
+     node in that network) until the other node's fabric is called for it; over all pairs of an attachment and a node";
 const HEARD: &str = "from the timestamp of the agent's status until the other node's fabric is called, if the \
     node already had that network";
-const EVENTS: &str = "events that the server sent an agent, of its own attachments and of peers";
-const MEMORY: &str = "resident and no file, of the process of all agents, at the end";
+const EVENTS: &str = "events that the server sent to an agent, of its own attachments and of peers";
+const MEMORY: &str = "anonymous memory of the process of all agents, at the end";
 const FIXED: &str = "total CPU for one attachment in 20 networks, with 10 000: 500 in a network, so each is \
     sent to 499 nodes";
 const STREAMS: &str =

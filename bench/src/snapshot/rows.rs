@@ -53,14 +53,13 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<SnapshotShape>> {
     ]
 }
 
-const HOT: &str =
-    "10 000 keys of 24 bytes, one after another, again and again; the value is kept and touched";
+const HOT: &str = "10 000 keys of 24 bytes, in a repeated sequence; the value is held and read";
 const RANDOM: &str = "of 80 000, in a random order";
 const LIST: &str =
-    "100 of 100 000 objects, touched, by a label and by a field in turn, every value in a random order";
-const WRITES: &str = "one thread replaces random ones of 80 000 objects by others made before; a label and a field are \
+    "100 of 100 000 objects, read, by a label and by a field in turn, every value in a random order";
+const WRITES: &str = "one thread replaces random ones of 80 000 objects by prepared ones; a label and a field are \
      indexed, and every eighth write changes the field";
-const LISTING: &str = "as writes-0-readers, beside ten threads that list and touch all 80 000";
+const LISTING: &str = "as writes-0-readers, beside ten threads that list and read all 80 000";
 const PACED: &str = "one write a millisecond, beside the same ten";
 const BYTES: &str = "live bytes of 80 000 entries with two indexes, keys' texts and objects not counted; \
      client-go after a collection";

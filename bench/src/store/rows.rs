@@ -125,7 +125,7 @@ fn large(
             RowSpec::less(&format!("restart-{name}"), "s", "restart_s")
                 .goals(&[Goal::times(restart, ETCD)])
                 .note(RESTART)
-                .also("first_s", "on memory that nobody used for a while, s"),
+                .also("first_s", "on memory unused for a while, s"),
             rate(&format!("commits-64-at-{name}"))
                 .goals(&goals)
                 .note(AT)
@@ -135,7 +135,7 @@ fn large(
                 .also("written", "bytes that the disk wrote a commit"),
             RowSpec::less(&format!("memory-{name}"), "B", "memory")
                 .note(MEMORY)
-                .also("anonymous", "of it in no file"),
+                .also("anonymous", "of it anonymous"),
             RowSpec::less(&format!("disk-{name}"), "B", "disk").note(DISK),
         ],
     }
@@ -143,21 +143,21 @@ fn large(
 
 const COMMITS: &str = "durable puts of 1 KiB to random ones of 10 000 keys; ours: tasks in the store's own process; etcd: \
      goroutines over its Go client (one connection, gRPC, loopback), which share the cores with the server";
-const CPU: &str = "of the server's process a commit: ours with the clients in it, etcd's without them";
+const CPU: &str = "CPU of the server's process per commit: ours includes the clients, etcd's does not";
 const SYNCS: &str = "of files per commit; etcd: of its write-ahead log, without those of its database";
-const WRITTEN: &str = "bytes that the disk wrote meanwhile a commit, by whomever: with the page, the journal, and what is made \
-     ahead";
-const SLOW_SYNC: &str = "commits/s over 64 / the time that a sync took, which is held up until it is 5 ms";
-const READS: &str = "one random key of 10 000, as of now; etcd: linearizable, over its Go client";
+const WRITTEN: &str = "bytes that the disk wrote per commit, by all processes: including pages, \
+     the journal, and preallocation";
+const SLOW_SYNC: &str = "commits/s over 64 / the duration of a sync, which is delayed to 5 ms";
+const READS: &str = "one random key of 10 000, consistent read; etcd: linearizable, over its Go client";
 const FANOUT: &str = "from the call of one put until the last watcher of its prefix has the event, median of a round's \
      events; ours: a task each; etcd: calls of Watch on one Go client, which puts them all on one stream";
 const RESTART: &str = "from the start of a process until it has answered a read (etcd: a linearizable one), after \
-     SIGKILL of one that had the same: all objects, put once; page cache warm";
+     SIGKILL of one with the same data: all objects, put once; page cache warm";
 const AT: &str = "as commits-64, to random ones of all objects, after that restart";
-const MEMORY: &str = "resident after that restart, an object of 1 KiB and a key of 36 bytes, less what an empty store \
-     has; etcd maps its database's file";
+const MEMORY: &str = "resident memory after that restart, per object of 1 KiB with a key of 36 \
+     bytes, less that of an empty store; etcd maps its database's file";
 const DISK: &str =
-    "blocks of all files an object, less those of an empty store, segments made ahead included";
+    "blocks of all files per object, less those of an empty store, preallocated segments included";
 
 fn rate(name: &str) -> RowSpec {
     RowSpec::more(name, "/s", "per_second")

@@ -67,16 +67,16 @@ fn single(passes: usize) -> Vec<Plan<QueueShape>> {
 }
 
 const ADD_GET_DONE: &str = "ours with metrics, a cause and a priority; the Go peers without metrics; \
-     kube-runtime's scheduler alone, which has neither metrics nor exclusion, fed with requests that are due now, \
-     less the wait for its timer";
-const METERED: &str = "ours with everything on as ever; the Go peers with Prometheus metrics too";
+     kube-runtime's scheduler alone, without metrics or exclusion, fed with requests that are due \
+     now, less the wait for its timer";
+const METERED: &str = "ours with all features on as always; the Go peers with Prometheus metrics too";
 const ONE_AT_A_TIME: &str = "no peer has batches: theirs are one at a time";
 const PRIORITIES: &str = "cost of add, get, done with four random priorities over equal ones; controller-runtime's \
      over client-go's queue";
 const DUPLICATE: &str = "ours with a cause and a priority; controller-runtime until its buffer is merged";
-const DELAYED: &str = "adding again, with a delay that ends later, what waits already: it merges; the Go peers until \
+const DELAYED: &str = "adding a waiting key again, with a later delay: it merges; the Go peers until \
      their buffers are merged";
-const DELAYED_SOONER: &str = "the same, but every second add is sooner than the key waits, and moves it";
+const DELAYED_SOONER: &str = "the same, but every second add is due earlier than the key, and moves it";
 const POP: &str = "get and done alone, of a queue of that size; kube-runtime: popping its pending keys";
 
 fn many(quick: bool) -> Vec<Plan<QueueShape>> {
@@ -109,8 +109,9 @@ fn many(quick: bool) -> Vec<Plan<QueueShape>> {
     plans
 }
 
-const PROCESSED: &str = "what was handed out over wall time, until nothing is left; an add of a queued key merges and \
-     is not counted; controller-runtime takes adds in beside its workers, and hands out little while they pour in";
+const PROCESSED: &str = "keys handed out over wall time, until the queue is empty; an add of a \
+     queued key merges and is not counted; controller-runtime enqueues adds concurrently with its \
+     workers, and hands out few keys meanwhile";
 const BATCHES: &str = "ours adds 32 keys and takes up to 32 at a time; no peer has batches";
 
 fn million() -> Vec<Plan<QueueShape>> {
@@ -151,8 +152,8 @@ fn million() -> Vec<Plan<QueueShape>> {
     ]
 }
 
-const CONTENDED: &str = "1 000 adds while 1 000 workers of 1 ms each take from 1 000 000 keys; controller-runtime's go \
-     to a buffer";
+const CONTENDED: &str = "1 000 adds while 1 000 workers of 1 ms each take from 1 000 000 keys; controller-runtime \
+     adds to a buffer";
 const BYTES: &str = "live bytes, without the key's text; ours with a cause each; the Go peers after a collection; \
      kube-runtime's set of pending keys, which keeps neither order nor cause";
 const FAILING: &str =

@@ -38,7 +38,7 @@ async fn candidate() {
     let work = move |term: Term| write(records.clone(), name.clone(), term);
     plane.spawn(async move { Ok(elector.lead(work, stopping).await.map(drop)?) });
     println!("stands");
-    plane.until_signal().await.unwrap();
+    plane.shutdown_on_signal().await.unwrap();
     println!("stopped");
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use machinery_informers::{Informer, KeyedInformers, Text};
+use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue, entropy};
 
@@ -99,13 +99,13 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     ) -> Self {
         let objects = objects.clone();
         let of = objects.clone();
-        let tells_traces = objects.capabilities().tells_traces;
+        let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
             has_synced: Some(Arc::new(move || of.is_synced())),
-            tells_traces,
+            carries_traces,
             map_keys: Arc::new(map_keys),
         }));
         self
@@ -121,12 +121,12 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         map_keys: impl Fn(&F, &Event<Arc<T>>) -> W + Send + Sync + 'static,
     ) -> Self
     where
-        F: Text,
+        F: SelectorKey,
         T: Object,
         W: IntoIterator<Item = K>,
     {
         let objects = objects.clone();
-        let tells_traces = objects.capabilities().tells_traces;
+        let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         let map_keys = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
             keys.extend(map_keys(key, event));
@@ -135,7 +135,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             name: what.into(),
             listen,
             has_synced: None,
-            tells_traces,
+            carries_traces,
             map_keys: Arc::new(map_keys),
         }));
         self
@@ -151,7 +151,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         map_keys: impl Fn(&F) -> W + Send + Sync + 'static,
     ) -> Self
     where
-        F: Text,
+        F: SelectorKey,
         T: Object,
         W: IntoIterator<Item = K>,
     {

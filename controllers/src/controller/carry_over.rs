@@ -3,7 +3,7 @@
 use std::mem;
 
 use machinery_sync::contained;
-use machinery_workqueue::{Add, AddError, Cause, Priority, Queue, SeenState};
+use machinery_workqueue::{Add, AddError, Cause, KeyState, Priority, Queue};
 use tokio::time::Instant;
 
 use super::handle::Inner;
@@ -55,14 +55,14 @@ impl<K: Request, S> Inner<K, S> {
         let now = Instant::now();
         let left = contained(|| queue.list()).unwrap_or_default().into_iter().map(|seen| {
             let due = match seen.state {
-                SeenState::Delayed { next } => now + next,
+                KeyState::Delayed { next } => now + next,
                 _ => now,
             };
             QueuedKey { key: seen.key, due, priority: seen.priority }
         });
         let mut left: Vec<_> = left.collect();
         // A dropped run may have been the last allowed attempt of its key; the request is kept.
-        let given_up = dropped.iter().filter(|key| queue.see(key).is_none()).cloned();
+        let given_up = dropped.iter().filter(|key| queue.status(key).is_none()).cloned();
         left.extend(given_up.map(|key| QueuedKey { key, due: now, priority: Priority::default() }));
         left.append(&mut self.carried_over.lock());
         let report = contained(|| ShutdownReport::new(dropped, &left)).ok();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use machinery_informers::deliver::Closed;
-use machinery_informers::{KeyedInformers, Text};
+use machinery_informers::{KeyedInformers, SelectorKey};
 use machinery_objects::Object;
 use machinery_sync::contained;
 use machinery_workqueue::Add;
@@ -13,7 +13,7 @@ use super::source::{EventSource, Feed};
 use crate::{Request, causes};
 
 /// A source that maps completed keys of keyed informers to requests.
-pub(super) struct CompletionSource<F: Text, T: Object, W> {
+pub(super) struct CompletionSource<F: SelectorKey, T: Object, W> {
     pub(super) name: Arc<str>,
     pub(super) objects: KeyedInformers<F, T>,
     pub(super) map_keys: Arc<W>,
@@ -22,7 +22,7 @@ pub(super) struct CompletionSource<F: Text, T: Object, W> {
 impl<K, F, T, W> EventSource<K> for CompletionSource<F, T, W>
 where
     K: Request,
-    F: Text,
+    F: SelectorKey,
     T: Object,
     W: Fn(&F, &mut Vec<K>) + Send + Sync + 'static,
 {

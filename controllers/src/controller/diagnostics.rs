@@ -3,8 +3,8 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use machinery_objects::{WriteToken, Wrote};
-use machinery_workqueue::{Causes, SeenState};
+use machinery_objects::{WriteOutcome, WriteToken};
+use machinery_workqueue::{Causes, KeyState};
 use serde_json::{Value, json};
 
 use super::handle::{Controller, Inner};
@@ -115,7 +115,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             "sourcePanics": state.counts.source_panics,
             "untraced": state.counts.untraced,
             "queue": state.queue.map(|queue| json!({
-                "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "held": queue.held,
+                "ready": queue.ready, "delayed": queue.delayed, "out": queue.in_flight, "held": queue.held,
                 "retries": queue.retries,
             })),
         })
@@ -142,9 +142,9 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             })
         });
         let (next, causes_of_next) = match queued.as_ref().map(|seen| (seen.state, &seen.causes)) {
-            Some((SeenState::Ready, why)) => (Some(0.0), causes(why)),
-            Some((SeenState::Delayed { next }, why)) => (Some(seconds(next)), causes(why)),
-            Some((SeenState::Out { rerun }, _)) => (rerun.map(seconds), Vec::new()),
+            Some((KeyState::Ready, why)) => (Some(0.0), causes(why)),
+            Some((KeyState::Delayed { next }, why)) => (Some(seconds(next)), causes(why)),
+            Some((KeyState::InFlight { rerun }, _)) => (rerun.map(seconds), Vec::new()),
             None => (None, Vec::new()),
         };
         Some(json!({
@@ -176,8 +176,8 @@ impl<K: Request, S> Inner<K, S> {
 
 fn write(token: &WriteToken) -> String {
     match &token.wrote {
-        Wrote::Stored(version) => format!("{} at {version}", token.key),
-        Wrote::Removed(_) => format!("that {} is gone", token.key),
+        WriteOutcome::Stored(version) => format!("{} at {version}", token.key),
+        WriteOutcome::Removed(_) => format!("that {} is gone", token.key),
     }
 }
 
@@ -186,7 +186,7 @@ fn seconds(time: Duration) -> f64 {
 }
 
 fn causes(causes: &Causes) -> Vec<String> {
-    causes.iter().map(|(cause, times)| format!("{} {} (×{times})", cause.what(), cause.detail())).collect()
+    causes.iter().map(|(cause, times)| format!("{} {} (×{times})", cause.name(), cause.detail())).collect()
 }
 
 const fn phase(phase: Phase) -> &'static str {

@@ -139,7 +139,7 @@ impl<K: Request, S> Controller<K, S> {
             busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
-        Explanation { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
+        Explanation { last, queued: queue.and_then(|queue| queue.status(key)), running, held }
     }
 
     /// Returns the report of the last shutdown, also after an error or a dropped future. `None`

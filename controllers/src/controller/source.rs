@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use machinery_informers::deliver::{Closed, Events, Told};
-use machinery_objects::{Event, Mark, Object};
+use machinery_informers::deliver::{Closed, Delivery, Events};
+use machinery_objects::{Bookmark, Event, Object};
 use machinery_sync::{Panic, contained};
 use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
@@ -43,7 +43,7 @@ pub(super) struct InformerSource<L, W> {
     /// `None` for keyed informers, which have no initial list that ends.
     pub(super) has_synced: Option<InitialSyncCheck>,
     /// The source records the trace of an object's last change in the object, and no older one.
-    pub(super) tells_traces: bool,
+    pub(super) carries_traces: bool,
     pub(super) map_keys: Arc<W>,
 }
 
@@ -72,9 +72,9 @@ where
             let _ = feed.synced.set(());
             Arc::new(|| true)
         });
-        let tells_traces = self.tells_traces;
+        let carries_traces = self.carries_traces;
         Ok(Box::pin(async move {
-            forward_events(events, feed, has_synced, tells_traces, move |name, event, keys| {
+            forward_events(events, feed, has_synced, carries_traces, move |name, event, keys| {
                 map_keys(name, event, keys)
             })
             .await;
@@ -86,7 +86,7 @@ async fn forward_events<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
     has_synced: InitialSyncCheck,
-    tells_traces: bool,
+    carries_traces: bool,
     map_keys: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -96,7 +96,7 @@ async fn forward_events<K, N, T>(
     let (names, mut keys) = (CauseNames::of(&feed.name), Vec::new());
     while let Some(delivered) = events.next().await {
         match delivered {
-            Told::Event(name, event) => {
+            Delivery::Event(name, event) => {
                 if let Err(panic) = contained(|| map_keys(&name, &event, &mut keys)) {
                     feed.panicked(&panic);
                 }
@@ -105,7 +105,7 @@ async fn forward_events<K, N, T>(
                 // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
-                let change = contained(|| TracedChange::of(&event, tells_traces)).ok().flatten();
+                let change = contained(|| TracedChange::of(&event, carries_traces)).ok().flatten();
                 for key in keys.drain(..) {
                     if let Some(change) = change {
                         feed.note(&key, change);
@@ -115,8 +115,8 @@ async fn forward_events<K, N, T>(
                     }
                 }
             }
-            Told::Mark(Mark::Synced) => drop(feed.synced.set(())),
-            Told::Mark(_) => {}
+            Delivery::Mark(Bookmark::Synced) => drop(feed.synced.set(())),
+            Delivery::Mark(_) => {}
         }
     }
 }

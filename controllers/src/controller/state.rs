@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use machinery_objects::WriteToken;
-use machinery_workqueue::{Seen, Stats};
+use machinery_workqueue::{KeyStatus, Stats};
 
 use super::{Outcome, RunRecord};
 
@@ -88,7 +88,7 @@ pub struct Explanation<K> {
     /// Last run of the key, if recorded.
     pub last: Option<RunRecord>,
     /// State of the key in the queue, if queued.
-    pub queued: Option<Seen<K>>,
+    pub queued: Option<KeyStatus<K>>,
     /// Time since the start of the active run of the key, if there is one.
     pub running: Option<Duration>,
     /// Writes that the caches do not show yet; they delay the next run of the key.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, Uid, WriteToken, Wrote};
+use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, Uid, WriteOutcome, WriteToken};
 
 /// A name that the owner held at the time of the claim.
 ///
@@ -96,5 +96,9 @@ pub enum Released {
 
 /// Returns the token of a lock that was read.
 pub(super) fn token(lock: &impl Object, key: &ObjectKey, uid: &Uid) -> Option<WriteToken> {
-    Some(WriteToken { key: key.clone(), uid: Some(uid.clone()), wrote: Wrote::Stored(lock.version()?) })
+    Some(WriteToken {
+        key: key.clone(),
+        uid: Some(uid.clone()),
+        wrote: WriteOutcome::Stored(lock.version()?),
+    })
 }

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 
 use machinery_informers::Informer;
-use machinery_informers::deliver::Told;
+use machinery_informers::deliver::Delivery;
 use machinery_objects::{Event, Object, ObjectKey, OwnerRef, Scope};
 
 use tokio_util::sync::CancellationToken;
@@ -81,7 +81,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let misnamed = &self.0.misnamed;
         misnamed.store(0, Relaxed);
         while let Some(Some(delivered)) = stopping.run_until_cancelled(events.next()).await {
-            let Told::Event(name, event) = delivered else { continue };
+            let Delivery::Event(name, event) = delivered else { continue };
             let Err(error) = key_of_name::<K>(name.name()) else { continue };
             match event {
                 Event::Added { .. } => {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinery_informers::Informer;
-use machinery_informers::deliver::Told;
+use machinery_informers::deliver::Delivery;
 use machinery_objects::{Object, ObjectKey, ResourceVersion};
 use tokio::time::{MissedTickBehavior, interval};
 use tokio_util::sync::CancellationToken;
@@ -45,7 +45,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
                 }
                 event = events.next() => match event {
                     None => return,
-                    Some(Told::Event(name, event)) if !event.is_present() => vec![name],
+                    Some(Delivery::Event(name, event)) if !event.is_present() => vec![name],
                     Some(_) => continue,
                 },
             };

@@ -2,20 +2,21 @@
 
 use crate::fixture::{Fixture, controlled, next, silence};
 use machinery_controllers::Controller;
-use machinery_informers::testing::{Fault, OnEdit, Plane, Thing};
+use machinery_informers::testing::{FakeSource, Fault, OnEdit, TestObject};
 use machinery_informers::{Interest, KeyedInformers};
 use machinery_objects::{Capabilities, Event, InterestBy, ListWatch, SourceError, WatchError};
 use std::sync::Arc;
 
-fn racks(stage: &Fixture, plane: &Plane<Thing>) -> KeyedInformers<String, Thing> {
-    let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
-    let by = InterestBy::Field(Thing::PLACE.into());
-    let racks = KeyedInformers::builder(source, by, |thing: &Thing| Some(thing.place.to_string())).build();
+fn racks(stage: &Fixture, plane: &FakeSource<TestObject>) -> KeyedInformers<String, TestObject> {
+    let source: Arc<dyn ListWatch<TestObject>> = Arc::new(plane.clone());
+    let by = InterestBy::Field(TestObject::PLACE.into());
+    let racks =
+        KeyedInformers::builder(source, by, |thing: &TestObject| Some(thing.place.to_string())).build();
     stage.tasks.spawn(racks.run(stage.stopping.clone()));
     racks
 }
 
-fn acquired(racks: &KeyedInformers<String, Thing>, rack: &str) -> Interest<String, Thing> {
+fn acquired(racks: &KeyedInformers<String, TestObject>, rack: &str) -> Interest<String, TestObject> {
     racks.acquire(rack.to_owned()).unwrap()
 }
 
@@ -23,15 +24,15 @@ fn acquired(racks: &KeyedInformers<String, Thing>, rack: &str) -> Interest<Strin
 #[tokio::test(start_paused = true)]
 async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     let stage = Fixture::new();
-    let plane = Plane::of_things(Capabilities::ALL);
+    let plane = FakeSource::of_test_objects(Capabilities::ALL);
     let racks = racks(&stage, &plane);
-    plane.put(Thing::new("n/a").at("full"));
-    plane.put(Thing::new("n/b").at("full"));
+    plane.put(TestObject::new("n/a").at("full"));
+    plane.put(TestObject::new("n/b").at("full"));
     let before = acquired(&racks, "before");
     before.synced().await.unwrap();
 
     let controller = Controller::<String, String>::of_requests("racks")
-        .watching_keyed("things", &racks, |_, _: &Event<Arc<Thing>>| None)
+        .watching_keyed("things", &racks, |_, _: &Event<Arc<TestObject>>| None)
         .when_complete("things", &racks, |rack: &String| {
             assert_ne!(rack, "bad", "on purpose");
             [rack.clone()]
@@ -48,7 +49,7 @@ async fn p04_completion_of_a_key_makes_a_run_also_when_it_has_no_objects() {
     plane.always(Fault::Edit(OnEdit::Fails(WatchError::Source(SourceError::TimedOut))));
     let (full, empty) = (acquired(&racks, "full"), acquired(&racks, "empty"));
     silence(&mut started).await;
-    plane.behave();
+    plane.clear_faults();
     let mut ran = Vec::new();
     for _ in 0..2 {
         let run = next(&mut started).await;

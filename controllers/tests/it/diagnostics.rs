@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, Part, controlled, next, of, part, plane, settings};
 use machinery_controllers::{Next, Outcome, Run, Settings};
 use machinery_sync::Mutex;
-use machinery_workqueue::SeenState;
+use machinery_workqueue::KeyState;
 use serde_json::json;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -87,7 +87,7 @@ async fn p09_explain_has_causes_outcome_and_next_run() {
     let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let first = next(&mut started).await;
-    assert!(matches!(controller.explain(&key).queued.unwrap().state, SeenState::Out { .. }));
+    assert!(matches!(controller.explain(&key).queued.unwrap().state, KeyState::InFlight { .. }));
     tokio::time::sleep(Duration::from_secs(3)).await;
     first.answers(Ok(Next::After(Duration::from_secs(40))));
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -98,7 +98,7 @@ async fn p09_explain_has_causes_outcome_and_next_run() {
         (Outcome::After(Duration::from_secs(40)), 3, 0, 1)
     );
     assert_eq!(format!("{:?}", last.causes), r#"["parts added 1 (×1)"]"#);
-    let SeenState::Delayed { next: in_ } = explained.queued.unwrap().state else { panic!("it waits") };
+    let KeyState::Delayed { next: in_ } = explained.queued.unwrap().state else { panic!("it waits") };
     assert_eq!(in_.as_secs(), 30);
 
     next(&mut started).await.answers(Err("x".repeat(9000)));

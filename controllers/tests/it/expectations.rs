@@ -3,7 +3,7 @@
 use crate::fixture::{Fixture, Part, part, plane};
 use machinery_controllers::{Expectations, ExpectationsFull};
 use machinery_informers::testing::{Fault, OnEvent};
-use machinery_objects::{Departure, Event, Object, ObjectKey, Uid};
+use machinery_objects::{Event, LeaveReason, Object, ObjectKey, Uid};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::advance;
@@ -81,7 +81,10 @@ async fn p11_an_expected_deletion_is_matched_by_uid() {
     );
     assert!(!gone_by(added(with_uid("n/y", "1"))), "that is another one");
     assert!(gone_by(deleted(it.clone())));
-    assert!(gone_by(Event::Left { last: it.clone(), because: Departure::Changed }), "it is counted no more");
+    assert!(
+        gone_by(Event::Left { last: it.clone(), because: LeaveReason::Changed }),
+        "it is counted no more"
+    );
     assert!(gone_by(Event::Updated { old: it, object: another }), "another one has its name");
 }
 
@@ -136,9 +139,9 @@ async fn p11_a_child_deleted_before_its_event_is_expected_until_the_cache_caught
     expects.expect_creation(&"b", &key("n/y")).unwrap();
     assert_eq!(expects.pending(&"b"), Some(PATIENCE), "its answer was lost");
 
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
-    parts.reached(&gone, PATIENCE).await.unwrap();
+    parts.wait_for(&gone, PATIENCE).await.unwrap();
     assert_eq!(expects.pending(&"a"), None);
     assert_eq!(expects.len(), 1);
 }

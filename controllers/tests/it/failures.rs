@@ -5,7 +5,7 @@ use machinery_controllers::{Controller, Next, Outcome, Run, Settings};
 use machinery_objects::{Event, ObjectKey};
 use machinery_sync::Mutex;
 use machinery_workqueue::limiter::Exponential;
-use machinery_workqueue::{Config, SeenState};
+use machinery_workqueue::{Config, KeyState};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -178,7 +178,7 @@ async fn p03_back_off_of_a_permanent_failure_is_capped_and_visible() {
     let queued = explained.queued.unwrap();
     assert_eq!(usize::from(queued.attempts), failed.len());
     assert!(
-        matches!(queued.state, SeenState::Delayed { next } if next <= longest + Duration::from_millis(1)),
+        matches!(queued.state, KeyState::Delayed { next } if next <= longest + Duration::from_millis(1)),
         "{queued:?}"
     );
     assert_eq!(explained.last.unwrap().outcome, Outcome::Failed("never".into()));

@@ -2,7 +2,7 @@
 
 use machinery_controllers::{Builder, Controller, Next, Reconcile, Run, RunError, Settings, ShutdownReport};
 use machinery_informers::Informer;
-use machinery_informers::testing::Plane;
+use machinery_informers::testing::FakeSource;
 use machinery_objects::{
     Capabilities, Fields, Kind, Labels, ListWatch, Object, ObjectKey, OwnerRef, ResourceVersion, Scope,
     Traceparent, Uid,
@@ -84,12 +84,12 @@ pub(crate) fn whole() -> Kind {
     Kind::new("example.com/v1", "Whole", "wholes", Scope::Namespaced).expect("a kind")
 }
 
-pub(crate) fn plane() -> Plane<Part> {
+pub(crate) fn plane() -> FakeSource<Part> {
     plane_that(Capabilities::ALL)
 }
 
-pub(crate) fn plane_that(can: Capabilities) -> Plane<Part> {
-    Plane::new(can, Fields::new([]), |part, version, uid| {
+pub(crate) fn plane_that(can: Capabilities) -> FakeSource<Part> {
+    FakeSource::new(can, Fields::new([]), |part, version, uid| {
         part.version = Some(version);
         part.uid = uid.to_owned();
     })
@@ -106,7 +106,7 @@ impl Fixture {
         Self { tasks: TaskTracker::new(), stopping: CancellationToken::new() }
     }
 
-    pub(crate) fn informer(&self, plane: &Plane<Part>) -> Informer<Part> {
+    pub(crate) fn informer(&self, plane: &FakeSource<Part>) -> Informer<Part> {
         let source: Arc<dyn ListWatch<Part>> = Arc::new(plane.clone());
         let informer = Informer::builder(source).build();
         self.tasks.spawn(informer.run(self.stopping.clone()));

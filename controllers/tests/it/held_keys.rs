@@ -33,7 +33,7 @@ async fn p05_the_next_run_sees_the_last_write_and_other_keys_do_not_wait() {
     tokio::time::sleep(settings().cache_timeout / 2).await;
     assert!(started.try_recv().is_err(), "it is held");
 
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
     let again = next(&mut started).await;
     assert_eq!((again.subject.key.as_str(), again.subject.text.as_str()), ("n/a", "written"));
@@ -88,9 +88,9 @@ async fn p05_a_held_key_reports_its_pending_writes_and_occupies_no_worker() {
     let page = controller.diagnostics().explain("n/a").unwrap();
     assert_eq!(page["held"]["writes"], serde_json::json!(["n/a at 2"]));
     let queue = controller.state().queue.unwrap();
-    assert_eq!((queue.out, queue.held, queue.unfinished_us), (0, 1, 0));
+    assert_eq!((queue.in_flight, queue.held, queue.unfinished_us), (0, 1, 0));
 
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
     next(&mut started).await.done();
     tokio::time::sleep(Duration::from_millis(2)).await;
@@ -120,7 +120,7 @@ async fn p05_a_key_stays_held_across_a_restart() {
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(started.try_recv().is_err(), "the cache is as it was");
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
     assert_eq!(next(&mut started).await.subject.text, "written");
 }
@@ -196,7 +196,7 @@ async fn p05_keys_held_across_a_restart_do_not_block_workers() {
     assert_ne!(other.subject.key, held);
     assert!(began.elapsed() < Duration::from_secs(1), "it waited for what is not its own");
     other.done();
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
     let again = next(&mut started).await;
     assert_eq!((again.subject.text.as_str(), again.run.attempts), ("written", 0));
@@ -223,7 +223,7 @@ async fn p05_writes_of_a_dropped_run_hold_its_key() {
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert!(started.try_recv().is_err(), "the cache is as it was");
-    plane.behave();
+    plane.clear_faults();
     plane.end_watches();
     assert_eq!(next(&mut started).await.subject.text, "written");
 }

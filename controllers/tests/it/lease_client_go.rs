@@ -7,7 +7,7 @@ use machinery_apiserver::{ApiServer, Listen};
 use machinery_controllers::{ElectionConfig, ElectionPhase, Elector, Lease, Term};
 use machinery_kube::kube_client::Config;
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
-use machinery_kube::{Connections, Remote, Server};
+use machinery_kube::{Connections, Remote, ServerProfile};
 use machinery_objects::{Freshness, ListWatch};
 use machinery_store::{Memory, Options};
 use serde_json::Value;
@@ -116,7 +116,7 @@ async fn take_turns(program: &Path, kubeconfig: &Path) {
     let config = Kubeconfig::read_from(kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
     let client = machinery_kube::client(config, Connections::default()).unwrap();
-    let leases = Remote::<Lease>::new(client, Lease::kind(), Server::kubernetes());
+    let leases = Remote::<Lease>::new(client, Lease::kind(), ServerProfile::kubernetes());
     let (reads, all): (Arc<dyn ListWatch<Lease>>, _) = (Arc::new(leases.clone()), leases.clone());
     let election = ElectionConfig {
         lease_duration: Duration::from_secs(5),

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use machinery_apiserver::Identity;
 use machinery_controllers::{ElectionConfigError, ElectionPhase, Elector, Lease};
 use machinery_kube::kube_client::Client;
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{ListWatch, Writer};
 use serde_json::json;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ async fn p19_foreign_fields_of_the_lease_are_preserved() {
         "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "other"},
     }))
     .unwrap();
-    let leases = Remote::<Lease>::new(client, Lease::kind(), Server::machinery());
+    let leases = Remote::<Lease>::new(client, Lease::kind(), ServerProfile::machinery());
     leases.create(&lease, None).await.unwrap();
     let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
     let elector = Elector::new(config("me"), reads, Arc::new(leases), || Timestamp::UNIX_EPOCH).unwrap();

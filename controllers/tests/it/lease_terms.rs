@@ -120,7 +120,7 @@ async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_c
             .await
             .unwrap()
             .token;
-        informer.reached(&token, Duration::from_secs(10)).await.unwrap();
+        informer.wait_for(&token, Duration::from_secs(10)).await.unwrap();
         assert!(seen.try_recv().is_err(), "nobody leads");
         leases.is(Link::Open);
     }

@@ -360,7 +360,7 @@ async fn p25_a_missing_owner_is_reported() {
     let locks = plane.locks();
     let host = plane.host("one").await;
     let held = held(locks.claim(&host, &a()).await.unwrap());
-    locks.informer().reached(held.token(), PATIENCE).await.unwrap();
+    locks.informer().wait_for(held.token(), PATIENCE).await.unwrap();
     let strays = locks.strays(&hosts);
     assert_eq!(strays.len(), 1);
     assert_eq!(strays[0].reason.to_string(), "its owner Host one does not exist");

@@ -105,7 +105,7 @@ async fn p26_a_deleted_owner_stops_waiting() {
     taken(hosts.next().await.1);
     assert_eq!(locks.waiters().len(), 1);
     let gone = plane.hosts.delete(&key("two"), &Deletion::default()).await.unwrap();
-    hosts.informer.reached(gone.token(), PATIENCE).await.unwrap();
+    hosts.informer.wait_for(gone.token(), PATIENCE).await.unwrap();
     soon(async {
         while !locks.waiters().is_empty() {
             tokio::time::sleep(Duration::from_millis(10)).await;

@@ -4,13 +4,13 @@ use crate::locks_fixture::{Doc, Locks, LocksFixture, PATIENCE, doc, held, key, k
 use machinery_apiserver::Identity;
 use machinery_controllers::{HeldLock, LockKinds, NameLocks, NoFences, Released};
 use machinery_kube::kube_client::Client;
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{Conflict, Fence, ListWatch, Object, Preconditions, WriteError, Writer};
 use std::sync::Arc;
 
 fn remote(plane: &LocksFixture, name: &str, is_ours: bool) -> Remote<Doc> {
     let client = Client::new(plane.server.service(Identity::admin()), "default");
-    Remote::new(client, kind(name), Server { machinery: is_ours, ..Server::kubernetes() })
+    Remote::new(client, kind(name), ServerProfile { machinery: is_ours, ..ServerProfile::kubernetes() })
 }
 
 /// Remote locks and records.
@@ -42,7 +42,7 @@ async fn p22_a_name_has_one_owner_over_the_wire() {
         let first = held(locks.claim(&one, &a).await.unwrap());
         assert_eq!(held(locks.claim(&one, &a).await.unwrap()).uid(), first.uid());
         assert_eq!(taken(locks.claim(&other, &a).await.unwrap()).to_string(), "Host one");
-        locks.informer().reached(first.token(), PATIENCE).await.unwrap();
+        locks.informer().wait_for(first.token(), PATIENCE).await.unwrap();
         assert_eq!(locks.held(&one).unwrap().iter().map(HeldLock::uid).collect::<Vec<_>>(), [first.uid()]);
         if is_ours {
             write(&records, first.fence().unwrap()).await.unwrap();

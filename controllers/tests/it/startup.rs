@@ -2,7 +2,7 @@
 
 use crate::fixture::{Fixture, Part, controlled, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Phase, Run, RunError, Settings, changed};
-use machinery_informers::testing::{Fault, OnList, OnWatch, Plane};
+use machinery_informers::testing::{FakeSource, Fault, OnList, OnWatch};
 use machinery_objects::{Event, ObjectKey};
 use machinery_workqueue::Config;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use std::time::Duration;
 use tokio_util::sync::CancellationToken;
 
 /// The source never responds.
-fn never(plane: &Plane<Part>) {
+fn never(plane: &FakeSource<Part>) {
     plane.always(Fault::List(OnList::NoAnswer));
     plane.always(Fault::Watch(OnWatch::NoAnswer));
 }
@@ -33,7 +33,7 @@ async fn p01_no_run_starts_before_all_sources_have_synced() {
     assert!(started.try_recv().is_err(), "one of two is not there");
     let state = controller.state();
     assert_eq!((state.phase, state.waits_for), (Phase::Syncing, vec!["others".to_owned()]));
-    late.behave();
+    late.clear_faults();
     let first = next(&mut started).await;
     assert_eq!(first.subject.key.as_str(), "n/a");
     assert_eq!(controller.state().phase, Phase::Working);
@@ -83,7 +83,7 @@ async fn p01_with_a_full_queue_all_caches_are_complete_before_the_first_run() {
     stage.run(&controller, reconcile, &stage.stopping);
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert!(started.try_recv().is_err(), "one of two is not there");
-    late.behave();
+    late.clear_faults();
     let first = next(&mut started).await;
     assert_eq!((parts.read().len(), others.read().len()), (50, 50));
     first.done();
@@ -138,7 +138,7 @@ async fn p02_a_key_runs_once_at_a_time_and_again_for_events_during_its_run() {
     let first = next(&mut started).await;
     for text in ["1", "2", "3"] {
         let token = plane.put(part("n/a").says(text));
-        parts.reached(&token, Duration::from_secs(1)).await.unwrap();
+        parts.wait_for(&token, Duration::from_secs(1)).await.unwrap();
     }
     silence(&mut started).await;
     first.done();

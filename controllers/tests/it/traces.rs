@@ -70,7 +70,7 @@ async fn p28_each_retry_is_a_child_of_the_first_cause() {
 async fn p28_an_outdated_traceparent_causes_nothing() {
     noting();
     let mut untold = Capabilities::ALL;
-    untold.tells_traces = false;
+    untold.carries_traces = false;
     for (plane, is_last) in [(plane(), true), (plane_that(untold), false)] {
         let (stage, cause) = (Fixture::new(), SpanIds::seeded(1).root());
         let (reconcile, mut started) = controlled();

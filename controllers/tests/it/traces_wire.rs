@@ -11,7 +11,7 @@ use machinery_apiserver::{ApiServer, Identity};
 use machinery_controllers::{Controller, Next, Run};
 use machinery_informers::Informer;
 use machinery_kube::kube_client::Client;
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{
     Kind, ListWatch, Object, ObjectKey, Preconditions, SpanIds, Traceparent, WriteError, Writer, traced,
 };
@@ -49,8 +49,11 @@ impl TraceFixture {
             _ => {
                 let client = Client::new(server.service(Identity::admin()), "default");
                 let machinery = road == Transport::Wire;
-                let remote =
-                    Remote::<ConfigMap>::new(client, kind, Server { machinery, ..Server::kubernetes() });
+                let remote = Remote::<ConfigMap>::new(
+                    client,
+                    kind,
+                    ServerProfile { machinery, ..ServerProfile::kubernetes() },
+                );
                 let source: Arc<dyn ListWatch<ConfigMap>> = Arc::new(remote.clone());
                 (Informer::builder(source).build(), Arc::new(remote))
             }
@@ -144,7 +147,7 @@ async fn p28_converged_controllers_stop_writing() {
                 assert!(run.run.traceparent().is_some());
                 let version = settled.get_or_insert_with(|| written.object.version());
                 assert_eq!(written.object.version(), *version, "{road:?}, round {round}");
-                rig.maps.reached(&written.token, std::time::Duration::from_secs(60)).await.unwrap();
+                rig.maps.wait_for(&written.token, std::time::Duration::from_secs(60)).await.unwrap();
                 run.done();
                 while !controller.request(key("a"), &"again").await {
                     tokio::task::yield_now().await;

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use machinery_objects::{Departure, Object, ObjectKey, ResourceVersion, Unreadable};
+use machinery_objects::{LeaveReason, Object, ObjectKey, ResourceVersion, Unreadable};
 
 use super::partial_relist::PartialRelist;
 use super::relist::{Relist, RelistChange, UNREADABLE, is_same};
@@ -210,7 +210,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
         let removal = match kind {
             RemovalKind::Deleted => Removal::Deleted { final_state_known: true },
-            RemovalKind::Left => Removal::Left(Departure::Changed),
+            RemovalKind::Left => Removal::Left(LeaveReason::Changed),
         };
         self.partial.iter_mut().for_each(|partial| partial.mark_removed(&found.key));
         change.remove(&found.key, found.version.as_ref(), Some(found.object), removal);

@@ -119,7 +119,7 @@ impl<T> StoreTransaction<T> for MapTransaction<'_, T> {
     /// Indexes all objects at the end instead of one by one.
     fn start_bulk_load(&mut self, count: usize) {
         self.writer.reserve(count);
-        self.writer.index_last();
+        self.writer.defer_indexes();
     }
 
     fn put(&mut self, found: SourceObject<Arc<T>>, initial: bool, _pending_deletes: usize) -> bool {

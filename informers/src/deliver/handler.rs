@@ -2,7 +2,7 @@
 
 use super::slot::{HandlerControl, TakeMode};
 use super::{Closed, Delivery, Events, Lag};
-use machinery_objects::Mark;
+use machinery_objects::Bookmark;
 use machinery_sync::contained;
 use std::fmt;
 use std::future::{Future, poll_fn};
@@ -106,7 +106,7 @@ where
 {
     let mut calls = 0;
     while let Some(delivery) = events.take(TakeMode::Call).await {
-        let was_synced = matches!(delivery, Delivery::Mark(Mark::Synced));
+        let was_synced = matches!(delivery, Delivery::Mark(Bookmark::Synced));
         let panicked = contained(|| handle(delivery)).is_err();
         events.slot.returned(was_synced, panicked);
         calls += 1;

@@ -2,7 +2,7 @@
 
 use super::slot::{HandlerControl, HandlerSlot};
 use super::{Closed, DeliveryQueue, Displaced, Events, Lag, Notification};
-use machinery_objects::Mark;
+use machinery_objects::Bookmark;
 use machinery_sync::{Mutex, MutexGuard};
 use std::fmt;
 use std::hash::Hash;
@@ -125,7 +125,7 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T>
         list(&snapshot, &mut |key, object| drop(queue.put_initial(now, key, object)));
         drop(snapshot);
         if synced {
-            queue.mark(Mark::Synced);
+            queue.mark(Bookmark::Synced);
         }
         events.slot.prepend_initial(queue);
         Ok(events)
@@ -154,10 +154,10 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
 
     /// Puts a mark into all queues, after the events there.
     ///
-    /// Each handler receives [`Mark::Synced`] once, also if it registers later.
-    pub fn mark(&mut self, mark: &Mark) {
+    /// Each handler receives [`Bookmark::Synced`] once, also if it registers later.
+    pub fn mark(&mut self, mark: &Bookmark) {
         let Some(state) = &mut self.state else { return };
-        state.synced |= *mark == Mark::Synced;
+        state.synced |= *mark == Bookmark::Synced;
         state.slots.iter().for_each(|slot| slot.mark(mark));
     }
 }

@@ -1,7 +1,7 @@
 //! The marks between two queued keys. Only the last of each kind is kept, as it supersedes the
 //! others.
 
-use machinery_objects::{EditNumber, Mark, ResourceVersion};
+use machinery_objects::{Bookmark, EditNumber, ResourceVersion};
 
 /// Boxed, because few keys have marks before them.
 #[derive(Clone, Debug, Default)]
@@ -15,12 +15,12 @@ struct PendingMarks {
 }
 
 impl Marks {
-    pub(super) fn add(&mut self, mark: Mark) {
+    pub(super) fn add(&mut self, mark: Bookmark) {
         let due = self.0.get_or_insert_default();
         match mark {
-            Mark::Complete(edit) => due.complete = Some(edit),
-            Mark::Progress(version) => due.progress = Some(version),
-            Mark::Synced => due.synced = true,
+            Bookmark::Complete(edit) => due.complete = Some(edit),
+            Bookmark::Progress(version) => due.progress = Some(version),
+            Bookmark::Synced => due.synced = true,
             _ => unreachable!("every kind of mark has its place here"),
         }
     }
@@ -40,13 +40,13 @@ impl Marks {
         }
     }
 
-    pub(super) fn take(&mut self) -> Option<Mark> {
+    pub(super) fn take(&mut self) -> Option<Bookmark> {
         let due = self.0.as_mut()?;
         if std::mem::take(&mut due.synced) {
-            return Some(Mark::Synced);
+            return Some(Bookmark::Synced);
         }
-        let complete = due.complete.take().map(Mark::Complete);
-        complete.or_else(|| self.0.take()?.progress.map(Mark::Progress))
+        let complete = due.complete.take().map(Bookmark::Complete);
+        complete.or_else(|| self.0.take()?.progress.map(Bookmark::Progress))
     }
 
     pub(super) fn is_empty(&self) -> bool {

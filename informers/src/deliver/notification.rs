@@ -1,6 +1,6 @@
 //! A change of a cache, as it is published and as a handler receives it.
 
-use machinery_objects::{Departure, Event, Mark};
+use machinery_objects::{Bookmark, Event, LeaveReason};
 
 /// One change of a cache, sent to each handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub enum Removal {
         final_state_known: bool,
     },
     /// The object left the filter, or its key was released; it may still exist.
-    Left(Departure),
+    Left(LeaveReason),
 }
 
 /// An item of a handler's queue.
@@ -52,7 +52,7 @@ pub enum Delivery<N, T> {
     /// A change of the object with this key.
     Event(N, Event<T>),
     /// The handler has received all events before this mark.
-    Mark(Mark),
+    Mark(Bookmark),
 }
 
 impl<T> Change<T> {

@@ -5,7 +5,7 @@ use super::marks::Marks;
 use super::{Change, Delivery, Removal};
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use machinery_objects::{Event, Mark};
+use machinery_objects::{Bookmark, Event};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 use std::mem::{replace, take};
@@ -89,7 +89,7 @@ impl<N, T> DeliveryQueue<N, T> {
     }
 
     /// Appends a mark.
-    pub fn mark(&mut self, mark: Mark) {
+    pub fn mark(&mut self, mark: Bookmark) {
         self.end.add(mark);
     }
 

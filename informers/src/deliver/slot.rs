@@ -1,7 +1,7 @@
 //! The state of one handler: its delivery queue, its phase and its running call.
 
 use super::{Delivery, DeliveryQueue, Displaced, Notification};
-use machinery_objects::Mark;
+use machinery_objects::Bookmark;
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
@@ -118,12 +118,12 @@ impl<N, T> HandlerSlot<N, T> {
     }
 
     /// Appends a mark. The first sync is marked once.
-    pub(super) fn mark(&self, mark: &Mark) {
+    pub(super) fn mark(&self, mark: &Bookmark) {
         let mut state = self.state.lock();
-        if state.phase == HandlerPhase::Closed || (*mark == Mark::Synced && state.synced != Synced::No) {
+        if state.phase == HandlerPhase::Closed || (*mark == Bookmark::Synced && state.synced != Synced::No) {
             return;
         }
-        if *mark == Mark::Synced {
+        if *mark == Bookmark::Synced {
             state.synced = Synced::Queued;
         }
         state.queue.mark(mark.clone());
@@ -192,7 +192,7 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
         state.busy_since = oldest;
         match by {
             TakeMode::Call => state.calling = Some(current_thread()),
-            TakeMode::Pull if matches!(delivery, Delivery::Mark(Mark::Synced)) => {
+            TakeMode::Pull if matches!(delivery, Delivery::Mark(Bookmark::Synced)) => {
                 state.synced = Synced::Done;
                 drop(state);
                 self.changed.notify_all();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use machinery_objects::{Mark, Object, ObjectKey};
+use machinery_objects::{Bookmark, Object, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
 use super::shared::InformerShared;
@@ -92,10 +92,10 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
         let outcome = cache.apply(effects, publishing.has_handlers());
         publishing.publish(now, &outcome.changed.notifications);
         if outcome.first_sync {
-            publishing.mark(&Mark::Synced);
+            publishing.mark(&Bookmark::Synced);
         }
         if let Some(version) = &outcome.progress {
-            publishing.mark(&Mark::Progress(version.clone()));
+            publishing.mark(&Bookmark::Progress(version.clone()));
         }
         if let Some(version) = outcome.progress {
             shared.progress.advance(version, outcome.relisted);

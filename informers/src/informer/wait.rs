@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use machinery_objects::{
     FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, ListWatch, NAME, Object, ObjectKey,
-    ResourceVersion, SourceError, WriteToken, Wrote,
+    ResourceVersion, SourceError, WriteOutcome, WriteToken,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -74,17 +74,17 @@ impl<T: Object> Informer<T> {
         };
         let there = self.get(&token.key);
         match &token.wrote {
-            Wrote::Stored(version) => {
+            WriteOutcome::Stored(version) => {
                 there.and_then(|there| there.version()).is_some_and(|there| there == *version)
                     || past(version)
             }
-            Wrote::Removed(Some(version)) if self.0.source.capabilities().versions_are_ordered => {
+            WriteOutcome::Removed(Some(version)) if self.0.source.capabilities().versions_are_ordered => {
                 past(version)
             }
             // A deletion is confirmed neither by a later object of the name nor by a cache that
             // never synced.
-            Wrote::Removed(_) if !self.is_synced() => false,
-            Wrote::Removed(_) => there.is_none_or(|there| match (&token.uid, there.uid()) {
+            WriteOutcome::Removed(_) if !self.is_synced() => false,
+            WriteOutcome::Removed(_) => there.is_none_or(|there| match (&token.uid, there.uid()) {
                 (Some(gone), Some(there)) => gone.as_str() != there,
                 _ => false,
             }),

@@ -51,7 +51,7 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
     }
 
     /// Returns the completion number of the key, `None` while the key is incomplete. A handler that
-    /// receives [`Mark::Complete`](machinery_objects::Mark::Complete) with this or a greater number
+    /// receives [`Bookmark::Complete`](machinery_objects::Bookmark::Complete) with this or a greater number
     /// has received all objects of the key; a handler that is added later receives the mark after
     /// the cached objects.
     pub fn completed(&self) -> Option<EditNumber> {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use machinery_objects::{Departure, EditNumber, Mark, ObjectKey};
+use machinery_objects::{Bookmark, EditNumber, LeaveReason, ObjectKey};
 use machinery_sync::{Listener, Mutex, Notify};
 
 pub(crate) use super::interest_counts::AcquireRefusal;
@@ -38,7 +38,7 @@ where
     pub(crate) fn new(seed: u64, limit: usize, linger: Duration) -> Self {
         let hub = Hub::new(seed);
         // A handler receives the cached objects and then this mark.
-        hub.publishing().mark(&Mark::Synced);
+        hub.publishing().mark(&Bookmark::Synced);
         Self {
             hub,
             names: NameTable::new(seed),
@@ -124,7 +124,7 @@ where
             .filter_map(|changed| {
                 let last = changed.before?;
                 let before = Some(last.clone());
-                let change = Change::Removed { last, removal: Removal::Left(Departure::Released) };
+                let change = Change::Removed { last, removal: Removal::Left(LeaveReason::Released) };
                 Some(Notification { key: (changed.key, changed.name), before, change })
             })
             .collect();
@@ -159,7 +159,7 @@ where
         for (key, tenure) in keys {
             any |= interests.complete(&key, tenure);
         }
-        let mark = Mark::Complete(interests.last_complete());
+        let mark = Bookmark::Complete(interests.last_complete());
         drop(interests);
         if any {
             publishing.mark(&mark);
@@ -182,7 +182,7 @@ where
         let mut publishing = self.hub.publishing();
         let last = self.interests.lock().last_complete();
         if last > EditNumber::FIRST {
-            publishing.mark(&Mark::Complete(last));
+            publishing.mark(&Bookmark::Complete(last));
         }
     }
 

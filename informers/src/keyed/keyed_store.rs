@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinery_objects::{Departure, ObjectKey, ResourceVersion, Revision};
+use machinery_objects::{LeaveReason, ObjectKey, ResourceVersion, Revision};
 use machinery_sync::Mutex;
 
 use super::editor::StreamCommand;
@@ -295,7 +295,7 @@ impl<F: Key, T: Send + Sync + 'static, U: KeyAssignment<F, T>> StoreTransaction<
         // The object moves to another key, or to none.
         if let Some(before) = before.filter(|before| Some(before) != key.as_ref()) {
             let last = key.is_none().then(|| found.object.clone());
-            self.remove_object(&before, &found.key, version, last, Removal::Left(Departure::Changed));
+            self.remove_object(&before, &found.key, version, last, Removal::Left(LeaveReason::Changed));
         }
         if let Some(key) = key {
             self.names.put(&key, &found.key, found.object, version);

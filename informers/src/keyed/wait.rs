@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machinery_objects::{Object, ResourceVersion, WriteToken, Wrote};
+use machinery_objects::{Object, ResourceVersion, WriteOutcome, WriteToken};
 use tokio::time::{Instant, timeout_at};
 
 use super::informers::KeyedInformers;
@@ -49,12 +49,12 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
         let mut all = held.iter().flat_map(|held| held.all()).map(|(_, object)| object);
         let ordered = self.source.capabilities().versions_are_ordered;
         match &token.wrote {
-            Wrote::Stored(version) => {
+            WriteOutcome::Stored(version) => {
                 let is_there = all.any(|there| there.version().as_ref() == Some(version));
                 (is_there && !self.progress.is_doubtful()) || self.is_past(version)
             }
-            Wrote::Removed(Some(version)) if ordered => self.is_past(version),
-            Wrote::Removed(_) => all.all(|there| match (&token.uid, there.uid()) {
+            WriteOutcome::Removed(Some(version)) if ordered => self.is_past(version),
+            WriteOutcome::Removed(_) => all.all(|there| match (&token.uid, there.uid()) {
                 (Some(gone), Some(there)) => gone.as_str() != there,
                 _ => false,
             }),

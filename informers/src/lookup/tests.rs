@@ -1,7 +1,7 @@
 //! Lookup maps: every order of events, and a model of moving objects.
 
 use super::{Lookup, LookupMap};
-use machinery_objects::{Departure, Event, ObjectKey, Revision};
+use machinery_objects::{Event, LeaveReason, ObjectKey, Revision};
 use machinery_sync::Mutex;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -148,7 +148,7 @@ fn events_update_the_map() {
     assert_eq!(record('x', Event::Added { object: 1, initial: true }, 1), "x1");
     assert_eq!(record('y', Event::Added { object: 2, initial: false }, 2), "y2");
     assert_eq!(record('y', Event::Updated { old: 2, object: 3 }, 3), "y3");
-    assert_eq!(record('x', Event::Left { last: 1, because: Departure::Changed }, 2), "y3");
+    assert_eq!(record('x', Event::Left { last: 1, because: LeaveReason::Changed }, 2), "y3");
     assert_eq!(record('z', Event::Added { object: 4, initial: false }, 4), "z4");
     // For a vanished object the version is that of its last state, not of its deletion.
     assert_eq!(record('y', Event::Deleted { last: 3, final_state_known: false }, 9), "z4");

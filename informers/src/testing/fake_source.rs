@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::Waker;
 
 use machinery_objects::{
-    Capabilities, Fields, Object, ObjectKey, ResourceVersion, Revision, Uid, WriteToken, Wrote,
+    Capabilities, Fields, Object, ObjectKey, ResourceVersion, Revision, Uid, WriteOutcome, WriteToken,
 };
 use machinery_sync::Mutex;
 
@@ -127,7 +127,7 @@ impl<T: Object + Clone> FakeSource<T> {
             let there = inner.history.now().get(key)?;
             let uid = there.object.uid().and_then(Uid::new);
             let at = inner.history.commit(key.clone(), None);
-            let wrote = Wrote::Removed(Some(self.0.version(inner.era, at)));
+            let wrote = WriteOutcome::Removed(Some(self.0.version(inner.era, at)));
             Some(WriteToken { key: key.clone(), uid, wrote })
         })
     }
@@ -228,7 +228,7 @@ impl<T: Object + Clone> FakeSource<T> {
             let uid = there.map_or_else(|| format!("uid-{}-{at}", inner.era), str::to_owned);
             (self.0.stamp)(&mut object, version.clone(), &uid);
             inner.history.commit(key.clone(), Some(StoredObject { object: Arc::new(object), readable }));
-            WriteToken { key, uid: Uid::new(&uid), wrote: Wrote::Stored(version) }
+            WriteToken { key, uid: Uid::new(&uid), wrote: WriteOutcome::Stored(version) }
         })
     }
 

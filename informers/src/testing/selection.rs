@@ -32,7 +32,7 @@ impl WatchSelection {
         &self,
         commit: &'a Commit<T>,
         fields: &Fields<T>,
-        tells_left: bool,
+        reports_left: bool,
     ) -> Option<SelectedChange<'a, T>> {
         let selected =
             |kept: &Option<StoredObject<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
@@ -41,7 +41,7 @@ impl WatchSelection {
             (None, None) => None,
             (None, Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Added)),
             (Some(_), Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Modified)),
-            (Some(before), None) if tells_left && commit.after.is_some() => {
+            (Some(before), None) if reports_left && commit.after.is_some() => {
                 Some(SelectedChange::Removed(before, WatchEvent::Left))
             }
             (Some(before), None) => Some(SelectedChange::Removed(before, WatchEvent::Deleted)),

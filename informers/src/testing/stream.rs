@@ -61,7 +61,7 @@ impl<T: Object + Clone> FakeWatch<T> {
                 return Ok((self.bookmarks && marked != inner.marks).then_some(mark));
             };
             self.at += 1;
-            let event = match self.selection.select_change(commit, &shared.fields, shared.can.tells_left) {
+            let event = match self.selection.select_change(commit, &shared.fields, shared.can.reports_left) {
                 None => continue,
                 Some(SelectedChange::Present(kept, to_event)) => now(&commit.key, kept, to_event),
                 Some(SelectedChange::Removed(kept, to_event)) if kept.readable => {

@@ -90,8 +90,8 @@ impl Site {
                 Event::Updated { .. } => "updated",
                 Event::Deleted { .. } => "deleted",
                 Event::Left { because, .. } => match because {
-                    machinery_objects::Departure::Changed => "left",
-                    machinery_objects::Departure::Released => "released",
+                    machinery_objects::LeaveReason::Changed => "left",
+                    machinery_objects::LeaveReason::Released => "released",
                 },
                 _ => "?",
             };

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use machinery_informers::testing::{FakeSource, TestObject};
 use machinery_informers::{Interest, KeyedInformers, Lookup, ReflectorLimits};
-use machinery_objects::{Capabilities, InterestBy, ListWatch, ObjectKey, WriteToken, Wrote};
+use machinery_objects::{Capabilities, InterestBy, ListWatch, ObjectKey, WriteOutcome, WriteToken};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -95,7 +95,9 @@ impl Checks {
         informers: &KeyedInformers<String, TestObject>,
         per_key: bool,
     ) -> Result<(), String> {
-        let (Wrote::Stored(version) | Wrote::Removed(Some(version))) = &token.wrote else { return Ok(()) };
+        let (WriteOutcome::Stored(version) | WriteOutcome::Removed(Some(version))) = &token.wrote else {
+            return Ok(());
+        };
         let at = version.revision().map_or(0, |revision| revision.0 as usize);
         let read = informers.read();
         let mut behind = Vec::new();

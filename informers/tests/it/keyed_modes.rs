@@ -13,7 +13,7 @@ use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::{FakeSource, Fault, OnEvent, TestObject};
 use machinery_informers::{AcquireError, KeyedInformers, Lookup, ReflectorError, ReflectorLimits, WaitError};
 use machinery_objects::{
-    Capabilities, Field, Fields, InterestBy, Labels, ListError, ListRequest, ListWatch, Mark, Object,
+    Bookmark, Capabilities, Field, Fields, InterestBy, Labels, ListError, ListRequest, ListWatch, Object,
     ObjectKey, Page, ResourceVersion, Revision, WatchError, WatchEvent, WatchRequest, WatchStream,
 };
 use machinery_sync::Mutex;
@@ -162,7 +162,7 @@ fn a_handler_receives_a_mark_when_a_key_is_complete() {
         let rig = rig(Capabilities::ALL, per_key);
         let KeyedFixture { fake, informers, .. } = &rig;
         let mut events = informers.events().unwrap();
-        assert_eq!(events.next().await, Some(Delivery::Mark(Mark::Synced)));
+        assert_eq!(events.next().await, Some(Delivery::Mark(Bookmark::Synced)));
         let places = ["p3", "p1", "p2"];
         for place in places {
             fake.put(thing(&format!("{place}a"), place, "one"));
@@ -178,7 +178,7 @@ fn a_handler_receives_a_mark_when_a_key_is_complete() {
         while complete < 3 {
             match events.next().await.unwrap() {
                 Delivery::Event((place, _), _) => delivered.push(place),
-                Delivery::Mark(Mark::Complete(number)) => {
+                Delivery::Mark(Bookmark::Complete(number)) => {
                     let whole = held.iter().filter(|interest| interest.completed().unwrap() <= number);
                     complete = whole.clone().count();
                     for interest in whole {
@@ -195,9 +195,9 @@ fn a_handler_receives_a_mark_when_a_key_is_complete() {
         for _ in 0..6 {
             assert!(matches!(late.next().await, Some(Delivery::Event(..))));
         }
-        assert_eq!(late.next().await, Some(Delivery::Mark(Mark::Synced)));
+        assert_eq!(late.next().await, Some(Delivery::Mark(Bookmark::Synced)));
         let last = held.iter().filter_map(|interest| interest.completed()).max().unwrap();
-        assert_eq!(late.next().await, Some(Delivery::Mark(Mark::Complete(last))));
+        assert_eq!(late.next().await, Some(Delivery::Mark(Bookmark::Complete(last))));
         // An acquired key has a new tenure and number.
         let [first, ..] = held;
         let before = first.completed();

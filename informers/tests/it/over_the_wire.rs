@@ -10,10 +10,10 @@ use machinery_apiserver::{ApiServer, Handle, Identity, Listen};
 use machinery_informers::{Informer, KeyedInformers, Lookup};
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery_kube::kube_client::{Client, Config};
-use machinery_kube::{Connections, Identity as Named, Remote, Server, client};
+use machinery_kube::{Connections, KeyMetadata as Named, Remote, ServerProfile, client};
 use machinery_objects::{
     Deletion, Filter, InterestBy, Kind, Labels, ListRequest, ListWatch, Object, ObjectKey, Preconditions,
-    ResourceVersion, Revision, Scope, WriteToken, Writer, Wrote,
+    ResourceVersion, Revision, Scope, WriteOutcome, WriteToken, Writer,
 };
 use machinery_store::{Backend, Memory, Options};
 use machinery_sync::Mutex;
@@ -44,7 +44,7 @@ impl TestServer {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let client = client(config, Connections::default()).unwrap();
-        let notes = Remote::new(client.clone(), Note::kind(), Server::machinery());
+        let notes = Remote::new(client.clone(), Note::kind(), ServerProfile::machinery());
         Self { home, store, address: access.address, server: Some(server), client, notes }
     }
 
@@ -63,7 +63,7 @@ impl TestServer {
         let alone = serve(&self.store).await;
         let written = write(alone.handle_of(Note::kind(), Identity::admin())).await;
         alone.stop().await;
-        if let (true, Wrote::Stored(version)) = (forgets, written.wrote) {
+        if let (true, WriteOutcome::Stored(version)) = (forgets, written.wrote) {
             self.store.compact(version.revision().unwrap()).await.unwrap();
         }
         let server = serve(&self.store).await;
@@ -164,7 +164,7 @@ async fn an_informer_over_tls_converges_across_server_restarts() {
     events.next("deleted c one").await;
 
     // Leaving a selector is delivered as a deletion: watches over HTTP cannot distinguish it.
-    assert!(!source.capabilities().tells_left);
+    assert!(!source.capabilities().reports_left);
     let left = notes.update(&b.object.labeled("app", "db"), &Preconditions::default()).await.unwrap();
     informer.wait_for(&left.token, PATIENCE).await.unwrap();
     assert!(informer.get(&key("b")).is_none());
@@ -300,13 +300,13 @@ async fn wait_for_reads_a_cluster_scoped_object_live() {
     let server = TestServer::start().await;
     let kind = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
     let source: Arc<dyn ListWatch<Space>> =
-        Arc::new(Remote::<Space>::new(server.client.clone(), kind, Server::machinery()));
+        Arc::new(Remote::<Space>::new(server.client.clone(), kind, ServerProfile::machinery()));
     let spaces = Informer::<Space>::builder(source).build();
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(spaces.run(stopping.clone()));
     spaces.synced().await.unwrap();
     // No event reaches this version: the answer is a live read.
-    let wrote = Wrote::Stored(Revision(1_000_000).into());
+    let wrote = WriteOutcome::Stored(Revision(1_000_000).into());
     let token = WriteToken { key: "default".parse().unwrap(), uid: None, wrote };
     assert_eq!(spaces.wait_for(&token, Duration::from_millis(1)).await, Ok(()));
 

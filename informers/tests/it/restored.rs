@@ -3,7 +3,7 @@
 use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::{Fault, OnEdit, OnEvent, TestObject};
 use machinery_informers::{Interest, WaitError};
-use machinery_objects::{Mark, WriteToken};
+use machinery_objects::{Bookmark, WriteToken};
 use tokio::time::sleep;
 
 use crate::interests::{KeyedFixture, synced};
@@ -110,7 +110,7 @@ fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
             let mut events = rig.informers.events().unwrap();
             let last = now.into_iter().flatten().max();
             loop {
-                if let Some(Delivery::Mark(Mark::Complete(number))) = events.next().await {
+                if let Some(Delivery::Mark(Bookmark::Complete(number))) = events.next().await {
                     assert_eq!(Some(number.0), last);
                     break;
                 }

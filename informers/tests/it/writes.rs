@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use machinery_informers::WaitError;
 use machinery_informers::testing::{FakeSource, Fault, OnEvent, OnList, TestObject};
-use machinery_objects::{Capabilities, Filter, SourceError, WriteToken, Wrote};
+use machinery_objects::{Capabilities, Filter, SourceError, WriteOutcome, WriteToken};
 use tokio::time::Instant;
 
 use crate::support::{InformerFixture, key, seconds, settled, virtually};
@@ -143,7 +143,7 @@ fn a_delete_is_reached_after_the_name_is_reused() {
             at_once(&rig, &token).await;
             assert_eq!(rig.has(), "a@another");
             // Also if the source does not return the version of the deletion.
-            token.wrote = Wrote::Removed(None);
+            token.wrote = WriteOutcome::Removed(None);
             at_once(&rig, &token).await;
             rig.stop().await;
         });

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use machinery_controllers::{ElectionPhase, Elector, LockKey, NameLocks, Recorder};
 use machinery_informers::deliver::Lag;
-use machinery_informers::{Informer, KeyedInformers, Text};
+use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Object, Unreadable};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn informer<T: Object>(informer: &Informer<T>) -> Value {
     )
 }
 
-pub(super) fn keyed<F: Text, T: Object>(informers: &KeyedInformers<F, T>) -> Value {
+pub(super) fn keyed<F: SelectorKey, T: Object>(informers: &KeyedInformers<F, T>) -> Value {
     let state = informers.state();
     with_lag(
         json!({

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_controllers::{ControllerDiagnostics, Elector, LockKey, NameLocks, Recorder};
-use machinery_informers::{Informer, KeyedInformers, NameTaken, Text};
+use machinery_informers::{Informer, KeyedInformers, NameTaken, SelectorKey};
 use machinery_objects::{Kind, Object};
 use machinery_sync::Mutex;
 use prometheus_client::encoding::text;
@@ -59,7 +59,7 @@ impl DiagnosticsRegistry {
         Ok(())
     }
 
-    pub(crate) fn keyed<F: Text, T: Object>(
+    pub(crate) fn keyed<F: SelectorKey, T: Object>(
         &self,
         name: &str,
         informers: &KeyedInformers<F, T>,

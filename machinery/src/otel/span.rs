@@ -89,7 +89,7 @@ impl SpanBuilder {
                 (self.parent, self.is_remote) = (Some(parent), true);
             }
             "links" => {
-                let links: Vec<_> = text.split(' ').filter_map(Traceparent::said).collect();
+                let links: Vec<_> = text.split(' ').filter_map(Traceparent::from_text).collect();
                 if links.is_empty() {
                     return false;
                 }

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use machinery_controllers::{
     Builder, Controller, LockKey, NameLocks, Reconcile, Request, Settings, ShutdownReport,
 };
-use machinery_informers::{Informer, KeyedInformers, Text};
+use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -147,7 +147,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 
     /// Adds [keyed informers](Plane::keyed_informers) with a map function over key and event. The
     /// caller runs them.
-    pub fn watching_keyed<F: Text, O: Object, W: IntoIterator<Item = Q>>(
+    pub fn watching_keyed<F: SelectorKey, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,
@@ -159,7 +159,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 
     /// Reconciles the mapped keys when all objects under a key of [keyed
     /// informers](Plane::keyed_informers) are cached, also when there are none.
-    pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = Q>>(
+    pub fn when_complete<F: SelectorKey, O: Object, W: IntoIterator<Item = Q>>(
         mut self,
         what: &str,
         objects: &KeyedInformers<F, O>,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube_core::CustomResourceExt;
 use machinery_kube::kube_client::Client;
-use machinery_kube::{Remote, Server};
+use machinery_kube::{Remote, ServerProfile};
 use machinery_objects::{Freshness, Kind, ListAt, ListRequest, ListWatch, WriteError, Writer};
 use tokio::time::{Instant, sleep};
 
@@ -21,7 +21,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// existing definition is not changed.
 pub(super) async fn define<K: ObjectType + CustomResourceExt>(
     client: &Client,
-    server: &Server,
+    server: &ServerProfile,
 ) -> Result<(), PlaneError> {
     let kind = Kind::of::<K>()?;
     let objects = Remote::<K>::new(client.clone(), kind.clone(), server.clone());

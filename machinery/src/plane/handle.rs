@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_controllers::Request;
-use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, Text};
+use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
@@ -162,7 +162,7 @@ impl Plane {
     ///
     /// # Errors
     /// The type's kind is invalid.
-    pub fn keyed_informers<K: ObjectType, F: Text>(
+    pub fn keyed_informers<K: ObjectType, F: SelectorKey>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&K) -> Option<F> + Send + Sync + 'static,
@@ -186,7 +186,7 @@ impl Plane {
     ///
     /// # Errors
     /// The type's kind is invalid.
-    pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: Text>(
+    pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: SelectorKey>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
@@ -210,7 +210,7 @@ impl Plane {
     ///
     /// # Errors
     /// Another informer has the name.
-    pub fn run_keyed<F: Text, T: Object>(
+    pub fn run_keyed<F: SelectorKey, T: Object>(
         &self,
         name: &str,
         informers: &KeyedInformers<F, T>,

@@ -19,7 +19,7 @@ use super::live_list::{ListPage, list_all};
 ///
 /// A write is visible in the cache a moment later:
 /// [`Run::wrote`](machinery_controllers::Run::wrote) delays the next run of a key until then,
-/// [`Informer::reached`] waits for it elsewhere. Cheap to clone.
+/// [`Informer::wait_for`] waits for it elsewhere. Cheap to clone.
 pub struct Objects<K> {
     kind: Kind,
     informer: Informer<K>,
@@ -178,7 +178,7 @@ impl<K: ObjectType> Objects<K> {
 
 impl<K: ObjectType> WriteTracker for Objects<K> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
-        self.informer.reached(token, timeout).await.is_ok()
+        self.informer.wait_for(token, timeout).await.is_ok()
     }
 }
 

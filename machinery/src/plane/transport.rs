@@ -16,15 +16,15 @@ pub(super) enum Transport {
     #[cfg(feature = "embedded")]
     Embedded { server: machinery_apiserver::ApiServer, disk: Option<machinery_store::Disk> },
     #[cfg(feature = "kube")]
-    Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::Server },
+    Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::ServerProfile },
 }
 
 impl Transport {
     #[cfg(feature = "kube")]
     pub(super) async fn cluster(client: machinery_kube::kube_client::Client) -> Result<Self, PlaneError> {
-        use machinery_kube::Server;
+        use machinery_kube::ServerProfile;
         let is_ours = super::define::is_machinery(&client).await?;
-        let server = if is_ours { Server::machinery() } else { Server::kubernetes() };
+        let server = if is_ours { ServerProfile::machinery() } else { ServerProfile::kubernetes() };
         Ok(Self::Cluster { client, server })
     }
 
@@ -68,7 +68,7 @@ impl Transport {
     }
 
     /// Returns a builder for keyed informers of a kind, decoded as `P`.
-    pub(super) fn keyed_informers<P: PartialObject, F: informers::Text>(
+    pub(super) fn keyed_informers<P: PartialObject, F: informers::SelectorKey>(
         &self,
         kind: Kind,
         by: InterestBy,
@@ -121,7 +121,7 @@ impl Transport {
 #[cfg(feature = "kube")]
 fn remote<P: PartialObject>(
     client: &machinery_kube::kube_client::Client,
-    server: &machinery_kube::Server,
+    server: &machinery_kube::ServerProfile,
     kind: Kind,
 ) -> Arc<dyn ListWatch<P>> {
     Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind, server.clone()))

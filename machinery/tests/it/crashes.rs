@@ -6,7 +6,7 @@ use crate::samples::gate::CrashPoint;
 use crate::samples::scenario::{STEPS, ScenarioRun, play};
 use crate::samples::servers::TestServer;
 use machinery::apiserver::{ApiServer, Identity, KindOf};
-use machinery::kube::Server;
+use machinery::kube::ServerProfile;
 use machinery::kube::kube_client::Client;
 use machinery::objects::Object;
 use machinery::store::{Memory, Options};
@@ -28,7 +28,7 @@ async fn play_here(crash: Option<(usize, CrashPoint)>) -> usize {
 async fn play_over_the_wire(crash: Option<(usize, CrashPoint)>) -> usize {
     let server = server().await;
     let client = Client::new(server.service(Identity::admin()), "default");
-    let effects = play((&TestServer::There(client, Server::machinery()), "default"), crash).await;
+    let effects = play((&TestServer::There(client, ServerProfile::machinery()), "default"), crash).await;
     server.stop().await;
     effects
 }

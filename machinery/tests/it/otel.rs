@@ -3,7 +3,7 @@
 use machinery::apiserver::Identity;
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
 use machinery::kube::kube_client::Client;
-use machinery::kube::{Remote, Server};
+use machinery::kube::{Remote, ServerProfile};
 use machinery::kube_core::ObjectMeta;
 use machinery::objects::{Kind, Object, ObjectKey, SpanIds, Traceparent, Writer, traced};
 use machinery::otel::{Layer, Otlp, OtlpError, SubscriberExt, SubscriberInitExt, registry};
@@ -155,7 +155,8 @@ async fn p09_exported_spans_form_the_tree_of_the_annotations() {
     // A remote client with a span of its own.
     let deploy = SpanIds::seeded(1).root();
     let client = Client::new(plane.server().unwrap().service(Identity::admin()), "default");
-    let remote = Remote::<ConfigMap>::new(client, Kind::of::<ConfigMap>().unwrap(), Server::machinery());
+    let remote =
+        Remote::<ConfigMap>::new(client, Kind::of::<ConfigMap>().unwrap(), ServerProfile::machinery());
     let span = tracing::info_span!("deploy", trace_id = %deploy.trace(), span_id = %deploy.span());
     let site = traced(Some(deploy), remote.create(&map("site"), None)).instrument(span).await.unwrap();
     assert_eq!(site.object.traceparent(), Some(deploy));

@@ -122,7 +122,7 @@ async fn p02_a_configured_informer_is_shared_by_all_readers() {
         plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack])).unwrap();
     let same = plane.objects::<Host>().unwrap();
     let written = hosts.create(&host("a", 7)).await.unwrap();
-    same.informer().reached(&written.token, Duration::from_secs(60)).await.unwrap();
+    same.informer().wait_for(&written.token, Duration::from_secs(60)).await.unwrap();
     hosts.create(&host("b", 8)).await.unwrap();
     assert_eq!(same.read().by(&by_rack, &7).count(), 1);
     let late = plane.objects_with::<Host, _>(|hosts| hosts.index(|host: &Host| [host.spec.rack]));

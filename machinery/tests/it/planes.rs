@@ -328,7 +328,7 @@ async fn p07_a_note_becomes_an_event() {
 #[derive(machinery::serde::Deserialize)]
 #[serde(crate = "machinery::serde")]
 struct HostRack {
-    metadata: machinery::kube::Identity,
+    metadata: machinery::kube::KeyMetadata,
     spec: HostSpec,
 }
 

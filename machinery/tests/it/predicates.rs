@@ -35,7 +35,7 @@ async fn p08_a_predicate_filters_events_but_no_deletion() {
     until(|| runs.load(Relaxed) == 1).await; // of b: a is in another rack
     let status = Some(HostStatus { address: "x".into() });
     let b = hosts.update_status(&Host { status, ..b }).await.unwrap();
-    hosts.informer().reached(&b.token, std::time::Duration::from_secs(60)).await.unwrap();
+    hosts.informer().wait_for(&b.token, std::time::Duration::from_secs(60)).await.unwrap();
     hosts.delete(&"default/a".parse().unwrap()).await.unwrap();
     until(|| goes.load(Relaxed) == 1).await;
     assert_eq!(runs.load(Relaxed), 2, "a status is no news");
@@ -80,7 +80,7 @@ async fn an_owner_runs_for_filtered_events_of_owned_objects() {
     let label = |text: &str| Some(BTreeMap::from([("of".to_owned(), text.to_owned())]));
     rack.metadata.annotations = label("nobody's interest");
     let mut rack = racks.update(&rack).await.unwrap();
-    racks.informer().reached(&rack.token, std::time::Duration::from_secs(60)).await.unwrap();
+    racks.informer().wait_for(&rack.token, std::time::Duration::from_secs(60)).await.unwrap();
     rack.object.metadata.labels = label("interest");
     racks.update(&rack.object).await.unwrap();
     until(|| runs.load(Relaxed) == 3).await;

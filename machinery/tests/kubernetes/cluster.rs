@@ -3,7 +3,7 @@
 use machinery::k8s_openapi::api::core::v1::Namespace;
 use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery::kube::kube_client::{Client, Config};
-use machinery::kube::{Connections, Remote, Server};
+use machinery::kube::{Connections, Remote, ServerProfile};
 use machinery::objects::{Kind, Writer};
 
 pub(crate) async fn client() -> Client {
@@ -15,8 +15,11 @@ pub(crate) async fn client() -> Client {
 
 /// Creates a namespace.
 pub(crate) async fn namespace(client: &Client, name: &str) -> String {
-    let namespaces =
-        Remote::<Namespace>::new(client.clone(), Kind::of::<Namespace>().unwrap(), Server::kubernetes());
+    let namespaces = Remote::<Namespace>::new(
+        client.clone(),
+        Kind::of::<Namespace>().unwrap(),
+        ServerProfile::kubernetes(),
+    );
     let mut namespace = Namespace::default();
     namespace.metadata.name = Some(name.into());
     namespaces.create(&namespace, None).await.unwrap();

@@ -9,7 +9,7 @@ mod planes;
 mod samples;
 
 use cluster::{client, namespace};
-use machinery::kube::Server;
+use machinery::kube::ServerProfile;
 use samples::apps::{App, AppName};
 use samples::gate::CrashPoint;
 use samples::scenario::play;
@@ -23,7 +23,7 @@ const EVERY: usize = 5;
 async fn a_crash_at_a_sampled_effect_converges_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App, AppName)>().start().await.unwrap();
-    let place = TestServer::There(client.clone(), Server::kubernetes());
+    let place = TestServer::There(client.clone(), ServerProfile::kubernetes());
     for nth in (1..).step_by(EVERY) {
         for side in [CrashPoint::Before, CrashPoint::After] {
             let namespace = namespace(&client, &format!("crash-{nth}-{side:?}").to_lowercase()).await;
@@ -41,7 +41,8 @@ async fn a_controller_and_kube_runtime_converge_to_the_same_state() {
     let client = client().await;
     let plane = machinery::kube_client(client.clone()).kinds::<(App,)>().start().await.unwrap();
     for seed in 1..3 {
-        same_under(seed, client.clone(), &TestServer::There(client.clone(), Server::kubernetes())).await;
+        same_under(seed, client.clone(), &TestServer::There(client.clone(), ServerProfile::kubernetes()))
+            .await;
     }
     plane.stop().await;
 }

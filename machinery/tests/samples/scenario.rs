@@ -184,7 +184,7 @@ impl ScenarioRun {
         self.is_shown(&self.sample.apps).await
             && self.is_shown(&self.sample.maps).await
             && self.is_shown(self.sample.locks.informer()).await
-            && queue.is_some_and(|queue| queue.ready + queue.delayed + queue.out + queue.held == 0)
+            && queue.is_some_and(|queue| queue.ready + queue.delayed + queue.in_flight + queue.held == 0)
     }
 
     async fn versions(&self) -> Vec<(ObjectKey, Option<ResourceVersion>)> {

@@ -6,7 +6,7 @@ use machinery::apiserver::{ApiServer, Identity};
 use machinery::controllers::{LockKinds, LocksBuilder, NameLocks};
 use machinery::informers::Informer;
 use machinery::kube::kube_client::Client;
-use machinery::kube::{Remote, Server};
+use machinery::kube::{Remote, ServerProfile};
 use machinery::objects::{
     Freshness, Kind, ListAt, ListError, ListRequest, ListWatch, Object, ObjectKey, OwnerRef, Page, Writer,
 };
@@ -15,7 +15,7 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub(crate) enum TestServer {
     Here(Arc<ApiServer>),
-    There(Client, Server),
+    There(Client, ServerProfile),
 }
 
 impl TestServer {
@@ -73,10 +73,10 @@ fn here<K: ObjectType>(server: &ApiServer) -> Arc<dyn ListWatch<Arc<K>>> {
     Arc::new(server.handle::<K>(Identity::admin()))
 }
 
-fn there<K: ObjectType>(client: &Client, server: &Server) -> Arc<dyn ListWatch<K>> {
+fn there<K: ObjectType>(client: &Client, server: &ServerProfile) -> Arc<dyn ListWatch<K>> {
     Arc::new(remote(client, server))
 }
 
-fn remote<K: ObjectType>(client: &Client, server: &Server) -> Remote<K> {
+fn remote<K: ObjectType>(client: &Client, server: &ServerProfile) -> Remote<K> {
     Remote::new(client.clone(), Kind::of::<K>().unwrap(), server.clone())
 }

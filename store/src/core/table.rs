@@ -29,7 +29,7 @@ impl Table {
     /// Fills an empty table before its first reader.
     pub(crate) fn load(&self) -> TableLoader<'_> {
         let mut writer = self.map.write();
-        writer.index_last();
+        writer.defer_indexes();
         TableLoader(writer)
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::peer::Address;
 use super::runner::Result;
-use super::runner::client::{Client, Opened, Piece, Pieces, Request};
+use super::runner::client::{CaseClient, Opened, Piece, Pieces, Request};
 
 /// A server on loopback, with an administrator's credentials.
 pub(crate) struct Curl<'a> {
@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Headers that curl would send by itself.
 const DEFAULTS: [&str; 4] = ["accept", "content-type", "expect", "user-agent"];
 
-impl Client for Curl<'_> {
+impl CaseClient for Curl<'_> {
     fn open(&mut self, request: &Request) -> Result<Opened> {
         let mut child =
             self.command(request).spawn().map_err(|error| format!("cannot start curl: {error}"))?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_cel::Resource;
+use machinery_cel::ResourceAttributes;
 use machinery_sync::Swap;
 
 use super::{AdmissionChain, ReviewedObjects, name};
@@ -66,13 +66,13 @@ impl<'a> AdmissionChain<'a> {
     /// Returns the authorizer that match conditions use for this request.
     pub(super) fn condition_authorizer(&self, objects: &ReviewedObjects<'_>) -> ConditionAuthorizer {
         let attributes = self.attributes(objects);
-        let resource = Resource {
+        let resource = ResourceAttributes {
             group: attributes.group.to_owned(),
             resource: attributes.resource.to_owned(),
             subresource: attributes.subresource.to_owned(),
             namespace: attributes.namespace.unwrap_or_default().to_owned(),
             name: attributes.name.to_owned(),
-            ..Resource::default()
+            ..ResourceAttributes::default()
         };
         let rules = self.request.shared.rules.as_ref().map(Swap::load);
         let identity = self.request.identity.clone();

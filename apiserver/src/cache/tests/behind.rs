@@ -6,8 +6,8 @@ use std::task::{Context, Poll, ready};
 use async_trait::async_trait;
 use machinery_objects::{FieldSelector, FieldTerm, LabelSelector, NAME, Revision};
 use machinery_store::{
-    Backend, Change as Changed, Commit, CommitError, CompactError, Cursor, Event, Page, Range, ReadError,
-    Seen, Span, Transaction, Watch, WatchError, Watching,
+    Backend, Change as Changed, Commit, CommitError, CompactError, Cursor, Event, KeySpan, Page, Range,
+    ReadError, Transaction, Watch, WatchError, WatchItem, WatchStream,
 };
 
 use super::tools::{Running, kind_of_everything};
@@ -34,9 +34,9 @@ impl Behind {
     }
 
     /// Returns a filter that covers a span: a single key is one name in one namespace.
-    fn filter(&self, span: &Span) -> ObjectFilter {
+    fn filter(&self, span: &KeySpan) -> ObjectFilter {
         let mut filter = self.everything();
-        if let Span::One(key) = span {
+        if let KeySpan::One(key) = span {
             let (namespace, name) = filter.selection.kind.place.names(key);
             filter.selection.fields = FieldTerm::equals(NAME, name).into_iter().collect();
             filter.namespace = namespace.map(Arc::from);
@@ -79,9 +79,9 @@ impl Backend for Behind {
         self.store.commit(transaction).await
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         // The store reports spans that cannot be watched.
-        self.store.watch(Span::one("-"), after).await?;
+        self.store.watch(KeySpan::one("-"), after).await?;
         self.running
             .cache
             .view(None)
@@ -103,12 +103,12 @@ impl Backend for Behind {
 struct StoreWatch {
     follow: CacheWatcher,
     missed: Option<Missed>,
-    span: Span,
+    span: KeySpan,
     seen: Revision,
 }
 
 impl StoreWatch {
-    fn seen(&mut self, revised: &RevisionChanges) -> Option<Seen> {
+    fn seen(&mut self, revised: &RevisionChanges) -> Option<WatchItem> {
         let events: Vec<_> = revised
             .changes
             .iter()
@@ -116,7 +116,7 @@ impl StoreWatch {
             .filter(|event| self.span.contains(event.key()))
             .collect();
         self.seen = revised.revision;
-        (!events.is_empty()).then_some(Seen::Changes { revision: revised.revision, events })
+        (!events.is_empty()).then_some(WatchItem::Changes { revision: revised.revision, events })
     }
 
     /// Reports a late running watch as too slow, not as compacted.
@@ -128,8 +128,8 @@ impl StoreWatch {
     }
 }
 
-impl Watching for StoreWatch {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for StoreWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         loop {
             if let Some(missed) = &mut self.missed {
                 let polled = ready!(missed.poll_next(&self.follow, cx));
@@ -153,7 +153,7 @@ impl Watching for StoreWatch {
                 }
                 WatcherItem::Progress(revision) => {
                     self.seen = revision;
-                    return Poll::Ready(Ok(Seen::Progress(revision)));
+                    return Poll::Ready(Ok(WatchItem::Progress(revision)));
                 }
                 WatcherItem::Missed(missing) => self.missed = Some(Missed::new(&self.follow, missing)),
                 WatcherItem::Stopped(StopReason::Lost(error)) => return Poll::Ready(Err(error)),

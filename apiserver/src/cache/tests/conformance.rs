@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use machinery_store::conformance::{Facts, Subject};
+use machinery_store::conformance::{Capabilities, Subject};
 use machinery_store::{Backend, Disk, DiskOptions, Limits, Memory, Options};
 use tempfile::TempDir;
 
@@ -19,9 +19,9 @@ impl Subject for OfMemory {
         Arc::new(Behind::new(Arc::new(store), self.0).await)
     }
 
-    fn facts(&self) -> Facts {
+    fn capabilities(&self) -> Capabilities {
         // Watches of a cache open no watch of the store.
-        Facts { counts_watches: false, buffered_revisions: self.0, ..Facts::default() }
+        Capabilities { counts_watches: false, buffered_revisions: self.0, ..Capabilities::default() }
     }
 }
 
@@ -52,8 +52,8 @@ impl Subject for OfDisk {
         Some(Arc::new(Behind::new(disk, RING).await))
     }
 
-    fn facts(&self) -> Facts {
-        Facts { counts_watches: false, buffered_revisions: RING, ..Facts::default() }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { counts_watches: false, buffered_revisions: RING, ..Capabilities::default() }
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures::Stream;
 use machinery_objects::{FieldSelector, LabelSelector, Revision};
 use machinery_store::faulty::Dice;
-use machinery_store::{Backend, Entry, Memory, Options, Range, Seen, Span, Transaction, WatchError};
+use machinery_store::{Backend, Entry, KeySpan, Memory, Options, Range, Transaction, WatchError, WatchItem};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -262,12 +262,12 @@ impl Read {
 
 /// Returns all changes of the store.
 async fn history(store: &Memory, kind: &Kind, first: Revision, end: Revision) -> Vec<Past> {
-    let mut watch = store.watch(Span::all(), first).await.expect("nothing is compacted");
+    let mut watch = store.watch(KeySpan::all(), first).await.expect("nothing is compacted");
     let (mut history, mut seen) = (Vec::new(), first);
     watch.request_progress();
     while seen < end {
         match watch.next().await.expect("it goes on") {
-            Seen::Changes { revision, events } => {
+            WatchItem::Changes { revision, events } => {
                 history.extend(events.into_iter().map(|event| Past {
                     revision,
                     before: event.before.as_deref().map(|entry| Read::of(kind, entry)),
@@ -275,7 +275,7 @@ async fn history(store: &Memory, kind: &Kind, first: Revision, end: Revision) ->
                 }));
                 seen = revision;
             }
-            Seen::Progress(revision) => seen = revision,
+            WatchItem::Progress(revision) => seen = revision,
         }
     }
     history
@@ -317,7 +317,7 @@ impl Watcher {
         let mut expected = Vec::new();
         if self.begun_with_state {
             let page =
-                store.range(Range::of(Span::all()).at(self.after)).await.expect("nothing is compacted");
+                store.range(Range::of(KeySpan::all()).at(self.after)).await.expect("nothing is compacted");
             let states: Vec<Read> = page.entries.iter().map(|entry| Read::of(kind, entry)).collect();
             let states = states.iter().filter(matches);
             expected.extend(

@@ -104,7 +104,7 @@ fn the_first_resource_that_matches_decides() {
     ));
     let encryption = Encryption::read(&text).unwrap();
     let ring = |path: &str| encryption.ring(path).map(|ring| format!("{ring:?}"));
-    let of = |name: &str| Some(format!("Ring([{name}])"));
+    let of = |name: &str| Some(format!("KeyRing([{name}])"));
     assert_eq!(ring("core/secrets/default/x"), of("Key(SealingKey(\"a\"))"));
     assert_eq!(ring("example.com/widgets/default/x"), of("Key(SealingKey(\"a\"))"));
     assert_eq!(ring("core/namespaces/x"), of("Identity, Key(SealingKey(\"b\"))"));

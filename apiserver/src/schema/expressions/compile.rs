@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_cel::{Declared, Env};
+use machinery_cel::{DeclaredType, Env};
 use serde_json::Value;
 
 use super::Known;
@@ -79,7 +79,8 @@ impl Compiler<'_> {
                 return;
             }
         }
-        let Some(declared) = Declared::from_schema(json, above.is_root || schema.embedded, "selfType") else {
+        let Some(declared) = DeclaredType::from_schema(json, above.is_root || schema.embedded, "selfType")
+        else {
             let detail = "expressions see nothing here: give the value, and all that is in it, a type";
             self.errors.push(FieldError::new(at, Problem::Forbidden, detail));
             schema.unenforced.push(format!("rule compile error: {detail}"));

@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use machinery_apiserver::ApiServer;
 use machinery_objects::{Revision, SourceError, WriteError, Writer};
 use machinery_store::{
-    Backend, Commit, CommitError, CompactError, Memory, Options, Page, Range, ReadError, Seen, Span,
-    Transaction, Watch, WatchError, Watching,
+    Backend, Commit, CommitError, CompactError, KeySpan, Memory, Options, Page, Range, ReadError,
+    Transaction, Watch, WatchError, WatchItem, WatchStream,
 };
 
 use super::subnet::{GuardCalls, PATH, posted, records, subnet, subnets, subnets_of};
@@ -19,8 +19,8 @@ struct Deaf(Memory);
 
 struct Silence;
 
-impl Watching for Silence {
-    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for Silence {
+    fn poll_next(&mut self, _: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         Poll::Pending
     }
 
@@ -41,7 +41,7 @@ impl Backend for Deaf {
         self.0.commit(transaction).await
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         match span.contains("example.com/subnets/default/a") && !span.contains("") {
             true => Ok(Watch::new(Silence)),
             false => self.0.watch(span, after).await,

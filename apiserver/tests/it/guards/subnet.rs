@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity, KindOf, Limits};
 use machinery_objects::{Conflict, InvalidField, Kind, ObjectKey, Revision, Scope, WriteError};
-use machinery_store::{Backend, Change, Entry, Range, Seen, Span};
+use machinery_store::{Backend, Change, Entry, KeySpan, Range, WatchItem};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -175,10 +175,10 @@ impl Auditor {
     /// Follows the store from a revision to the current one, and checks each revision.
     pub(crate) async fn audit(&mut self, store: &impl Backend, after: Revision) -> Revision {
         let until = store.revision().await.unwrap();
-        let mut watch = store.watch(Span::all(), after).await.unwrap();
+        let mut watch = store.watch(KeySpan::all(), after).await.unwrap();
         let mut at = after;
         while at < until {
-            let Seen::Changes { revision, events } = watch.next().await.unwrap() else { continue };
+            let WatchItem::Changes { revision, events } = watch.next().await.unwrap() else { continue };
             at = revision;
             self.seen += 1;
             let mut changed = Vec::new();
@@ -241,5 +241,5 @@ impl Auditor {
 
 /// How many records there are.
 pub(crate) async fn records(store: &impl Backend) -> usize {
-    store.range(Range::of(Span::prefix("/guards/"))).await.unwrap().entries.len()
+    store.range(Range::of(KeySpan::prefix("/guards/"))).await.unwrap().entries.len()
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use machinery_apiserver::{ApiServer, Handle, Limits};
-use machinery_objects::{Deletion, InterestBy, InterestEdit, ObjectKey, Preconditions, Writer, Wrote};
+use machinery_objects::{Deletion, InterestBy, InterestEdit, ObjectKey, Preconditions, WriteOutcome, Writer};
 use machinery_store::{Backend, Memory, Options};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
@@ -257,7 +257,7 @@ impl ModelServer {
         }
         let object = ObjectKey::new(Some(&*key.0), &key.1).unwrap();
         let gone = self.handle.delete(&object, &Deletion::default()).await.unwrap();
-        let Wrote::Removed(Some(at)) = &gone.token().wrote else { panic!("{gone:?}") };
+        let WriteOutcome::Removed(Some(at)) = &gone.token().wrote else { panic!("{gone:?}") };
         oracle.delete(&key, at.revision().unwrap().0);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use machinery_objects::Revision;
-use machinery_store::{Backend, Change, Entry, Memory, Options, Range, Retention, Seen, Span};
+use machinery_store::{Backend, Change, Entry, KeySpan, Memory, Options, Range, Retention, WatchItem};
 use serde_json::{Map, Value, json};
 
 use super::tools::{beside, named, on, says, widget};
@@ -200,7 +200,7 @@ impl Naive {
 
 /// The namespaces that have a record.
 async fn recorded(store: &impl Backend) -> BTreeSet<String> {
-    let range = Range::of(Span::prefix("/quotas/"));
+    let range = Range::of(KeySpan::prefix("/quotas/"));
     let entries = store.range(range).await.unwrap().entries;
     entries.iter().map(|entry| entry.key.strip_prefix("/quotas/").unwrap().to_owned()).collect()
 }
@@ -232,10 +232,10 @@ async fn sequential_writes_are_allowed_exactly_as_in_a_naive_model() {
 /// Follows the store from its first revision to its last, and checks each.
 async fn audited(store: &impl Backend) -> (Naive, usize) {
     let until = store.revision().await.unwrap();
-    let mut watch = store.watch(Span::all(), Revision(1)).await.unwrap();
+    let mut watch = store.watch(KeySpan::all(), Revision(1)).await.unwrap();
     let (mut naive, mut records, mut made, mut at) = (Naive::default(), BTreeSet::new(), 0, Revision(1));
     while at < until {
-        let Seen::Changes { revision, events } = watch.next().await.unwrap() else { continue };
+        let WatchItem::Changes { revision, events } = watch.next().await.unwrap() else { continue };
         at = revision;
         let mut new = Vec::new();
         for event in &events {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use machinery_apiserver::ApiServer;
-use machinery_store::{Backend, Memory, Options, Range, Span};
+use machinery_store::{Backend, KeySpan, Memory, Options, Range};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
@@ -81,7 +81,7 @@ pub(crate) fn exceeds(answer: &Answer) {
 
 /// How many records of namespaces with quotas are in the store.
 pub(crate) async fn records(store: &impl Backend) -> usize {
-    store.range(Range::of(Span::prefix("/quotas/"))).await.unwrap().entries.len()
+    store.range(Range::of(KeySpan::prefix("/quotas/"))).await.unwrap().entries.len()
 }
 
 pub(crate) async fn how_many(client: &Client, path: &str) -> usize {

@@ -77,7 +77,7 @@ pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize)
     informer.index(|pod: &Pod| node_of(pod).cloned());
     let informer = informer.build();
     let entered = runtime.enter();
-    let handler = informer.handle(move |event| {
+    let handler = informer.add_handler(move |event| {
         if matches!(event, Event::Updated { .. }) {
             // The measurement may be over.
             let _ = received.send(Instant::now());

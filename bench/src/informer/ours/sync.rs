@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use machinery_informers::Informer;
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery_kube::kube_client::{self};
-use machinery_kube::{Connections, Remote, Server, Slim, client};
+use machinery_kube::{Connections, Remote, ServerProfile, WithoutManagedFields, client};
 use machinery_objects::{Kind, ListWatch, Object, Scope};
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -34,13 +34,15 @@ pub(in crate::informer) async fn sync(
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
         Projection::Whole => begin::<ConfigMap>(kubeconfig, objects, |_| 1).await,
-        Projection::Slim => begin::<Slim<ConfigMap>>(kubeconfig, objects, has_no_managed_fields).await,
+        Projection::WithoutManagedFields => {
+            begin::<WithoutManagedFields<ConfigMap>>(kubeconfig, objects, has_no_managed_fields).await
+        }
         Projection::Lean => begin::<Config>(kubeconfig, objects, |config| config.data.len()).await,
         Projection::Five => begin::<Five>(kubeconfig, objects, Five::touch).await,
     }
 }
 
-fn has_no_managed_fields(config: &Slim<ConfigMap>) -> usize {
+fn has_no_managed_fields(config: &WithoutManagedFields<ConfigMap>) -> usize {
     usize::from(config.metadata.managed_fields.is_none())
 }
 
@@ -50,7 +52,8 @@ async fn begin<O: Object + DeserializeOwned>(
     touch: impl Fn(&O) -> usize,
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     let client = client(config(kubeconfig).await?, Connections::default())?;
-    let source: Arc<dyn ListWatch<O>> = Arc::new(Remote::<O>::new(client, kind()?, Server::machinery()));
+    let source: Arc<dyn ListWatch<O>> =
+        Arc::new(Remote::<O>::new(client, kind()?, ServerProfile::machinery()));
     let mut lap = Lap::started();
     let informer = Informer::<O>::builder(source).build();
     let stopping = CancellationToken::new();

@@ -28,7 +28,7 @@ pub(in crate::informer) fn writes(
     let informer = informer.build();
     let told = Arc::new(AtomicU64::new(0));
     let entered = runtime.enter();
-    let handler = informer.handle({
+    let handler = informer.add_handler({
         let (told, permits) = (told.clone(), permits.clone());
         move |event| {
             if matches!(event, Event::Updated { .. }) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use machinery::informers::NotAcquired;
+use machinery::informers::AcquireError;
 use machinery::objects::ObjectKey;
 use machinery::tokio::time::sleep;
 
@@ -47,7 +47,7 @@ impl Agent {
         &self,
         attachment: &ObjectKey,
         here: Option<&NetworkAttachment>,
-    ) -> Result<(), NotAcquired> {
+    ) -> Result<(), AcquireError> {
         self.0.networks.lock().update(attachment, here)
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use machinery::informers::{Interest, KeyedInformers, NotAcquired};
+use machinery::informers::{AcquireError, Interest, KeyedInformers};
 use machinery::objects::ObjectKey;
 
 use crate::metrics::last_write;
@@ -34,7 +34,7 @@ impl NetworkInterests {
         &mut self,
         attachment: &ObjectKey,
         here: Option<&NetworkAttachment>,
-    ) -> Result<(), NotAcquired> {
+    ) -> Result<(), AcquireError> {
         let vni = here.and_then(network_of);
         let before = self.network_of_attachment.get(attachment).copied();
         if before == vni {

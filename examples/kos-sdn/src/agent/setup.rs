@@ -101,7 +101,9 @@ impl Agent {
         ];
         let by = InterestBy::Field("status.addressVNI".into());
         let peers = plane
-            .keyed_parts::<NetworkAttachment, _, _>(by, |peer: &Peer| Some(peer.status.address_vni))?
+            .keyed_partial_informers::<NetworkAttachment, _, _>(by, |peer: &Peer| {
+                Some(peer.status.address_vni)
+            })?
             .filter(selects(elsewhere));
         let peers = if settings.per_key { peers.per_key() } else { peers }.build();
         plane.run_keyed(&format!("peers of {node}"), &peers)?;

@@ -84,7 +84,7 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
         eprintln!("metrics: http://{address}/metrics");
     }
     println!("the agent of {node} runs, at {host_ip}; Ctrl-C ends it");
-    plane.until_signal().await?;
+    plane.shutdown_on_signal().await?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -47,6 +47,6 @@ pub(super) async fn run(arguments: ControllersArguments) -> machinery::Result<Ex
         eprintln!("metrics: http://{address}/metrics");
     }
     println!("{identity} leads when the Lease {} is free; Ctrl-C ends it", arguments.lease);
-    plane.until_signal().await?;
+    plane.shutdown_on_signal().await?;
     Ok(ExitCode::SUCCESS)
 }

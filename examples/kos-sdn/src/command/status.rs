@@ -59,7 +59,7 @@ async fn show(plane: &Plane, once: bool) -> machinery::Result<ExitCode> {
     };
     machinery::tokio::select! {
         biased;
-        ended = plane.until_signal() => ended?,
+        ended = plane.shutdown_on_signal() => ended?,
         shown = stopping.run_until_cancelled(showing) => shown.unwrap_or(Ok::<(), machinery::Error>(()))?,
     }
     Ok(ExitCode::SUCCESS)

@@ -87,7 +87,7 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
     let is_well = match shown {
         Ok(is_well) if arguments.once => is_well,
         Ok(_) => {
-            up.plane().until_signal().await?;
+            up.plane().shutdown_on_signal().await?;
             return Ok(ExitCode::SUCCESS);
         }
         Err(error) => {

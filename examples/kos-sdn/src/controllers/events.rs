@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use machinery::controllers::{Controller, key_of_name, name_of_key};
-use machinery::informers::deliver::Told;
+use machinery::informers::deliver::Delivery;
 use machinery::objects::{Event, Object as _, ObjectKey, WriteToken};
 use machinery::tokio;
 use machinery::tokio::time::{Instant, sleep};
@@ -64,12 +64,12 @@ impl Ipam {
                 () = recheck.notified() => continue,
                 notice = locked.next() => match notice {
                     None => return,
-                    Some(Told::Event(name, event)) => self.on_lock_event(&name, &event).into_iter().collect(),
+                    Some(Delivery::Event(name, event)) => self.on_lock_event(&name, &event).into_iter().collect(),
                     Some(_) => continue,
                 },
                 notice = attached.next() => match notice {
                     None => return,
-                    Some(Told::Event(_, event)) => self.on_attachment_event(&event).into_iter().collect(),
+                    Some(Delivery::Event(_, event)) => self.on_attachment_event(&event).into_iter().collect(),
                     Some(_) => continue,
                 },
                 () = idle => {
@@ -128,7 +128,7 @@ impl Ipam {
 
     /// Returns true if the cache of locks has reached a write.
     fn has_reached(&self, made: &WriteToken) -> bool {
-        let reached = self.inner.locks.informer().reached(made, Duration::ZERO).now_or_never();
+        let reached = self.inner.locks.informer().wait_for(made, Duration::ZERO).now_or_never();
         reached.is_some_and(|reached| reached.is_ok())
     }
 

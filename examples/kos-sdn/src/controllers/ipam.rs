@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::join;
 use jiff::Timestamp;
-use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder, Term};
+use machinery::controllers::{Claim, Controller, HeldLock, NameLocks, Note, Recorder, Term};
 use machinery::informers::Index;
 use machinery::objects::{
     Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
@@ -257,7 +257,7 @@ impl Ipam {
     }
 
     /// Releases a lock; a lock recreated by another owner stays.
-    async fn release(&self, lock: &Held<AddressKey>, run: &Run) -> Result<(), WriteError> {
+    async fn release(&self, lock: &HeldLock<AddressKey>, run: &Run) -> Result<(), WriteError> {
         let only_if = Preconditions { uid: Some(lock.uid().clone()), ..Preconditions::default() };
         let locks = self.inner.lock_objects.clone();
         let locks = self.term.iter().fold(locks, |locks, term| locks.fenced(term));
@@ -282,8 +282,8 @@ impl Ipam {
         &self,
         attachment: &NetworkAttachment,
         subnet: Option<&Subnet>,
-        held: &[Held<AddressKey>],
-    ) -> machinery::Result<Option<Held<AddressKey>>> {
+        held: &[HeldLock<AddressKey>],
+    ) -> machinery::Result<Option<HeldLock<AddressKey>>> {
         let status = &attachment.status;
         let is_cached = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
         let (Ok(vni), Ok(address)) = (Vni::new(status.address_vni), status.ipv4.parse()) else {
@@ -307,7 +307,7 @@ impl Ipam {
         waiter: &Waiter,
         key: AddressKey,
         subnet: &ObjectKey,
-    ) -> machinery::Result<Option<Held<AddressKey>>> {
+    ) -> machinery::Result<Option<HeldLock<AddressKey>>> {
         let Inner { locks, allocations, metrics, .. } = &*self.inner;
         let since = Instant::now();
         let claims = ClaimGuard { inner: &self.inner, key, waiter };
@@ -361,7 +361,7 @@ impl Ipam {
         Ok(())
     }
 
-    fn owned(&self, attachment: &NetworkAttachment, held: &Held<AddressKey>) -> OwnedLock {
+    fn owned(&self, attachment: &NetworkAttachment, held: &HeldLock<AddressKey>) -> OwnedLock {
         let lock = self.inner.locks.informer().get(held.lock());
         OwnedLock {
             key: *held.key(),

@@ -8,7 +8,7 @@ use futures::StreamExt as _;
 use futures::future::{join, join_all};
 use futures::stream::FuturesUnordered;
 use machinery::informers::Informer;
-use machinery::informers::deliver::Told;
+use machinery::informers::deliver::Delivery;
 use machinery::k8s_openapi::api::core::v1::Namespace;
 use machinery::objects::{Deletion, Event, Filter, Object as _, ObjectKey, WriteError, Writer};
 use machinery::sync::Mutex;
@@ -312,19 +312,19 @@ impl Run<'_> {
                     biased;
                     notice = locked.next() => match notice {
                         None => return,
-                        Some(Told::Event(_, Event::Added { object, .. } | Event::Updated { object, .. })) => {
+                        Some(Delivery::Event(_, Event::Added { object, .. } | Event::Updated { object, .. })) => {
                             self.tracker.lock().locked(&object);
                         }
                         Some(_) => {}
                     },
                     notice = attached.next() => match notice {
                         None => return,
-                        Some(Told::Event(key, event)) => {
+                        Some(Delivery::Event(key, event)) => {
                             if self.on_event(&key, &event) == TrackedChange::Ready {
                                 let _ = ready.send(event.object().clone());
                             }
                         }
-                        Some(Told::Mark(_)) => {}
+                        Some(Delivery::Mark(_)) => {}
                     },
                 }
             }

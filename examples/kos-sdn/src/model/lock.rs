@@ -15,7 +15,7 @@ use super::kind::{KindNames, KosKind, stored};
 pub struct IPLock {
     /// Standard object metadata. The name is `v1-VNI-O1-O2-O3-O4`.
     #[schemars(skip)]
-    #[serde(deserialize_with = "machinery::kube::slim_metadata")]
+    #[serde(deserialize_with = "machinery::kube::metadata_without_managed_fields")]
     pub metadata: ObjectMeta,
     /// Times of the latest write of each section, set by the server; client values are ignored.
     #[serde(default)]

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::net::Ipv4Addr;
 
 use jiff::Timestamp;
-use machinery::kube::Identity;
+use machinery::kube::KeyMetadata;
 use machinery::objects::{Labels, Object, ObjectKey, ResourceVersion};
 use serde::{Deserialize, Deserializer};
 
@@ -16,7 +16,7 @@ use super::vni::Vni;
 #[serde(rename_all = "camelCase")]
 pub struct Peer {
     /// Key and resourceVersion.
-    pub metadata: Identity,
+    pub metadata: KeyMetadata,
     /// Section write times.
     #[serde(default)]
     pub extended_metadata: PeerWrites,

@@ -119,7 +119,7 @@ impl LocalCluster {
             last = existing(self.attachments.create(&attachment).await)?.or(last);
         }
         if let Some(Written { token, .. }) = last {
-            self.attachments.informer().reached(&token, TIME_LIMIT).await?;
+            self.attachments.informer().wait_for(&token, TIME_LIMIT).await?;
         }
         Ok(())
     }

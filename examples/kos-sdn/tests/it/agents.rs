@@ -10,7 +10,7 @@ use kos::controllers::ControllerSettings;
 use kos::drive::{Fabric as _, FabricError};
 use kos::plan::{FINALIZER, LocalInterface, RemoteInterface};
 
-use machinery::informers::deliver::Told;
+use machinery::informers::deliver::Delivery;
 use tokio::sync::Notify;
 
 use crate::harness::{Calls, Harness, InstrumentedFabric, host};
@@ -245,7 +245,7 @@ async fn stale_remote_interface_yields_to_the_lock_holder() {
     let mut output = harness.attachments.informer().events().unwrap();
     let complains = async {
         while let Some(output) = output.next().await {
-            if let Told::Event(_, event) = output
+            if let Delivery::Event(_, event) = output
                 && !event.object().status.errors.host.is_empty()
             {
                 panic!("{:?}", event.object().status);

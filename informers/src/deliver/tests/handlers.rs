@@ -3,7 +3,7 @@
 use super::{DELETED, HandlerView, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Change, Closed, Delivery, Events, Hub, Notification, Registration, spawn};
 use futures::FutureExt;
-use machinery_objects::{Event, Mark, Revision};
+use machinery_objects::{Bookmark, Event, Revision};
 use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -24,7 +24,7 @@ impl TestHub {
     /// Returns a synced cache without objects.
     fn new() -> Self {
         let cache = Self::before_the_sync();
-        cache.mark(&Mark::Synced);
+        cache.mark(&Bookmark::Synced);
         cache
     }
 
@@ -47,7 +47,7 @@ impl TestHub {
         self.say(notifications);
     }
 
-    fn mark(&self, mark: &Mark) {
+    fn mark(&self, mark: &Bookmark) {
         self.hub.publishing().mark(mark);
     }
 
@@ -92,7 +92,7 @@ fn deleted(key: &str, last: State) -> Delivery<TestKey, State> {
     Delivery::Event(key.into(), Event::Deleted { last, final_state_known: true })
 }
 
-const SYNCED: Delivery<TestKey, State> = Delivery::Mark(Mark::Synced);
+const SYNCED: Delivery<TestKey, State> = Delivery::Mark(Bookmark::Synced);
 
 /// A handler that blocks in its call until released.
 struct Stuck {
@@ -436,11 +436,11 @@ async fn a_handler_added_before_the_cache_sync_syncs_with_it_once() {
     assert_eq!(due(&mut early), []);
     let notifications = cache.cache.set("a", 1, true);
     cache.say(notifications);
-    cache.mark(&Mark::Synced);
+    cache.mark(&Bookmark::Synced);
     let mut late = cache.events();
-    cache.mark(&Mark::Synced);
-    cache.mark(&Mark::Progress(Revision(7).into()));
-    let progress = Delivery::Mark(Mark::Progress(Revision(7).into()));
+    cache.mark(&Bookmark::Synced);
+    cache.mark(&Bookmark::Progress(Revision(7).into()));
+    let progress = Delivery::Mark(Bookmark::Progress(Revision(7).into()));
     for events in [&mut early, &mut late] {
         assert!(!events.is_synced());
         assert_eq!(due(events), [added("a", 1, true), SYNCED, progress.clone()]);

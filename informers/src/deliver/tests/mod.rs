@@ -5,7 +5,7 @@ mod model;
 mod queue;
 
 use super::{Change, Delivery, Notification, Removal};
-use machinery_objects::{Departure, Event};
+use machinery_objects::{Event, LeaveReason};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +20,7 @@ fn now() -> Instant {
 
 const DELETED: Removal = Removal::Deleted { final_state_known: true };
 const MISSED: Removal = Removal::Deleted { final_state_known: false };
-const LEFT: Removal = Removal::Left(Departure::Changed);
+const LEFT: Removal = Removal::Left(LeaveReason::Changed);
 
 /// A cache that returns its changes.
 #[derive(Debug, Default)]
@@ -47,7 +47,7 @@ impl TestCache {
 #[derive(Debug, Default)]
 struct HandlerView {
     objects: BTreeMap<TestKey, State>,
-    marks: Vec<machinery_objects::Mark>,
+    marks: Vec<machinery_objects::Bookmark>,
 }
 
 impl HandlerView {

@@ -3,7 +3,7 @@
 use super::{DELETED, HandlerView, LEFT, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Change, Delivery, DeliveryQueue, Events, Hub, Notification, Removal};
 use futures::FutureExt;
-use machinery_objects::{EditNumber, Event, Mark, Revision};
+use machinery_objects::{Bookmark, EditNumber, Event, Revision};
 use proptest::prelude::*;
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use std::sync::Arc;
 enum QueueOp {
     Set(u8),
     End(u8, Removal),
-    Mark(Mark),
+    Mark(Bookmark),
     Take(u8),
     Register,
     Remove(u8),
@@ -22,9 +22,9 @@ const KEYS: u8 = 6;
 fn op() -> impl Strategy<Value = QueueOp> {
     let gone = prop_oneof![Just(DELETED), Just(MISSED), Just(LEFT)];
     let mark = prop_oneof![
-        (0..9_u64).prop_map(|version| Mark::Progress(Revision(version).into())),
-        (0..9_u64).prop_map(|edit| Mark::Complete(EditNumber(edit))),
-        Just(Mark::Synced),
+        (0..9_u64).prop_map(|version| Bookmark::Progress(Revision(version).into())),
+        (0..9_u64).prop_map(|edit| Bookmark::Complete(EditNumber(edit))),
+        Just(Bookmark::Synced),
     ];
     prop_oneof![
         8 => (0..KEYS).prop_map(QueueOp::Set),
@@ -62,7 +62,7 @@ struct NaiveQueue(Vec<Item>);
 
 enum Item {
     TestKey { key: TestKey, delivery: Option<State>, now: Change<State> },
-    Mark(Mark),
+    Mark(Bookmark),
 }
 
 impl NaiveQueue {
@@ -88,10 +88,10 @@ impl NaiveQueue {
             };
             return Some(Delivery::Event(key, event(delivery, now)));
         }
-        let kinds: [fn(&Mark) -> bool; 3] = [
-            |mark| matches!(mark, Mark::Synced),
-            |mark| matches!(mark, Mark::Complete(_)),
-            |mark| matches!(mark, Mark::Progress(_)),
+        let kinds: [fn(&Bookmark) -> bool; 3] = [
+            |mark| matches!(mark, Bookmark::Synced),
+            |mark| matches!(mark, Bookmark::Complete(_)),
+            |mark| matches!(mark, Bookmark::Progress(_)),
         ];
         for is_of_kind in kinds {
             let is = |item: &Item| matches!(item, Item::Mark(mark) if is_of_kind(mark));
@@ -187,7 +187,7 @@ fn each_handler_receives_all(ops: &[QueueOp]) {
         let at = |index: &u8, len: usize| (len > 0).then(|| usize::from(*index) % len);
         match op {
             QueueOp::Mark(mark) => {
-                synced |= *mark == Mark::Synced;
+                synced |= *mark == Bookmark::Synced;
                 hub.publishing().mark(mark);
             }
             QueueOp::Register => {
@@ -216,7 +216,7 @@ fn each_handler_receives_all(ops: &[QueueOp]) {
     for handler in &mut handlers {
         while handler.take() {}
         assert_eq!(handler.known.objects, cache.0, "events add up");
-        let syncs = handler.known.marks.iter().filter(|&mark| *mark == Mark::Synced).count();
+        let syncs = handler.known.marks.iter().filter(|&mark| *mark == Bookmark::Synced).count();
         assert_eq!(syncs, usize::from(synced), "each is synced once");
         assert_eq!(handler.events.is_synced(), synced);
         assert_eq!(handler.events.next().now_or_never(), Some(None), "it is over");

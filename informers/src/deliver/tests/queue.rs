@@ -2,7 +2,7 @@
 
 use super::{DELETED, LEFT, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Delivery, DeliveryQueue, Removal};
-use machinery_objects::{EditNumber, Event, Mark, ResourceVersion, Revision};
+use machinery_objects::{Bookmark, EditNumber, Event, ResourceVersion, Revision};
 
 #[derive(Clone, Copy)]
 enum QueueStep {
@@ -39,9 +39,9 @@ fn check(script: &[QueueStep], expected: &str) {
                     &notifications.change,
                 ));
             }
-            Progress(version) => queue.mark(Mark::Progress(Revision(version).into())),
-            Complete(edit) => queue.mark(Mark::Complete(EditNumber(edit))),
-            Synced => queue.mark(Mark::Synced),
+            Progress(version) => queue.mark(Bookmark::Progress(Revision(version).into())),
+            Complete(edit) => queue.mark(Bookmark::Complete(EditNumber(edit))),
+            Synced => queue.mark(Bookmark::Synced),
             Take => delivery.extend(queue.take()),
         }
     }
@@ -60,11 +60,11 @@ fn text(delivery: &Delivery<TestKey, State>) -> String {
         Delivery::Event(key, Event::Deleted { last, .. }) => format!("-{key}{last}?"),
         Delivery::Event(key, Event::Left { last, .. }) => format!("/{key}{last}"),
         Delivery::Event(_, event) => format!("{event:?}"),
-        Delivery::Mark(Mark::Synced) => "synced".into(),
-        Delivery::Mark(Mark::Progress(version)) => {
+        Delivery::Mark(Bookmark::Synced) => "synced".into(),
+        Delivery::Mark(Bookmark::Progress(version)) => {
             format!("@{}", version.revision().map_or(0, |revision| revision.0))
         }
-        Delivery::Mark(Mark::Complete(edit)) => format!("!{}", edit.0),
+        Delivery::Mark(Bookmark::Complete(edit)) => format!("!{}", edit.0),
         Delivery::Mark(mark) => format!("{mark:?}"),
     }
 }
@@ -130,10 +130,10 @@ fn appended_changes_follow_earlier_ones() {
     for notifications in [cache.set("a", 1, true), cache.set("b", 2, true), cache.set("c", 3, true)] {
         drop(earlier.put(now(), &notifications.key, notifications.before.as_ref(), &notifications.change));
     }
-    earlier.mark(Mark::Synced);
+    earlier.mark(Bookmark::Synced);
     for notifications in [cache.set("d", 4, false), cache.end("b", DELETED), cache.set("a", 5, false)] {
         drop(later.put(now(), &notifications.key, notifications.before.as_ref(), &notifications.change));
-        later.mark(Mark::Progress(ResourceVersion::from(Revision(u64::from(cache.0.len() as u32)))));
+        later.mark(Bookmark::Progress(ResourceVersion::from(Revision(u64::from(cache.0.len() as u32)))));
     }
     drop(earlier.append(later));
     let delivery: Vec<_> = std::iter::from_fn(|| earlier.take()).collect();

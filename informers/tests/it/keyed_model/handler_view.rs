@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::TestObject;
-use machinery_objects::{Departure, Event, Mark, ObjectKey};
+use machinery_objects::{Bookmark, Event, LeaveReason, ObjectKey};
 
 /// The objects that a handler knows: its events, applied in order.
 #[derive(Default)]
@@ -23,7 +23,7 @@ impl KeyedHandlerView {
     pub(super) fn apply(&mut self, delivery: Delivery<(String, ObjectKey), Arc<TestObject>>) {
         match delivery {
             Delivery::Event((key, _), event) => self.changed(key, event),
-            Delivery::Mark(Mark::Complete(number)) => {
+            Delivery::Mark(Bookmark::Complete(number)) => {
                 if number.0 < self.marked {
                     self.wrong.get_or_insert(format!("{number:?} was delivered after {}", self.marked));
                 }
@@ -52,8 +52,8 @@ impl KeyedHandlerView {
             }
             Event::Left { because, .. } => {
                 match because {
-                    Departure::Released => self.released += 1,
-                    Departure::Changed => self.left += 1,
+                    LeaveReason::Released => self.released += 1,
+                    LeaveReason::Changed => self.left += 1,
                 }
                 self.holds.remove(&at).is_some()
             }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use machinery_informers::Informer;
 use machinery_informers::deliver::{Delivery, Events, Registration};
 use machinery_informers::testing::TestObject;
-use machinery_objects::{Event, Mark, Object, ObjectKey};
+use machinery_objects::{Bookmark, Event, Object, ObjectKey};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::task::TaskTracker;
@@ -112,7 +112,7 @@ async fn pull(mut events: Events<ObjectKey, Arc<TestObject>>, state: &Mutex<Hand
                 state.lock().apply(event);
                 sleep(delay).await;
             }
-            Delivery::Mark(mark) => state.lock().synced |= mark == Mark::Synced,
+            Delivery::Mark(mark) => state.lock().synced |= mark == Bookmark::Synced,
         }
     }
 }

@@ -57,7 +57,7 @@ pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> Test
 
 pub(super) fn settings() -> impl Strategy<Value = Setting> {
     let mut without_left = Capabilities::ALL;
-    without_left.tells_left = false;
+    without_left.reports_left = false;
     let mut unordered = Capabilities::ALL;
     unordered.versions_are_ordered = false;
     let mut without_bookmarks = LISTS;

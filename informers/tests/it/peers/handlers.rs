@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::{FakeSource, Fault, OnEvent, OnList, TestObject};
-use machinery_objects::{Capabilities, Event, Filter, Mark, Revision, WatchError};
+use machinery_objects::{Bookmark, Capabilities, Event, Filter, Revision, WatchError};
 use tokio::time::{Instant, sleep};
 
 use super::of;
@@ -43,7 +43,7 @@ fn a_handler_is_synced_after_handling_the_initial_list() {
             assert_eq!(event_text(&event), format!("there {name}@"));
         }
         assert!(!events.is_synced());
-        assert_eq!(events.next().await, Some(Delivery::Mark(Mark::Synced)));
+        assert_eq!(events.next().await, Some(Delivery::Mark(Bookmark::Synced)));
         assert!(events.is_synced());
         rig.stop().await;
     });
@@ -212,13 +212,13 @@ fn a_bookmark_is_delivered_after_earlier_events() {
     virtually(async {
         let rig = InformerFixture::synced(of(&[], Capabilities::ALL)).await;
         let mut events = rig.informer.events().unwrap();
-        assert_eq!(events.next().await, Some(Delivery::Mark(Mark::Synced)));
+        assert_eq!(events.next().await, Some(Delivery::Mark(Bookmark::Synced)));
         let filtered = rig.fake.put(TestObject::new("a"));
         settled().await;
         rig.fake.bookmark();
         settled().await;
         assert!(matches!(events.next().await, Some(Delivery::Event(key, _)) if key == filtered.key));
-        assert_eq!(events.next().await, Some(Delivery::Mark(Mark::Progress(Revision(1).into()))));
+        assert_eq!(events.next().await, Some(Delivery::Mark(Bookmark::Progress(Revision(1).into()))));
         assert_eq!(rig.informer.state().version, Some(Revision(1).into()));
         rig.stop().await;
     });
@@ -286,7 +286,7 @@ fn a_recreated_object_has_another_uid() {
         rig.fake.delete(&key("a"));
         rig.fake.put(TestObject::new("a").with_text("new"));
         settled().await;
-        assert_eq!(slow.next().await, Some(Delivery::Mark(Mark::Synced)));
+        assert_eq!(slow.next().await, Some(Delivery::Mark(Bookmark::Synced)));
         let Some(Delivery::Event(_, event)) = slow.next().await else { panic!("it was to be delivered") };
         assert_eq!(event_text(&event), "another a@new");
         rig.stop().await;

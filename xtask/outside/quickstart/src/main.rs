@@ -39,5 +39,5 @@ async fn main() -> machinery::Result {
     }
     let controller = plane.controller::<Host>("hosts")?;
     plane.spawn(async { controller.run(machinery::with(hosts, set_address)).await.map(drop) });
-    plane.until_signal().await
+    plane.shutdown_on_signal().await
 }
