@@ -66,11 +66,13 @@ use crate::server::Builder;
 /// let mut host = Host::new("db-0", HostSpec { rack: 17, zone: None });
 /// host.metadata.namespace = Some("default".into());
 /// let mut host = hosts.create(&host, None).await?.object;
-/// assert_eq!((host.spec.zone.as_deref(), host.status.as_ref().unwrap().phase.as_str()), (Some("a"), "Pending"));
+/// assert_eq!(host.spec.zone.as_deref(), Some("a"));
+/// assert_eq!(host.status.as_ref().unwrap().phase, "Pending");
 ///
 /// host.spec.rack = 18;
 /// let refused = hosts.update(&host, &Default::default()).await.unwrap_err();
-/// assert!(refused.to_string().contains("spec.rack: Invalid value: 18: a host does not move"), "{refused}");
+/// let invalid = "spec.rack: Invalid value: 18: a host does not move";
+/// assert!(refused.to_string().contains(invalid), "{refused}");
 /// # server.stop().await;
 /// # assert_eq!(host.name_any(), "db-0");
 /// # Ok(()) }
@@ -177,7 +179,10 @@ impl<K> KindOf<K> {
     ///     "one-owner",
     ///     |port| [format!("address/{}", port["spec"]["address"])],
     ///     |_, others| match others.first() {
-    ///         Some(_) => vec![InvalidField { field: "spec.address".into(), reason: "another port has it".into() }],
+    ///         Some(_) => vec![InvalidField {
+    ///             field: "spec.address".into(),
+    ///             reason: "another port has it".into(),
+    ///         }],
     ///         None => Vec::new(),
     ///     },
     /// );

@@ -1,11 +1,11 @@
-//! The form in which an object is stored: JSON that is handed out without being read.
+//! The storage encoding: JSON that is sent to clients without being decoded.
 //!
 //! ```text
-//! 1 byte: this format, 1 │ 4 bytes: where the revision goes │ 8 bytes: the print of the schema │ JSON
+//! 1 byte: format, 1 │ 4 bytes: offset of the revision │ 8 bytes: schema fingerprint │ JSON
 //! ```
 //! Numbers are little-endian. The JSON begins with its `apiVersion` and `kind`, so that a list can
-//! leave them out. It has no `resourceVersion`: that is the revision that put it, and is spliced in
-//! as the first of its metadata.
+//! omit them. It has no `resourceVersion`: that is the revision of its last write, inserted as the
+//! first field of the metadata.
 
 use std::io::Write;
 
