@@ -37,7 +37,7 @@ impl<'de> Deserialize<'de> for KeyMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Read<'a> {
+        struct KeyFields<'a> {
             #[serde(borrow, default)]
             name: Text<'a>,
             #[serde(borrow, default)]
@@ -45,7 +45,7 @@ impl<'de> Deserialize<'de> for KeyMetadata {
             #[serde(borrow, default)]
             resource_version: Text<'a>,
         }
-        let read = Read::deserialize(deserializer)?;
+        let read = KeyFields::deserialize(deserializer)?;
         Ok(Self { key: key(&read.namespace, &read.name), version: version(&read.resource_version) })
     }
 }
@@ -54,7 +54,7 @@ impl<'de> Deserialize<'de> for PartialMetadata {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
-        struct Read<'a> {
+        struct PartialFields<'a> {
             #[serde(borrow, default)]
             name: Text<'a>,
             #[serde(borrow, default)]
@@ -68,7 +68,7 @@ impl<'de> Deserialize<'de> for PartialMetadata {
             #[serde(borrow, default)]
             labels: TextMap<'a>,
         }
-        let read = Read::deserialize(deserializer)?;
+        let read = PartialFields::deserialize(deserializer)?;
         Ok(Self {
             key: key(&read.namespace, &read.name),
             version: version(&read.resource_version),

@@ -51,9 +51,9 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
     }
 
     /// Returns the completion number of the key, `None` while the key is incomplete. A handler that
-    /// receives [`Bookmark::Complete`](machinery_objects::Bookmark::Complete) with this or a greater number
-    /// has received all objects of the key; a handler that is added later receives the mark after
-    /// the cached objects.
+    /// receives [`Bookmark::Complete`](machinery_objects::Bookmark::Complete) with this or a
+    /// greater number has received all objects of the key; a handler that is added later receives
+    /// the mark after the cached objects.
     pub fn completed(&self) -> Option<EditNumber> {
         self.shared.keyed_cache.completed(&self.key, self.tenure).flatten()
     }

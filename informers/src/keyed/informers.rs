@@ -211,8 +211,8 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
     /// Adds an event handler that pulls its events and marks one by one.
     ///
     /// [`Bookmark::Synced`](machinery_objects::Bookmark::Synced) follows the cached objects.
-    /// [`Bookmark::Complete`](machinery_objects::Bookmark::Complete) follows the objects of a key that
-    /// became complete, with its [completion number](Interest::completed) or a greater one.
+    /// [`Bookmark::Complete`](machinery_objects::Bookmark::Complete) follows the objects of a key
+    /// that became complete, with its [completion number](Interest::completed) or a greater one.
     ///
     /// # Errors
     /// The informers have stopped.

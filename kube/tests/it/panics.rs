@@ -20,10 +20,10 @@ pub(crate) struct Touchy(KeyMetadata);
 impl<'de> Deserialize<'de> for Touchy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Read {
+        struct ObjectWithKey {
             metadata: KeyMetadata,
         }
-        let Read { metadata } = Read::deserialize(deserializer)?;
+        let ObjectWithKey { metadata } = ObjectWithKey::deserialize(deserializer)?;
         assert_ne!(metadata.key.name(), "read", "it cannot bear to be read");
         Ok(Self(metadata))
     }

@@ -94,11 +94,11 @@ struct DecodeCounter(PartialMetadata);
 impl<'de> Deserialize<'de> for DecodeCounter {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Whole {
+        struct WithMetadata {
             metadata: PartialMetadata,
         }
         READ.fetch_add(1, Ordering::SeqCst);
-        Whole::deserialize(deserializer).map(|whole| Self(whole.metadata))
+        WithMetadata::deserialize(deserializer).map(|whole| Self(whole.metadata))
     }
 }
 

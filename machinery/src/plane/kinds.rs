@@ -25,8 +25,8 @@ impl<K> ObjectType for K where
 }
 
 /// A type into which objects of a kind are decoded: the full object or a projection, which skips
-/// the remaining fields. [`PartialMetadata`](crate::kube::PartialMetadata) and [`KeyMetadata`](crate::kube::KeyMetadata) are
-/// metadata for such types.
+/// the remaining fields. [`PartialMetadata`](crate::kube::PartialMetadata) and
+/// [`KeyMetadata`](crate::kube::KeyMetadata) are metadata for such types.
 pub trait PartialObject: Object + DeserializeOwned {}
 
 impl<P: Object + DeserializeOwned> PartialObject for P {}

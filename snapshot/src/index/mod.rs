@@ -19,7 +19,7 @@ use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Identifies an index of a map, and the type of its values. Created by
+/// Identifies an index of a map (client-go: indexer), and the type of its values. Created by
 /// [`Builder`](crate::Builder).
 pub struct Index<I> {
     pub(crate) at: usize,

@@ -20,7 +20,7 @@ impl Names {
     pub(crate) fn add(&mut self, krate: &str, file: &str, source: &str, text: &Text) {
         for line in source.lines().filter(|line| !line.trim_start().starts_with("//")) {
             let pieces = line.split(|c: char| !c.is_alphanumeric() && c != '_');
-            self.identifiers.extend(pieces.filter(|piece| is_citation(piece)).map(str::to_owned));
+            self.identifiers.extend(pieces.filter(|piece| piece.contains('_')).map(str::to_owned));
         }
         let docs: Vec<_> = source.lines().filter(|line| is_doc(line)).map(str::to_lowercase).collect();
         let docs = docs.join("\n");
@@ -33,7 +33,7 @@ impl Names {
     }
 
     fn has(&self, cited: &str) -> bool {
-        match cited.strip_suffix('…') {
+        match cited.strip_suffix('…').or(Some(cited).filter(|cited| cited.ends_with('_'))) {
             Some(start) => {
                 self.identifiers.range(start.to_owned()..).next().is_some_and(|name| name.starts_with(start))
             }
@@ -52,7 +52,8 @@ impl Names {
 }
 
 /// Returns the tests that a document cites and the code does not have. A citation is inline code in
-/// snake case: four words and more, or the number of a promise, whole or cut with `…`.
+/// snake case: four words and more, or the number of a promise; a name that ends with `…` or `_` is
+/// a prefix.
 pub(crate) fn missing_tests(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut missing = Vec::new();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| !file.ends_with(".rs") || is_doc(line))

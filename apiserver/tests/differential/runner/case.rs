@@ -142,7 +142,7 @@ impl Theme {
     pub(crate) fn read(name: &str) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields, rename_all = "kebab-case")]
-        struct File {
+        struct ThemeFile {
             #[serde(rename = "about")]
             _about: String,
             #[serde(default)]
@@ -156,13 +156,13 @@ impl Theme {
             cases: Vec<Value>,
         }
         let home = home();
-        let file: File = serde_json::from_value(yaml(&home.join("cases").join(format!("{name}.yaml")))?)
+        let file: ThemeFile = serde_json::from_value(yaml(&home.join("cases").join(format!("{name}.yaml")))?)
             .map_err(|error| format!("{name}: {error}"))?;
         let kinds = file.kinds.iter().map(|kind| Self::kind(kind));
         let kinds = kinds.collect::<Result<_>>()?;
         let cases = file.cases.iter().cloned().map(Case::parse).collect::<Result<_>>();
         let cases = cases.map_err(|error| format!("{name}: {error}"))?;
-        let File { names, managed_fields, hooks, .. } = file;
+        let ThemeFile { names, managed_fields, hooks, .. } = file;
         Ok(Self { name: name.into(), kinds, names, managed_fields, hooks, cases })
     }
 
@@ -182,7 +182,7 @@ impl Case {
     pub(crate) fn parse(mut value: Value) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Said {
+        struct CaseText {
             #[serde(rename = "case")]
             name: String,
             #[serde(default)]
@@ -191,13 +191,13 @@ impl Case {
             times: bool,
             steps: Vec<CaseStep>,
         }
-        let said: Said = serde_json::from_value(value.clone())
+        let said: CaseText = serde_json::from_value(value.clone())
             .map_err(|error| format!("{}: {error}", value["case"].as_str().unwrap_or("a case")))?;
         for step in value["steps"].as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
             step.remove("differs");
             step.remove("note");
         }
-        let Said { name, namespaces, times, steps } = said;
+        let CaseText { name, namespaces, times, steps } = said;
         Ok(Self { name, namespaces, times, steps, print: print(&value.to_string()) })
     }
 }
