@@ -85,12 +85,16 @@ const SEARCHED: [&str; 12] = [
     "garbage collector",
 ];
 
+/// The heading of the glossary's last section.
+const OLD_NAMES: &str = "## Old names";
+
 /// Returns the items that the glossary names and the code does not have, and searched terms that
 /// their item does not mention.
 pub(crate) fn glossary(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut findings = Vec::new();
     let mut found = BTreeSet::new();
-    for (index, line) in source.lines().enumerate().filter(|(_, line)| line.starts_with('|')) {
+    let current = source.lines().enumerate().take_while(|(_, line)| *line != OLD_NAMES);
+    for (index, line) in current.filter(|(_, line)| line.starts_with('|')) {
         for path in text::inline_code(line).filter(|code| is_path_of_ours(code, names)) {
             let Some(docs) = names.docs_of(path) else {
                 findings.push(format!(
