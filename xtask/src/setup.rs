@@ -169,8 +169,10 @@ fn install(tool: &Tool) -> bool {
     println!("setup: installing {}", tool.name);
     match tool.from {
         Source::Rustup => succeeds("rustup", &["component", "add", tool.name]),
+        // Unoptimized: that halves the time of its compilation, and it runs for seconds.
         Source::Cargo(version) => {
-            succeeds("cargo", &["install", "--locked", "--quiet", tool.name, "--version", version])
+            let install = ["install", "--locked", "--debug", "--quiet", tool.name, "--version", version];
+            succeeds("cargo", &install)
         }
         // The package lists of a fresh machine are empty or old: refresh them once and try again.
         Source::Debian => {

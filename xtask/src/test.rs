@@ -21,10 +21,11 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     }
     stages.retain(|stage| only.is_empty() || only.iter().any(|name| name == stage.name));
 
+    let begun = shell::now();
     let setup = setup::run(Caller::Test);
+    let mut times = vec![("setup", begun.elapsed().as_secs_f64())];
     let mut total = Report::default();
     let mut failed = Vec::new();
-    let mut times = Vec::new();
     let count = stages.len();
     for (index, stage) in stages.into_iter().enumerate() {
         println!("[{}/{count}] {} ...", index + 1, stage.name);

@@ -87,7 +87,7 @@ fn tests_may_name_more() {
 }
 
 #[test]
-fn an_outside_crate_stays_in_its_room() {
+fn an_external_crate_has_a_single_user() {
     check("machinery-store", "etcd-client", false, None);
     check("machinery-kube", "kube-client", false, None);
     check("machinery-apiserver", "kube-runtime", true, None);
@@ -116,14 +116,14 @@ fn a_forbidden_crate_is_found_at_depth() {
 }
 
 #[test]
-fn a_crate_without_a_room_is_an_error() {
+fn a_crate_without_a_row_is_an_error() {
     let found = violations(&graph(&[("machinery-attic", &[])]));
     let [violation] = found.as_slice() else { panic!("one violation, not {found:?}") };
     assert_eq!(violation.edge, "machinery-attic is not in the table");
 }
 
 #[test]
-fn every_name_in_the_table_is_a_room() {
+fn every_name_in_the_table_is_a_crate() {
     let known: BTreeSet<_> = workspace_table::WORKSPACE.iter().map(|row| row.name).collect();
     for row in workspace_table::WORKSPACE {
         let names = match row.may {
