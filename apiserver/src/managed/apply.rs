@@ -18,7 +18,7 @@ use super::{FieldSet, MalformedFields, Write};
 /// The field manager recorded for all fields that existed before field ownership was tracked.
 const BEFORE: &str = "before-first-apply";
 
-/// Fields are others'.
+/// A field of an apply that another field manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     /// The conflicting field manager, in the words of the error message.

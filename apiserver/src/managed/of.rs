@@ -1,4 +1,4 @@
-//! The fields that a value has.
+//! Computes the field set of a value.
 
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 /// Counters over all interest streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interested {
-    /// Events of objects.
+    /// Object events that were sent.
     pub(crate) told: Counter,
     /// Events under no key of the interest. There should be none.
     pub(crate) irrelevant: Counter,

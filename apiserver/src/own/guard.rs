@@ -1,4 +1,4 @@
-//! A guard over objects of a type, as the server's untyped guard.
+//! Adapter from the typed guards of a [`KindOf`](crate::KindOf) to the server's untyped ones.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

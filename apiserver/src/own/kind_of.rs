@@ -1,4 +1,4 @@
-//! A kind of a type of Rust, on its way into a server.
+//! [`KindOf`]: registers a Rust type as a kind, with its hooks and guards.
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! The parameters of a request.
+//! Query parameters of a request.
 
 use super::path::decode;
 use crate::refusal::Refusal;

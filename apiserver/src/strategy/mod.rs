@@ -141,13 +141,13 @@ pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
     Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
 }
 
-/// 404.
+/// 404: no object of this name.
 pub(crate) fn not_found(kind: &Kind, name: &str) -> Refusal {
     let message = format!("{} {name:?} not found", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(404, "NotFound", message) }
 }
 
-/// 409: it is there already.
+/// 409: an object of this name exists.
 pub(crate) fn already_exists(kind: &Kind, name: &str) -> Refusal {
     let message = format!("{} {name:?} already exists", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(409, "AlreadyExists", message) }

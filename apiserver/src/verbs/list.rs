@@ -1,4 +1,4 @@
-//! List.
+//! The verb `list`: selected objects at one revision, in pages or as one streamed response.
 
 mod messages;
 mod parts;

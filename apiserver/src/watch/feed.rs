@@ -23,9 +23,9 @@ use crate::cache::{
 /// The options of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Whether marks are wanted.
+    /// Whether the client requested bookmarks (`allowWatchBookmarks`).
     pub(crate) bookmarks: bool,
-    /// When it ends.
+    /// End of the watch, by its timeout.
     pub(crate) until: Instant,
 }
 

@@ -1,4 +1,4 @@
-//! One rule.
+//! One CEL validation rule: its fields, compilation and message.
 
 use std::sync::Arc;
 

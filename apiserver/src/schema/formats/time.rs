@@ -1,10 +1,10 @@
-//! Dates and times.
+//! The formats `date` and `date-time`.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// `2006-01-02`, a day that was or will be.
+/// `2006-01-02`, a valid day of the calendar.
 pub(super) fn is_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else {

@@ -1,4 +1,4 @@
-//! The result of validating a part.
+//! The errors of a validated value, and their selection among the branches of an `anyOf`.
 
 use std::collections::BTreeSet;
 

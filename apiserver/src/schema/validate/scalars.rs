@@ -1,4 +1,4 @@
-//! Types, texts, formats and enumerations.
+//! Validation of types, strings, formats and enumerations.
 
 use serde_json::{Number, Value};
 
