@@ -22,8 +22,8 @@ use crate::yaml;
 
 pub use apply::applies;
 
-/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads
-/// elsewhere.
+/// Paths and queries: the canonical form of an accepted path parses to the same, and no segment can
+/// leave its position.
 ///
 /// # Panics
 /// The property does not hold.
@@ -72,8 +72,7 @@ pub fn selectors(bytes: &[u8]) {
     }
 }
 
-/// Continue tokens, encoded and decoded: an accepted one stays within its list, and is written as
-/// it was read.
+/// Continue tokens: an accepted one stays within its list, and is encoded to the same text.
 ///
 /// # Panics
 /// The property does not hold.
@@ -197,7 +196,7 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
-/// Decodes the object in a body of protobuf, by default of this kind. `None`: it is no such body.
+/// Decodes the object in a protobuf body, by default of this kind. `None` if the body is invalid.
 #[must_use]
 pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
     protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()

@@ -57,8 +57,8 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     }
 }
 
-/// Restores the entries of `old` in an object that differs from it in nothing but their times: such
-/// a write is none.
+/// Restores the entries of `old` in an object that differs only in their times, so that the write
+/// changes nothing.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
     if is == was || !same_but_for_times(is, was) {

@@ -10,7 +10,7 @@ use super::validate::{MAX_ERRORS, common, text, texts, values};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::refusal::Refusal;
 
-/// Which object is updated, and how.
+/// The target of a metadata update: path, kind, and whether a resourceVersion is required.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update<'a> {
     /// The namespace of the path; none for a cluster-scoped kind.

@@ -1,4 +1,4 @@
-//! Events sent on interest streams, and the share that was of interest.
+//! Counters of interest streams: sent events, irrelevant events and edits.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;

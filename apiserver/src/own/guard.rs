@@ -10,7 +10,7 @@ use super::wrong::Wrong;
 use crate::guard::Guard;
 use crate::invalid::FieldError;
 
-/// A cross-object invariant over objects of a type.
+/// A typed guard, which decodes objects before each check.
 pub(super) struct Beside<K, N, C> {
     pub(super) name: String,
     pub(super) keys: N,

@@ -22,8 +22,8 @@ use crate::server::Builder;
 /// all writers, on the wire or through a [`Handle`](crate::Handle). An object that cannot be
 /// decoded as the type is rejected.
 ///
-/// The functions are pure: they are called while a write is worked out, perhaps several times, and
-/// must not wait.
+/// The functions must be pure and must not block: a write may call them several times before it is
+/// committed.
 ///
 /// ```
 /// # #[cfg(feature = "k8s")]

@@ -25,7 +25,7 @@ pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malf
     }
 }
 
-/// A text; each byte that is none of UTF-8 is replaced, as Go's encoder does.
+/// Decodes a string. Each byte of invalid UTF-8 is replaced, as Go's encoder does.
 pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Query;
 use crate::refusal::Refusal;
 
-/// The parameter `timeout`; nothing if there is none, or none that is a limit.
+/// Parses the parameter `timeout`. Zero and an omitted one are no limit.
 pub(crate) fn time_limit(query: &Query) -> Result<Option<Duration>, Refusal> {
     let Some(text) = query.text("timeout") else { return Ok(None) };
     match duration(text) {

@@ -28,7 +28,7 @@ pub(crate) struct Schema {
     pub(crate) list_keys: Vec<String>,
     pub(crate) map: Option<MapType>,
     pub(crate) rules: ValueRules,
-    /// Rules in CEL, as they came.
+    /// The CEL rules as in the definition, uncompiled.
     pub(crate) validations: Vec<Value>,
     /// The compiled rules.
     pub(crate) expressions: Vec<Rule>,

@@ -28,7 +28,7 @@ struct Compiler<'a> {
     errors: Vec<FieldError>,
     costs: Costs,
     known: &'a Known,
-    /// Whether there is any that cannot be held.
+    /// Whether a previously accepted rule no longer compiles.
     unenforced: bool,
 }
 
@@ -36,7 +36,7 @@ struct Compiler<'a> {
 #[derive(Clone, Copy)]
 struct Above<'a> {
     is_root: bool,
-    /// How many values of it there can be, if that has a bound.
+    /// Maximum number of values of the schema in one object, if bounded.
     cardinality: Option<u64>,
     /// The first enclosing path without correlated old values.
     uncorrelated: Option<&'a str>,

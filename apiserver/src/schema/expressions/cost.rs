@@ -5,7 +5,7 @@ use machinery_cel::limits::{ESTIMATED_COST, ESTIMATED_TOTAL_COST};
 use crate::invalid::FieldError;
 use crate::schema::read::forbidden;
 
-/// How many of the most expensive rules are named.
+/// Number of the most expensive rules that the error names.
 const NAMED: usize = 4;
 
 /// The estimates of all rules of one version.
