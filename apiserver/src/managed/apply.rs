@@ -31,7 +31,7 @@ pub(crate) struct Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotApplied {
     Conflicts(Vec<Conflict>),
-    /// The object has a list with an item whose key is not unique.
+    /// The object has a list with duplicate keys.
     Unkeyed,
     /// The `managedFields` of the object cannot be decoded.
     Malformed,

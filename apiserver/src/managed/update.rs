@@ -121,7 +121,7 @@ fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Returns the entries of an object whose only writer is this one.
+/// Returns the entries of an object after this write, its first.
 pub(super) fn added_by(object: &Value, write: &Write<'_>) -> Result<Managed, Unkeyed> {
     after(Managed::new(), None, object, write)
 }

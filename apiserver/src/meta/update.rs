@@ -17,7 +17,7 @@ pub(crate) struct Update<'a> {
     pub(crate) namespace: Option<&'a str>,
     /// The name in the path.
     pub(crate) name: &'a str,
-    /// Which kind of objects: its group and its plural.
+    /// The group of the kind; empty for the core group.
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
     /// Whether the kind may be updated without a resourceVersion; custom resources may not.

@@ -35,7 +35,7 @@ pub(crate) enum Event {
     /// A watcher did not read its events before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowWatch,
-    /// An HTTP/2 connection whose client did not authenticate.
+    /// An HTTP/2 connection was closed because its client did not authenticate.
     #[cfg(feature = "server")]
     UnknownClient,
 }

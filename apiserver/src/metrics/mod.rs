@@ -1,6 +1,6 @@
 //! Metrics of the server, as Prometheus reads them. A metric of kube-apiserver keeps its name.
 //!
-//! * [`about`]: the labels of a request, whose number is bounded
+//! * [`about`]: the bounded labels of requests
 //! * [`audited`]: counters of the audit log's events
 //! * [`counted`]: counters of limits and failures
 //! * [`interested`]: counters of interest streams

@@ -31,7 +31,7 @@ pub(crate) enum Strategy {
 
 impl Strategy {
     /// Parses the tag `patchStrategy` of a Go type. `retainKeys` in it concerns patch generation
-    /// only: the directive is obeyed whatever the tag.
+    /// only: the directive `$retainKeys` applies without it, too.
     pub(crate) fn from_tag(tag: &str) -> Self {
         let has = |name| tag.split(',').any(|one| one.trim() == name);
         match (has("merge"), has("replace")) {

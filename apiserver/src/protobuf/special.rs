@@ -1,4 +1,4 @@
-//! Decoders of types whose JSON form differs from their fields.
+//! Decoders of types with a JSON form of their own: times, quantities, int-or-strings and others.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -16,7 +16,7 @@ pub(crate) fn time_limit(query: &Query) -> Result<Option<Duration>, Refusal> {
     }
 }
 
-/// A duration of Go, `1h2m3.5s`; nothing if it is negative.
+/// Parses a duration in Go's format, `1h2m3.5s`. A negative one is `None`.
 fn duration(text: &str) -> Result<Option<Duration>, String> {
     let invalid = || format!("invalid duration {text:?}");
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -15,7 +15,7 @@ pub(crate) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Writes a message field, whose contents `write` produces.
+/// Writes a message field with contents from `write`.
 pub(crate) fn write_message<E>(
     out: &mut Vec<u8>,
     number: u32,

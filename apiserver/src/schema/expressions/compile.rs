@@ -11,8 +11,9 @@ use super::rule::{self, RuleContext};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 
-/// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
-/// or returns the errors. A rule in `known` that does not compile is attached with its error.
+/// Compiles the rules of a valid schema and attaches them to its nodes, or returns the errors.
+/// `json` is the JSON form of the schema. A rule in `known` that does not compile is attached with
+/// its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
     let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unenforced: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });

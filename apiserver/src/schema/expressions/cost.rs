@@ -38,7 +38,7 @@ impl Costs {
     }
 }
 
-/// Returns the message for a rule whose own cost exceeds the limit.
+/// Returns the message for a rule that exceeds the cost limit by itself.
 pub(super) fn beyond(what: &str, cost: u64) -> Option<String> {
     (cost > ESTIMATED_COST).then(|| too_much(what, cost, ESTIMATED_COST))
 }

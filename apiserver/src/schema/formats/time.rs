@@ -28,7 +28,7 @@ pub(super) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// `2006-01-02T15:04:05.999Z`, in either case; a leap second is none.
+/// `2006-01-02T15:04:05.999Z`, in either case. Leap seconds are rejected.
 pub(super) fn is_date_time(text: &str) -> bool {
     static TIME: LazyLock<Regex> = LazyLock::new(|| {
         let clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]";
