@@ -35,7 +35,7 @@ pub(crate) enum Media {
 /// The part of a response that has a protobuf message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ProtobufSupport {
-    /// None: the response is a document.
+    /// No part: the response is a document, such as discovery.
     None,
     /// The metadata: a custom resource.
     Metadata,

@@ -1,4 +1,4 @@
-//! The selection of objects in a list or watch.
+//! The selection of objects in a list or watch, by label and field selectors.
 
 use std::sync::Arc;
 

@@ -22,11 +22,11 @@ use crate::yaml;
 
 pub use apply::applies;
 
-/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads
-/// elsewhere.
+/// Paths and queries: the canonical form of an accepted path parses to the same, and no segment can
+/// leave its position.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn paths(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (path, query) = text.split_once('?').unwrap_or((&text, ""));
@@ -55,7 +55,7 @@ pub fn paths(bytes: &[u8]) {
 /// refused with 400.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn selectors(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match label_selector(&text) {
@@ -72,11 +72,10 @@ pub fn selectors(bytes: &[u8]) {
     }
 }
 
-/// Continue tokens, encoded and decoded: an accepted one stays within its list, and is written as
-/// it was read.
+/// Continue tokens: an accepted one stays within its list, and is encoded to the same text.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn continue_tokens(bytes: &[u8]) {
     use base64::Engine as _;
     let inside = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
@@ -100,7 +99,7 @@ pub fn continue_tokens(bytes: &[u8]) {
 /// document can be parsed again, respects the size limit, and a merge patch is idempotent.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn patches(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let (document, patch) = bytes.split_at(end);
@@ -138,7 +137,7 @@ pub fn patches(bytes: &[u8]) {
 /// schema is accepted, and pruning and defaulting are idempotent.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn schemas(bytes: &[u8]) {
     let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
     let (object, schema) = bytes.split_at(end);
@@ -172,7 +171,7 @@ pub fn schemas(bytes: &[u8]) {
 /// and memory is bounded by a multiple of the input.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn bodies(bytes: &[u8]) {
     if let Ok(read) = json::read(bytes) {
         let text = read.value.to_string();
@@ -197,7 +196,7 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
-/// Decodes the object in a body of protobuf, by default of this kind. `None`: it is no such body.
+/// Decodes the object in a protobuf body, by default of this kind. `None` if the body is invalid.
 #[must_use]
 pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
     protobuf::decode(bytes, protobuf::ExpectedType { api_version, kind }).ok()
@@ -207,7 +206,7 @@ pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
 /// to a form that decodes to the same.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn beyond(bytes: &[u8]) {
     let said = String::from_utf8_lossy(bytes);
     let edit = |body: &[u8]| EditRequest::parse("interest-0123456789", body);

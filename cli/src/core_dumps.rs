@@ -1,4 +1,4 @@
-//! Core dumps of the server.
+//! Disables core dumps of the server.
 
 use anyhow::Context;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};

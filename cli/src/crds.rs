@@ -1,4 +1,4 @@
-//! Files of CustomResourceDefinitions.
+//! Reads CustomResourceDefinitions from files, for `machinery serve --crds`.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! `machinery explain`.
+//! `machinery explain`: prints a diagnostics page of a running controller.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -20,7 +20,7 @@ pub(crate) struct ExplainArgs {
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// No diagnostics page is longer.
+/// Maximum size of a diagnostics page: bounds the memory that a wrong address can take.
 const MAX_PAGE_BYTES: u64 = 16 << 20;
 
 pub(crate) async fn run(arguments: ExplainArgs) -> anyhow::Result<()> {

@@ -1,4 +1,4 @@
-//! The command `machinery`.
+//! The command `machinery`: an API server and the tools of its data directory.
 
 mod audit;
 mod core_dumps;

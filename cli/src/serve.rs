@@ -1,4 +1,4 @@
-//! `machinery serve`.
+//! `machinery serve`: opens the store, runs the server, and reloads or stops it on signals.
 
 use std::convert::Infallible;
 use std::io::Write as _;
@@ -293,7 +293,7 @@ fn print_notes(lines: &[String]) {
     }
 }
 
-/// SIGTERM and SIGINT.
+/// The signals that stop the server: SIGTERM and SIGINT.
 struct ShutdownSignals {
     terminate: Signal,
     interrupt: Signal,

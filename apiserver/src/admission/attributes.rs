@@ -31,7 +31,7 @@ impl Operation {
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Attributes<'a> {
-    /// The user.
+    /// The user of the request; with impersonation, the impersonated one.
     pub user: &'a Identity,
     /// The operation.
     pub operation: Operation,
@@ -41,7 +41,7 @@ pub struct Attributes<'a> {
     pub version: &'a str,
     /// The kind of the object; `Scale` for the subresource `scale`.
     pub kind: &'a str,
-    /// The plural.
+    /// The resource, by its plural name: `pods`.
     pub resource: &'a str,
     /// `status`, `scale` or `finalize`; empty for the object itself.
     pub subresource: &'a str,

@@ -57,7 +57,7 @@ pub(crate) enum IntegerQuantity {
     /// The number, saturated at `u64::MAX`.
     Number(u64),
     Negative,
-    /// A fraction, or not a quantity.
+    /// A fraction, or an invalid quantity.
     Broken,
 }
 

@@ -29,11 +29,12 @@ pub(crate) struct WatchCaches {
     seed: u64,
 }
 
-/// A kind by its address. The slot holds a reference, so the address is not reused.
+/// A kind by its address. Its [`CacheEntry`] holds a reference, so the address is not reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct KindId(usize);
 
-/// A cache, loaded or failed. Its task removes the slot when the cache stops or fails to load.
+/// A cache while it loads and afterwards. Its task removes the entry when the cache stops or fails
+/// to load.
 #[derive(Clone)]
 struct CacheEntry {
     _kind: Arc<Kind>,

@@ -114,8 +114,8 @@ impl Hub {
         self.objects.view(self.reached)
     }
 
-    /// Starts an indexed watcher after a revision. False: the ring no longer has all later
-    /// revisions, and the watcher starts at the current one.
+    /// Starts an indexed watcher after a revision. Returns false if the ring no longer has
+    /// all later revisions: then the watcher starts at the current one.
     pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
         let all =

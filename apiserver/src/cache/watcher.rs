@@ -23,7 +23,7 @@ pub(crate) struct CacheWatcher {
     filter: Arc<ObjectFilter>,
     keys: Option<Box<IndexedKeys>>,
     number: u32,
-    /// Events up to this revision are delivered or not wanted.
+    /// All events up to this revision were delivered, or precede the start of the watch.
     delivered: Revision,
 }
 

@@ -9,7 +9,7 @@ use crate::cache::View;
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// A view of the objects of a write's kind.
+/// The objects of a write's kind at one revision of the watch cache.
 pub(crate) struct KindView {
     /// In the stored version.
     pub(crate) kind: Arc<Kind>,
@@ -17,8 +17,8 @@ pub(crate) struct KindView {
 }
 
 impl ObjectWrite<'_> {
-    /// Returns a view of the kind at `least` or later, or a consistent read. An error leaves no
-    /// doubt about the write: nothing was committed.
+    /// Returns a view of the kind at `least` or later, or a consistent read. Nothing is committed
+    /// before, so after an error the write can be repeated safely.
     pub(crate) async fn kind_view(&self, least: Option<Revision>) -> Result<KindView, Refusal> {
         let kind = self.shared.kinds().at(self.key).cloned().ok_or_else(|| unserved(self.kind))?;
         let view = self.shared.view(&kind, least).await.map_err(|refusal| view_late(self.kind, refusal))?;

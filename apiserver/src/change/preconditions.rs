@@ -13,7 +13,7 @@ use crate::strategy::{MODIFIED, conflict};
 /// Preconditions of a write; none by default.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WritePreconditions<'a> {
-    /// The writer still holds the fence.
+    /// The Lease or lock that the writer must still hold at the commit.
     pub(crate) fence: Option<&'a Fence>,
     /// The object is new: its kind and namespace must exist.
     pub(crate) parents_exist: bool,

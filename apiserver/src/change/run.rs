@@ -29,7 +29,7 @@ pub(crate) struct ObjectWrite<'a> {
 /// The action of a write.
 #[derive(Clone)]
 pub(crate) enum WriteAction {
-    /// No change.
+    /// Commits nothing: the stored object is already as requested.
     Keep,
     Put(Value),
     Delete,
@@ -107,7 +107,7 @@ impl ObjectWrite<'_> {
     }
 }
 
-/// 429: too much contention.
+/// 429: every attempt lost to a concurrent write.
 pub(crate) fn contended() -> Refusal {
     let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }

@@ -41,7 +41,8 @@ pub(super) struct ExpiryMarks {
 }
 
 impl ExpiryMarks {
-    /// Records the newest revision. Events after the returned revision are younger than an hour.
+    /// Records the newest revision, and returns that of an hour ago: only Events up to it can have
+    /// expired.
     fn at(&mut self, now: Timestamp, newest: Revision) -> Revision {
         self.marks.push_back((now, newest));
         let is_old = |mark: &(Timestamp, Revision)| now.duration_since(mark.0) > TTL;

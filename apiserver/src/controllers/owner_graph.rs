@@ -78,7 +78,8 @@ enum OwnerState {
     /// It is being deleted and orphans its dependents.
     Orphaning,
     Absent,
-    /// It is not known whether it exists.
+    /// Its existence cannot be determined: its kind is not served, or it is namespaced and the
+    /// dependent is cluster-scoped.
     Unknown,
 }
 

@@ -12,7 +12,7 @@ use crate::kind::{Kind, KindNames, Replaced};
 use crate::native;
 use crate::strategy::is_deleting;
 
-/// The outcome of one definition.
+/// The accepted names and the kinds of one definition, to be served and recorded in its status.
 pub(super) struct DefinitionPlan {
     pub(super) accepted: Accepted,
     pub(super) made: DefinedKinds,

@@ -15,7 +15,7 @@ pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "g
 /// The verbs of `status` and `scale`.
 pub(crate) const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
-/// One version of a kind.
+/// The discovery entry of one version of a kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KindInfo {
     /// Empty for the core group.

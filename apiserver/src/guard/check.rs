@@ -101,7 +101,7 @@ fn late(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
 }
 
-/// 429.
+/// 429: the limit of concurrent guard checks of the kind is reached.
 fn too_many(change: &ObjectWrite<'_>, guard: &Arc<dyn Guard>) -> Refusal {
     let message = format!("{} is asked as often as it may be: ask again", named(change, guard));
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }

@@ -169,7 +169,7 @@ fn check_keys(change: &ObjectWrite<'_>, keys: &[String]) -> Result<(), Refusal> 
 /// Kubernetes' field path of the whole object.
 pub(super) const ROOT: &str = "<nil>";
 
-/// 422.
+/// 422 with these errors of the object.
 pub(super) fn wrong(change: &ObjectWrite<'_>, errors: &[FieldError]) -> Refusal {
     invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
 }

@@ -19,7 +19,7 @@ use crate::server::Limits;
 pub(crate) struct Interests {
     state: Mutex<State>,
     most: usize,
-    /// One permit per byte.
+    /// Memory of all interests, one permit per byte.
     memory: Arc<Semaphore>,
     /// Notified when another interest awaits its stream.
     awaited: Notify,

@@ -46,8 +46,8 @@ fn numbers_are_those_of_go() {
     refused("1e400", "json: cannot unmarshal number 1e400 into Go value of type float64");
 }
 
-/// serde_json, with which stored values and clients' types are read, lost the last digit of some floats:
-/// it reads them exactly only with its feature `float_roundtrip`.
+/// serde_json decodes stored values and clients' types. Without its feature `float_roundtrip` it
+/// lost the last digit of some floats.
 #[test]
 fn serde_json_reads_floats_exactly() {
     for text in ["9007199254740991.0", "0.1", "2.2250738585072011e-308", "1.7976931348623157e308"] {

@@ -97,7 +97,7 @@ impl Pace {
     }
 }
 
-/// An open request.
+/// Counts a request in flight until dropped.
 pub(super) struct Open {
     pace: Arc<Pace>,
     is_watch: bool,

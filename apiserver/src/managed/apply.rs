@@ -18,7 +18,7 @@ use super::{FieldSet, MalformedFields, Write};
 /// The field manager recorded for all fields that existed before field ownership was tracked.
 const BEFORE: &str = "before-first-apply";
 
-/// Fields are others'.
+/// A field of an apply that another field manager owns with another value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Conflict {
     /// The conflicting field manager, in the words of the error message.
@@ -31,7 +31,7 @@ pub(crate) struct Conflict {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotApplied {
     Conflicts(Vec<Conflict>),
-    /// The object has a list with an item whose key is not unique.
+    /// The object has a list with duplicate keys.
     Unkeyed,
     /// The `managedFields` of the object cannot be decoded.
     Malformed,

@@ -16,7 +16,7 @@ pub(crate) struct Comparison {
     pub(crate) added: FieldSet,
     /// Paths that were and are there, with another value.
     pub(crate) modified: FieldSet,
-    /// Paths that are no more.
+    /// Paths that no longer exist.
     pub(crate) removed: FieldSet,
 }
 
@@ -29,7 +29,7 @@ impl Comparison {
     }
 }
 
-/// Compares two objects. Fails if an associative list has an item whose key is not unique.
+/// Compares two objects. Fails if an associative list has duplicate keys.
 pub(crate) fn compare(old: &Value, new: &Value, meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
     visit(Some(old), Some(new), meta).map(|found| found.below)
 }

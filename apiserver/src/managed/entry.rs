@@ -87,7 +87,7 @@ fn encode_one(manager: &Manager, owned: &Owned) -> Value {
     Value::Object(entry)
 }
 
-/// A text of an entry; one that is not there is empty.
+/// Returns a string field of an entry; empty if omitted.
 fn text<'a>(entry: &'a Map<String, Value>, name: &str) -> Result<&'a str, MalformedFields> {
     match entry.get(name) {
         None | Some(Value::Null) => Ok(""),

@@ -1,4 +1,4 @@
-//! Names of managers.
+//! Names of field managers: defaults and validation.
 
 use serde_json::Value;
 

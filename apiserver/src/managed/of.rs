@@ -1,4 +1,4 @@
-//! The fields that a value has.
+//! Computes the field set of a value.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::topology::{field_of, items_of};
 use super::{FieldSet, ListMeta, ListType, Literal, PathElement};
 
-/// An item of a list whose key is not unique.
+/// The error of a list with duplicate keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Unkeyed;
 

@@ -1,4 +1,4 @@
-//! One step from a value to a value in it.
+//! Path elements of `FieldsV1`: a field, list key, set value or index.
 
 use std::cmp::Ordering;
 use std::fmt::{self, Display, Formatter};

@@ -1,4 +1,4 @@
-//! Sets from before the schema changed.
+//! Adapts stored field sets to lists and maps that the schema has made atomic.
 
 use super::topology::{field_of, items_of};
 use super::{Deduced, FieldSet, ListMeta, ListType, PathElement};

@@ -69,7 +69,7 @@ impl ListMeta for Root<'_> {
     }
 }
 
-/// A map of nothing.
+/// An empty map.
 pub(crate) static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
 const METADATA: ObjectMeta = ObjectMeta { is_there: true };

@@ -57,8 +57,8 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
     }
 }
 
-/// Restores the entries of `old` in an object that differs from it in nothing but their times: such
-/// a write is none.
+/// Restores the entries of `old` in an object that differs only in their times, so that the write
+/// changes nothing.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
     if is == was || !same_but_for_times(is, was) {
@@ -121,7 +121,7 @@ fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Returns the entries of an object whose only writer is this one.
+/// Returns the entries of an object after this write, its first.
 pub(super) fn added_by(object: &Value, write: &Write<'_>) -> Result<Managed, Unkeyed> {
     after(Managed::new(), None, object, write)
 }

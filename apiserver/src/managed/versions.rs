@@ -1,4 +1,4 @@
-//! Each set is of the version in which its manager wrote, and is used in that version.
+//! Field sets by API version: each is compared in the version in which its manager wrote.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

@@ -49,7 +49,7 @@ enum FieldType {
     Text(&'static str),
     FullText(&'static str),
     Whole,
-    /// A number that is there even if it is zero.
+    /// An integer that is kept even if it is zero.
     FullWhole,
     Truth,
     Time,

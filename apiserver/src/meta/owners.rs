@@ -1,4 +1,4 @@
-//! Owners that are named twice.
+//! Removes duplicate owner references.
 
 use std::collections::BTreeSet;
 

@@ -10,14 +10,14 @@ use super::validate::{MAX_ERRORS, common, text, texts, values};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::refusal::Refusal;
 
-/// Which object is updated, and how.
+/// The target of a metadata update: path, kind, and whether a resourceVersion is required.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Update<'a> {
     /// The namespace of the path; none for a cluster-scoped kind.
     pub(crate) namespace: Option<&'a str>,
     /// The name in the path.
     pub(crate) name: &'a str,
-    /// Which kind of objects: its group and its plural.
+    /// The group of the kind; empty for the core group.
     pub(crate) group: &'a str,
     pub(crate) plural: &'a str,
     /// Whether the kind may be updated without a resourceVersion; custom resources may not.

@@ -65,12 +65,12 @@ pub(super) fn values(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
     owners(meta, wrong);
 }
 
-/// A text; empty if there is none.
+/// Returns a string field of the metadata; empty if omitted.
 pub(super) fn text<'a>(meta: &'a Map<String, Value>, key: &str) -> &'a str {
     meta.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// A list of texts.
+/// Returns the strings of a list field of the metadata.
 pub(super) fn texts<'a>(meta: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a str> {
     items(meta, key).filter_map(Value::as_str)
 }

@@ -10,7 +10,7 @@ use super::validate::texts;
 /// Finalizers of the garbage collector and of namespaces.
 const PLAIN: [&str; 3] = ["orphan", "foregroundDeletion", "kubernetes"];
 
-/// How many finalizers are warned about: warnings are headers.
+/// Maximum number of warnings about finalizers: each is a response header.
 const MAX_TOLD: usize = 20;
 
 /// Warnings about finalizers that a custom resource has now and had not before.

@@ -55,7 +55,7 @@ impl KnownKinds {
 }
 
 impl Default for RequestLabels {
-    /// A request that was not understood.
+    /// The labels of a request that could not be parsed.
     fn default() -> Self {
         let empty: Arc<str> = "".into();
         Self {
@@ -104,7 +104,7 @@ impl RequestLabels {
         Self { verb, group, version, resource, subresource, scope }
     }
 
-    /// A document, by where it begins.
+    /// The labels of a non-resource request, by the first segments of its path.
     pub(crate) fn document(parts: &[String]) -> Self {
         const ROOTS: [&str; 8] =
             ["/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz", "/metrics"];

@@ -5,7 +5,7 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// How many events there were, and how many were lost.
+/// Counters of audit events: in total, lost by plugin, and by level.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Audited {
     events: Counter,

@@ -5,19 +5,19 @@ use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::Registry;
 
-/// A counted event.
+/// A limit that was reached, or a timeout or failure: an event that operators count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// The work on a request panicked.
+    /// A request handler panicked.
     Panic,
     /// The limit of concurrent requests, or of buffered bodies, was reached.
     TooManyRequests,
     TooManyWatches,
-    /// A request was worked on for too long.
+    /// A request exceeded its time limit.
     LateAnswer,
     /// The limit of concurrent guard checks of a kind was reached.
     TooManyGuards,
-    /// A guard took too long.
+    /// A guard check exceeded its time limit.
     LateGuard,
     /// A webhook call failed, or had no valid response.
     FailedWebhook,
@@ -35,12 +35,12 @@ pub(crate) enum Event {
     /// A watcher did not read its events before the write-stall timeout.
     #[cfg(feature = "server")]
     SlowWatch,
-    /// An HTTP/2 connection whose client did not authenticate.
+    /// An HTTP/2 connection was closed because its client did not authenticate.
     #[cfg(feature = "server")]
     UnknownClient,
 }
 
-/// How often each was.
+/// A counter per [`Event`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct EventCounters(Family<Label, Counter>);
 

@@ -1,4 +1,4 @@
-//! Events sent on interest streams, and the share that was of interest.
+//! Counters of interest streams: sent events, irrelevant events and edits.
 
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
@@ -7,7 +7,7 @@ use prometheus_client::registry::Registry;
 /// Counters over all interest streams.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interested {
-    /// Events of objects.
+    /// Object events that were sent.
     pub(crate) told: Counter,
     /// Events under no key of the interest. There should be none.
     pub(crate) irrelevant: Counter,

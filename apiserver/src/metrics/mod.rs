@@ -1,6 +1,6 @@
 //! Metrics of the server, as Prometheus reads them. A metric of kube-apiserver keeps its name.
 //!
-//! * [`about`]: the labels of a request, whose number is bounded
+//! * [`about`]: the bounded labels of requests
 //! * [`audited`]: counters of the audit log's events
 //! * [`counted`]: counters of limits and failures
 //! * [`interested`]: counters of interest streams
@@ -79,7 +79,7 @@ pub(crate) struct SelectionCounters {
     pub(crate) everywhere: Gauge,
 }
 
-/// Something that is going on. It is counted for as long as this is there.
+/// Guard of a gauge: increments it, and decrements it on drop.
 pub(crate) struct GoingOn(Gauge);
 
 impl GoingOn {
@@ -100,7 +100,7 @@ const SECONDS: [f64; 18] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
 
 impl Metrics {
-    /// Everything at nothing.
+    /// Creates and registers all metrics, and exports the limits.
     pub(crate) fn new(limits: &Limits) -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
@@ -132,13 +132,13 @@ impl Metrics {
         RequestLabels::objects(&self.known, kinds, verb, resource)
     }
 
-    /// A request that is worked on, until the guard is dropped.
+    /// Counts a request in flight until the guard is dropped.
     pub(crate) fn worked_on(&self, reads: bool) -> GoingOn {
         let request_kind = if reads { "readOnly" } else { "mutating" };
         GoingOn::new(&self.in_flight.get_or_create(&RequestKind { request_kind }))
     }
 
-    /// A watch that is open, until the guard is dropped; and the counter of its events.
+    /// Counts an open watch until the guard is dropped. Also returns the counter of its events.
     pub(crate) fn watched(&self, about: &RequestLabels) -> (GoingOn, Counter) {
         let going_on = GoingOn::new(&self.long_running.get_or_create(about));
         (going_on, self.events.get_or_create(about).clone())
@@ -151,7 +151,7 @@ impl Metrics {
         SelectionCounters { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
     }
 
-    /// An open connection, until the guard is dropped.
+    /// Counts an open connection until the guard is dropped.
     #[cfg(feature = "server")]
     pub(crate) fn connected(&self) -> GoingOn {
         GoingOn::new(&self.connections)
@@ -163,7 +163,7 @@ impl Metrics {
         self.handshakes.inc();
     }
 
-    /// A request was answered. Returns the counter of its bytes.
+    /// Counts a response. Returns the counter of its bytes.
     pub(crate) fn answered(&self, about: RequestLabels, code: u16, took: Duration) -> Counter {
         if !about.is_watch() {
             self.seconds.get_or_create(&about).observe(took.as_secs_f64());

@@ -1,4 +1,4 @@
-//! The kind of definitions: it has a schema itself.
+//! The kind CustomResourceDefinition, which has a structural schema itself.
 
 use std::sync::Arc;
 

@@ -1,17 +1,17 @@
-//! Events: one set of them in two forms, the old group's and the new one's.
+//! Events: the same objects in two groups, core and `events.k8s.io`, with different field names.
 
 use serde_json::Value;
 
 use crate::kind::KindHooks;
 
-/// Which form.
+/// The API group that an Event is converted to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventGroup {
     Core,
     New,
 }
 
-/// The names of the same field, in the old form and in the new one.
+/// Renamed fields: the name in core, and in `events.k8s.io`.
 const FIELDS: [(&str, &str); 7] = [
     ("involvedObject", "regarding"),
     ("message", "note"),

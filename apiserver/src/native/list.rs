@@ -25,17 +25,17 @@ pub(crate) fn kinds() -> impl Iterator<Item = Arc<Kind>> {
     KINDS.iter().cloned()
 }
 
-/// The kind of namespaces.
+/// Returns the kind Namespace.
 pub(crate) fn namespace() -> Arc<Kind> {
     of("Namespace")
 }
 
-/// The kind of definitions.
+/// Returns the kind CustomResourceDefinition.
 pub(crate) fn definition() -> Arc<Kind> {
     of("CustomResourceDefinition")
 }
 
-/// The kind of quotas.
+/// Returns the kind ResourceQuota.
 pub(crate) fn quota() -> Arc<Kind> {
     of("ResourceQuota")
 }
@@ -334,7 +334,7 @@ fn events() -> Arc<KindVersions> {
     Arc::new(events.map(form).collect())
 }
 
-/// Events are stored in the old form.
+/// Returns the storage version of Events, that of the core group.
 fn core_event() -> Arc<Kind> {
     let core = LIST.iter().find(|native| native.group.is_empty() && native.kind == "Event");
     Arc::new(core.expect("it is in the list").kind())

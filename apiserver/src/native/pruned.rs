@@ -1,6 +1,5 @@
-//! Objects of built-in kinds as Go would write them: without the fields that they have not, without
-//! nulls, and with one text for each time, quantity and piece of bytes, however the client wrote
-//! it.
+//! Normalization of built-in objects to the form that Go would write: without unknown fields and
+//! nulls, and with canonical texts of times, quantities and bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

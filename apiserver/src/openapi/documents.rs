@@ -1,4 +1,4 @@
-//! The documents: one for each group and version, their index, and the old one.
+//! The OpenAPI documents: v3 per group and version, their index, and the v2 document.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};

@@ -12,7 +12,7 @@ pub(super) fn of(document: &Value) -> Vec<u8> {
     out
 }
 
-/// The form of a value, in JSON and in messages.
+/// The encoding of a value, in JSON and in messages.
 #[derive(Clone, Copy)]
 enum Form {
     Text,
@@ -34,8 +34,7 @@ enum Form {
     Additional,
     Properties,
     Schema,
-    /// The answers by code. A response is the first of two things that it may be, and its schema
-    /// too.
+    /// Responses by status code. A response and its schema are each the first variant of a `oneof`.
     Responses,
     ResponseSchema,
     Parameters,

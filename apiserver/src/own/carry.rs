@@ -1,4 +1,4 @@
-//! A change made to one view of an object, made to the object.
+//! Applies a change of a typed view to the JSON object, and keeps fields that the type lacks.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A guard over objects of a type, as the server's untyped guard.
+//! Adapter from the typed guards of a [`KindOf`](crate::KindOf) to the server's untyped ones.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::wrong::Wrong;
 use crate::guard::Guard;
 use crate::invalid::FieldError;
 
-/// A cross-object invariant over objects of a type.
+/// A typed guard, which decodes objects before each check.
 pub(super) struct Beside<K, N, C> {
     pub(super) name: String,
     pub(super) keys: N,

@@ -1,4 +1,4 @@
-//! The typed hooks of a kind as the server's untyped hooks over JSON.
+//! Adapter from the typed hooks of a [`KindOf`](crate::KindOf) to the server's hooks over JSON.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::{KindHooks, Subresource};
 
-/// The hooks of a type.
+/// The defaulting, validation, status and stamping functions of a kind.
 pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,

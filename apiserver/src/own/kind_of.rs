@@ -1,4 +1,4 @@
-//! A kind of a type of Rust, on its way into a server.
+//! [`KindOf`]: registers a Rust type as a kind, with its hooks and guards.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -22,8 +22,8 @@ use crate::server::Builder;
 /// all writers, on the wire or through a [`Handle`](crate::Handle). An object that cannot be
 /// decoded as the type is rejected.
 ///
-/// The functions are pure: they are called while a write is worked out, perhaps several times, and
-/// must not wait.
+/// The functions must be pure and must not block: a write may call them several times before it is
+/// committed.
 ///
 /// ```
 /// # #[cfg(feature = "k8s")]

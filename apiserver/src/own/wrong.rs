@@ -56,7 +56,7 @@ impl From<InvalidField> for Wrong {
     }
 }
 
-/// The value at `spec.ports[0].name`, if it is there.
+/// Returns the value at a field path like `spec.ports[0].name`, if it exists.
 fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
     let steps = field.split(['.', '[']).map(|step| step.trim_end_matches(']'));
     steps.into_iter().try_fold(object, |value, step| match value {

@@ -7,7 +7,7 @@ use super::{PatchKind, PatchMeta, merge, strategic};
 use crate::json::{self, MalformedJson, ParsedJson, plain_type_name};
 use crate::refusal::Refusal;
 
-/// A patch.
+/// A decoded patch of one of the supported formats.
 #[derive(Clone, Debug)]
 pub(crate) enum Patch {
     Json(Vec<PatchOperation>),

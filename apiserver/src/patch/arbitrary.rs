@@ -1,4 +1,4 @@
-//! Documents for properties: few names, so that two of them have much in common.
+//! Random documents for property tests, with few field names, so that two have fields in common.
 
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;

@@ -10,7 +10,7 @@ pub(super) fn rejected(why: impl Into<String>) -> Refusal {
     Refusal { causes: vec![cause], ..refusal }
 }
 
-/// 413.
+/// 413: the patch exceeds a limit.
 pub(super) fn too_large(why: impl std::fmt::Display) -> Refusal {
     Refusal::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
 }

@@ -3,11 +3,11 @@
 /// The fields of one type. Where nothing is known of a field, maps are merged and lists are
 /// replaced.
 pub(crate) trait PatchMeta {
-    /// How the field of this name is patched.
+    /// Returns the patch metadata of a field; `None` for an unknown one.
     fn field(&self, name: &str) -> Option<FieldPatch<'_>>;
 }
 
-/// How one field is patched.
+/// The merge strategy, merge key and type of a field.
 #[derive(Clone, Copy)]
 pub(crate) struct FieldPatch<'a> {
     pub(crate) strategy: Strategy,
@@ -17,7 +17,7 @@ pub(crate) struct FieldPatch<'a> {
     pub(crate) child: Option<&'a dyn PatchMeta>,
 }
 
-/// How a value of the patch is combined with the old one.
+/// The merge strategy of a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Strategy {
     /// Maps are merged, lists are replaced.
@@ -31,7 +31,7 @@ pub(crate) enum Strategy {
 
 impl Strategy {
     /// Parses the tag `patchStrategy` of a Go type. `retainKeys` in it concerns patch generation
-    /// only: the directive is obeyed whatever the tag.
+    /// only: the directive `$retainKeys` applies without it, too.
     pub(crate) fn from_tag(tag: &str) -> Self {
         let has = |name| tag.split(',').any(|one| one.trim() == name);
         match (has("merge"), has("replace")) {

@@ -1,4 +1,4 @@
-//! From a message to the JSON that Go would make of it.
+//! Decodes a protobuf message to the JSON that Go would produce for it.
 
 use serde_json::{Map, Value};
 
@@ -6,13 +6,14 @@ use super::special;
 use super::wire::{Malformed, Payload, WireReader};
 use crate::builtin::{Base, Cardinality, MessageField, Omit, Type, table};
 
-/// How deep a body may go, whether in messages or in the JSON that they hold.
+/// Maximum nesting of a body, of messages and of the JSON in them.
 pub(super) const MOST_DEEP: usize = 100;
 
-/// How many values a body may have: an element of two bytes can stand for a message of many fields.
+/// Maximum number of values in a body: a list element of two bytes can expand to a message of many
+/// fields.
 const MOST_VALUES: usize = 250_000;
 
-/// Decodes one body.
+/// Decodes one body, within the limits on nesting and values.
 pub(super) struct Decoder {
     values_left: usize,
 }

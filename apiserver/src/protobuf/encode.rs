@@ -1,4 +1,4 @@
-//! From JSON to the message that Go would write for it, byte for byte.
+//! Encodes JSON as the protobuf message that Go would write for it, byte for byte.
 
 mod envelope;
 mod list;

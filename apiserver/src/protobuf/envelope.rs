@@ -1,5 +1,5 @@
-//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the
-//! object.
+//! Decodes the envelope of protobuf bodies: the magic prefix `k8s\0`, then a `runtime.Unknown` with
+//! the kind and the encoded object.
 
 use serde_json::{Map, Value};
 

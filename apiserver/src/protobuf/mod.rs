@@ -1,4 +1,4 @@
-//! The second form of bodies: messages in an envelope, which clients send for every built-in kind.
+//! Protobuf bodies: messages in an envelope, which client-go sends for built-in kinds.
 
 mod decode;
 mod encode;

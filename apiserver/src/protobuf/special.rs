@@ -1,4 +1,4 @@
-//! Decoders of types whose JSON form differs from their fields.
+//! Decoders of types with a JSON form of their own: times, quantities, int-or-strings and others.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -25,7 +25,7 @@ pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malf
     }
 }
 
-/// A text; each byte that is none of UTF-8 is replaced, as Go's encoder does.
+/// Decodes a string. Each byte of invalid UTF-8 is replaced, as Go's encoder does.
 pub(super) fn text(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     for chunk in bytes.utf8_chunks() {

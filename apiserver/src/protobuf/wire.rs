@@ -1,9 +1,9 @@
-//! Tags, varints and lengths.
+//! Decodes the protobuf wire format: tags, varints and lengths.
 
 use std::borrow::Cow;
 use std::fmt;
 
-/// Why bytes are no message, or not this one.
+/// The error of malformed bytes, with Go's text where clients can see it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Malformed(pub(super) Cow<'static, str>);
 
@@ -124,7 +124,8 @@ impl<'a> WireReader<'a> {
         self.take(usize::try_from(length).unwrap_or(usize::MAX))
     }
 
-    /// Groups are in no message of ours. However deep they are nested, this stays where it is.
+    /// Skips a group, which no Kubernetes message has. Iterative, so that nesting cannot exhaust
+    /// the stack.
     fn skip_group(&mut self) -> Result<(), Malformed> {
         let mut open = 1_usize;
         while open > 0 {

@@ -1,4 +1,4 @@
-//! Counting.
+//! Counts the objects of a namespace that a quota limits.
 
 use super::Counted;
 use crate::cache::{ObjectState, View};

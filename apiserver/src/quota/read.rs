@@ -68,7 +68,7 @@ impl QuotaRecord {
         Operation::Put(Self::key(namespace), Value::from(&b""[..]))
     }
 
-    /// The namespace has none any more.
+    /// Returns the deletion of the record, for a namespace without quotas.
     pub(super) fn delete(namespace: &str) -> Operation {
         Operation::Delete(Self::key(namespace))
     }

@@ -121,7 +121,7 @@ const EXIST: [&str; 5] =
 const ONLY_EXISTS: &str = "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, \
      ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
 
-/// How many pairs of scopes exclude each other.
+/// Counts the pairs of mutually exclusive scopes.
 fn conflicts(scopes: &BTreeSet<&str>) -> usize {
     let pairs = [["BestEffort", "NotBestEffort"], ["Terminating", "NotTerminating"]];
     pairs.iter().filter(|pair| pair.iter().all(|scope| scopes.contains(scope))).count()

@@ -1,4 +1,4 @@
-//! Namespaces and kinds whose counts a quota uses.
+//! The namespaces and kinds that quotas count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -44,7 +44,7 @@ struct Raw {
 }
 
 impl DeleteOptions {
-    /// Parses the body, if there is one, and else the query: never both.
+    /// Parses the options from the body, or from the query if there is no body.
     pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Refusal> {
         let raw = match body {
             Some(body) => Raw::from_body(body)?,

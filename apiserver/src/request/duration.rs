@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Query;
 use crate::refusal::Refusal;
 
-/// The parameter `timeout`; nothing if there is none, or none that is a limit.
+/// Parses the parameter `timeout`. Zero and an omitted one are no limit.
 pub(crate) fn time_limit(query: &Query) -> Result<Option<Duration>, Refusal> {
     let Some(text) = query.text("timeout") else { return Ok(None) };
     match duration(text) {
@@ -16,7 +16,7 @@ pub(crate) fn time_limit(query: &Query) -> Result<Option<Duration>, Refusal> {
     }
 }
 
-/// A duration of Go, `1h2m3.5s`; nothing if it is negative.
+/// Parses a duration in Go's format, `1h2m3.5s`. A negative one is `None`.
 fn duration(text: &str) -> Result<Option<Duration>, String> {
     let invalid = || format!("invalid duration {text:?}");
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);

@@ -1,4 +1,4 @@
-//! The parameters of reads.
+//! Options of get, list and watch.
 
 use std::num::NonZeroU64;
 use std::time::Duration;

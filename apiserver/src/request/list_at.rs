@@ -18,7 +18,7 @@ pub(crate) enum ListAt {
     Newest,
     /// Any revision: the cheapest one.
     Any,
-    /// This revision, or any that came later.
+    /// This revision or a later one.
     NotOlderThan(u64),
     /// This revision.
     Exact(u64),

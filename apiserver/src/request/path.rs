@@ -29,7 +29,8 @@ pub(crate) struct Resource {
     pub(crate) version: String,
     /// Whether the path itself requests a watch, by the legacy prefix.
     pub(crate) watched: bool,
-    /// The namespace of the requested objects. A Namespace is in none, though its path looks so.
+    /// The namespace of the requested objects. None for `/namespaces/NAME`: a Namespace is
+    /// cluster-scoped.
     pub(crate) namespace: Option<String>,
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
@@ -47,7 +48,7 @@ const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 const INTERESTS: &str = "interests";
 
 impl Target {
-    /// Reads a path as it came, still encoded: without scheme and host, and without a query.
+    /// Parses a percent-encoded path, without scheme, host and query.
     ///
     /// A path has one form. Paths that another parser might read differently are refused or have no
     /// target: segments that are empty or of dots, encoded slashes, invalid UTF-8. One slash at the

@@ -1,4 +1,4 @@
-//! The parameters of a request.
+//! Query parameters of a request.
 
 use super::path::decode;
 use crate::refusal::Refusal;
@@ -45,8 +45,7 @@ impl Query {
         self.first(name).filter(|value| !value.is_empty())
     }
 
-    /// A parameter that is yes or no: anything but `0` and `false` is yes, nothing included, if it
-    /// is there.
+    /// Returns a boolean parameter: true if present, unless it is `0` or `false`.
     pub(crate) fn flag(&self, name: &str) -> bool {
         self.choice(name).unwrap_or(false)
     }
@@ -56,7 +55,7 @@ impl Query {
         self.first(name).map(|value| value != "0" && !value.eq_ignore_ascii_case("false"))
     }
 
-    /// A whole number, if it is there.
+    /// Parses an integer parameter, if present.
     pub(super) fn number(&self, name: &str) -> Result<Option<i64>, Refusal> {
         self.first(name).map(number).transpose()
     }

@@ -1,4 +1,4 @@
-//! The parameters of writes.
+//! Options of create, update, patch and apply.
 
 use serde_json::{Value, json};
 

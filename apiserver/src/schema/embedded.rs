@@ -1,4 +1,4 @@
-//! Objects of Kubernetes within an object: apiVersion, kind, and where their metadata is.
+//! Embedded resources (`x-kubernetes-embedded-resource`): Kubernetes objects within an object.
 
 use serde_json::Value;
 

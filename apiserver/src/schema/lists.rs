@@ -1,4 +1,4 @@
-//! In a list that is a set no item is twice, in one that is a map no key.
+//! Uniqueness in lists: of the items of a set, and of the keys of a map.
 
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ fn map(keys: &[String], items: &[Value], path: &ValuePath<'_>, errors: &mut Vec<
     }
 }
 
-/// The second of each that is there more than once.
+/// Returns the position of the first repetition of each duplicate.
 fn repeated(keys: impl Iterator<Item = String>) -> Vec<usize> {
     let mut times = BTreeMap::new();
     let mut second = Vec::new();

@@ -28,7 +28,7 @@ pub(crate) struct Schema {
     pub(crate) list_keys: Vec<String>,
     pub(crate) map: Option<MapType>,
     pub(crate) rules: ValueRules,
-    /// Rules in CEL, as they came.
+    /// The CEL rules as in the definition, uncompiled.
     pub(crate) validations: Vec<Value>,
     /// The compiled rules.
     pub(crate) expressions: Vec<Rule>,
@@ -56,7 +56,7 @@ pub(crate) enum JsonType {
 pub(crate) enum Additional {
     /// `true`: their names are kept, and scalars.
     Any,
-    /// `false`: none.
+    /// `false`: no other fields are allowed.
     Nothing,
     Of(Box<Schema>),
 }
@@ -103,7 +103,7 @@ pub(crate) struct ValueRules {
     pub(crate) not: Option<Box<Schema>>,
 }
 
-/// Documentation for users.
+/// Annotations for users, without effect on validation.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Notes {
     pub(crate) title: Option<String>,

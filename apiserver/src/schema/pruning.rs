@@ -1,4 +1,4 @@
-//! Fields that the schema does not have: their names, and an object without them.
+//! Pruning: finds and removes fields that the schema does not have.
 
 use serde_json::Value;
 

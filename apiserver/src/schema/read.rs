@@ -305,7 +305,7 @@ impl SchemaReader<'_> {
         )
     }
 
-    /// A text; an empty one is none, as in Go.
+    /// Returns a string. An empty one counts as omitted, as in Go.
     fn text(&mut self, value: &Value, at: &str) -> Option<String> {
         if !value.is_string() {
             self.unreadable(at, value, "a string");

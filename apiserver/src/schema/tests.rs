@@ -18,7 +18,7 @@ fn of_spec(spec: Value) -> Schema {
     Schema::parse(&json, AT).unwrap_or_else(|errors| panic!("{:#?}", texts(&errors)))
 }
 
-/// Returns a schema of objects whose spec has these properties.
+/// Returns a schema of objects with these properties of the spec.
 fn of(properties: Value) -> Schema {
     of_spec(json!({ "type": "object", "properties": properties }))
 }

@@ -1,4 +1,5 @@
-//! Values against a schema, in the words of Kubernetes.
+//! Validates values against a schema, with Kubernetes' messages. Ratcheting tolerates errors of
+//! unchanged values.
 
 mod numbers;
 mod objects;

@@ -13,7 +13,7 @@ pub(crate) struct Capacity {
     requests: Semaphore,
     lists: Arc<Semaphore>,
     watches: Arc<Semaphore>,
-    /// One permit per byte.
+    /// Bytes of buffered request bodies, one permit each.
     bodies: Semaphore,
 }
 

@@ -1,4 +1,4 @@
-//! Random bytes from the operating system.
+//! The random number generator of the operating system, which is fit for secrets.
 
 /// Fills a buffer with cryptographically secure random bytes.
 ///

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::form::{NotStored, Stored};
 use super::text::Text;
 
-/// The names that lead to a part.
+/// A path of field names, from the root of the object.
 pub(crate) type Path<'p> = &'p [&'p str];
 
 impl Stored<'_> {
@@ -25,7 +25,7 @@ impl Stored<'_> {
     }
 }
 
-/// Decodes the values at these paths. Only objects have fields: other values have nothing below.
+/// Decodes the values at these paths. A path through a value that is no object finds nothing.
 struct Parts<'a, 'p>(&'a [Path<'p>]);
 
 impl<'de> DeserializeSeed<'de> for Parts<'_, '_> {

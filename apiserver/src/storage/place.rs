@@ -18,8 +18,8 @@ impl Place {
         Self { prefix: format!("{group}/{plural}/").into() }
     }
 
-    /// The group and the plural of the object that a key of the store is of. None, if it is of
-    /// none: a record of a guard.
+    /// Returns the group and plural of the object under a store key. None for keys of other
+    /// records, such as those of guards.
     pub(crate) fn resource(key: &str) -> Option<(&str, &str)> {
         let (group, names) = key.split_once('/').filter(|(group, _)| !group.is_empty())?;
         let (plural, _) = names.split_once('/')?;

@@ -1,4 +1,4 @@
-//! A new object.
+//! The strategy of creations.
 
 use serde_json::Value;
 

@@ -94,7 +94,7 @@ pub(crate) enum Step {
     Delete(Value),
 }
 
-/// An object's metadata; an empty one where there is none.
+/// Returns an object's metadata; an empty map if omitted.
 pub(crate) fn metadata(object: &Value) -> &Map<String, Value> {
     object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
 }
@@ -105,7 +105,7 @@ fn object(value: &Value) -> &Map<String, Value> {
     value.as_object().unwrap_or(&EMPTY)
 }
 
-/// An object's metadata, to change it.
+/// Returns an object's metadata for changes, inserting it if omitted.
 pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     if !object.get("metadata").is_some_and(Value::is_object) {
         object["metadata"] = Value::Object(Map::new());
@@ -113,7 +113,7 @@ pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
     object["metadata"].as_object_mut().expect("it is one by now")
 }
 
-/// A text of the metadata; empty where there is none.
+/// Returns a string field of the metadata; empty if omitted.
 pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
     metadata(object).get(field).and_then(Value::as_str).unwrap_or_default()
 }
@@ -141,13 +141,13 @@ pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
     Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
 }
 
-/// 404.
+/// 404: no object of this name.
 pub(crate) fn not_found(kind: &Kind, name: &str) -> Refusal {
     let message = format!("{} {name:?} not found", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(404, "NotFound", message) }
 }
 
-/// 409: it is there already.
+/// 409: an object of this name exists.
 pub(crate) fn already_exists(kind: &Kind, name: &str) -> Refusal {
     let message = format!("{} {name:?} already exists", kind.resource());
     Refusal { about: about(kind, name), ..Refusal::new(409, "AlreadyExists", message) }

@@ -42,7 +42,7 @@ pub(super) fn set_aside(new: &mut Value, old: Option<&Value>, trace: Option<Trac
 }
 
 impl Mark {
-    /// The object is written.
+    /// Writes the annotation into an object that is about to be stored.
     pub(super) fn put(self, object: &mut Value) {
         match self {
             Self::Stays => {}

@@ -1,4 +1,4 @@
-//! A changed object.
+//! The strategy of updates.
 
 use serde_json::Value;
 
@@ -119,7 +119,7 @@ fn check_preconditions(new: &Value, old: &Value, whole: bool, context: &Context<
     }
 }
 
-/// Restores all parts but one from the old object.
+/// Keeps the changes to one subresource, and restores everything else from the old object.
 fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_a_subresource: bool) {
     let restore = |new: &mut Value, field: &str| {
         let Some(new) = new.as_object_mut() else { return };

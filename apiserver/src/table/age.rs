@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-/// A time of RFC 3339 in full, as Kubernetes writes them, and nothing looser.
+/// Parses a time in the RFC 3339 form that Kubernetes writes. Looser forms are rejected.
 pub(super) fn timestamp(text: &str) -> Option<Timestamp> {
     let bytes = text.as_bytes();
     let shaped = bytes.len() >= 20

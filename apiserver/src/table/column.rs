@@ -101,7 +101,7 @@ pub(super) fn definition(name: &str, kind: &str, format: &str, description: &str
     json!({"name": name, "type": kind, "format": format, "description": description, "priority": priority})
 }
 
-/// The text that is there, or none.
+/// Returns a string value, or an empty text.
 pub(super) fn text(value: &Value) -> Value {
     value.as_str().unwrap_or_default().into()
 }

@@ -1,4 +1,4 @@
-//! Objects cut down to their metadata.
+//! `PartialObjectMetadata`: objects reduced to their metadata.
 
 use serde_json::{Value, json};
 

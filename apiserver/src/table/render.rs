@@ -1,4 +1,4 @@
-//! Objects as a table.
+//! Renders objects and watch events as a `Table` of meta.k8s.io.
 
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};

@@ -11,7 +11,7 @@ use crate::schema::Schema;
 /// the object has no fields beyond the applied ones.
 ///
 /// # Panics
-/// It is not so.
+/// The property does not hold.
 pub fn applies(bytes: &[u8]) {
     let mut lines = bytes.split(|byte| *byte == b'\n');
     let Some(Ok(json)) = lines.next().map(json::read) else { return };
@@ -75,7 +75,7 @@ fn is_vague(value: &Value) -> bool {
     }
 }
 
-/// The entries of all but one.
+/// Returns the managedFields entries of all managers but one.
 fn entries<'a>(object: &'a Value, but: &str) -> Vec<&'a Value> {
     let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
     entries.filter(|entry| entry["manager"] != but).collect()

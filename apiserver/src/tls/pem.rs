@@ -44,8 +44,8 @@ pub(super) fn parsed<'a>(der: &'a CertificateDer<'static>) -> Result<X509Certifi
     }
 }
 
-/// The day on which it is good no more, and the seconds until then: less than none, if that was
-/// before `now`.
+/// Returns the day on which a certificate expires, and the seconds until then: negative if it has
+/// expired.
 pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String, i64) {
     let end = certificate.validity().not_after.timestamp();
     let day = Timestamp::from_second(end).map(|end| end.strftime("%Y-%m-%d").to_string());

@@ -32,8 +32,8 @@ pub(crate) enum Source {
     },
 }
 
-/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is
-/// shown must be good.
+/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. Client certificates are
+/// optional, and an invalid one is rejected.
 #[derive(Debug)]
 pub(crate) struct Serving {
     source: Source,
@@ -69,8 +69,8 @@ impl Serving {
 
     /// Returns the authority of the server, in PEM. `None`: one that the clients' systems trust.
     ///
-    /// Of certificates that are not ours, that is the last of the chain if it stands for itself:
-    /// others are replaced sooner than a kubeconfig is.
+    /// For external certificates that is the last of the chain if it is self-signed: others are
+    /// replaced sooner than a kubeconfig.
     pub(crate) fn ca(&self) -> Result<Option<String>, FileError> {
         match &self.source {
             Source::Own(own) => {

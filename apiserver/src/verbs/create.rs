@@ -1,4 +1,4 @@
-//! Create.
+//! The verb `create`: admits and stores a new object, with a generated name if so requested.
 
 use std::sync::Arc;
 
@@ -38,7 +38,7 @@ pub(super) async fn create(request: &VerbRequest<'_>) -> Result<Response<Body>, 
     }
 }
 
-/// A created object.
+/// A created object, before conversion to the response format.
 pub(crate) struct CreatedObject {
     pub(crate) object: Value,
     pub(crate) key: Arc<str>,

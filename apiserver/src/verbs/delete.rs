@@ -1,4 +1,4 @@
-//! Delete, and delete collection.
+//! The verbs `delete` and `deletecollection`: an object with finalizers is only marked.
 
 use std::sync::Arc;
 
@@ -115,7 +115,7 @@ pub(crate) async fn delete_object(
     Err(contended())
 }
 
-/// A computed deletion.
+/// The result of the delete strategy, not yet committed.
 struct PreparedDelete {
     object: Value,
     write: WriteAction,

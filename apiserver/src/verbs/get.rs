@@ -1,4 +1,4 @@
-//! Get.
+//! The verb `get`: reads one object, current or at least as new as requested.
 
 use http::Response;
 

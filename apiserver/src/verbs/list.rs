@@ -1,4 +1,4 @@
-//! List.
+//! The verb `list`: selected objects at one revision, in pages or as one streamed response.
 
 mod messages;
 mod parts;
@@ -128,8 +128,8 @@ async fn list_from_cache(
     Ok(ListPage { at: view.at, entries, next, remaining })
 }
 
-/// Returns the continue token after an entry. Fails if there is none, since the client would take
-/// the page for the last one.
+/// Returns the continue token after an entry. Fails if it cannot be encoded: without a token the
+/// client would take the page for the last one.
 fn continue_token(start: &str, last: &Entry, at: Revision) -> Result<String, Refusal> {
     let below = last.key.strip_prefix(start).unwrap_or_default();
     let token = ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"));

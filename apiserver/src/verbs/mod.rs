@@ -1,4 +1,4 @@
-//! The verbs of the API.
+//! The verbs of the API, one module each. [`serve`] dispatches authorized requests to them.
 
 pub(crate) mod apply;
 pub(crate) mod create;
@@ -47,7 +47,7 @@ impl<'a> Deref for VerbRequest<'a> {
     }
 }
 
-/// Serves a request.
+/// Finds the kind of a request and runs its verb.
 pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Response<Body>, Refusal> {
     let resource = &wire.resource;
     let registry = shared.kinds();

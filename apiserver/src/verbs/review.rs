@@ -20,7 +20,7 @@ use crate::request::WriteOptions;
 /// The default audience of tokens, as in Kubernetes.
 const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
-/// Answers a review.
+/// Evaluates a review and returns it with its status. Nothing is stored.
 pub(super) async fn review(request: &VerbRequest<'_>, review: Review) -> Result<Response<Body>, Refusal> {
     let output = Output::of(request, EndpointKind::Object)?;
     let options = WriteOptions::create(&request.wire.query)?;

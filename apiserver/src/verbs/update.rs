@@ -1,4 +1,4 @@
-//! Update and patch.
+//! The verbs `update` and `patch`. A concurrent write repeats them on the newest state.
 
 use http::Response;
 use http::header::CONTENT_TYPE;
@@ -64,7 +64,7 @@ pub(super) fn patch_kind(request: &VerbRequest<'_>) -> Result<PatchKind, Refusal
     PatchKind::from_content_type(request.wire.header(CONTENT_TYPE).unwrap_or_default(), request.kind.built_in)
 }
 
-/// An updated object.
+/// The outcome of an update, before conversion to the response format.
 pub(crate) struct UpdatedObject {
     pub(crate) object: Value,
     /// The revision of the object or of its deletion. None for a dry run.
@@ -138,7 +138,7 @@ pub(crate) async fn update_object(
     Err(contended())
 }
 
-/// A computed update.
+/// The result of the update strategy, not yet committed.
 struct PreparedUpdate {
     object: Value,
     write: WriteAction,

@@ -1,4 +1,4 @@
-//! Watch.
+//! The verb `watch`: streams events of the selected objects until its timeout.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -166,7 +166,7 @@ pub(crate) fn watch_refused(error: &WatchError) -> Refusal {
     }
 }
 
-/// Encodes events.
+/// Encodes watch events in the response format of the client.
 pub(crate) struct Frames {
     output: Output,
     shared: Arc<Shared>,

@@ -23,9 +23,9 @@ use crate::cache::{
 /// The options of a watch.
 #[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// Whether marks are wanted.
+    /// Whether the client requested bookmarks (`allowWatchBookmarks`).
     pub(crate) bookmarks: bool,
-    /// When it ends.
+    /// End of the watch, by its timeout.
     pub(crate) until: Instant,
 }
 
@@ -145,7 +145,7 @@ impl Feed {
         self.missed = missing.map(|missing| Box::new(Missed::new(&self.follow, missing)));
     }
 
-    /// The next thing that is there already.
+    /// Returns the next item that needs no waiting.
     fn at_hand(&mut self) -> Option<Item> {
         if let Some(entry) = self.state.as_mut().and_then(Iterator::next) {
             return Some(Item::Changed(Changed::found(entry)));

@@ -9,9 +9,9 @@ use serde_json::Value;
 use crate::patch::refused::{rejected, too_large};
 use crate::refusal::Refusal;
 
-/// How many operations a patch may have.
+/// Maximum number of operations in a patch.
 pub(super) const OPERATIONS: usize = 10_000;
-/// How many bytes of JSON all `copy` of a patch may add.
+/// Maximum size of all values that the `copy` operations of a patch add, in bytes of JSON.
 const COPIED: usize = 3 * 1024 * 1024;
 /// Maximum number of values that all `copy` operations of a patch may add. Small values take much
 /// more memory than bytes.
@@ -48,7 +48,7 @@ impl PatchLimits {
         Ok(())
     }
 
-    /// Accounts for list items that give way.
+    /// Accounts for list items that an insertion or removal shifts.
     pub(super) fn shift(&mut self, items: usize) -> Result<(), Refusal> {
         self.moved = self.moved.saturating_add(items);
         if self.moved > MOVED {

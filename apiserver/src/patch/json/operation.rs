@@ -1,4 +1,4 @@
-//! The operations of a patch.
+//! Parses the operations of a JSON patch.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 pub(crate) struct PatchOperation {
     pub(super) path: Pointer,
     pub(super) act: Act,
-    /// Members that mean nothing.
+    /// Names of unknown members, which strict field validation reports.
     pub(in crate::patch) unknown: Vec<String>,
 }
 

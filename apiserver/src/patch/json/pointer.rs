@@ -6,7 +6,7 @@ use super::limits::DEEPEST;
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// A place in a document.
+/// A parsed JSON pointer: the path of a value in a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pointer {
     text: String,
@@ -37,12 +37,12 @@ impl Pointer {
         &self.text
     }
 
-    /// How many containers are around the place.
+    /// Number of containers that enclose the value.
     pub(super) fn depth(&self) -> usize {
         self.tokens.len()
     }
 
-    /// The container's place and the name in it; none for the whole document.
+    /// The path of the container and the last token; none for the whole document.
     pub(super) fn split(&self) -> Option<(&[String], &str)> {
         self.tokens.split_last().map(|(last, parents)| (parents, last.as_str()))
     }
@@ -51,7 +51,7 @@ impl Pointer {
         get(document, &self.tokens)
     }
 
-    /// Whether the place is that of a field, there or not.
+    /// Whether the pointer addresses a field of an existing object. The field may be missing.
     pub(super) fn in_object(&self, document: &Value) -> bool {
         self.split().is_some_and(|(parents, _)| get(document, parents).is_some_and(Value::is_object))
     }

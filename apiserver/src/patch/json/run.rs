@@ -1,4 +1,4 @@
-//! Operations, carried out.
+//! Runs the operations of a JSON patch on a document.
 
 use serde_json::Value;
 
@@ -9,8 +9,8 @@ use super::pointer::{Pointer, find, index};
 use crate::patch::refused::rejected;
 use crate::refusal::Refusal;
 
-/// Returns the document after all operations. It owns its document: a refusal leaves nothing half
-/// done.
+/// Returns the document after all operations. It takes the document by value, so a refusal discards
+/// partial results.
 pub(in crate::patch) fn apply(mut document: Value, operations: &[PatchOperation]) -> Result<Value, Refusal> {
     let mut limits = PatchLimits::new();
     for operation in operations {
@@ -74,7 +74,7 @@ fn add(document: &mut Value, path: &Pointer, value: Value, limits: &mut PatchLim
     }
 }
 
-/// A key that is not there is added, as in Kubernetes; an index is not.
+/// Replaces a value. A missing key is added, as in Kubernetes; a missing index is refused.
 fn replace(document: &mut Value, path: &Pointer, value: Value) -> Result<(), Refusal> {
     let Some((parents, name)) = path.split() else {
         *document = value;

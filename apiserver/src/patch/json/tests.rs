@@ -196,7 +196,7 @@ fn the_total_size_of_copies_is_limited() {
     }
 }
 
-/// Neither by values that are deep, nor by moving or copying them into each other.
+/// Of values in operations, and of values moved or copied into each other.
 #[test]
 fn the_nesting_of_a_document_is_limited() {
     let nest = |levels: usize| (0..levels).fold(json!(1), |inner, _| json!({"a": inner}));

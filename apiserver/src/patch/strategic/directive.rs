@@ -15,9 +15,9 @@ const ORDER: &str = "$setElementOrder";
 /// The meaning of a name in a patch.
 pub(super) enum Name<'a> {
     Field(&'a str),
-    /// These items of that list go.
+    /// `$deleteFromPrimitiveList/NAME`: items to delete from that list of scalars.
     Delete(&'a str),
-    /// The items of that list in their order.
+    /// `$setElementOrder/NAME`: the order of that list.
     Order(&'a str),
     /// A directive of the map itself, and not of a field.
     Own,

@@ -46,7 +46,7 @@ pub(super) fn merge_map(
     Ok(())
 }
 
-/// Merges the lists whose order the patch gives, and returns their names.
+/// Merges the lists that have an order in the patch, and returns their names.
 fn merge_ordered_lists<'a>(
     original: &mut Map<String, Value>,
     patch: &'a Map<String, Value>,

@@ -1,4 +1,4 @@
-//! The envelope, written.
+//! Encodes the envelope of protobuf bodies and of watch frames.
 
 use std::convert::Infallible;
 

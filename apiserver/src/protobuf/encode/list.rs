@@ -39,7 +39,7 @@ impl ListWriter {
         Ok(Self { api_version: api_version.to_owned(), kind: kind.to_owned(), list, item, number })
     }
 
-    /// Returns the bytes before the items, whose total length is `items`.
+    /// Returns the bytes before the items. `items` is their total length.
     pub(crate) fn head(&self, metadata: &Value, items: usize) -> Result<Vec<u8>, Refusal> {
         let mut list = Vec::new();
         let fields = Map::from_iter([("metadata".to_owned(), metadata.clone())]);

@@ -1,4 +1,4 @@
-//! Encoders of types whose JSON form differs from their fields.
+//! Encoders of types with a JSON form of their own: times, quantities, int-or-strings and others.
 
 use serde_json::Value;
 

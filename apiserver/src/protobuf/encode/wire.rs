@@ -1,21 +1,21 @@
-//! Tags, varints and lengths, written.
+//! Encodes the protobuf wire format: tags, varints and lengths.
 
 use crate::protobuf::wire::{BYTES, VARINT};
 
-/// Writes a field that is a number.
+/// Writes a varint field.
 pub(crate) fn write_varint(out: &mut Vec<u8>, number: u32, value: u64) {
     push_varint(out, u64::from(number) << 3 | u64::from(VARINT));
     push_varint(out, value);
 }
 
-/// Writes a field that is bytes.
+/// Writes a length-delimited field.
 pub(crate) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
     push_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
-/// Writes a message field, whose contents `write` produces.
+/// Writes a message field with contents from `write`.
 pub(crate) fn write_message<E>(
     out: &mut Vec<u8>,
     number: u32,
@@ -30,7 +30,7 @@ pub(crate) fn write_message<E>(
     Ok(())
 }
 
-/// Writes a field that is a float of eight bytes.
+/// Writes a `double` field.
 pub(crate) fn write_double(out: &mut Vec<u8>, number: u32, value: f64) {
     push_varint(out, u64::from(number) << 3 | 1);
     out.extend_from_slice(&value.to_le_bytes());

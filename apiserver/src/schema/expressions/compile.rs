@@ -11,8 +11,9 @@ use super::rule::{self, RuleContext};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 
-/// Compiles the rules of a valid schema, whose JSON form is `json`, and attaches them to its nodes;
-/// or returns the errors. A rule in `known` that does not compile is attached with its error.
+/// Compiles the rules of a valid schema and attaches them to its nodes, or returns the errors.
+/// `json` is the JSON form of the schema. A rule in `known` that does not compile is attached with
+/// its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
     let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unenforced: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
@@ -28,7 +29,7 @@ struct Compiler<'a> {
     errors: Vec<FieldError>,
     costs: Costs,
     known: &'a Known,
-    /// Whether there is any that cannot be held.
+    /// Whether a previously accepted rule no longer compiles.
     unenforced: bool,
 }
 
@@ -36,7 +37,7 @@ struct Compiler<'a> {
 #[derive(Clone, Copy)]
 struct Above<'a> {
     is_root: bool,
-    /// How many values of it there can be, if that has a bound.
+    /// Maximum number of values of the schema in one object, if bounded.
     cardinality: Option<u64>,
     /// The first enclosing path without correlated old values.
     uncorrelated: Option<&'a str>,

@@ -5,7 +5,7 @@ use machinery_cel::limits::{ESTIMATED_COST, ESTIMATED_TOTAL_COST};
 use crate::invalid::FieldError;
 use crate::schema::read::forbidden;
 
-/// How many of the most expensive rules are named.
+/// Number of the most expensive rules that the error names.
 const NAMED: usize = 4;
 
 /// The estimates of all rules of one version.
@@ -38,7 +38,7 @@ impl Costs {
     }
 }
 
-/// Returns the message for a rule whose own cost exceeds the limit.
+/// Returns the message for a rule that exceeds the cost limit by itself.
 pub(super) fn beyond(what: &str, cost: u64) -> Option<String> {
     (cost > ESTIMATED_COST).then(|| too_much(what, cost, ESTIMATED_COST))
 }

@@ -1,4 +1,4 @@
-//! One rule.
+//! One CEL validation rule: its fields, compilation and message.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use crate::json::go_json;
 use crate::schema::node::Schema;
 use crate::schema::read::{forbidden, not_supported, required, wrong};
 
-/// A rule that can be held against values.
+/// A compiled rule.
 #[derive(Clone, Debug)]
 pub(crate) struct Rule {
     pub(super) program: Arc<Program>,

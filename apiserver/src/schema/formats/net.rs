@@ -1,4 +1,4 @@
-//! Addresses and names of networks.
+//! Network formats: IP and MAC addresses, CIDRs, host names and DNS labels.
 
 use std::net::Ipv6Addr;
 use std::sync::LazyLock;
@@ -15,7 +15,7 @@ pub(super) fn is_ipv6(text: &str) -> bool {
     text.parse::<Ipv6Addr>().is_ok()
 }
 
-/// An address and how many of its bits are of the network.
+/// An IP address with a prefix length.
 pub(super) fn is_cidr(text: &str) -> bool {
     let Some((address, bits)) = text.split_once('/') else { return false };
     let most = match (is_dotted(address), is_ipv6_address(address)) {
@@ -48,12 +48,12 @@ pub(super) fn is_hostname(text: &str) -> bool {
     HOST.is_match(text) && text.len() <= 255 && text.split('.').all(|label| label.len() <= 63)
 }
 
-/// A label of DNS in lower case.
+/// A DNS label in lower case.
 pub(super) fn is_short_name(text: &str) -> bool {
     text.len() <= 63 && is_label(text)
 }
 
-/// Labels with dots between.
+/// A DNS subdomain: labels separated by dots.
 pub(super) fn is_long_name(text: &str) -> bool {
     text.len() <= 253 && text.split('.').all(is_label)
 }

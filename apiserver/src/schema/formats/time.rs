@@ -1,10 +1,10 @@
-//! Dates and times.
+//! The formats `date` and `date-time`.
 
 use std::sync::LazyLock;
 
 use regex::Regex;
 
-/// `2006-01-02`, a day that was or will be.
+/// `2006-01-02`, a valid day of the calendar.
 pub(super) fn is_date(text: &str) -> bool {
     let mut parts = text.splitn(3, '-');
     let (Some(year), Some(month), Some(day)) = (parts.next(), parts.next(), parts.next()) else {
@@ -28,7 +28,7 @@ pub(super) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// `2006-01-02T15:04:05.999Z`, in either case; a leap second is none.
+/// `2006-01-02T15:04:05.999Z`, in either case. Leap seconds are rejected.
 pub(super) fn is_date_time(text: &str) -> bool {
     static TIME: LazyLock<Regex> = LazyLock::new(|| {
         let clock = "(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]";

@@ -10,7 +10,7 @@ use crate::schema::formats::ValueFormat;
 use crate::schema::node::{JsonType, Schema};
 use crate::schema::path::ValuePath;
 
-/// Every integer up to here is a float, and none beyond is surely the one that was written.
+/// The largest integer that a float represents unambiguously: 2^53 - 1.
 const LARGEST_EXACT: f64 = 9_007_199_254_740_991.0;
 
 pub(super) fn as_float(number: &Number) -> f64 {
@@ -102,7 +102,7 @@ impl Validation<'_> {
     }
 }
 
-/// The integer that is written, be it as a float.
+/// Returns the value of an integer, also of one written as a float.
 fn nearest(number: &Number) -> Option<i64> {
     number.as_i64().or_else(|| as_float(number).to_string().parse().ok())
 }
@@ -126,7 +126,7 @@ fn is_more(number: &Number, bound: f64) -> bool {
     }
 }
 
-/// Beside an integer a bound is an integer, beside a float it is a float.
+/// Formats a bound in a message: as an integer if the value is one, and else as a float.
 fn shown_with_bound(number: &Number, bound: f64) -> String {
     match (number.as_i64(), whole(bound)) {
         (Some(_), Some(bound)) => bound.to_string(),

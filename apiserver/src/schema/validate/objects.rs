@@ -1,4 +1,4 @@
-//! Lists and objects: how many, and each.
+//! Validation of lists and objects: their lengths, items and fields.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! The result of validating a part.
+//! The errors of a validated value, and their selection among the branches of an `anyOf`.
 
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ impl Validation<'_> {
         FieldError::new(self.name(path), problem, detail)
     }
 
-    /// The common case: an error whose message repeats the field, as Kubernetes' validator does.
+    /// The common case: an error message that repeats the field, as in Kubernetes' validator.
     pub(super) fn invalid(self, path: &ValuePath<'_>, value: impl Into<Value>, said: &str) -> FieldError {
         self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
     }

@@ -1,4 +1,4 @@
-//! Types, texts, formats and enumerations.
+//! Validation of types, strings, formats and enumerations.
 
 use serde_json::{Number, Value};
 
@@ -113,7 +113,7 @@ fn type_name(schema: &Schema) -> &'static str {
     if schema.int_or_string { "integer,string" } else { schema.kind.map_or("", JsonType::name) }
 }
 
-/// The format that Kubernetes ascribes to a value which has none.
+/// The format in type errors for values of this type, as in Kubernetes.
 const fn format_of(kind: JsonType) -> &'static str {
     match kind {
         JsonType::Integer => "int64",

@@ -101,7 +101,7 @@ fn or(value: &Value, none: &str) -> Value {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or(none).into()
 }
 
-/// The number, or 0.
+/// Returns an integer, or 0 for any other value.
 fn count(value: &Value) -> i64 {
     value.as_i64().unwrap_or(0)
 }
@@ -111,7 +111,7 @@ fn each(value: &Value) -> impl DoubleEndedIterator<Item = &Value> {
     value.as_array().into_iter().flatten()
 }
 
-/// How many there are.
+/// Returns the number of items or fields; 0 for a scalar.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(list) => list.len(),
@@ -120,7 +120,7 @@ fn size(value: &Value) -> usize {
     }
 }
 
-/// The texts that are there, with something between them.
+/// Joins the strings of the values with a separator, and skips other values.
 fn joined<'a>(values: impl IntoIterator<Item = &'a Value>, between: &str) -> String {
     values.into_iter().filter_map(Value::as_str).collect::<Vec<_>>().join(between)
 }

@@ -175,7 +175,7 @@ fn phase(pod: &Value) -> String {
     }
 }
 
-/// How a container ended.
+/// Returns the reason of a terminated container, or else its signal or exit code.
 fn end(ended: &Value) -> String {
     match (ended["reason"].as_str().unwrap_or_default(), count(&ended["signal"])) {
         ("", 0) => format!("ExitCode:{}", count(&ended["exitCode"])),

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{ColumnPath, ColumnPathStep, Filter, Operator, Slice, Test, To};
 
-/// How many values a step may select: `..` after `..` multiplies them.
+/// Maximum number of values that a step selects: `..` after `..` multiplies them.
 const MOST: usize = 100_000;
 
 /// The path does not fit this object: an index out of bounds, a filter over a value that is no

@@ -9,7 +9,7 @@ mod show;
 
 pub(crate) use show::shown;
 
-/// A path that was read: `.status.conditions[?(@.type=="Ready")].status`.
+/// A parsed path: `.status.conditions[?(@.type=="Ready")].status`.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct ColumnPath(Vec<ColumnPathStep>);
 
@@ -41,7 +41,7 @@ struct Slice {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
-    /// `[2]`: the one element.
+    /// `[2]`: no end is given, and the slice is one element.
     One,
     At(i64),
     End,

@@ -1,4 +1,4 @@
-//! Reading a path.
+//! Parser of printer column paths.
 
 use super::{ColumnPath, ColumnPathStep, Filter, Operator, Slice, Test, To};
 

@@ -35,7 +35,7 @@ impl fmt::Display for Difference {
     }
 }
 
-/// The server whose answers are compared with the recorded ones.
+/// The server under comparison with the recorded answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
     /// The genuine machinery's, once more: all of them must be the same.

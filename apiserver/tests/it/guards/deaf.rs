@@ -13,7 +13,7 @@ use machinery_store::{
 use super::subnet::{GuardCalls, PATH, posted, records, subnet, subnets, subnets_of};
 use crate::client::Client;
 
-/// A store whose watches of subnets have no events.
+/// A store that sends no events to watches of subnets.
 #[derive(Clone)]
 struct Deaf(Memory);
 
