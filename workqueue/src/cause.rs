@@ -19,7 +19,7 @@ pub struct Causes {
     pub(crate) marks: Marks,
 }
 
-/// A ring of causes; its [`Marks`] tell which positions are used.
+/// A ring of causes; its [`Marks`] hold the used positions.
 pub(crate) type Items = [Cause; Causes::LIMIT];
 
 /// Fill state of a ring of causes. Kept apart so that an entry can hold the marks beside its state
@@ -35,12 +35,12 @@ pub(crate) struct Marks {
 /// The cause of a run that [`crate::Work::after`] scheduled.
 pub(crate) const AFTER: Cause = Cause::new(&"after", 0);
 
-/// The previous run failed; the detail is the number of failures in a row.
+/// Returns the cause of a retry; its detail is the number of failures in a row.
 pub(crate) fn retry(attempts: u16) -> Cause {
     Cause::new(&"retry", u64::from(attempts))
 }
 
-/// The previous run was dropped without completion.
+/// Returns the cause of a retry after a [`crate::Work`] was dropped without completion.
 pub(crate) fn abandoned(attempts: u16) -> Cause {
     Cause::new(&"abandoned", u64::from(attempts))
 }
