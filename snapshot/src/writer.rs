@@ -347,7 +347,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// As an insert and a commit, returning the previous value itself instead of a clone.
+    /// Inserts and commits; returns the previous value itself instead of a clone.
     pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
