@@ -117,7 +117,8 @@ impl Causes {
 impl Marks {
     pub(crate) const NONE: Self = Self { counts: [0; Causes::LIMIT], fill: 0 };
 
-    /// From here on the count wraps in steps of a whole ring, so that the ring's start stays right.
+    /// From here on the count wraps in steps of a whole ring, so that the ring's start stays
+    /// correct.
     const MANY_LOST: u8 = 28;
 
     fn len(self) -> usize {

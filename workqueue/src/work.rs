@@ -83,8 +83,9 @@ impl<K: Key> Work<K> {
         drop(self.shared.with(|core| core.done(now, self.handout.slot)));
     }
 
-    /// Completes the run, resets the failures and requeues the key after `delay`, or sooner if an
-    /// add sets an earlier time. Clamped to [`crate::MAX_DELAY`].
+    /// Completes the run, resets the failures and requeues the key after `delay`
+    /// (controller-runtime: `RequeueAfter`), or sooner if an add sets an earlier time. Clamped to
+    /// [`crate::MAX_DELAY`].
     pub fn after(mut self, delay: Duration) {
         self.answered = true;
         let now = self.shared.clock.exact();
