@@ -60,9 +60,7 @@ fn stored<O: Object + DeserializeOwned>(body: &[u8]) -> Result<StoredObject<O>, 
     let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
     match says {
         Ok((key, version, uid)) => Ok(StoredObject { object, key, version, uid }),
-        Err(_) => Err(WriteError::UnknownOutcome {
-            reason: "the object panics when its UID is read".into(),
-        }),
+        Err(_) => Err(WriteError::UnknownOutcome { reason: "the object panics when its UID is read".into() }),
     }
 }
 
