@@ -140,7 +140,7 @@ fn is_unsent(error: &kube_client::Error) -> bool {
     })
 }
 
-/// Returns the message of an error and of its sources, without repetitions.
+/// Returns the messages of an error and its sources, shortened and without repetitions.
 pub(crate) fn chain(error: &(dyn Error + 'static)) -> String {
     let mut message = String::new();
     for cause in causes(error) {

@@ -108,7 +108,7 @@ impl InterestClient {
     }
 }
 
-/// The reason for which an edit failed, or may have failed.
+/// The error of an edit, which failed or may have failed.
 enum EditError {
     /// It was refused, and its number is free.
     Refused(WatchError),

@@ -79,7 +79,7 @@ impl<'de> Deserialize<'de> for PartialMetadata {
     }
 }
 
-/// Unnamed also if the name is invalid: no path leads to such an object.
+/// Returns the key; unnamed also if the name is invalid, as no path leads to such an object.
 fn key(namespace: &Text<'_>, name: &Text<'_>) -> ObjectKey {
     let namespace = Some(namespace.as_ref()).filter(|namespace| !namespace.is_empty());
     ObjectKey::new(namespace, name.as_ref()).unwrap_or_default()

@@ -178,7 +178,7 @@ impl Refusal {
         }
     }
 
-    /// `fence` is the fence of the write.
+    /// Converts the refusal of a write under `fence` to its error.
     pub(crate) fn write_error(self, fence: Option<&Fence>) -> WriteError {
         if let (Some(fence), Some(_)) = (fence, self.cause("FenceStale")) {
             return WriteError::Conflict(Conflict::Fence(Box::new(fence.clone())));

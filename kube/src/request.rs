@@ -10,7 +10,7 @@ use machinery_objects::{
 };
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-/// Characters that are not escaped in a path or query.
+/// Characters that are percent-encoded in a path or query.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 pub(crate) type ApiRequest = Request<Vec<u8>>;
@@ -77,7 +77,7 @@ impl Target {
             request = request.header(header::CONTENT_TYPE, "application/json");
         }
         request.body(body).map_err(|error| SourceError::Invalid {
-            reason: format!("it cannot be request over HTTP, shorten the selector: {error}"),
+            reason: format!("it cannot be requested over HTTP, shorten the selector: {error}"),
             causes: Vec::new(),
         })
     }

@@ -155,7 +155,7 @@ pub enum WriteError {
     /// An object with this key exists.
     #[error("an object with this name exists already")]
     AlreadyExists {
-        /// Its UID, if the source gives it.
+        /// The UID of the existing object, if the source gives it.
         uid: Option<Uid>,
     },
     /// A precondition does not hold: read the object, and decide again.
@@ -200,7 +200,7 @@ pub enum Conflict {
         /// The violation.
         reason: String,
     },
-    /// The source does not tell which one, as plain Kubernetes does not.
+    /// The source does not report which one, as plain Kubernetes does not.
     #[error("{reason}")]
     Unspecified {
         /// The message of the source.

@@ -20,7 +20,7 @@ pub enum WatchEvent<O> {
     Left(O),
     /// An object changed, and the source cannot decode it.
     Unreadable(Unreadable),
-    /// All events up to this version have been sent.
+    /// All events up to this version have been sent (Kubernetes: `BOOKMARK`).
     Bookmark {
         /// The version to resume from.
         version: ResourceVersion,
@@ -77,7 +77,7 @@ pub enum Event<T> {
         /// The current state.
         object: T,
     },
-    /// The object was deleted: a tombstone with its last known state.
+    /// The object was deleted: its tombstone, with the last known state.
     Deleted {
         /// The last state that the cache held.
         last: T,

@@ -60,7 +60,7 @@ impl<K: AsRef<str>, V: AsRef<str>, const N: usize> From<[(K, V); N]> for Labels 
     }
 }
 
-/// The selector of exactly these labels: `app=web,tier=front`.
+/// Writes the labels as a selector that requires all of them: `app=web,tier=front`.
 impl fmt::Display for Labels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, (key, value)) in self.iter().enumerate() {

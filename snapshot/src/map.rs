@@ -107,8 +107,8 @@ impl<K, V> Map<K, V> {
 
 impl<K: Hash + Eq, V: Clone> Map<K, V> {
     /// Returns a clone of the current value of a key. The lookup may block a writer, so comparing
-    /// keys and cloning a value must not use the map. For many keys a [`Map::snapshot`] is better,
-    /// which lends them.
+    /// keys and cloning a value must not use the map. For many keys a [`Map::snapshot`] is better:
+    /// it returns references.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,

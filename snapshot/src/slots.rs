@@ -76,8 +76,8 @@ impl<T: Clone> Slots<T> {
         shared.then(|| Arc::new(Leaf(leaf.0.clone())))
     }
 
-    /// Sets or clears a slot. Drops nothing; and clones no user value if it is passed the leaf from
-    /// [`Slots::spare`].
+    /// Sets or clears a slot. Returns the displaced value and blocks instead of dropping them.
+    /// Clones no user value if `spare` is the leaf from [`Slots::spare`].
     pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
         let [top, low, leaf, at] = path(slot);
         if self.tops.len() <= top {

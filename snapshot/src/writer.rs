@@ -201,7 +201,8 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
         *self.map.newest.write() = version;
     }
 
-    /// Creates the copy, unless this is the first change.
+    /// Moves the writer to a copy, unless this is its first change: a single change is made in
+    /// place.
     fn begin_copy(&mut self) {
         if let WriterStage::One(_) = &self.stage
             && let WriterStage::One(mut step) = replace(&mut self.stage, WriterStage::Poisoned)
@@ -268,7 +269,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.replaced.pop().map(|entry| entry.value)
     }
 
-    /// As [`Writer::remove`], but keeps nothing, like [`Writer::replace`].
+    /// Removes a key as [`Writer::remove`] does, but drops old values early, as [`Writer::replace`]
+    /// does.
     pub fn take<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
@@ -326,7 +328,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         self.indexes_deferred = true;
     }
 
-    /// Creates the copy now.
+    /// Moves the writer to a copy of the version, even before its first change.
     fn copy(&mut self) {
         self.begin_copy();
         if let WriterStage::Clean = self.stage {
@@ -345,7 +347,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// As an insert and a commit, returning the previous value itself instead of a clone.
+    /// Inserts and commits; returns the previous value itself instead of a clone.
     pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let slot = self.find(hash, &key).map(|(slot, _)| slot);

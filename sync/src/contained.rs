@@ -19,8 +19,8 @@ pub fn contained<R>(call: impl FnOnce() -> R) -> Result<R, Panic> {
 }
 
 impl Panic {
-    /// Converts a payload that was caught elsewhere, as in a future. The payload is dropped, and
-    /// its drop may panic.
+    /// Converts a payload that was caught elsewhere, as in a future. The payload is dropped, and a
+    /// panic of its drop is contained.
     pub fn of(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied();
         let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

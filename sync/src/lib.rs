@@ -16,7 +16,7 @@
 //! | 2 | No wake is lost, if a [`Listener`] exists before [`Notify::notify_one`] | below |
 //! | 3 | A wake of a listener that is dropped unfinished is passed to the next one | below |
 //! | 4 | Fair: listeners are woken in the order of [`Notify::listen`] | `wakes_in_order` |
-//! | 5 | A reader of [`Swap`] sees a whole value, old or new, and never goes back | below |
+//! | 5 | A reader of [`Swap`] sees a whole value, old or new, never an older one | below |
 //! | 6 | A panic in [`contained`] is contained, also that of its payload | `a_panic_is_contained` |
 //!
 //! - 2: `loom_a_listener_registered_before_the_change_is_woken`.
@@ -39,12 +39,12 @@
 //! impl Gate {
 //!     fn open(&self) {
 //!         *self.open.lock() = true;        // change the condition,
-//!         self.changed.notify_all();       // then tell
+//!         self.changed.notify_all();       // then notify
 //!     }
 //!     async fn pass(&self) {
 //!         loop {
 //!             let listener = self.changed.listen();      // listen first,
-//!             if *self.open.lock() { return }            // then look,
+//!             if *self.open.lock() { return }            // then check,
 //!             listener.await;                            // then wait
 //!         }
 //!     }

@@ -24,8 +24,8 @@ pub(crate) enum When {
 }
 
 impl Add {
-    /// Creates the options of [`crate::Queue::add`]: now (or as [`crate::Config::debounce`] says),
-    /// normal priority, no cause.
+    /// Creates the options of [`crate::Queue::add`]: now (or debounced by
+    /// [`crate::Config::debounce`]), normal priority, no cause.
     pub const fn new() -> Self {
         Self { when: When::Configured, priority: Priority::NORMAL, cause: None }
     }
@@ -59,7 +59,7 @@ impl Add {
 }
 
 impl When {
-    /// Whether the key is ready at once, given whether the queue debounces.
+    /// Returns whether the key is ready at once, given whether the queue debounces.
     #[inline]
     pub(crate) fn is_now(self, debounces: bool) -> bool {
         match self {
@@ -81,7 +81,7 @@ pub enum Added {
     Rerun,
 }
 
-/// The reason for which an add was refused. Returns the key.
+/// The error of a refused add, which returns the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AddError<K> {
@@ -110,7 +110,7 @@ impl<K> AddError<K> {
         }
     }
 
-    /// The key that was not added.
+    /// Returns the key that was not added.
     pub fn into_key(self) -> K {
         match self {
             Self::Closed(key) | Self::Full { key, .. } => key,

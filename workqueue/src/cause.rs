@@ -19,7 +19,7 @@ pub struct Causes {
     pub(crate) marks: Marks,
 }
 
-/// A ring of causes; its [`Marks`] tell which positions are used.
+/// A ring of causes; its [`Marks`] hold the used positions.
 pub(crate) type Items = [Cause; Causes::LIMIT];
 
 /// Fill state of a ring of causes. Kept apart so that an entry can hold the marks beside its state
@@ -35,12 +35,12 @@ pub(crate) struct Marks {
 /// The cause of a run that [`crate::Work::after`] scheduled.
 pub(crate) const AFTER: Cause = Cause::new(&"after", 0);
 
-/// The previous run failed; the detail is the number of failures in a row.
+/// Returns the cause of a retry; its detail is the number of failures in a row.
 pub(crate) fn retry(attempts: u16) -> Cause {
     Cause::new(&"retry", u64::from(attempts))
 }
 
-/// The previous run was dropped without completion.
+/// Returns the cause of a retry after a [`crate::Work`] was dropped without completion.
 pub(crate) fn abandoned(attempts: u16) -> Cause {
     Cause::new(&"abandoned", u64::from(attempts))
 }
@@ -117,7 +117,8 @@ impl Causes {
 impl Marks {
     pub(crate) const NONE: Self = Self { counts: [0; Causes::LIMIT], fill: 0 };
 
-    /// From here on the count wraps in steps of a whole ring, so that the ring's start stays right.
+    /// From here on the count wraps in steps of a whole ring, so that the ring's start stays
+    /// correct.
     const MANY_LOST: u8 = 28;
 
     fn len(self) -> usize {

@@ -135,7 +135,7 @@ pub enum ConfigError {
     /// The capacity is zero.
     #[error("capacity is 0, so every add would be refused; give at least 1")]
     NoCapacity,
-    /// The capacity exceeds the number of slots.
+    /// The capacity exceeds the number of slots of a queue.
     #[error("capacity is {0}; at most {MAX_CAPACITY} keys are supported")]
     CapacityTooLarge(usize),
     /// The aging is too short to have an effect, or overflows the arithmetic.

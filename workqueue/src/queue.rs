@@ -12,7 +12,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A work queue with one entry per key. A cheap handle: clones share the queue.
+/// A work queue with one entry per key (client-go: `TypedRateLimitingInterface`). A cheap handle:
+/// clones share the queue.
 pub struct Queue<K: Key> {
     pub(crate) shared: Arc<Shared<K>>,
 }
@@ -38,7 +39,8 @@ impl<K: Key> Queue<K> {
         self.add_with(key, Add::new())
     }
 
-    /// Adds a key after `delay`. An earlier time of a queued or delayed key stands.
+    /// Adds a key after `delay` (client-go: `AddAfter`). An earlier time of a queued or delayed key
+    /// stands.
     ///
     /// # Errors
     /// If the queue is closed or full. The error holds the key.
@@ -164,15 +166,15 @@ impl<K: Key> Queue<K> {
         cancelled
     }
 
-    /// Resets the failures of a key in any state, so that its next back-off is the first. Removes
-    /// no run. Returns the number of failures.
+    /// Resets the failures of a key in any state (client-go: `Forget`), so that its next back-off
+    /// is the first. Removes no run. Returns the number of failures before the reset.
     pub fn forget(&self, key: &K) -> u16 {
         let hash = self.shared.hash(key);
         self.shared.with(|core| core.forget(hash, key))
     }
 
-    /// Refuses adds from now on. Ready keys are still handed out, then [`Queue::get`] returns
-    /// `None`. Ends a drain.
+    /// Refuses adds from now on (client-go: `ShutDown`). Ready keys are still handed out, then
+    /// [`Queue::get`] returns `None`. Ends a drain.
     ///
     /// It does not wait: a key that fails after the last worker has stopped stays in the queue,
     /// where [`Queue::list`] shows it. To complete all work, use [`Queue::drain`].
@@ -181,8 +183,9 @@ impl<K: Key> Queue<K> {
     }
 
     /// Refuses adds, and waits up to `within` until no key is ready, in flight, or delayed to
-    /// before the deadline. Then [`Queue::get`] returns `None`, and the remaining keys are in the
-    /// result. [`Queue::close`] ends it early, with the keys that remain then.
+    /// before the deadline (client-go: `ShutDownWithDrain`). Then [`Queue::get`] returns `None`,
+    /// and the remaining keys are in the result. [`Queue::close`] ends it early, with the keys that
+    /// remain then.
     ///
     /// Workers must continue to take keys meanwhile. Dropping the future does not undo it: the
     /// queue continues to drain, and stops at the deadline.

@@ -37,7 +37,7 @@ pub struct Run<K> {
 pub enum Next {
     /// No requeue until the key is added again.
     Done,
-    /// Requeue after this time, or sooner if the key is added.
+    /// Requeue after this time, or sooner if the key is added (controller-runtime: `RequeueAfter`).
     After(Duration),
 }
 

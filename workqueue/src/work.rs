@@ -73,7 +73,8 @@ impl<K: Key> Work<K> {
         self.shared.with(|core| core.hold(now, self.handout.slot));
     }
 
-    /// Completes the run and resets the failures. If the key was added meanwhile, it is requeued.
+    /// Completes the run and resets the failures (client-go: `Forget` and `Done`). If the key was
+    /// added meanwhile, it is requeued.
     #[inline]
     pub fn done(mut self) {
         self.answered = true;
@@ -82,16 +83,17 @@ impl<K: Key> Work<K> {
         drop(self.shared.with(|core| core.done(now, self.handout.slot)));
     }
 
-    /// Completes the run, resets the failures and requeues the key after `delay`, or sooner if an
-    /// add sets an earlier time. Clamped to [`crate::MAX_DELAY`].
+    /// Completes the run, resets the failures and requeues the key after `delay`
+    /// (controller-runtime: `RequeueAfter`), or sooner if an add sets an earlier time. Clamped to
+    /// [`crate::MAX_DELAY`].
     pub fn after(mut self, delay: Duration) {
         self.answered = true;
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.after(now, self.handout.slot, delay));
     }
 
-    /// Fails the run. Requeues the key after its back-off, or sooner if it is added; a dead letter
-    /// is not requeued.
+    /// Fails the run (client-go: `AddRateLimited` and `Done`). Requeues the key after its back-off,
+    /// or sooner if it is added; a dead letter is not requeued.
     pub fn retry(mut self, error: impl fmt::Display) -> Retried {
         self.answered = true;
         fail(&self.shared, &self.handout, false, &error)

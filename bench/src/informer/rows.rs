@@ -282,7 +282,7 @@ const AGENTS: &str = "events for keys that an agent has not acquired: counted by
      4 of 2 000 keys each, 10 000 events under all of these, then 10 000 edits, then as many while \
      events are written";
 const PER_KEY: &str = "the same with one stream per key: events sent beyond those under held keys";
-const BYTES: &str = "bytes bytes of watches to one agent, for the events, before TLS";
+const BYTES: &str = "bytes of watches to one agent, for the events, before TLS";
 const STREAMS: &str = "watches open on the server after 10 000 edits: unchanged";
 const EDITS: &str = "keys released and acquired per second, over all agents, each complete before the next \
     round";

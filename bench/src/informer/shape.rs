@@ -31,6 +31,7 @@ pub(super) enum Projection {
     /// k8s-openapi's `ConfigMap`, and Go's.
     Whole,
     /// The whole without `metadata.managedFields`.
+    #[serde(rename = "slim")]
     WithoutManagedFields,
     /// The same content in a type of ours with minimal metadata; peers keep the whole.
     Lean,

@@ -85,5 +85,9 @@ mod tests {
             &InformerStep::Sync { objects: 1, kubeconfig: "k".into(), of: Projection::Five },
             r#"{"shape":"informer-sync","keys":1,"kubeconfig":"k","of":"five"}"#,
         );
+        check(
+            &InformerStep::Sync { objects: 1, kubeconfig: "k".into(), of: Projection::WithoutManagedFields },
+            r#"{"shape":"informer-sync","keys":1,"kubeconfig":"k","of":"slim"}"#,
+        );
     }
 }

@@ -73,10 +73,10 @@ impl<F: Ord + Clone + Display> Editor<F> {
             return None;
         }
         let was_refused = self.not_before.take().is_some();
-        let take_cleared = self.refused.take_cleared();
+        let cleared = self.refused.take_cleared();
         let (remove, add) = self.next(now);
         if remove.is_empty() && add.is_empty() {
-            if was_refused || take_cleared {
+            if was_refused || cleared {
                 effects.push(Effect::Recovered);
             }
             return None;

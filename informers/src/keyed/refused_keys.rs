@@ -68,12 +68,12 @@ impl<F: Ord + Clone> RefusedKeys<F> {
         self.not_before.filter(|_| !self.is_empty())
     }
 
-    /// Whether the last refused key has gone since the previous call.
+    /// Returns whether the last refused key was removed since the previous call.
     pub(super) fn take_cleared(&mut self) -> bool {
-        let take_cleared = self.is_empty() && self.not_before.take().is_some();
-        if take_cleared {
+        let cleared = self.is_empty() && self.not_before.take().is_some();
+        if cleared {
             self.backoff.reset();
         }
-        take_cleared
+        cleared
     }
 }

@@ -36,7 +36,7 @@ impl FilterLevel for ObjectLevel {
     }
 }
 
-/// Its `metadata`.
+/// The `metadata` of the object.
 pub(super) enum MetadataLevel {}
 
 impl FilterLevel for MetadataLevel {

@@ -60,13 +60,11 @@ fn stored<O: Object + DeserializeOwned>(body: &[u8]) -> Result<StoredObject<O>, 
     let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
     match says {
         Ok((key, version, uid)) => Ok(StoredObject { object, key, version, uid }),
-        Err(_) => Err(WriteError::UnknownOutcome {
-            reason: "the object panics when it is request for its UID".into(),
-        }),
+        Err(_) => Err(WriteError::UnknownOutcome { reason: "the object panics when its UID is read".into() }),
     }
 }
 
-/// The fields of an object that tell whether it was removed.
+/// The fields of an object that show whether a delete removed it.
 #[derive(Default, Deserialize)]
 struct DeletionState {
     #[serde(default)]

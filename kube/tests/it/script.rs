@@ -107,7 +107,7 @@ impl Service<Request<Body>> for Script {
             let reply = {
                 let mut state = script.0.lock();
                 state.requests.push(said.trim_end().to_owned());
-                state.replies.pop_front().expect("nobody is to be requests any more")
+                state.replies.pop_front().expect("no further request is expected")
             };
             match reply {
                 Reply::Answer(response) => Ok(response

@@ -142,7 +142,7 @@ impl Default for ListAt {
     }
 }
 
-/// The continue token of a list, opaque to clients.
+/// The continue token of a list (Kubernetes: `metadata.continue`), opaque to clients.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Continue(Arc<str>);
 

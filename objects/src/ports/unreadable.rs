@@ -8,7 +8,7 @@ use crate::{ObjectKey, ResourceVersion};
 /// objects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unreadable {
-    /// Its key.
+    /// The key of the object.
     pub key: ObjectKey,
     /// Its version, if that can be decoded.
     pub version: Option<ResourceVersion>,

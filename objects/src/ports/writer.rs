@@ -58,7 +58,8 @@ impl WriterCapabilities {
     pub const ALL: Self = Self { fences: true, patches: true };
 }
 
-/// The preconditions of a write: if one does not hold at the commit, nothing is written.
+/// The preconditions of a write (Kubernetes: `preconditions`): if one does not hold at the commit,
+/// nothing is written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preconditions {
     /// The object has this UID.
@@ -75,11 +76,12 @@ pub struct Preconditions {
 pub struct Fence {
     /// The kind of the Lease or lock.
     pub kind: Kind,
-    /// Its key.
+    /// The key of the Lease or lock.
     pub key: ObjectKey,
-    /// Its UID.
+    /// The UID of the Lease or lock.
     pub uid: Uid,
-    /// Its number of transitions when it was acquired; `None` if a new holder implies a new UID.
+    /// The number of transitions of the Lease when it was acquired; `None` for a lock, which has a
+    /// new UID for each holder.
     pub epoch: Option<u64>,
     /// A further fence, which must hold too.
     pub besides: Option<Arc<Fence>>,

@@ -74,7 +74,8 @@ impl FromIterator<Requirement> for LabelSelector {
     }
 }
 
-/// The grammar of Kubernetes: `app=web, tier in (front,back), env!=test, !legacy, replicas>2`.
+/// Parses the grammar of Kubernetes:
+/// `app=web, tier in (front,back), env!=test, !legacy, replicas>2`.
 impl FromStr for LabelSelector {
     type Err = SelectorError;
 

@@ -7,11 +7,11 @@ use crate::slots::Slots;
 use crate::tree::TreePath;
 use crate::version::Entry;
 
-/// The function of an index.
+/// The function of an index, with the types of the function and of its values erased.
 pub(crate) trait IndexFunction<K, V>: Send + Sync {
     /// Returns the index of no entries.
     fn empty(&self) -> Box<dyn Column>;
-    /// Returns the index of all these entries.
+    /// Builds the index of these entries.
     fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column>;
     /// Returns the change of the index when one entry replaces another. `None`: unchanged.
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>>;

@@ -190,7 +190,7 @@ impl<K: Ord + Clone, V: Clone> Node<K, V> {
         }
     }
 
-    /// May leave this node empty, for its parent to remove.
+    /// Removes a key. May leave this node empty, for its parent to remove.
     pub(super) fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
     where
         K: Borrow<Q>,

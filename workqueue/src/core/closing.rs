@@ -27,7 +27,7 @@ impl Phase {
         self == Self::Stopped
     }
 
-    /// Whether an empty queue ends getters. A draining one does not: a key in flight may be
+    /// Returns whether an empty queue ends getters. A draining one does not: a key in flight may be
     /// retried.
     pub(crate) fn ends_empty(self) -> bool {
         self == Self::Closed

@@ -46,7 +46,7 @@ pub struct Stats {
 
 /// A histogram of durations, with bounds of 1 ms, 2 ms, 4 ms, up to 17 minutes.
 ///
-/// The queue's time is coarse, so a finer resolution would be false.
+/// The queue's time is coarse, so finer bounds would not be accurate.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Histogram {

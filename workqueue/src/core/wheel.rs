@@ -56,7 +56,7 @@ impl Wheel {
         (self.next != NEVER).then_some(self.next)
     }
 
-    /// Whether an entry may be due.
+    /// Returns whether an entry may be due.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
         self.next <= now

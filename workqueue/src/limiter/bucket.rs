@@ -3,8 +3,8 @@
 use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// A token bucket that refills at a steady rate up to a burst. A retry takes a token, and waits for
-/// one if the bucket is empty.
+/// A token bucket that refills at a steady rate up to a burst (client-go:
+/// `TypedBucketRateLimiter`). A retry takes a token, and waits for one if the bucket is empty.
 ///
 /// Its only state is the time at which the bucket is full again: taking a token moves it one
 /// interval later, a refund one earlier. The debt is thus bounded by one token per *waiting* key.

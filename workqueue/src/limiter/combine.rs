@@ -3,7 +3,9 @@
 use super::{Delay, LimiterError, RateLimiter, Reservation, RetryContext};
 use std::time::Duration;
 
-/// The longest delay of several limiters. Only the limiter with that delay takes a token, so a
+/// The longest delay of several limiters (client-go: `TypedMaxOfRateLimiter`).
+///
+/// Only the limiter with that delay takes a token, so a
 /// bucket that does not decide is not charged.
 pub struct MaxOf(Vec<Box<dyn RateLimiter>>);
 
@@ -63,7 +65,7 @@ impl RateLimiter for MaxOf {
     }
 }
 
-/// Clamps the delay of another limiter to a maximum.
+/// Clamps the delay of another limiter to a maximum (client-go: `TypedWithMaxWaitRateLimiter`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MaxWait<L> {
     /// The limiter that decides up to the maximum.

@@ -3,8 +3,9 @@
 use super::{LimiterError, RateLimiter, RetryContext};
 use std::time::Duration;
 
-/// A delay of `base`, doubled with each failure in a row up to `cap`, less a random share so that
-/// keys that failed together are not retried together.
+/// A back-off of `base`, doubled with each failure in a row up to `cap`, less a random share so
+/// that keys that failed together are not retried together (client-go:
+/// `TypedItemExponentialFailureRateLimiter`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exponential {
     base: Duration,

@@ -3,7 +3,8 @@
 use super::{RateLimiter, RetryContext};
 use std::time::Duration;
 
-/// A delay of `fast` for the first `tries` failures in a row, `slow` from then on.
+/// A delay of `fast` for the first `tries` failures in a row, `slow` from then on (client-go:
+/// `TypedItemFastSlowRateLimiter`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FastSlow {
     /// Delay of the first failures.

@@ -35,8 +35,8 @@ pub struct Delay {
     pub reservation: Option<Reservation>,
 }
 
-/// A token taken from one bucket of a limiter. Returned by [`RateLimiter::refund`] if the wait is
-/// cut short.
+/// A token taken from one bucket of a limiter. The queue passes it to [`RateLimiter::refund`] if
+/// the wait is cut short.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reservation(u8);
 
@@ -87,7 +87,7 @@ pub trait RateLimiter: Send {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimiterError {
-    /// The first delay is zero: every failure would be retried at once, forever.
+    /// The base delay is under a microsecond: every failure would be retried at once, forever.
     #[error("the base delay is under a microsecond; give at least one")]
     NoBase,
     /// The cap is below the first delay.
@@ -98,13 +98,13 @@ pub enum LimiterError {
         /// The cap.
         cap: Duration,
     },
-    /// The jitter is not a share.
+    /// The jitter is not within 0.0 to 1.0.
     #[error("jitter is {0}; it is a share of the delay, 0.0 to 1.0")]
     JitterOutOfRange(f64),
     /// The rate is not a finite number above zero.
     #[error("the rate is {0} per second; give a number above 0 and at most 1000000")]
     BadRate(f64),
-    /// The bucket holds no token.
+    /// The burst is zero: the bucket holds no token.
     #[error("the burst is 0; a bucket that holds no token never gives one")]
     NoBurst,
     /// The list of limiters is empty.

@@ -68,8 +68,8 @@ impl Agent {
         status: AttachmentStatus,
     ) -> Result<Written<NetworkAttachment>, WriteError> {
         let (since, has_errors) = (Instant::now(), !status.errors.host.is_empty());
-        let report_of = NetworkAttachment { status, ..here.clone() };
-        let written = self.0.writer.update_status(&report_of, &Preconditions::default()).await;
+        let updated = NetworkAttachment { status, ..here.clone() };
+        let written = self.0.writer.update_status(&updated, &Preconditions::default()).await;
         self.0.metrics.status_written(
             since,
             here,

@@ -97,17 +97,17 @@ async fn the_rules_of_the_definitions_hold() {
     let mut subnet =
         fixture.subnets.create(&Subnet::new("n", "s", 1, "10.0.0.0/24"), None).await.unwrap().object;
     subnet.spec.vni = 2;
-    let default_drop_flows = "attempt to update immutable field";
+    let immutable = "attempt to update immutable field";
     let other = made(fixture.subnets.update(&subnet, &Preconditions::default()).await);
-    assert_eq!(other, [format!("spec.vni: Invalid value: 2: {default_drop_flows}")]);
+    assert_eq!(other, [format!("spec.vni: Invalid value: 2: {immutable}")]);
 
     let new = NetworkAttachment::new("n", "a", "x", "s");
     let mut attachment = fixture.attachments.create(&new, None).await.unwrap().object;
     attachment.spec.node = "y".into();
     attachment.spec.post_create_exec = vec!["/bin/true".into()];
     let moved = refused(fixture.attachments.update(&attachment, &Preconditions::default()).await);
-    let exec = format!("spec: Invalid value: postCreateExec: {default_drop_flows}");
-    assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {default_drop_flows}")]);
+    let exec = format!("spec: Invalid value: postCreateExec: {immutable}");
+    assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {immutable}")]);
     fixture.server.stop().await;
 }
 

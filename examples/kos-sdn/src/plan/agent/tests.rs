@@ -41,7 +41,7 @@ impl ModelNode {
                 failed: false,
             };
             let step = next_step(&sight);
-            let desired_status = match step {
+            let taken = match step {
                 AgentStep::Done => return,
                 AgentStep::AddFinalizer => {
                     here.as_mut().unwrap().metadata.finalizers = Some(vec![FINALIZER.into()]);
@@ -65,7 +65,7 @@ impl ModelNode {
                     "remove finalizer"
                 }
             };
-            self.steps.push(desired_status.into());
+            self.steps.push(taken.into());
         }
         panic!("no end of steps: {:?}", self.steps);
     }
