@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-/// Whether two maps are equal outside of some fields. Nothing is copied: every update calls this.
+/// Returns whether two maps are equal outside of some fields. Nothing is copied: every update calls
+/// this.
 pub(crate) fn same_but(fields: &[&str], a: &Map<String, Value>, b: &Map<String, Value>) -> bool {
     let others = |map: &Map<String, Value>| map.keys().filter(|key| !fields.contains(&key.as_str())).count();
     others(a) == others(b)

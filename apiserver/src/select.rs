@@ -47,8 +47,8 @@ impl Selection {
 }
 
 impl Selection {
-    /// Whether a stored state is selected. An unreadable one is not: it is counted, and returned as
-    /// an error by a get.
+    /// Returns whether a stored state is selected. An unreadable one is not: it is counted, and
+    /// returned as an error by a get.
     ///
     /// Checks the cheapest condition first: the key, then the labels, and the decoded object at
     /// last.
@@ -68,8 +68,8 @@ impl Selection {
 }
 
 impl Selection {
-    /// Whether a state is selected, by its extracted parts. As with entries, an unreadable one is
-    /// not.
+    /// Returns whether a state is selected, by its extracted parts. As with entries, an unreadable
+    /// one is not.
     pub(crate) fn sees_state(&self, state: &ObjectState) -> bool {
         let labelled = || state.labels().is_some_and(|labels| self.labels.matches(labels));
         self.sees_key(&state.entry.key)
@@ -80,7 +80,7 @@ impl Selection {
             })
     }
 
-    /// Whether the terms about name and namespace hold.
+    /// Returns whether the terms about name and namespace hold.
     fn sees_key(&self, key: &str) -> bool {
         let mut terms = self.fields.terms().iter().filter(|term| is_of_key(term.field())).peekable();
         if terms.peek().is_none() {

@@ -211,7 +211,7 @@ impl YieldCounter {
 }
 
 impl<T: Object> InformerShared<T> {
-    /// Whether the cache is synced, and no error or relist is known.
+    /// Returns whether the cache is synced, and no error or relist is known.
     fn is_healthy(&self) -> bool {
         let report = self.report.lock();
         let is_healthy = report.trouble.is_none() && !report.relisting;

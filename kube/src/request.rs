@@ -25,7 +25,7 @@ impl Target {
     /// The objects of a kind, in all namespaces or in one.
     pub(crate) fn collection(kind: &Kind, namespace: Option<&str>) -> Result<Self, SourceError> {
         if namespace.is_some() && kind.scope() == Scope::Cluster {
-            let reason = format!("{kind} are in no namespace: ask for all");
+            let reason = format!("{kind} are not namespaced: list all");
             return Err(SourceError::Invalid { reason, causes: Vec::new() });
         }
         let mut text = match kind.group() {

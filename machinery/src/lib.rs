@@ -100,7 +100,7 @@
 //! ```
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
-//! `test-under-faults.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
+//! `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
 //! `test-a-controller.md`, for testing a kube-rs controller against the server alone.
 //!
 //! # Features

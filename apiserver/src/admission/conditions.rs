@@ -38,13 +38,13 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether a condition uses an authorizer.
+    /// Returns whether a condition uses an authorizer.
     pub(super) fn use_authorizer(&self) -> bool {
         self.0.iter().any(|(_, program)| program.uses(AUTHORIZER) || program.uses(REQUEST_RESOURCE))
     }
 
-    /// Whether all conditions hold for a request. A false condition decides even if another one
-    /// fails, but not if the cost budget is exceeded.
+    /// Returns whether all conditions hold for a request. A false condition decides even if another
+    /// one fails, but not if the cost budget is exceeded.
     pub(super) fn hold(
         &self,
         request: &Value,

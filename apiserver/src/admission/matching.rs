@@ -106,7 +106,8 @@ pub(super) fn matched(
     found.map(|other| ReviewVersion::Other(other.clone()))
 }
 
-/// Whether a selector matches one of two objects. An empty selector matches missing objects, too.
+/// Returns whether a selector matches one of two objects. An empty selector matches missing
+/// objects, too.
 pub(super) fn selects(selector: &LabelSelector, objects: [Option<&Value>; 2]) -> bool {
     let labels = |object: &Value| {
         let labels = object.pointer("/metadata/labels").cloned().unwrap_or_default();

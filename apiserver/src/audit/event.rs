@@ -178,7 +178,7 @@ fn micros(time: Timestamp) -> String {
     format!("{time:.6}")
 }
 
-/// Whether the object holds secrets, whichever endpoint it was sent to.
+/// Returns whether the object holds secrets, whichever endpoint it was sent to.
 fn holds_secrets(object: &Value) -> bool {
     ["Secret", "SecretList", "TokenReview", "TokenRequest"].iter().any(|kind| object["kind"] == *kind)
         || object["items"].as_array().is_some_and(|items| items.iter().any(holds_secrets))

@@ -134,7 +134,7 @@ impl AuditPolicy {
     }
 }
 
-/// Whether requests and responses of a resource hold secrets.
+/// Returns whether requests and responses of a resource hold secrets.
 pub(crate) fn holds_secrets(resource: &ResourceAttributes<'_>) -> bool {
     match (resource.group, resource.resource) {
         ("", "secrets") | ("authentication.k8s.io", "tokenreviews") => true,

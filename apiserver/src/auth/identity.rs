@@ -70,7 +70,7 @@ impl Identity {
         self
     }
 
-    /// Whether the user is in `group`.
+    /// Returns whether the user is in `group`.
     #[must_use]
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|of| of == group)

@@ -171,7 +171,7 @@ impl Suffix {
     }
 }
 
-/// Whether Go uses its fast path for this number.
+/// Returns whether Go uses its fast path for this number.
 fn is_small(parts: &QuantityParts<'_>, suffix: Suffix) -> bool {
     match suffix.form {
         Notation::Binary => {
@@ -182,7 +182,8 @@ fn is_small(parts: &QuantityParts<'_>, suffix: Suffix) -> bool {
     }
 }
 
-/// Whether Go keeps the text of a small number. This accepts more than canonical texts: `1.500` and
+/// Returns whether Go keeps the text of a small number. This accepts more than canonical texts:
+/// `1.500` and
 /// `+1Ki`.
 fn is_kept(parts: &QuantityParts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
     if suffix.form == Notation::Binary {

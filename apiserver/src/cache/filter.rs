@@ -27,7 +27,7 @@ pub(crate) enum IndexPlacement<'a> {
 const FEW: usize = 64;
 
 impl ObjectFilter {
-    /// Whether an object matches.
+    /// Returns whether an object matches.
     pub(crate) fn sees(&self, state: &ObjectState) -> bool {
         self.namespace.as_deref().is_none_or(|filter| self.names(state).0 == Some(filter))
             && self.selection.sees_state(state)
@@ -66,7 +66,7 @@ impl ObjectFilter {
         }
     }
 
-    /// Whether the filter is a namespace only.
+    /// Returns whether the filter is a namespace only.
     fn is_a_namespace(&self) -> bool {
         let Selection { labels, fields, .. } = &self.selection;
         labels.is_everything()

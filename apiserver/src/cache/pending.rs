@@ -33,7 +33,7 @@ impl PendingRevisions {
         all
     }
 
-    /// Whether the newest revision is already pending.
+    /// Returns whether the newest revision is already pending.
     pub(super) const fn has(&self, number: u64) -> bool {
         self.scans || number <= self.last
     }

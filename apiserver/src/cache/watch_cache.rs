@@ -194,7 +194,7 @@ impl WatchCache {
         u32::try_from(since).unwrap_or(u32::MAX)
     }
 
-    /// Whether the store's watch was lost. A new cache can be created.
+    /// Returns whether the store's watch was lost. A new cache can be created.
     pub(super) fn is_lost(&self) -> bool {
         matches!(self.hub.lock().ended(), Some(StopReason::Lost(_)))
     }

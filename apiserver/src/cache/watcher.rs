@@ -199,7 +199,7 @@ impl CacheWatcher {
         }
     }
 
-    /// Whether an object matches the filter and, if there are keys, one of the keys.
+    /// Returns whether an object matches the filter and, if there are keys, one of the keys.
     pub(crate) fn sees(&self, state: &ObjectState) -> bool {
         self.filter.sees(state)
             && self
@@ -252,7 +252,7 @@ impl CacheWatcher {
         }
     }
 
-    /// Whether the watcher examines every event because no index term narrows its filter.
+    /// Returns whether the watcher examines every event because no index term narrows its filter.
     fn is_everywhere(&self) -> bool {
         self.keys.is_none() && matches!(self.filter.placement(), IndexPlacement::Everywhere(_))
     }

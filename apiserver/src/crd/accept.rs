@@ -77,7 +77,7 @@ impl NameReservations {
         Accepted { names, conflict }
     }
 
-    /// Whether `owner` holds all of these names.
+    /// Returns whether `owner` holds all of these names.
     pub(crate) fn has(&self, owner: usize, group: &str, names: &KindNames) -> bool {
         let by =
             |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);

@@ -29,7 +29,7 @@ impl Page {
         format!("\"{}\"", self.hash)
     }
 
-    /// Whether `If-None-Match` matches, so that the response is 304.
+    /// Returns whether `If-None-Match` matches, so that the response is 304.
     pub(crate) fn is_known(&self, if_none_match: Option<&str>) -> bool {
         let etag = self.etag();
         let named = |tag: &str| tag == "*" || tag.trim_start_matches("W/") == etag;

@@ -22,7 +22,8 @@ use crate::refusal::Refusal;
 use crate::request::Query;
 use crate::server::{DocumentRequest, Shared};
 
-/// Whether every authenticated user may read the document: health checks need no permissions.
+/// Returns whether every authenticated user may read the document: health checks need no
+/// permissions.
 pub(crate) fn is_open(parts: &[String]) -> bool {
     matches!(parts.first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version"))
         && parts.len() <= 2

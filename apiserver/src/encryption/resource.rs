@@ -47,13 +47,13 @@ impl Resources {
         Ok(Self { group: group.map(str::to_owned), plural })
     }
 
-    /// Whether a resource matches.
+    /// Returns whether a resource matches.
     pub(super) fn contain(&self, group: &str, plural: &str) -> bool {
         self.group.as_deref().is_none_or(|of| of == group)
             && self.plural.as_deref().is_none_or(|of| of == plural)
     }
 
-    /// Whether the selector covers all of `other`.
+    /// Returns whether the selector covers all of `other`.
     pub(super) fn mask(&self, other: &Self) -> bool {
         (self.group.is_none() || self.group == other.group)
             && (self.plural.is_none() || self.plural == other.plural)

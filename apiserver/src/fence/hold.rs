@@ -51,7 +51,7 @@ impl Fence {
         }
     }
 
-    /// Whether a refusal is due to a stale fence.
+    /// Returns whether a refusal is due to a stale fence.
     pub(crate) fn refused(refusal: &Refusal) -> bool {
         refusal.causes.iter().any(|cause| cause.reason == STALE)
     }

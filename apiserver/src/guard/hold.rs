@@ -127,8 +127,8 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
 }
 
-/// Whether more than deletion, ownership and trace metadata changes. Guards skip other updates
-/// unless they add a key, so that an object that violates a guard can still be deleted.
+/// Returns whether more than deletion, ownership and trace metadata changes. Guards skip other
+/// updates unless they add a key, so that an object that violates a guard can still be deleted.
 fn changes_content(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();

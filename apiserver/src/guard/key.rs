@@ -46,7 +46,7 @@ pub(super) fn record(kind: &Kind, key: &str) -> Arc<str> {
     record.into()
 }
 
-/// Whether the key belongs to `guard`.
+/// Returns whether the key belongs to `guard`.
 pub(super) fn is_of(key: &str, guard: &str) -> bool {
     key.split_once('/').is_some_and(|(name, _)| name == guard)
 }

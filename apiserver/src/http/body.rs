@@ -48,12 +48,12 @@ impl Body {
         Self::of(BodyKind::Frames(Box::pin(frames)))
     }
 
-    /// Whether the body is a watch stream, which can be idle for a long time.
+    /// Returns whether the body is a watch stream, which can be idle for a long time.
     pub(crate) const fn is_watch(&self) -> bool {
         matches!(self.kind, BodyKind::Frames(_))
     }
 
-    /// Whether the body is a streamed document.
+    /// Returns whether the body is a streamed document.
     pub(crate) const fn is_in_parts(&self) -> bool {
         matches!(self.kind, BodyKind::Parts(_))
     }

@@ -18,7 +18,7 @@ const LONG: usize = 128 << 10;
 /// Bytes to compress before yielding to other tasks.
 const PART: usize = 64 << 10;
 
-/// Whether the client accepts gzip. As in Kubernetes, without a quality value only.
+/// Returns whether the client accepts gzip. As in Kubernetes, without a quality value only.
 pub(super) fn accepts_gzip(headers: &HeaderMap) -> bool {
     let said = headers.get(ACCEPT_ENCODING).and_then(|said| said.to_str().ok()).unwrap_or_default();
     said.split(',').any(|encoding| encoding.trim() == "gzip")

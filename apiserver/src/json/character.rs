@@ -18,9 +18,9 @@ pub(super) fn quoted(byte: u8) -> String {
     }
 }
 
-/// Whether Go's `strconv.IsPrint` accepts a character: letters, marks, numbers, punctuation,
-/// symbols and the ASCII space. Rust's tables are of a later Unicode and accept characters that it
-/// added.
+/// Returns whether Go's `strconv.IsPrint` accepts a character: letters, marks, numbers,
+/// punctuation, symbols and the ASCII space. Rust's tables are of a later Unicode and accept
+/// characters that it added.
 pub(crate) fn is_printable(char: char) -> bool {
     // `escape_debug` escapes a combining mark at the beginning only, so it follows a letter here.
     let text: String = ['a', char].iter().collect();

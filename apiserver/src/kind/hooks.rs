@@ -54,7 +54,7 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
         Ok(false)
     }
 
-    /// Whether a kind-specific condition delays the deletion of a marked object.
+    /// Returns whether a kind-specific condition delays the deletion of a marked object.
     fn holds(&self, _object: &Value) -> bool {
         false
     }

@@ -158,7 +158,7 @@ impl Kind {
         if self.is_terminating { TERMINATING_VERBS } else { self.verbs }
     }
 
-    /// Whether its objects have a protobuf encoding.
+    /// Returns whether its objects have a protobuf encoding.
     pub(crate) const fn has_messages(&self) -> bool {
         matches!(self.shape, KindSchema::Typed(_))
     }

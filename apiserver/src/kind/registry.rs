@@ -71,7 +71,7 @@ impl Registry {
         Some(kind.stored.as_ref().unwrap_or(kind))
     }
 
-    /// Whether a resource is served in any version.
+    /// Returns whether a resource is served in any version.
     pub(crate) fn is_served(&self, group: &str, plural: &str) -> bool {
         self.named(group, plural).next().is_some()
     }

@@ -168,8 +168,8 @@ impl Access {
         self.reloads.reload()
     }
 
-    /// Whether a certificate or token file has changed since the last [`reload`](Self::reload), or
-    /// the daily check of own certificates is due.
+    /// Returns whether a certificate or token file has changed since the last
+    /// [`reload`](Self::reload), or the daily check of own certificates is due.
     pub fn is_outdated(&self) -> bool {
         self.reloads.is_outdated()
     }

@@ -45,7 +45,7 @@ pub(super) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     set
 }
 
-/// Whether a value is owned as one.
+/// Returns whether a value is owned as one.
 fn is_leaf(value: &Value, meta: &dyn ListMeta) -> bool {
     match value {
         Value::Object(_) => meta.atomic_map(),

@@ -23,7 +23,7 @@ pub(super) fn reconciled(set: FieldSet, meta: &dyn ListMeta) -> FieldSet {
     set
 }
 
-/// Whether a value with these parts, which show a list or a map, is atomic.
+/// Returns whether a value with these parts, which show a list or a map, is atomic.
 fn owned_as_one(below: &FieldSet, meta: &dyn ListMeta) -> bool {
     let mut parts = below.members.iter().chain(below.children.keys());
     if parts.all(|part| matches!(part, PathElement::Field(_))) {

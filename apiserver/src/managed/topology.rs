@@ -13,7 +13,7 @@ pub(crate) trait ListMeta {
         ListType::Atomic
     }
 
-    /// Whether this is an atomic map.
+    /// Returns whether this is an atomic map.
     fn atomic_map(&self) -> bool {
         false
     }

@@ -155,7 +155,7 @@ fn too_long(text: &str, limit: usize, unit: &str) -> Vec<String> {
     if text.len() > limit { vec![format!("must be no more than {limit} {unit}")] } else { Vec::new() }
 }
 
-/// Whether a text keeps to a rule but for its length.
+/// Returns whether a text keeps to a rule but for its length.
 fn has_form(rule: NameRule, text: &str) -> bool {
     matches!(rule.check(text), Ok(()) | Err(NameError::TooLong { .. }))
 }

@@ -209,7 +209,7 @@ impl Decoder {
     }
 }
 
-/// Whether Go's encoder leaves out a field that was on the wire.
+/// Returns whether Go's encoder leaves out a field that was on the wire.
 fn is_left_out(field: &MessageField, value: &Value) -> bool {
     if field.pointer || field.omit == Omit::Never {
         return false;
@@ -227,8 +227,8 @@ fn is_left_out(field: &MessageField, value: &Value) -> bool {
     }
 }
 
-/// Whether Go's encoder omits a field that was not on the wire. A Go struct is only omitted if it
-/// is a pointer.
+/// Returns whether Go's encoder omits a field that was not on the wire. A Go struct is only omitted
+/// if it is a pointer.
 fn is_left_out_when_absent(field: &MessageField) -> bool {
     match field.omit {
         Omit::Never => false,

@@ -15,7 +15,7 @@ pub(crate) fn count(of: &Kind, view: &View, namespace: &str, what: Counted<'_>, 
     view.count(&start, most.saturating_add(1), |state| !(what.unended && has_ended(state)))
 }
 
-/// Whether a key counts the objects of a kind, in any version.
+/// Returns whether a key counts the objects of a kind, in any version.
 pub(crate) fn is_about(registry: &Registry, what: Counted<'_>, kind: &Kind) -> bool {
     let is_same = *kind.group == *what.group && kind.names.plural == what.plural;
     is_same || registry.in_namespaces(what.group, what.plural).is_some_and(|found| found.place == kind.place)

@@ -60,7 +60,7 @@ pub(crate) fn limits(quota: &Value) -> Vec<Limit<'_>> {
     limits
 }
 
-/// Whether a quota is only about objects in some scope.
+/// Returns whether a quota is only about objects in some scope.
 pub(crate) fn is_scoped(quota: &Value) -> bool {
     let spec = &quota["spec"];
     let has = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());

@@ -76,7 +76,7 @@ async fn ended<'a>(change: &ObjectWrite<'a>, namespace: &str) -> Result<Held<'a>
     Ok(Held { conditions: vec![record.unchanged()], operations: vec![operation], turn: None })
 }
 
-/// Whether there may be one quota more.
+/// Returns whether there may be one quota more.
 fn few(change: &ObjectWrite<'_>, quotas: &Quotas) -> Result<(), Refusal> {
     let (there, most) = (quotas.all.len(), change.shared.limits.quotas);
     if there < most {
@@ -149,7 +149,7 @@ fn raised(
     })
 }
 
-/// Whether another state of a quota wants something else.
+/// Returns whether another state of a quota wants something else.
 fn wants_else(change: &ObjectWrite<'_>, there: &Entry, new: &[u8]) -> Result<bool, Refusal> {
     let unreadable = || Refusal::new(500, "InternalError", "the quota that is to be stored cannot be read");
     let old = read(change.kind, there, there.modified)?;
@@ -158,7 +158,7 @@ fn wants_else(change: &ObjectWrite<'_>, there: &Entry, new: &[u8]) -> Result<boo
     Ok(old["spec"] != new["spec"])
 }
 
-/// Whether a kind is that of quotas.
+/// Returns whether a kind is that of quotas.
 pub(crate) fn is_quota(kind: &Kind) -> bool {
     kind.built_in && kind.group.is_empty() && kind.names.plural == "resourcequotas"
 }

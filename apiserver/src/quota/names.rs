@@ -26,7 +26,7 @@ const AMOUNTS: [&str; 10] = [
     "requests.storage",
 ];
 
-/// Whether Kubernetes knows a key that has no slash.
+/// Returns whether Kubernetes knows a key that has no slash.
 pub(super) fn is_standard(key: &str) -> bool {
     OBJECTS.contains(&key)
         || SERVICES.contains(&key)
@@ -35,7 +35,7 @@ pub(super) fn is_standard(key: &str) -> bool {
         || key.starts_with("requests.hugepages-")
 }
 
-/// Whether a key allows only whole numbers.
+/// Returns whether a key allows only whole numbers.
 pub(super) fn is_whole(key: &str, is_name: impl Fn(&str) -> bool) -> bool {
     if OBJECTS.contains(&key) || SERVICES.contains(&key) {
         return true;
@@ -44,7 +44,7 @@ pub(super) fn is_whole(key: &str, is_name: impl Fn(&str) -> bool) -> bool {
     !is_native && !key.starts_with("requests.") && is_name(&format!("requests.{key}"))
 }
 
-/// Whether a scope may stand beside a key.
+/// Returns whether a scope may stand beside a key.
 pub(super) fn fits(scope: &str, key: &str) -> bool {
     const COMPUTE: [&str; 6] =
         ["cpu", "memory", "limits.cpu", "limits.memory", "requests.cpu", "requests.memory"];

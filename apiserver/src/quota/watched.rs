@@ -17,7 +17,7 @@ impl Watched {
         Self { quotas, by_namespace: BTreeMap::new() }
     }
 
-    /// Whether no namespace has counted kinds.
+    /// Returns whether no namespace has counted kinds.
     pub(crate) fn is_empty(&self) -> bool {
         self.by_namespace.is_empty()
     }

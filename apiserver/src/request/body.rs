@@ -146,7 +146,7 @@ impl Expected<'_> {
         Err(self.another(value, &[must_be("kind", &kind, self.kind)]))
     }
 
-    /// Whether an object is still this after a patch: 422 if it is not.
+    /// Returns whether an object is still this after a patch: 422 if it is not.
     pub(crate) fn check_patched(&self, object: &Value) -> Result<(), Refusal> {
         let (api_version, kind) = head(object).map_err(|why| not_patched(object, &why))?;
         if kind.is_empty() {

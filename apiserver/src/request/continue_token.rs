@@ -90,8 +90,8 @@ impl ContinueToken {
     }
 }
 
-/// Whether the start is one or two names, the last optionally with the suffix that makes it the
-/// next text.
+/// Returns whether the start is one or two names, the last optionally with the suffix that makes it
+/// the next text.
 fn well_formed(start: &str) -> bool {
     let keys = start.strip_suffix('\0').unwrap_or(start);
     keys.split('/').count() <= 2

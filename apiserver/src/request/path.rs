@@ -179,14 +179,15 @@ fn resource(parts: &[String]) -> Option<Resource> {
     })
 }
 
-/// Whether the path is an interest in Namespaces, and not a collection in the namespace called
+/// Returns whether the path is an interest in Namespaces, and not a collection in the namespace
+/// called
 /// `interests`.
 fn is_of_namespaces(plural: &str, interests: &str, id: &str) -> bool {
     plural == "namespaces" && interests == INTERESTS && is_interest(id)
 }
 
-/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of
-/// Kubernetes is called so.
+/// Returns whether an interest may have this ID. No subresource and no kind that is in namespaces
+/// of Kubernetes is called so.
 pub(crate) fn is_interest(id: &str) -> bool {
     let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
     (16..=64).contains(&id.len()) && id.bytes().all(fine) && id.bytes().any(|byte| byte.is_ascii_digit())

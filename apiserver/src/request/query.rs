@@ -60,7 +60,7 @@ impl Query {
         self.first(name).map(number).transpose()
     }
 
-    /// Whether the response is indented: by parameter, or else by the User-Agent.
+    /// Returns whether the response is indented: by parameter, or else by the User-Agent.
     pub(crate) fn pretty(&self, user_agent: Option<&str>) -> bool {
         match self.text("pretty") {
             Some(value) => matches!(value, "1" | "t" | "T" | "TRUE" | "true" | "True"),

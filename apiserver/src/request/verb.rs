@@ -62,7 +62,7 @@ impl Verb {
         }
     }
 
-    /// Whether the verb is read-only.
+    /// Returns whether the verb is read-only.
     pub(crate) const fn reads(self) -> bool {
         matches!(self, Self::Get | Self::List | Self::Watch | Self::Interest)
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::node::{DeclaredListType, Schema};
 
-/// Whether a value is as it was. A list that is a map may be in another order.
+/// Returns whether a value is as it was. A list that is a map may be in another order.
 pub(super) fn same(schema: &Schema, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Array(new), Value::Array(before)) if schema.list == Some(DeclaredListType::Map) => {

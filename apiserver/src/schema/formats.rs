@@ -72,7 +72,7 @@ impl ValueFormat {
         matches!(self, Self::Text(_))
     }
 
-    /// Whether a string is of the format. Formats of numbers allow any string.
+    /// Returns whether a string is of the format. Formats of numbers allow any string.
     pub(super) fn holds(self, text: &str) -> bool {
         match self {
             Self::Text(format) => format.holds(text),

@@ -44,7 +44,7 @@ impl<'a> ValuePath<'a> {
         Self { parent: Some(self), step: ValuePathStep::Index(index) }
     }
 
-    /// Whether nothing stands before a field here.
+    /// Returns whether nothing stands before a field here.
     pub(super) const fn is_empty(&self) -> bool {
         matches!(self.step, ValuePathStep::Start(at) if at.is_empty())
     }

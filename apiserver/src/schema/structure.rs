@@ -128,7 +128,8 @@ fn restricts_names_only(metadata: &Schema) -> bool {
         && metadata.written().keys().all(|key| ["type", "default", "properties"].contains(&key.as_str()))
 }
 
-/// Whether `anyOf` has the structure that is allowed in it: the two types of an int-or-string.
+/// Returns whether `anyOf` has the structure that is allowed in it: the two types of an
+/// int-or-string.
 fn is_int_or_string(any_of: &[Schema]) -> bool {
     let written =
         |schema: &Schema, kind: JsonType| Value::Object(schema.written()) == json!({ "type": kind.name() });

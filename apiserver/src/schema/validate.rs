@@ -220,7 +220,7 @@ fn quote(path: &ValuePath<'_>) -> String {
     crate::go_format::quote(&path.to_string())
 }
 
-/// Whether a schema wants this kind, by its type or as an int-or-string.
+/// Returns whether a schema wants this kind, by its type or as an int-or-string.
 fn wants(schema: &Schema, kind: JsonType) -> bool {
     if schema.int_or_string {
         return matches!(kind, JsonType::Integer | JsonType::String);

@@ -117,8 +117,8 @@ impl<'a> Stored<'a> {
         Ok(object)
     }
 
-    /// Whether the metadata has a deletionTimestamp. Most objects do not contain the word, and are
-    /// not parsed.
+    /// Returns whether the metadata has a deletionTimestamp. Most objects do not contain the word,
+    /// and are not parsed.
     pub(crate) fn is_deleting(&self) -> bool {
         #[derive(Deserialize)]
         struct Object {

@@ -113,8 +113,8 @@ impl Objects {
         self.backend.watch(span, after).await
     }
 
-    /// Whether the store accepts writes, judged by the last one. If it failed, this commits a
-    /// transaction without changes as a probe: there may be no other writer while this reports
+    /// Returns whether the store accepts writes, judged by the last one. If it failed, this commits
+    /// a transaction without changes as a probe: there may be no other writer while this reports
     /// failure.
     pub(crate) async fn takes_writes(&self) -> Result<(), Refusal> {
         if !self.refused.load(Relaxed) {

@@ -163,13 +163,13 @@ pub(crate) fn about(kind: &Kind, name: &str) -> About {
     }
 }
 
-/// Whether two states of an object are the same.
+/// Returns whether two states of an object are the same.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
     same_but(&["metadata"], object(a), object(b)) && same_but(&["resourceVersion"], metadata(a), metadata(b))
 }
 
-/// Whether two objects differ outside of metadata and, if it is a subresource, status: then the
-/// generation increases.
+/// Returns whether two objects differ outside of metadata and, if it is a subresource, status: then
+/// the generation increases.
 pub(crate) fn spec_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
     const ITS_OWN: [&str; 4] = ["metadata", "apiVersion", "kind", "status"];
     let own = if kind.has_status { &ITS_OWN[..] } else { &ITS_OWN[..3] };

@@ -68,7 +68,7 @@ fn annotation(object: &Value) -> Option<&str> {
 /// The path of the annotation in the fields of a manager.
 const PATH: [&str; 4] = ["fieldsV1", "f:metadata", "f:annotations", "f:machinery.dev/traceparent"];
 
-/// Whether a field manager owns the annotation: then a client wrote it, and not the server.
+/// Returns whether a field manager owns the annotation: then a client wrote it, and not the server.
 fn is_managed(object: &Value) -> bool {
     let manages = |entry: &Value| PATH.iter().try_fold(entry, |value, field| value.get(field)).is_some();
     let entries = metadata(object).get("managedFields").and_then(Value::as_array);
@@ -101,8 +101,8 @@ fn remove(from: &mut Value, path: &[&str]) -> bool {
     removed
 }
 
-/// Whether the annotations have capacity for the trace: an object near the limit can still be
-/// written.
+/// Returns whether the annotations have capacity for the trace: an object near the limit can still
+/// be written.
 fn has_room(object: &Value) -> bool {
     let annotations = metadata(object).get("annotations").and_then(Value::as_object).into_iter().flatten();
     let others = annotations.filter(|(key, _)| *key != KEY);

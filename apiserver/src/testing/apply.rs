@@ -63,9 +63,9 @@ impl Versions for SchemaRoot<'_> {
     }
 }
 
-/// Whether the object has an empty list or null, for which Kubernetes' merges are order-dependent:
-/// an emptied list becomes null, one without an owner is empty, one that existed stays; and so it
-/// does here.
+/// Returns whether the object has an empty list or null, for which Kubernetes' merges are
+/// order-dependent: an emptied list becomes null, one without an owner is empty, one that existed
+/// stays; and so it does here.
 fn is_vague(value: &Value) -> bool {
     match value {
         Value::Null => true,

@@ -67,7 +67,7 @@ impl Authority {
     }
 }
 
-/// Whether we have made this one for an authority, and may make it again.
+/// Returns whether we have made this one for an authority, and may make it again.
 pub(super) fn is_ours(certificate: &X509Certificate<'_>) -> bool {
     let mut names = certificate.subject().iter_attributes();
     names.next().is_some_and(|name| name.as_str().is_ok_and(|name| name == NAME)) && names.next().is_none()

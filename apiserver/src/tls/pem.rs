@@ -52,7 +52,7 @@ pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String,
     (day.unwrap_or_else(|_| format!("second {end}")), end.saturating_sub(now.as_second()))
 }
 
-/// Whether the certificate is self-signed.
+/// Returns whether the certificate is self-signed.
 pub(super) fn is_self_signed(der: &CertificateDer<'static>) -> bool {
     parsed(der).is_ok_and(|certificate| certificate.subject().as_raw() == certificate.issuer().as_raw())
 }
@@ -68,7 +68,7 @@ pub(super) fn written(der: &CertificateDer<'static>) -> String {
     pem + "-----END CERTIFICATE-----\n"
 }
 
-/// Whether clients accept the certificate for each of these hosts.
+/// Returns whether clients accept the certificate for each of these hosts.
 pub(super) fn is_for(certificate: &X509Certificate<'_>, hosts: &[String]) -> bool {
     let Ok(Some(names)) = certificate.subject_alternative_name() else { return hosts.is_empty() };
     let has = |name: &GeneralName<'_>| names.value.general_names.contains(name);

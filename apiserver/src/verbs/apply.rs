@@ -26,7 +26,7 @@ const TRIES: usize = 8;
 
 const MEDIA_TYPE: &str = "application/apply-patch+yaml";
 
-/// Whether the request is a server-side apply.
+/// Returns whether the request is a server-side apply.
 pub(super) fn is_apply(request: &VerbRequest<'_>) -> bool {
     let named = request.wire.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
     named.trim().eq_ignore_ascii_case(MEDIA_TYPE)

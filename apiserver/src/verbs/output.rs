@@ -36,7 +36,7 @@ impl Output {
         Ok(Self { form, include })
     }
 
-    /// Whether the stored bytes are the response.
+    /// Returns whether the stored bytes are the response.
     pub(super) fn is_plain(&self) -> bool {
         self.form.media == Media::Json && self.form.shape == Representation::Whole && !self.form.pretty
     }

@@ -15,7 +15,7 @@ pub(super) fn first(text: &str) -> (&str, &str) {
     (text, "")
 }
 
-/// Whether the remaining documents are empty, apart from comments.
+/// Returns whether the remaining documents are empty, apart from comments.
 pub(super) fn is_nothing(rest: &str) -> bool {
     let without = |line: &str, marker| is_marker(line, marker).then(|| says_nothing(&line[3..]));
     rest.lines().all(|line| {

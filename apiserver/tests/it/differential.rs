@@ -153,7 +153,7 @@ impl Met {
     }
 }
 
-/// Whether a field is in both sets.
+/// Returns whether a field is in both sets.
 fn share(a: &Value, b: &Value) -> bool {
     let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return false };
     a.iter().any(|(name, below)| {

@@ -108,7 +108,7 @@ impl WatchFrames {
         Self { body, rest: BytesMut::new() }
     }
 
-    /// Whether the stream ends here as the server ends it.
+    /// Returns whether the stream ends here as the server ends it.
     pub(crate) async fn ends(&mut self) -> bool {
         self.rest.is_empty() && self.body.frame().await.is_none()
     }

@@ -69,7 +69,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         &self.unreadable
     }
 
-    /// Whether a relist is running.
+    /// Returns whether a relist is running.
     pub(crate) const fn is_relisting(&self) -> bool {
         self.relist.is_some()
     }
@@ -314,13 +314,13 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
     }
 
-    /// Whether the cached object predates a restore of the source and was not listed since; its
-    /// version cannot be compared.
+    /// Returns whether the cached object predates a restore of the source and was not listed since;
+    /// its version cannot be compared.
     fn predates_restore(&self, key: &ObjectKey, change: &impl StoreTransaction<T>) -> bool {
         !self.partial.as_ref().is_some_and(|partial| partial.contains(key)) && change.predates_restore(key)
     }
 
-    /// Whether the cache has this version or a later one.
+    /// Returns whether the cache has this version or a later one.
     fn is_late(&self, there: &Arc<T>, found: &SourceObject<Arc<T>>) -> bool {
         match (there.version(), &found.version) {
             (Some(there), Some(found)) if self.ordered => there >= *found,
@@ -343,7 +343,7 @@ impl<N, T> Outcome<N, T> {
     }
 }
 
-/// Whether the new objects fit once the others are deleted.
+/// Returns whether the new objects fit once the others are deleted.
 fn fits<T>(fresh: &[RelistChange<T>], others: &[ObjectKey], change: &impl StoreTransaction<T>) -> bool {
     let capacity = change.capacity_without(others);
     if fresh.len() <= capacity {

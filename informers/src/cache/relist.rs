@@ -98,7 +98,7 @@ impl<T: Object> Relist<T> {
     }
 }
 
-/// Whether the cached object has the version of the received one.
+/// Returns whether the cached object has the version of the received one.
 pub(super) fn is_same<T: Object>(there: &Arc<T>, found: &SourceObject<Arc<T>>) -> bool {
     found.version.is_some() && there.version() == found.version
 }

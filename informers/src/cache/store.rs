@@ -56,7 +56,7 @@ pub(crate) trait StoreTransaction<T> {
     /// Starts a new order of versions after a restore of the source: a smaller version may be
     /// later. Must be the first operation of the transaction.
     fn versions_restarted(&mut self) {}
-    /// Whether the object was stored before versions restarted, and not since.
+    /// Returns whether the object was stored before versions restarted, and not since.
     fn predates_restore(&self, _key: &ObjectKey) -> bool {
         false
     }

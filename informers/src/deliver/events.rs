@@ -22,7 +22,7 @@ impl<N: Send, T: Send> Events<N, T> {
         Self { slot }
     }
 
-    /// Whether the initial objects and the
+    /// Returns whether the initial objects and the
     /// [`Bookmark::Synced`](machinery_objects::Bookmark::Synced) after them have been taken.
     pub fn is_synced(&self) -> bool {
         self.slot.synced() == Some(Ok(()))

@@ -41,7 +41,7 @@ impl Registration {
         }
     }
 
-    /// Whether the handler has handled the initial objects.
+    /// Returns whether the handler has handled the initial objects.
     pub fn is_synced(&self) -> bool {
         self.control.synced() == Some(Ok(()))
     }

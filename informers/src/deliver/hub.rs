@@ -72,7 +72,7 @@ impl<N, T> Hub<N, T> {
         })
     }
 
-    /// Whether there are no handlers.
+    /// Returns whether there are no handlers.
     pub fn is_empty(&self) -> bool
     where
         N: Send,
@@ -147,7 +147,7 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
         }
     }
 
-    /// Whether there may be handlers.
+    /// Returns whether there may be handlers.
     pub fn has_handlers(&self) -> bool {
         self.state.as_ref().is_some_and(|state| !state.slots.is_empty())
     }

@@ -72,7 +72,7 @@ impl<N, T> DeliveryQueue<N, T> {
         self.slots.len()
     }
 
-    /// Whether there is neither a queued key nor a mark.
+    /// Returns whether there is neither a queued key nor a mark.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.end.is_empty()
     }

@@ -86,10 +86,10 @@ pub(super) trait HandlerControl: Send + Sync {
     /// Stops the handler: no call begins after this.
     fn stop(&self);
     fn lag(&self, now: Instant) -> Lag;
-    /// Whether the handler is synced; `None` while that is undecided.
+    /// Returns whether the handler is synced; `None` while that is undecided.
     fn synced(&self) -> Option<Result<(), Closed>>;
     fn is_over(&self) -> bool;
-    /// Whether a call runs on another thread.
+    /// Returns whether a call runs on another thread.
     fn is_calling(&self) -> bool;
     fn changed(&self) -> &Notify;
 }

@@ -175,7 +175,7 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// Whether the initial list is complete.
+    /// Returns whether the initial list is complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         self.0.progress.now().synced

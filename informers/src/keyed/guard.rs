@@ -45,7 +45,7 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
         }
     }
 
-    /// Whether all objects under the key are cached.
+    /// Returns whether all objects under the key are cached.
     pub fn is_synced(&self) -> bool {
         self.completed().is_some()
     }

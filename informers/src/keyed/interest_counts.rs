@@ -218,7 +218,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         self.keys.get(key).filter(|interest| interest.tenure == tenure).map(|interest| interest.complete)
     }
 
-    /// Whether the key is or was complete.
+    /// Returns whether the key is or was complete.
     pub(crate) fn was_complete(&self, key: &F) -> bool {
         self.keys.get(key).is_some_and(|interest| interest.was_complete)
     }

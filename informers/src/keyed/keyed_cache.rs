@@ -197,7 +197,7 @@ where
         self.interests.lock().complete_since(number)
     }
 
-    /// Whether any key is or was complete.
+    /// Returns whether any key is or was complete.
     pub(crate) fn any_was_complete(&self) -> bool {
         self.interests.lock().any_was_complete()
     }

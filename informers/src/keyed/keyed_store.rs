@@ -32,7 +32,7 @@ pub(crate) trait KeyAssignment<F, T>: Clone {
     fn relisted_keys(&self) -> Vec<F>;
     /// The source was restored: objects under keys that are not being relisted predate the restore.
     fn versions_restarted(&self) {}
-    /// Whether the objects under this key predate a restore.
+    /// Returns whether the objects under this key predate a restore.
     fn predates_restore(&self, _key: &F) -> bool {
         false
     }

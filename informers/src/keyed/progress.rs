@@ -70,12 +70,12 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// Whether all streams, and at least one, have reached the revision.
+    /// Returns whether all streams, and at least one, have reached the revision.
     pub(super) fn is_past(&self, revision: Revision) -> bool {
         self.state.lock().least().is_some_and(|least| least >= Some(revision))
     }
 
-    /// Whether a stream may show objects that were lost in a restore.
+    /// Returns whether a stream may show objects that were lost in a restore.
     pub(super) fn is_doubtful(&self) -> bool {
         self.state.lock().least() == Some(None)
     }

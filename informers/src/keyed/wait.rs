@@ -61,8 +61,8 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
         }
     }
 
-    /// Whether all complete keys are current up to this version. Without such keys nothing is
-    /// missing.
+    /// Returns whether all complete keys are current up to this version. Without such keys nothing
+    /// is missing.
     fn is_past(&self, version: &ResourceVersion) -> bool {
         let ordered = self.source.capabilities().versions_are_ordered;
         let is_past = || version.revision().is_some_and(|revision| self.progress.is_past(revision));

@@ -32,7 +32,7 @@ pub(crate) struct HolderKeys<F, T> {
 }
 
 impl<F, T> NameHolders<F, T> {
-    /// Whether a holder is not superseded.
+    /// Returns whether a holder is not superseded.
     fn counts(&self, holder: &Holder<F, T>) -> bool {
         !is_older(holder.version, self.ended)
     }
@@ -43,7 +43,7 @@ impl<F, T> NameHolders<F, T> {
         Self { holders: holders.into(), ended }
     }
 
-    /// Whether any holder is superseded.
+    /// Returns whether any holder is superseded.
     pub(crate) const fn has_superseded(&self) -> bool {
         self.ended.is_some()
     }
@@ -141,7 +141,7 @@ impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
     }
 }
 
-/// Whether both versions are known and the first is older.
+/// Returns whether both versions are known and the first is older.
 fn is_older(version: Option<Revision>, than: Option<Revision>) -> bool {
     version.zip(than).is_some_and(|(version, than)| version < than)
 }

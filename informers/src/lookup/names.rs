@@ -179,7 +179,7 @@ where
         self.names.len()
     }
 
-    /// Whether there are no names.
+    /// Returns whether there are no names.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }

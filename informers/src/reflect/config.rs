@@ -86,7 +86,7 @@ impl ReflectorLimits {
 }
 
 impl ReflectorConfig {
-    /// Whether the state can be streamed, with a bookmark at its end.
+    /// Returns whether the state can be streamed, with a bookmark at its end.
     pub(super) const fn watches_state(&self) -> bool {
         self.can.watches_state && self.can.bookmarks
     }

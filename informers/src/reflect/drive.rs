@@ -20,7 +20,7 @@ pub(crate) trait Sink<T>: Send {
     fn on_fresh(&mut self, now: Moment);
     /// A command is about to be executed.
     fn on_command(&mut self, command: &ReflectorCommand);
-    /// Whether all effects fit; if not, removes the first that does not and those after it.
+    /// Returns whether all effects fit; if not, removes the first that does not and those after it.
     fn fits(&mut self, _effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         true
     }

@@ -48,7 +48,7 @@ pub enum ReflectorError {
 }
 
 impl ReflectorError {
-    /// Whether the source is behind the cache, or was restored.
+    /// Returns whether the source is behind the cache, or was restored.
     pub(crate) const fn is_behind(&self) -> bool {
         matches!(self, Self::Behind { .. } | Self::Watch(WatchError::FutureRevision { .. }))
     }

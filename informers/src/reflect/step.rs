@@ -146,12 +146,12 @@ impl Reflector {
         }
     }
 
-    /// Whether the last input was a change or bookmark that is not behind the cache.
+    /// Returns whether the last input was a change or bookmark that is not behind the cache.
     pub(crate) const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// Whether a relist, or the initial list, is running.
+    /// Returns whether a relist, or the initial list, is running.
     pub(crate) const fn is_relisting(&self) -> bool {
         matches!(
             self.phase,
@@ -324,7 +324,7 @@ impl Reflector {
         None
     }
 
-    /// Whether one version is known to be later than another.
+    /// Returns whether one version is known to be later than another.
     pub(super) fn is_later(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
         self.config.can.versions_are_ordered && one > other
     }

@@ -88,12 +88,13 @@ impl Reflector {
         None
     }
 
-    /// Whether the event is later than the resume version.
+    /// Returns whether the event is later than the resume version.
     fn advances(&self, version: Option<&ResourceVersion>) -> bool {
         version.is_none() || (version != self.resume_version.as_ref() && !self.is_stale(version))
     }
 
-    /// Whether the event is earlier than the resume version. Several changes may share one version.
+    /// Returns whether the event is earlier than the resume version. Several changes may share one
+    /// version.
     fn is_stale(&self, version: Option<&ResourceVersion>) -> bool {
         let resume_version = self.resume_version.as_ref();
         resume_version

@@ -19,7 +19,7 @@ pub(crate) enum TestServer {
 }
 
 impl TestServer {
-    /// Whether the server rejects writes under a stale fence.
+    /// Returns whether the server rejects writes under a stale fence.
     pub(crate) fn has_fences(&self) -> bool {
         match self {
             Self::Here(_) => true,

@@ -107,7 +107,7 @@ fn parts(rule: &PolicyRule) -> impl Iterator<Item = PolicyRule> {
     [resources, paths].into_iter().filter(anything)
 }
 
-/// Whether one rule covers another, which is for resources or for paths.
+/// Returns whether one rule covers another, which is for resources or for paths.
 fn holds(held: &PolicyRule, required: &PolicyRule) -> bool {
     let all = |held: &[String], required: &[String]| required.iter().all(|text| has(held, text));
     all(&held.verbs, &required.verbs)

@@ -120,8 +120,8 @@ impl Granter<'_> {
     }
 }
 
-/// Whether only metadata changes that garbage collection and finalizers need, so that the object
-/// can be deleted.
+/// Returns whether only metadata changes that garbage collection and finalizers need, so that the
+/// object can be deleted.
 fn differ_in_upkeep_only(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();

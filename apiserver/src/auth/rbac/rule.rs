@@ -116,12 +116,12 @@ impl PolicyRule {
     }
 }
 
-/// Whether `pattern` covers `path`, which may itself be a pattern.
+/// Returns whether `pattern` covers `path`, which may itself be a pattern.
 pub(super) fn path_matches(pattern: &str, path: &str) -> bool {
     pattern == path || pattern.ends_with('*') && path.starts_with(pattern.trim_end_matches('*'))
 }
 
-/// Whether `of` holds `text` or `*`.
+/// Returns whether `of` holds `text` or `*`.
 pub(super) fn has(of: &[String], text: &str) -> bool {
     of.iter().any(|it| it == ALL || it == text)
 }

@@ -108,7 +108,7 @@ async fn the_lock_is_released_while_many_keys_change() {
     running.stop().await;
 }
 
-/// Whether another thread observes the index halfway.
+/// Returns whether another thread observes the index halfway.
 fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
     let (over, cache) = (AtomicBool::new(false), &running.cache);
     std::thread::scope(|scope| {

@@ -51,7 +51,8 @@ impl Pointer {
         get(document, &self.tokens)
     }
 
-    /// Whether the pointer addresses a field of an existing object. The field may be missing.
+    /// Returns whether the pointer addresses a field of an existing object. The field may be
+    /// missing.
     pub(super) fn in_object(&self, document: &Value) -> bool {
         self.split().is_some_and(|(parents, _)| get(document, parents).is_some_and(Value::is_object))
     }

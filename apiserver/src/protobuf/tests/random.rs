@@ -72,7 +72,8 @@ fn text(rng: &mut TestRng) -> String {
     (0..=rng.random_range(0..12)).map(|_| of[rng.random_range(0..of.len())]).collect()
 }
 
-/// Whether all encoded values were decoded, in order; an empty message may have gained zero values.
+/// Returns whether all encoded values were decoded, in order; an empty message may have gained zero
+/// values.
 fn is_in(said: &Value, found: &Value) -> bool {
     match (said, found) {
         (Value::Object(said), Value::Object(found)) => {

@@ -265,7 +265,7 @@ impl RuleEvaluation {
     }
 }
 
-/// Whether a whole object is unchanged, apart from its always mutable metadata.
+/// Returns whether a whole object is unchanged, apart from its always mutable metadata.
 fn same_but_for_metadata(object: &Value, old: Option<&Value>) -> bool {
     let fields = |object: &Value| object.as_object().cloned().unwrap_or_default();
     old.is_some_and(|old| same_but(&["metadata"], &fields(object), &fields(old)))

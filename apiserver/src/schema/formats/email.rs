@@ -3,7 +3,7 @@
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// Whether the text is one address, with or without a display name.
+/// Returns whether the text is one address, with or without a display name.
 pub(super) fn is_email(text: &str) -> bool {
     let plain = AddressReader::of(text);
     plain.bare_address().is_some() || AddressReader::of(text).named_address().is_some()

@@ -17,7 +17,7 @@ pub(super) fn as_float(number: &Number) -> f64 {
     number.as_f64().unwrap_or_default()
 }
 
-/// Whether a float is an integer, up to the precision of floats.
+/// Returns whether a float is an integer, up to the precision of floats.
 pub(super) fn is_whole(number: &Number) -> bool {
     let x = as_float(number);
     if !x.is_finite() || x.abs() > LARGEST_EXACT {

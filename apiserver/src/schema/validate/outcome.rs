@@ -33,7 +33,7 @@ impl Outcome {
         Self { errors: errors.into_iter().collect(), matches: 0 }
     }
 
-    /// Whether more errors of the same kind would be dropped.
+    /// Returns whether more errors of the same kind would be dropped.
     pub(super) const fn is_full(&self) -> bool {
         self.errors.len() >= MOST_ERRORS
     }

@@ -122,7 +122,8 @@ const fn format_of(kind: JsonType) -> &'static str {
     }
 }
 
-/// Whether an allowed value equals a value, with numbers compared by value. Null is never allowed.
+/// Returns whether an allowed value equals a value, with numbers compared by value. Null is never
+/// allowed.
 fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) => false,

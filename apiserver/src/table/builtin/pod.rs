@@ -192,7 +192,7 @@ fn is_true(pod: &Value, kind: &str) -> bool {
     condition(pod, kind).is_some_and(|condition| condition["status"] == "True")
 }
 
-/// Whether an init container is a sidecar: it starts with them, and continues.
+/// Returns whether an init container is a sidecar: it starts with them, and continues.
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }

@@ -280,9 +280,9 @@ struct Lot {
 }
 
 impl Lot {
-    /// Whether objects are written in several versions. Then statuses have no owner: with a write
-    /// that cannot change the status, the genuine server drops the ownership of managers that wrote
-    /// it in another version.
+    /// Returns whether objects are written in several versions. Then statuses have no owner: with a
+    /// write that cannot change the status, the genuine server drops the ownership of managers that
+    /// wrote it in another version.
     fn is_mixed(&self) -> bool {
         self.versions.len() > 1
     }

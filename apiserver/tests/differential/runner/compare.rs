@@ -115,8 +115,8 @@ fn walk(
     }
 }
 
-/// Whether two numbers that are no whole ones of 64 bits are the same: there is more than one way
-/// to write them.
+/// Returns whether two numbers that are no whole ones of 64 bits are the same: there is more than
+/// one way to write them.
 fn same(one: &Number, other: &Number) -> bool {
     !one.is_i64() && !other.is_i64() && one.as_f64() == other.as_f64()
 }

@@ -107,7 +107,7 @@ async fn lane(shape: RaceShape, handles: [Handle<Subnet>; 2], vni: u64, rounds: 
     refused
 }
 
-/// Whether it was the first.
+/// Returns whether it was the first.
 fn one_won(both: (RaceOutcome, RaceOutcome)) -> bool {
     match both {
         (Ok(()), lost) => {

@@ -36,7 +36,7 @@ pub(super) fn value_of<'a>(by: &InterestBy, object: &'a Value) -> Option<&'a str
     }
 }
 
-/// Whether an object is selected by an interest with these keys.
+/// Returns whether an object is selected by an interest with these keys.
 pub(super) fn is_in(ask: &Ask, keys: &BTreeSet<Arc<str>>, object: &Value) -> bool {
     let here = ask.namespace.is_none_or(|namespace| object["metadata"]["namespace"] == namespace);
     let labelled = match ask.labels {

@@ -70,7 +70,7 @@ pub(super) fn go(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Whether something is here: the command that proves it succeeds. In CI all is.
+/// Returns whether something is here: the command that proves it succeeds. In CI all is.
 fn is_here(name: &str, proof: &[&str]) -> bool {
     let here = Command::new(proof[0]).args(&proof[1..]).output().is_ok_and(|done| done.status.success());
     if !here {

@@ -74,7 +74,7 @@ impl TestHandler {
         Self { kind: HandlerKind::Pulls(gone), state }
     }
 
-    /// Whether the handler's queue is empty.
+    /// Returns whether the handler's queue is empty.
     pub(super) fn is_idle(&self) -> bool {
         match &self.kind {
             HandlerKind::Called(registration) => registration.lag().due == 0,
@@ -82,7 +82,7 @@ impl TestHandler {
         }
     }
 
-    /// Whether the handler is synced.
+    /// Returns whether the handler is synced.
     pub(super) fn is_synced(&self) -> bool {
         match &self.kind {
             HandlerKind::Called(registration) => registration.is_synced(),

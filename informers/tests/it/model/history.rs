@@ -80,7 +80,7 @@ impl SourceHistory {
         }
     }
 
-    /// Whether the cache shows the current state.
+    /// Returns whether the cache shows the current state.
     pub(super) fn is_now(&self, cache: &TestObjects) -> bool {
         self.revisions.last().unwrap().is(cache)
     }

@@ -153,8 +153,8 @@ impl Case {
         self.count_situation("an object left", counts.left);
     }
 
-    /// Whether a write now would make a restore undetectable: the source would reach its earlier
-    /// version, or have another object with the same name and version.
+    /// Returns whether a write now would make a restore undetectable: the source would reach its
+    /// earlier version, or have another object with the same name and version.
     fn is_ambiguous(&self, key: &ObjectKey) -> bool {
         let next = self.rig.fake.revision() + 1;
         let number = |version: Option<ResourceVersion>| version?.revision().map(|revision| revision.0);
