@@ -8,7 +8,8 @@ pub(crate) struct Ceilings {
     pub(crate) limits: [f64; Rule::ALL.len()],
 }
 
-/// The committed table. A crate that is missing here has the goals as its ceilings.
+/// The committed table. A crate that is missing here has the goals as its ceilings. It is empty,
+/// because every crate is at the goals; a row is for a crate that is merged above them.
 pub(crate) const CEILINGS: &[Ceilings] = &[];
 
 /// The share of a ceiling by which a figure may be below it before the ceiling must be lowered.
