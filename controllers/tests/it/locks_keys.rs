@@ -44,8 +44,8 @@ fn p21_a_name_without_key_reports_the_reason() {
     wrong::<(String, u8)>("a-256", "`256` is not a number of 8 bits");
     wrong::<(String, u8)>("a-07", "this key's name is `a-7`");
     wrong::<String>("0xab", "this key's name is `ab`");
-    wrong::<String>("0x--2", "`0x--2` begins with 0x, and is no text that is written so");
-    wrong::<String>("0x--ff", "`0x--ff` begins with 0x, and is no text that is written so");
+    wrong::<String>("0x--2", "`0x--2` begins with 0x, and is no valid encoding");
+    wrong::<String>("0x--ff", "`0x--ff` begins with 0x, and is no valid encoding");
     wrong::<IpAddr>("10-1-2", "the name ends where a quarter of an IPv4 address should come");
     wrong::<IpAddr>("fe80-1-2", "`1` is not an eighth of an IPv6 address, in four digits");
     let wrong = key_of_name::<String>("A").unwrap_err();
