@@ -56,6 +56,7 @@ impl<'a> AdmissionChain<'a> {
     pub(crate) fn of(request: &'a ObjectRequest<'a>, operation: Operation, dry_run: bool) -> Option<Self> {
         let registry = &request.shared.admission;
         let mut webhooks = registry.webhooks.load();
+        // A server without admission pays one read of a pointer per write.
         if registry.own.is_empty() && webhooks.is_empty() {
             return None;
         }
@@ -221,6 +222,7 @@ impl<'a> AdmissionChain<'a> {
                 }
             }
         }
+        // Neither called, for its side effects, nor skipped, which would falsify the answer.
         if self.dry_run && !webhook.supports_dry_run {
             return Err(Refusal::bad_request(format!("admission webhook {name:?} does not support dry run")));
         }

@@ -114,6 +114,7 @@ impl AuditEvent {
     pub(super) fn body(&mut self, field: &'static str, body: Result<Value, &str>, without_managed: bool) {
         match body {
             Ok(mut object) => {
+                // By content: a Secret may be sent to the endpoint of another resource.
                 if holds_secrets(&object) {
                     return self.leave_out(field, "it holds secrets");
                 }

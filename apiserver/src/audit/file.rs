@@ -72,9 +72,11 @@ impl AuditFile {
             let _ = self.rotate();
         }
         if self.torn {
+            // A crash left part of a line, which must not merge with the next one.
             self.file.write_all(b"\n")?;
             (self.torn, self.bytes) = (false, self.bytes + 1);
         }
+        // No fsync, as in Kubernetes: it would cost each request milliseconds.
         let written = self.file.write_all(lines);
         if written.is_ok() {
             self.bytes += lines.len() as u64;
@@ -159,6 +161,7 @@ impl AuditSink for AuditFile {
         if self.bytes + lines.len() as u64 <= self.max_bytes {
             return self.put(lines);
         }
+        // Line by line near the limit: the rotation falls between two lines.
         lines.split_inclusive(|byte| *byte == b'\n').try_for_each(|line| self.put(line))
     }
 }

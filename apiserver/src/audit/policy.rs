@@ -127,6 +127,7 @@ impl AuditPolicy {
         let holds_secrets =
             matches!(&request.on, RequestTarget::Resource(resource) if holds_secrets(resource));
         AuditDecision {
+            // Whatever the rules: one in the wrong order would log every password.
             level: if holds_secrets { rule.level.min(AuditLevel::Metadata) } else { rule.level },
             omit_stages: self.omit_stages.or(rule.omit_stages),
             omit_managed_fields: rule.omit_managed_fields.unwrap_or(self.omit_managed_fields),

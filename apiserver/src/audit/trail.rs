@@ -77,6 +77,7 @@ impl Trail {
         let record = AuditRecord {
             shared: shared.clone(),
             log: log.clone(),
+            // Acquired first: the end of a watch is queued in a drop, which cannot wait.
             slot: Some(log.slot().await?),
             event,
             decision: AuditDecision::default(),
@@ -112,6 +113,7 @@ impl Trail {
                 (small.as_str(), RequestTarget::Path(path))
             }
         };
+        // By the authenticated user, as in Kubernetes: impersonation does not change the level.
         let decision = log.policy.decide(&AuditAttributes { user, verb, on });
         log.decided(decision.level);
         event.level(decision.level);
@@ -196,6 +198,7 @@ impl Trail {
             let slot = record.slot.take();
             if record.logs(stage) {
                 let line = record.event.line(stage, record.shared.environment.now());
+                // Before the response: a client with a response finds the event in the log.
                 record.log.write(line, slot).await;
             }
             return answer;

@@ -45,6 +45,7 @@ impl Impersonated {
                 "impersonate-group" => requested.groups = all,
                 other => {
                     let key = other.strip_prefix(EXTRA).and_then(decode).filter(|key| !key.is_empty());
+                    // Kubernetes ignores unknown ones; here the identity is never guessed.
                     let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
                     // Header names are lower case, but percent-decoding can yield upper case.
                     requested.extra.entry(key.to_lowercase()).or_default().extend(all);
@@ -109,6 +110,7 @@ fn text(name: &HeaderName, value: &HeaderValue) -> Result<String, Refusal> {
 fn only(name: &HeaderName, mut all: Vec<String>) -> Result<String, Refusal> {
     match (all.pop(), all.is_empty()) {
         (Some(one), true) => Ok(one),
+        // Kubernetes takes the first one, which may not be the intended one.
         _ => Err(wrong(name, "must be there once")),
     }
 }

@@ -84,6 +84,7 @@ impl Hub {
 
     /// Advances to a revision without changes.
     pub(super) fn advance(&mut self, revision: Revision, wake: &mut Vec<Waker>) {
+        // Not past the end of a replaced kind: later writes belong to its successor.
         self.reached = self.reached.max(self.last.map_or(revision, |last| last.min(revision)));
         self.watches.report_progress(wake);
         if self.is_past(revision.next()) {

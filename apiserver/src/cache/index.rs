@@ -6,6 +6,7 @@ use hashbrown::{HashMap, HashSet};
 /// Watcher IDs by the hash of a term.
 #[derive(Debug)]
 pub(super) struct Index {
+    // Hashes instead of texts: a collision costs an evaluation, and never a wrong event.
     terms: HashMap<u64, WatcherIds, FixedState>,
 }
 

@@ -66,6 +66,7 @@ impl LookupAttributes {
     fn of(kind: &Kind, entry: &Entry) -> Option<Self> {
         // Only kinds of the program itself have guards.
         let is_own = !kind.built_in && kind.definition.is_none();
+        // Labels alone are read from the stored bytes, without decoding the object.
         if kind.selectable.is_empty() && !is_own {
             return Some(Self { labels: StoredLabels::of(entry)?.all(), ..Self::default() });
         }

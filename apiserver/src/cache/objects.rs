@@ -116,6 +116,7 @@ impl View {
         for term in terms {
             self.each(filter, term, |state| states.extend(filter.sees(state).then_some(state)));
         }
+        // No duplicates: several terms are values of one label, of which an object has one.
         states.sort_unstable_by(|a, b| a.entry.key.cmp(&b.entry.key));
         let entries: Vec<_> = states.iter().take(limit).map(|state| state.entry.clone()).collect();
         let more = states.len() - entries.len();

@@ -52,6 +52,7 @@ impl WatchChange {
         if let Some((_, bytes)) = kept.iter().find(|(other, _)| *other == form) {
             return Ok(bytes.clone());
         }
+        // Encoded under the lock: concurrent watchers wait for the result instead of encoding too.
         let bytes = write()?;
         kept.push((form, bytes.clone()));
         Ok(bytes)

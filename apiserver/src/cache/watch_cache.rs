@@ -79,6 +79,7 @@ impl WatchCache {
     pub(super) async fn run(&self, mut watch: Watch, stopping: &CancellationToken) {
         let mut is_replaced = false;
         loop {
+            // One timer for all watches, so that an idle watch costs no time.
             let alarm = self.hub.lock().watches.next_alarm().map(|tick| self.started + TICK * tick);
             tokio::select! {
                 biased;
@@ -86,6 +87,7 @@ impl WatchCache {
                 last = self.kind.replaced.wait(), if !is_replaced => {
                     is_replaced = true;
                     self.update(|hub, wake| hub.replaced(*last, wake));
+                    // A kind without changes reaches its last revision only by a progress mark.
                     watch.request_progress();
                 }
                 () = self.nudge.notified() => {
@@ -151,6 +153,7 @@ impl WatchCache {
         };
         let until = Instant::now() + PATIENCE;
         loop {
+            // Before the check: a change between check and wait is not missed.
             let changed = self.changed.listen();
             let reached = {
                 let hub = self.hub.lock();
@@ -165,6 +168,7 @@ impl WatchCache {
             if Instant::now() >= until {
                 return Err(too_large(least, reached));
             }
+            // Writes of other kinds advance the store without an event of this kind.
             self.request_progress();
             let _ = timeout_at(until, changed).await;
         }
@@ -172,6 +176,7 @@ impl WatchCache {
 
     /// Requests the store's progress.
     pub(super) fn request_progress(&self) {
+        // The flag carries the request: earlier alarms notify the task as well.
         if !self.progress_requested.swap(true, Ordering::AcqRel) {
             self.nudge.notify_one();
         }

@@ -132,12 +132,14 @@ impl CacheWatcher {
     pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<WatcherItem> {
         for _ in 0..TURN {
             let mut hub = self.cache.hub.lock();
+            // A stop does not wait for pending events: clients resume from their last revision.
             if hub.ended() == Some(&StopReason::Stopped) {
                 return Poll::Ready(WatcherItem::Stopped(StopReason::Stopped));
             }
             match hub.read_next(self.number) {
                 RingRead::At(revised) => {
                     drop(hub);
+                    // Already read from the store, or before a start revision in the future.
                     if revised.revision <= self.delivered {
                         continue;
                     }
@@ -160,6 +162,7 @@ impl CacheWatcher {
                 RingRead::Nothing => {
                     let (reached, ended) = (hub.reached, hub.ended().cloned());
                     let slot = hub.watches.slot(self.number);
+                    // Only now: watchers of a replaced kind first receive all of its changes.
                     if let Some(ended) = ended {
                         return Poll::Ready(WatcherItem::Stopped(ended));
                     }
@@ -269,6 +272,7 @@ impl CacheWatcher {
         self.index_ahead(add);
         let view = {
             let mut hub = self.cache.hub.lock();
+            // Again, under the lock of the view: an event may have arrived during the indexing.
             if hub.watches.slot(self.number).pending.is_some() {
                 return None;
             }
@@ -279,6 +283,7 @@ impl CacheWatcher {
         gone.extend(remove.iter().filter_map(|key| keys.set.take(key)));
         gone.retain(|key| !add.contains(key));
         keys.set.extend(add.iter().cloned());
+        // After the view: a superfluous entry costs an evaluation, a missing one an event.
         self.unindex_keys(&gone);
         Some(view)
     }

@@ -137,6 +137,7 @@ impl Watchers {
                     index.each(term.hash(seed), |watch| {
                         let slot = &mut slots[watch as usize];
                         *examined += 1;
+                        // Both states may lead to the same watcher, which gets the revision once.
                         let knows = slot.pending.as_ref().is_some_and(|pending| pending.has(number));
                         if knows || !slot.filter.as_ref().is_some_and(|filter| filter.sees(state)) {
                             return;
@@ -144,6 +145,7 @@ impl Watchers {
                         match &mut slot.pending {
                             Some(pending) => pending.note(number),
                             None => {
+                                // Woken for the first one only: its poll reads the following ones.
                                 slot.pending = Some(PendingRevisions::one(number, revised.revision));
                                 wake.extend(slot.waker.take());
                             }
@@ -183,6 +185,7 @@ impl Watchers {
         let slot = &mut self.slots[number as usize];
         slot.alarm = Some(tick);
         let tick = tick.min(now.saturating_add(FARTHEST));
+        // The earlier entry reschedules itself when it fires: no entry per postponement.
         if slot.scheduled.is_some_and(|scheduled| scheduled <= tick) {
             return false;
         }

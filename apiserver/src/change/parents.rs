@@ -29,6 +29,7 @@ pub(super) async fn conditions(change: &ObjectWrite<'_>) -> Result<Vec<Condition
         if is_deleting(&there) {
             return Err(namespace_terminating(kind, name, namespace));
         }
+        // At its revision: a deletion that begins meanwhile fails the commit and refuses the retry.
         conditions.push(Condition::At(key, there.modified));
     }
     Ok(conditions)

@@ -47,10 +47,12 @@ impl ObjectWrite<'_> {
         mut step: impl FnMut(Option<&Entry>) -> Result<WriteAction, Refusal>,
     ) -> Result<Option<Revision>, Refusal> {
         for _ in 0..TRIES {
+            // First: a writer that lost its Lease gets that conflict, and no error of the object.
             let mut conditions = self.preconditions.conditions(self).await?;
             let write = step(current.as_deref())?;
             let held = guard::hold(self, current.as_deref(), &write).await?;
             let counted = quota::hold(self, current.as_deref(), &write).await?;
+            // After fences, guards and quotas: the answer of a dry run is that of the write.
             if self.dry_run {
                 return Ok(None);
             }
@@ -65,12 +67,14 @@ impl ObjectWrite<'_> {
                 None => Condition::Absent(key),
             });
             let GuardConditions { conditions: guarded, operations: records } = held;
+            // The turn is held until the commit: the next creation in the queue counts this one.
             let quota::Held { conditions: counted, operations: told, turn: _turn } = counted;
             conditions.extend(guarded.into_iter().chain(counted));
             let operations = [operation].into_iter().chain(records).chain(told).collect();
             let transaction = Transaction { conditions, operations };
             match self.shared.objects.commit(transaction).await? {
                 Committed::Done(revision) => return Ok(Some(revision)),
+                // The conflict carries the object's new state, which saves a read.
                 Committed::Lost(conflict) if conflict.key == *self.key => current = conflict.current,
                 Committed::Lost(_) => {} // another input has changed: retry
             }
@@ -87,6 +91,7 @@ impl ObjectWrite<'_> {
     ) -> Result<Option<Option<Revision>>, Refusal> {
         let of = |entry: &Entry| (entry.created, entry.modified);
         let (was, mut moved) = (seen.as_deref().map(of), false);
+        // No new computation on a newer state: admission has not reviewed it.
         let step = |there: Option<&Entry>| match there.map(of) == was {
             true => Ok(write.clone()),
             false => {

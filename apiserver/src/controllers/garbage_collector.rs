@@ -49,6 +49,7 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
     loop {
         let WatchItem::Changes { events, .. } = watch.next().await.map_err(lost)? else { continue };
         if events.iter().any(|event| event.key().starts_with(&*definitions)) {
+            // The task of the definitions may not have seen this change yet.
             definitions::reconcile(shared).await?;
             // Owners of a kind that is now known can be checked.
             let before = std::mem::replace(&mut known, kinds(shared));
@@ -138,7 +139,7 @@ async fn record_event(
     });
     match ensure(shared, &events, event).await {
         Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),
-        // Events cannot be created in a namespace in deletion.
+        // Dropped in a namespace in deletion or over its quota, as clients drop theirs.
         _ => Ok(()),
     }
 }

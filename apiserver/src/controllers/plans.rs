@@ -40,6 +40,7 @@ pub(super) fn plan(
     let group = |object: &Value| object["spec"]["group"].as_str().unwrap_or_default().to_owned();
     let had = |object: &Value| crd::names(&object["status"]["acceptedNames"]);
     let mut taken = NameReservations::default();
+    // First: no definition can take a name of a built-in kind or of the program.
     there.iter().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
     for (at, (_, object)) in definitions.iter().enumerate() {
         taken.note(at, &group(object), &had(object));

@@ -34,6 +34,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
             due.clear();
             sleep(RETRY_DELAY).await;
         }
+        // Without quotas no other object is watched: each write would cost an event.
         if is_of_all == watched.is_empty() {
             is_of_all = !is_of_all;
             let span = if is_of_all { KeySpan::all() } else { kind.place.span(None) };

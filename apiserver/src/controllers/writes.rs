@@ -108,6 +108,7 @@ async fn done(
     step: impl FnMut(Option<&Entry>) -> Result<WriteAction, Refusal>,
 ) -> Result<(), Refusal> {
     let preconditions = WritePreconditions { also_at, ..WritePreconditions::default() };
+    // Without admission: a webhook that is down must not prevent clean-up.
     let change = ObjectWrite { shared, kind, key: &entry.key, preconditions, dry_run: false };
     match change.commit(Some(entry.clone()), step).await {
         Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),

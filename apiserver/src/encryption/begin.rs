@@ -18,6 +18,7 @@ pub(crate) async fn begin(
     encryption: Option<Encryption>,
 ) -> Result<(Arc<dyn Backend>, Resealed), StartError> {
     let Some(encryption) = encryption else {
+        // Sealed values without a key refuse the start, and not single requests later.
         let done = Sealed::new(store.clone(), |_| None, random::fill).reseal().await.map_err(refused)?;
         return Ok((store, done));
     };

@@ -51,6 +51,7 @@ impl Encryption {
                 let place = format!("{place}[{at}]");
                 let text = words(&place, Some(text), "a resource")?;
                 let resources = Resources::read(&text).map_err(|why| wrong(&place, &why))?;
+                // Refused, since the first match decides: the later keys would never be used.
                 if let Some((first, _, there)) = all.iter().find(|(first, ..)| first.mask(&resources)) {
                     let why = format!(
                         "{resources} are among {first} in {there} already, and the first counts: put these before those, or leave them out"

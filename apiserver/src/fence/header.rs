@@ -85,6 +85,7 @@ fn read(text: &str) -> Result<Fence, String> {
     held(NameRule::DnsLabel, "plural", plural)?;
     for (what, text) in namespace.map(|text| ("namespace", text)).into_iter().chain([("name", name)]) {
         held(NameRule::PathSegment, what, text)?;
+        // No encoding of other names: one fence would have two texts.
         if !text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\') {
             return Err(format!("the {what} has characters that cannot be in it"));
         }

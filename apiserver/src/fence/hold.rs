@@ -115,6 +115,7 @@ impl Fence {
             (false, Some(_)) => return Err(self.invalid("objects of this kind are in no namespace")),
             _ => {}
         }
+        // No epochs of other kinds: with a path in the header clients would choose the condition.
         if self.epoch.is_some() && !is_lease(of) {
             return Err(self.invalid("only Leases have epochs: of other objects a new holder is a new uid"));
         }
@@ -122,6 +123,7 @@ impl Fence {
         let there = shared.objects.get(&key, Moment::Newest).await?;
         let object = there.as_ref().map(|there| read(of, there, there.modified)).transpose()?;
         match (there, self.check_stored(object.as_ref())) {
+            // A renewal of the Lease fails this condition; the retry then finds the same epoch.
             (Some(there), Ok(())) => Ok(Condition::At(key, there.modified)),
             (_, Err(now)) => Err(self.stale(of, kind, name, now)),
             (None, Ok(())) => Err(self.stale(of, kind, name, GONE.into())),
@@ -150,6 +152,7 @@ impl Fence {
         let place = self.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
         let which = format!("{} \"{place}{}\"", of.resource(), self.name);
         let why = format!("its fence is stale, stop acting under it: of {which}, {now}");
+        // 409 and not 412: clients of Kubernetes know it, and read again or give up.
         let mut refusal = conflict(kind, name, &why);
         refusal.causes.push(Cause { reason: STALE, message: now, field: "Machinery-Fence".into() });
         refusal

@@ -53,6 +53,7 @@ pub(super) async fn run(
     others: Vec<Arc<Entry>>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let (shared, limits) = (change.shared, &change.shared.limits);
+    // 422 and not 429: a retry would not help.
     if others.len() > limits.guarded_objects {
         let why = format!(
             "the guard {:?} would hold it against so many others, and may against {}: split them, or delete some",
@@ -69,9 +70,11 @@ pub(super) async fn run(
     };
     let (kind, runnable, new) = (served.clone(), guard.clone(), new.clone());
     let mut task = shared.checks.tasks.spawn_blocking(move || {
+        // Decoded on the blocking thread as well: there may be ten thousand objects.
         let others: Result<Vec<Value>, Refusal> =
             others.iter().map(|other| read(&kind, other, other.modified)).collect();
         let found = others.map(|others| runnable.check(&new, &others));
+        // Not released at the timeout: a hanging check counts against its kind until it ends.
         drop(slot);
         found
     });

@@ -59,13 +59,16 @@ pub(crate) async fn hold(
         Err(_) => Vec::new(),
         Ok(after) => after.unwrap_or_default(),
     };
+    // Keys may depend on any metadata: a gained key needs a check even without new content.
     let new = new.filter(|_| changes_content || after.iter().any(|key| !before.contains(key)));
+    // Only checked writes: an object older than the limit can still be deleted.
     if new.is_some() {
         check_keys(change, &after)?;
     }
     if before.is_empty() && after.is_empty() {
         return Ok(GuardConditions::default());
     }
+    // One revision for all checks and records: see docs/designs/008-guards-and-fences.md.
     let KindView { kind: served, view } = change.kind_view(None).await?;
     let others = |key| others(&view, change, key);
     if let Some(new) = new {
@@ -84,6 +87,7 @@ pub(crate) async fn hold(
     let capacity = shared.limits.guard_keys.saturating_mul(PER_KEY);
     let mut added = GuardConditions::default();
     let left = before.iter().filter(|key| after.binary_search(key).is_err());
+    // Current keys first: at the capacity only records of keys left behind are skipped.
     for key in after.iter().chain(left) {
         let record = record(kind, key);
         let other = others(key).next();
@@ -97,6 +101,7 @@ pub(crate) async fn hold(
         }
         added.conditions.push(Condition::Unchanged(record.clone(), view.at));
         added.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
+        // The put of an empty value fails the commits of concurrent checks under this key.
         added.operations.push(match is_left {
             true => Operation::Put(record, Bytes::from(&b""[..])),
             false => Operation::Delete(record),

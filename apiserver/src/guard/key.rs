@@ -37,6 +37,7 @@ pub(super) fn record(kind: &Kind, key: &str) -> Arc<str> {
     let (guard, text) = key.split_once('/').unwrap_or((key, ""));
     let start = format!("{RECORDS}{}{guard}/", kind.place.start(None));
     if text.len() <= PLAIN {
+        // `=` and `#` keep texts apart from hashes: a short key may look like a hash.
         return format!("{start}={text}").into();
     }
     let mut record = format!("{start}#");

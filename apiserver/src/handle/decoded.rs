@@ -46,6 +46,7 @@ struct State<K> {
 enum CacheSlot<K> {
     /// Being decoded; concurrent readers wait for the result.
     Making(Arc<OnceLock<Result<Arc<K>, Refusal>>>),
+    // Weak: an object in use is shared by all readers and costs no memory here.
     Made(Weak<K>),
 }
 
@@ -75,6 +76,7 @@ impl<K> Decoded<K> {
                 }
             }
         };
+        // Without the lock: readers of other objects do not wait for this one.
         let made = making.get_or_init(|| decode().map(Arc::new)).clone();
         let mut state = self.state.lock();
         let ours =

@@ -42,6 +42,7 @@ where
         let keys = InterestEdit { add: keys, ..InterestEdit::default() };
         let after = after.map(|after| revision(&after)).transpose()?;
         let bounds = KeyLimits::of(&self.shared.limits);
+        // No share of the memory limit of interests: a program limits itself.
         let channel = EditChannel::open(&keys, after.is_some(), [0; 32], bounds, None).map_err(edit_error)?;
         let channel = Arc::new(channel);
         let plan = Plan { bookmarks: true, until: Instant::now() + LASTS };

@@ -168,6 +168,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         let object = shaped(&object_request, object)?;
         let mut preconditions = PreconditionCheck::of(kind, only_if);
         let next = |old: &Value| {
+            // In the step, on the state that the commit is conditional on: conflicts are typed.
             preconditions.check(old, Some(&object))?;
             let mut new = object.clone();
             // Without a version in the preconditions, the update is unconditional.

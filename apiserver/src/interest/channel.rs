@@ -65,6 +65,7 @@ impl EditChannel {
         if !state.edits.admits(edit, change).map_err(EditError::Wrong)? {
             return Ok(());
         }
+        // An upper bound: `settle` returns the surplus once the edit is merged.
         let more = reserve_edit(memory, change)?;
         state.edits.edit(edit, change).map_err(EditError::Wrong)?;
         state.settle(Some(more));
@@ -112,6 +113,7 @@ impl EditChannel {
         let mut state = self.state.lock();
         state.ended = true;
         state.place = None;
+        // Dropped without the lock: there may be 100 000 keys.
         let kept = state.edits.forget();
         drop(state);
         drop(kept);

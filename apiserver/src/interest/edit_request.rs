@@ -68,7 +68,9 @@ impl EditRequest {
 
     /// Returns the identification of the edit, to detect a retry.
     pub(super) fn edit(&self, selectors: &Selectors) -> EditId {
+        // A digest instead of the edit, which may have 100 000 keys.
         let mut hash = Sha256::new();
+        // Length before text: no two edits have the same input.
         let mut add = |text: &str| {
             hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
             hash.update(text);

@@ -81,6 +81,7 @@ impl Edits {
         edits.check(keys)?;
         edits.change(0, keys);
         if resumes {
+            // Only the mark: the client has the objects, and receives the changes since as events.
             edits.pending = Some(PendingEdits::default());
         }
         Ok(edits)
@@ -98,6 +99,7 @@ impl Edits {
 
     /// Validates an edit without applying it; `false` if it is a retry.
     pub(super) fn admits(&self, edit: EditId, change: &InterestEdit) -> Result<bool, InvalidEdit> {
+        // A client that received no answer repeats its edit, and gets the same answer.
         if edit == self.last {
             return Ok(false);
         }
@@ -147,6 +149,7 @@ impl Edits {
     }
 
     fn change(&mut self, number: u64, change: &InterestEdit) {
+        // Merged, not queued: the keys bound the memory, and no edit is refused for a full queue.
         let pending = self.pending.get_or_insert_default();
         pending.number = number;
         for key in &change.remove {

@@ -120,6 +120,7 @@ impl InterestFeed {
             match &mut self.edit {
                 EditProgress::Nothing => {
                     let pending = ready!(self.channel.poll_take(cx));
+                    // A client that writes and then edits finds its write before the mark.
                     self.edit = EditProgress::CatchUp(pending, self.watch.follow().catch_up().boxed());
                 }
                 EditProgress::CatchUp(pending, catching_up) => {
@@ -160,6 +161,7 @@ impl InterestFeed {
     /// Counts an event, and whether it is relevant.
     fn count(&self, changed: &Changed) {
         self.counts.told.inc();
+        // By the object's bytes: a check by the index would share the index's defects.
         if !self.relevance.matches(changed.entry()) {
             self.counts.irrelevant.inc();
         }
@@ -205,6 +207,7 @@ impl Stream for InterestFeed {
                 feed.edit = EditProgress::Nothing;
                 return Poll::Ready(Some(Ok(done)));
             }
+            // Events before edits: those under the old keys precede the new view.
             match feed.watch.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(Item::Changed(changed)))) => {
                     return Poll::Ready(Some(Ok(feed.changed(changed))));

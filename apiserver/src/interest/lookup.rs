@@ -41,6 +41,7 @@ impl KeyLookup {
         let Some(Rest { view, keys }) = &mut self.rest else { return true };
         for _ in 0..TURN {
             let Some(key) = keys.next() else {
+                // Drops the view: with a slow client it would keep the former state of all objects.
                 self.rest = None;
                 return true;
             };

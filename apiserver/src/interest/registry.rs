@@ -163,6 +163,7 @@ impl Interests {
             return (state.places.len() >= self.most).then_some(Err(OpenError::TooMany(self.most)));
         };
         let expected = channel.next();
+        // Only the last edit can be repeated: after edit 1 another opening is a conflict.
         let again = *first == edit && expected == 1;
         Some(if again { Ok(()) } else { Err(OpenError::There { expected }) })
     }

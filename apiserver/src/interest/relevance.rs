@@ -24,6 +24,7 @@ pub(crate) fn index_for(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -
             Err(error) => Err(Refusal::bad_request(format!("{label:?} can be no label: {error}"))),
         },
         InterestBy::Field(field) => match &**field {
+            // No index has names of all namespaces: each edit would scan every object.
             NAME if kind.namespaced && namespace.is_none() => {
                 let why = "a name is one of a namespace: ask below the path of one";
                 let error = FieldError::new("by", Problem::Invalid(NAME.into()), why);

@@ -44,6 +44,7 @@ pub(crate) async fn run(shared: Arc<Shared>) {
 pub(crate) fn edit(call: &VerbRequest<'_>, id: &str) -> Result<Response<Body>, Refusal> {
     accepts_json(call.wire.header(ACCEPT))?;
     Format::of(call.wire.header(CONTENT_TYPE), &[Format::Json])?;
+    // In the query and not in the body: authorization precedes the reading of a body.
     let selectors = selectors(call, &ListOptions::parse(&call.wire.query, true)?)?;
     let request = EditRequest::parse(id, &call.wire.body)?;
     let (interests, limits) = (&call.shared.interests, &call.shared.limits);
@@ -95,6 +96,7 @@ pub(crate) async fn stream(call: &VerbRequest<'_>, id: &str) -> Result<Response<
     let (held, InterestOpening { by, resumes }) = held.map_err(|why| absent(call, id, &why))?;
     let selection = Selection { kind: call.kind.clone(), labels: selectors.labels, fields: selectors.fields };
     let filter = ObjectFilter { selection, namespace: call.namespace().map(Arc::from) };
+    // Random, so that streams opened together do not end and reconnect together.
     let chance = u64::from_le_bytes(call.shared.environment.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };

@@ -76,6 +76,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for BudgetedStream<S> {
         let Self { stream, budget } = self.get_mut();
         let mut state = budget.0.lock();
         if state.left == 0 {
+            // The socket may still be readable, and would not wake the task.
             cx.waker().wake_by_ref();
             return Poll::Pending;
         }

@@ -53,6 +53,7 @@ pub(crate) fn applied(
     };
     let mut managed = decode(entries.as_ref())?;
     if managed.is_empty() {
+        // Else the first apply would overwrite untracked fields without a conflict.
         managed = added_by(&live, &Write { manager: BEFORE, ..*write })?;
         for owned in managed.values_mut() {
             owned.set = std::mem::take(&mut owned.set).less_root(leaves);

@@ -47,6 +47,7 @@ pub(super) fn brought_up_to_date(managed: &mut Managed, write: &Write<'_>) {
             owned.set = reconciled(std::mem::take(&mut owned.set), &lists);
             true
         }
+        // Dropped: Kubernetes stops processing all entries of the write instead.
         None => false,
     });
 }

@@ -47,6 +47,7 @@ impl<K: Serialize + DeserializeOwned> Typed<K> {
         let Ok(before) = serde_json::to_value(&typed) else { return };
         change(&mut typed);
         let Ok(after) = serde_json::to_value(&typed) else { return };
+        // As a difference: fields unknown to the type stay.
         carry(&before, &after, object, &counts);
     }
 
@@ -97,12 +98,14 @@ impl<K: Serialize + DeserializeOwned + 'static> KindHooks for Typed<K> {
         for field in before.keys().filter(|field| counts(field) && !after.contains_key(*field)) {
             object.remove(field);
         }
+        // Replaced as a whole: the form of a client's write leaves no trace.
         object.extend(after.into_iter().filter(|(field, _)| counts(field)));
     }
 
     fn check(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let typed = match K::deserialize(new) {
             Ok(typed) => typed,
+            // Refused, so that every stored object can be read as its type.
             Err(error) => return vec![FieldError::new(ROOT, Problem::Forbidden, error.to_string())],
         };
         let Some(validating) = &self.validating else { return Vec::new() };

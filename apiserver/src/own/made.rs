@@ -43,6 +43,7 @@ pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, Sta
         return Err(wrong(found));
     }
     match (versions, served.pop().and_then(Arc::into_inner)) {
+        // Never stored: two versions of the program would overwrite it alternately.
         (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
     }

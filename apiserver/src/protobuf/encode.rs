@@ -30,6 +30,7 @@ pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>)
         let value = object.get(&field.name).filter(|value| !value.is_null());
         match (field.shape, value) {
             (Cardinality::One, None) if field.pointer => {}
+            // Also without a value: Go writes the zeros of all fields but pointers.
             (Cardinality::One, _) => single(out, field, field.number, value)?,
             (Cardinality::List, Some(Value::Array(elements))) => {
                 for element in elements {

@@ -12,6 +12,7 @@ pub(crate) fn count(of: &Kind, view: &View, namespace: &str, what: Counted<'_>, 
         phase.is_some_and(|phase| matches!(phase, "Succeeded" | "Failed"))
     };
     let start = of.place.start(Some(namespace));
+    // One above the limit suffices to refuse; the namespace may hold far more objects.
     view.count(&start, most.saturating_add(1), |state| !(what.unended && has_ended(state)))
 }
 

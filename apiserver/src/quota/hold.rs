@@ -42,9 +42,11 @@ pub(crate) async fn hold<'a>(
     match (there, write) {
         (_, WriteAction::Keep) => Ok(Held::default()),
         (None, WriteAction::Put(_)) => made(change, namespace, is_quota).await,
+        // Not for a status: no limit changes, and a new record fails concurrent creations.
         (Some(there), WriteAction::Put(new)) if is_quota && wants_else(change, there, new)? => {
             Ok(Held { operations: vec![QuotaRecord::put(namespace)], ..Held::default() })
         }
+        // Updates are free: a quota below the current count limits creations only.
         (_, WriteAction::Put(_)) => Ok(Held::default()),
         (_, WriteAction::Delete) if is_quota => ended(change, namespace).await,
         (_, WriteAction::Delete) => Ok(Held::default()),
@@ -55,6 +57,7 @@ async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> 
     // Before the quotas: that it is still so when this is written means that they are the same ones.
     let record = QuotaRecord::of(change.shared, namespace).await?;
     let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
+    // Without a record there is no quota: its read and one condition are the entire cost.
     if record.is_there() {
         if is_quota {
             few(change, &Quotas::of(change.shared, namespace).await?)?;
@@ -70,6 +73,7 @@ async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> 
 /// The last quota deletes the record.
 async fn ended<'a>(change: &ObjectWrite<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
     let record = QuotaRecord::of(change.shared, namespace).await?;
+    // After the record, whose condition makes this list hold at the commit.
     let others = Quotas::of(change.shared, namespace).await?;
     let is_last = others.all.iter().all(|quota| quota.entry.key == *change.key);
     let operation = if is_last { QuotaRecord::delete(namespace) } else { QuotaRecord::put(namespace) };
@@ -97,10 +101,13 @@ async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held
     if !quotas.all.iter().any(about) {
         return Ok(());
     }
+    // A dry run commits nothing: a turn would only delay other creations.
     if !change.dry_run {
         held.turn = Some(shared.turns.take(namespace).await);
+        // Read again: the creation before this one in the queue has written them.
         quotas = Quotas::of(shared, namespace).await?;
     }
+    // The count must not be older than the quotas: L ≤ V < C in docs/designs/022-quotas.md.
     let KindView { kind: of, view } = change.kind_view(Some(quotas.at)).await?;
     for quota in &quotas.all {
         let used = |limit: &Limit<'_>| match count(&of, &view, namespace, limit.what, limit.most) {

@@ -15,6 +15,7 @@ const LINES: usize = 64;
 
 /// The wait queues of a server, and the signal that its kinds changed.
 pub(crate) struct Turns {
+    // A fixed number needs no removal; namespaces that share a queue only wait longer.
     lines: [Mutex<()>; LINES],
     kinds: Notify,
 }

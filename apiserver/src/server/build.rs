@@ -130,6 +130,7 @@ impl ApiServer {
         self.tasks.wait().await;
         self.shared.checks.end(&self.shared.limits).await;
         if let Some(log) = &self.shared.audit {
+            // After the tasks: streams that they end queue their last events.
             log.end().await;
         }
     }

@@ -131,6 +131,7 @@ impl Shared {
                 .unwrap_or(audit::AuditTarget::Path(&method));
             trail.received(identified.as_deref().ok(), audited, uri.path()).await?;
         }
+        // After the audit event: unauthenticated requests are logged, too.
         let identity = identified?;
         let admitted = self.impersonate(identity, &headers, trail).and_then(|identity| {
             let (target, query) = self.admit(parsed?, (&method, &uri), &identity, about, trail)?;
@@ -164,6 +165,7 @@ impl Shared {
                 if !answer.body().is_in_parts() {
                     return Ok(answer);
                 }
+                // Held by the body: a slow reader keeps the objects of its list in memory.
                 let place = self.capacity.list().inspect_err(full)?;
                 Ok(answer.map(|body| body.holding(place)))
             }
@@ -214,6 +216,7 @@ impl Shared {
                 if fence.is_some() && verb.reads() {
                     return Err(fence_not_allowed());
                 }
+                // Label values of served kinds only: clients must not create time series.
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
                 let asks = ResourceAttributes {
                     group: &resource.group,

@@ -79,6 +79,7 @@ impl RequestBody {
                 Refusal::bad_request(format!("the body of the request ended early: {error}"))
             })?;
             let Ok(data) = frame.into_data() else { continue };
+            // By received bytes: an announced body that never arrives takes no share.
             let more = shared.capacity.bytes(data.len()).inspect_err(|_| {
                 shared.metrics.counted.add(Event::TooManyRequests);
             })?;

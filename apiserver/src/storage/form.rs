@@ -54,6 +54,7 @@ pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
             Value::Object(metadata) if key == "metadata" => {
                 bytes.push(b'{');
                 splice = bytes.len() - HEADER;
+                // Unknown until the commit: the revision is inserted when the object is read.
                 let kept = metadata.iter().filter(|(key, _)| *key != "resourceVersion");
                 for (at, (key, value)) in kept.enumerate() {
                     field(&mut bytes, at, key);

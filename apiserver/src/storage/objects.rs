@@ -127,6 +127,7 @@ impl Objects {
     pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Committed, Refusal> {
         let answer = self.backend.commit(transaction).await;
         let refused = matches!(answer, Err(CommitError::Refused { .. } | CommitError::Unknown { .. }));
+        // Relaxed: only a hint for health checks, which orders nothing else.
         self.refused.store(refused, Relaxed);
         match answer {
             Ok(commit) => Ok(Committed::Done(commit.revision)),

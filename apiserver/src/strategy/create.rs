@@ -52,6 +52,7 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     let mut errors = prepare(&mut object, new, context)?;
     errors.extend(kind.validate(&object, None, Subresource::Main).errors);
     errors.extend(kind.hooks.validate(&object, None));
+    // Typed hooks see only objects that the schema accepts, as rules do in Kubernetes.
     if errors.is_empty() {
         errors = kind.hooks.check(&object, None);
     }

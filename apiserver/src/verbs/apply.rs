@@ -79,11 +79,13 @@ pub(crate) async fn apply_object(
             check(Some(old))?;
             application.over(Some(old), request)
         };
+        // A step of an update: the object checked for conflicts is the one that is replaced.
         match update_object(request, None, dry_run, false, next).await {
             Err(refusal) if refusal.reason == "NotFound" && request.subresource == Subresource::Main => {}
             other => return other.map(Applied::Updated),
         }
         check(None)?;
+        // The request was authorized as `patch`; a creation needs its own permission.
         application.may_create(request)?;
         let mut new = application.over(None, request)?;
         metadata_mut(&mut new).remove("resourceVersion");
@@ -188,6 +190,7 @@ fn configuration(request: &ObjectRequest<'_>, mut object: Value) -> Result<Value
     let undeclared = |path: &String| untyped(&format!(".{path}: field not declared in schema"));
     kind.check_types(&object).map_err(|why| untyped(&why))?;
     let coerced = coerce(&object["metadata"]).map_err(|why| untyped(&why))?;
+    // An error for every `fieldValidation`: a field set cannot name such a field.
     if let Some(path) = kind.undeclared_field(&object).as_ref().or_else(|| coerced.unknown.first()) {
         return Err(undeclared(path));
     }

@@ -78,8 +78,10 @@ async fn try_create(
     let chain = AdmissionChain::of(request, Operation::Create, dry_run);
     let object = match &chain {
         Some(chain) => {
+            // Webhooks see the generated name, unlike upstream.
             let object = strategy::named(object, new, &context);
             let entries = |object, context: &_| strategy::first_entries(object, new, context);
+            // Before webhooks are called: fields that they set have no owner, as upstream.
             let (object, then) = strategy::tracked(object, context, entries);
             context = then;
             chain.mutate(object, None).await?

@@ -107,6 +107,7 @@ pub(crate) async fn list_page(
         ListAt::NotOlderThan(least) => {
             list_from_cache(request, Some(Revision(*least)), limit, selection).await
         }
+        // The cache has the newest state only.
         ListAt::Exact(_) | ListAt::After(_) => list_from_store(request, at, limit, selection).await,
     }
 }

@@ -26,6 +26,7 @@ pub(super) async fn replace(request: &VerbRequest<'_>) -> Result<Response<Body>,
     let manager = request.manager(options.field_manager.as_deref(), "UpdateOptions")?;
     let Input { object, warnings } = request.body(options.field_validation)?;
     let output = Output::of(request, EndpointKind::Object)?;
+    // Retries are rare: they parse the body again, so that no update clones its object.
     let mut first = Some(object);
     let step = |_: &Value| match first.take() {
         Some(object) => Ok(object),
@@ -130,6 +131,7 @@ pub(crate) async fn update_object(
         let new = chain.mutate(new, Some(&old)).await?;
         let made = prepare(request, new, old.clone(), whole, &context)?;
         chain.validate(Some(&made.object), Some(&old)).await?;
+        // Only over the state that webhooks reviewed: a newer one is admitted again.
         if let Some(revision) = change.commit_if_unchanged(entry, &made.write).await? {
             return Ok(made.changed(revision));
         }

@@ -38,6 +38,7 @@ pub(super) async fn watch(request: &VerbRequest<'_>) -> Result<Response<Body>, R
     let options = ListOptions::parse(&request.wire.query, true)?;
     let filter = filter(request, selection(request, &options)?);
     let environment = &request.shared.environment;
+    // As in Kubernetes: watches that began together do not end together.
     let chance = u64::from_le_bytes(environment.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let until = Instant::now() + lasts;

@@ -195,6 +195,7 @@ impl Feed {
         self.ready.shrink_to_fit();
         let marks = self.plan.bookmarks && !self.last_mark_is_out;
         if marks && now >= self.mark_at {
+            // Progress of the store: the cache of a kind without changes may be far behind it.
             self.follow.request_progress();
             let last = before_end(self.plan.until);
             self.last_mark_is_out = self.mark_at >= last;
@@ -263,7 +264,7 @@ impl Stream for Feed {
                     Poll::Ready(WatcherItem::Stopped(why)) => {
                         feed.is_over = true;
                         return Poll::Ready(match why {
-                            // That the cache was slow is nothing that its watches have to hear: they go on with another one.
+                            // The cache was slow: clients resume with another one.
                             StopReason::Stopped
                             | StopReason::Replaced
                             | StopReason::Lost(WatchError::TooSlow { .. }) => None,

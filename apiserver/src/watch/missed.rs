@@ -39,6 +39,7 @@ impl Missed {
             match &mut self.reading {
                 Reading::Opening(opening) => {
                     let mut watch = ready!(opening.as_mut().poll(cx))?;
+                    // There may be no event at `up_to`: then only a progress mark ends the read.
                     watch.request_progress();
                     self.reading = Reading::Going(watch);
                 }

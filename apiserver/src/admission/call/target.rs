@@ -71,6 +71,7 @@ impl WebhookTarget {
             return Ok(Address::Named(self.host.clone(), self.port));
         };
         let port = self.port;
+        // There is no cluster DNS: without a resolver `failurePolicy` decides.
         let Some(services) = services else {
             return Err(format!(
                 "this server does not know where the service {namespace}/{name} is: say so by `Builder::webhook_services` or `serve --webhook-service`, \
@@ -86,6 +87,7 @@ impl WebhookTarget {
 fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let own = STANDARD.decode(bundle).map_err(|error| format!("its caBundle is no base64: {error}"))?;
     let pem = if own.is_empty() { roots } else { &own };
+    // No system roots: a library reads only files that it is configured with.
     if pem.is_empty() {
         return Err("it has no caBundle, and this server trusts nobody else: give it one, or say by \
                     `Builder::webhook_roots` or `serve --webhook-ca-file` whom to trust"
