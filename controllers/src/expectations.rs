@@ -169,6 +169,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         let is_pending = |child: &ExpectedChild| {
             let of_it =
                 |wait: &WriteWait| visible.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
+            // By token: the expectation may have been replaced while the lock was free.
             let is_visible = child.wrote.as_ref().is_some_and(of_it);
             !is_visible && now.saturating_duration_since(child.since) < timeout
         };
@@ -180,6 +181,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
             is_answered = expected.all().any(|child| child.wrote.is_some());
         });
         let left = timeout.saturating_sub(now.saturating_duration_since(last?));
+        // A lost response has no version to check: only an event or the timeout ends it.
         Some(if is_answered { left.min(CHECK_INTERVAL) } else { left })
     }
 
@@ -192,6 +194,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
 
     /// Removes all expectations of a parent, for instance when it is deleted.
     pub fn forget(&self, parent: &P) {
+        // Named, so that it is dropped after the lock: keys and waits hold types of users.
         let removed = self.0.lock().of.remove(parent);
         drop(removed);
     }

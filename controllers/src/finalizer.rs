@@ -126,6 +126,7 @@ impl<O: Object> Finalizer<O> {
     async fn add(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
         let finalizers: Vec<&str> =
             object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
+        // A JSON Patch cannot append to an absent list; a merge replaces it, hence the version.
         let body = json!({ "metadata": { "finalizers": finalizers } });
         self.write(object, PatchFormat::Merge, &body, object.version(), fence).await
     }
@@ -135,6 +136,7 @@ impl<O: Object> Finalizer<O> {
     async fn remove(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
         let index = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
         let path = format!("/metadata/finalizers/{}", index.unwrap_or_default());
+        // The test guards the index: in a list that has changed it is another finalizer.
         let body = json!([
             { "op": "test", "path": path, "value": &*self.name },
             { "op": "remove", "path": path },
@@ -154,6 +156,7 @@ impl<O: Object> Finalizer<O> {
             return Err(SourceError::Unsupported { what: "patch" }.into());
         }
         let patch = Patch { format, body: body.to_string().into_bytes().into(), status: false };
+        // The object comes from a cache: by now its name may belong to another one.
         let uid = object.uid().and_then(Uid::new);
         let only_if = Preconditions { uid, version, fence: fence.cloned() };
         Ok(self.writer.patch(&object.key(), &patch, &only_if).await?.token)

@@ -189,7 +189,9 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             _ => {}
         }
         let config = queue();
+        // One seed for queue and span IDs, so that a seeded run repeats both.
         let seed = config.seed.unwrap_or_else(entropy);
+        // Only a check: each start of the controller builds a queue of its own.
         drop(Queue::manual(config)?);
         Ok(Controller::new(ControllerSpec { name, sources, subject, parse_key, settings, queue, seed }))
     }
@@ -201,6 +203,7 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
     pub fn owning<T: Object>(self, what: &str, objects: &Informer<T>, owner: &Kind) -> Self {
         let owner = owner.clone();
         self.watching_keys(what, objects, move |key, event, keys| {
+            // A changed owner reference concerns the former owner too: it may need a replacement.
             let before = match event {
                 Event::Updated { old, .. } => Some(old),
                 _ => None,
@@ -218,6 +221,7 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
 
 /// Returns the controlling owners of a kind. References with an invalid name are skipped.
 fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey> {
+    // References carry no namespace: an owner shares that of the object, or is cluster-scoped.
     let namespace = key.namespace().filter(|_| owner.scope() == Scope::Namespaced);
     let controllers =
         object.owners().into_iter().filter(|reference| reference.controller && reference.is_a(owner));

@@ -27,6 +27,7 @@ const MAX_NAMED: usize = 1024;
 
 /// A key that was queued when the controller stopped.
 pub(super) struct QueuedKey<K> {
+    // No failure count: a new leader in another process would not know it either.
     key: K,
     due: Instant,
     priority: Priority,
@@ -54,6 +55,7 @@ impl<K: Request, S> Inner<K, S> {
         queue.close();
         let now = Instant::now();
         let left = contained(|| queue.list()).unwrap_or_default().into_iter().map(|seen| {
+            // A time, not a delay: the pause before the next start counts towards it.
             let due = match seen.state {
                 KeyState::Delayed { next } => now + next,
                 _ => now,
@@ -64,6 +66,7 @@ impl<K: Request, S> Inner<K, S> {
         // A dropped run may have been the last allowed attempt of its key; the request is kept.
         let given_up = dropped.iter().filter(|key| queue.status(key).is_none()).cloned();
         left.extend(given_up.map(|key| QueuedKey { key, due: now, priority: Priority::default() }));
+        // Keys that did not fit into this run's queue are still waiting there.
         left.append(&mut self.carried_over.lock());
         let report = contained(|| ShutdownReport::new(dropped, &left)).ok();
         if !left.is_empty() {
@@ -83,6 +86,7 @@ impl<K: Request, S> Inner<K, S> {
             let add = Add::new().after(wait).priority(priority).cause(Cause::new(CAUSE, 0));
             // The tenant function of the queue is user code and may panic.
             match contained(|| queue.add_with(key, add)) {
+                // Not waited for: no worker runs yet that would free capacity.
                 Ok(Err(AddError::Full { key, .. } | AddError::Closed(key))) => {
                     self.counters.queue_full_waits();
                     not_added.push(QueuedKey { key, due, priority });

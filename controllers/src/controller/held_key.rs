@@ -16,6 +16,7 @@ pub(super) struct HeldKey {
     until: Instant,
 }
 
+// `Instant + Duration::MAX` would panic.
 const MAX_LENGTH: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Grace period beyond the deadline, for the informer's check with its source.
 const CHECK_TIMEOUT: Duration = Duration::from_secs(5);

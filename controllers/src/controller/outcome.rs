@@ -46,6 +46,7 @@ pub struct RunRecord {
 
 impl Outcome {
     /// Longer error texts are truncated.
+    // One text is kept for each of `Settings::records` keys, so its length is bounded.
     const MAX_LENGTH: usize = 1024;
 
     pub(super) fn of(result: Result<Next, Box<str>>) -> Self {

@@ -55,6 +55,7 @@ impl<K: Eq + Hash + Clone> RunHistory<K> {
                 self.of.remove(&key);
             }
         }
+        // Compacted at twice the limit: bounded memory, and constant cost per run on average.
         if self.order.len() > self.limit.saturating_mul(2) {
             self.order.retain(|(number, key)| self.of.get(key).is_some_and(|(at, _)| at == number));
         }

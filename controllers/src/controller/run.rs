@@ -87,10 +87,12 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         }
         let running = RunGuard::acquire(inner)?;
         let queue = Queue::new((inner.spec.queue)())?;
+        // Holds outlive a restart: the caches may still lack writes of the runs before it.
         inner.held.lock().retain(|_, held| !held.is_over(Instant::now()));
         let stop = stopping.child_token();
         let _ends = stop.clone().drop_guard();
         let tasks = TaskTracker::new();
+        // Before the sources fill the queue: no informer repeats an explicit request.
         inner.restore_queued(&queue);
         inner.enter(Phase::Syncing, Some(queue.clone()));
         let shared = Arc::new(RunContext {
@@ -108,6 +110,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         stop.cancel();
         shared.queue.close();
         tasks.close();
+        // Held keys finish their work items before the queue is listed for the next start.
         tasks.wait().await;
         inner.carry_over(dropped);
         ran.map(|()| self.last_shutdown().unwrap_or_else(ShutdownReport::not_started))
@@ -270,6 +273,7 @@ impl<K: Request, S> Inner<K, S> {
             now.waits_for.clear();
             now.is_running = false;
         }
+        // The queue is dropped outside of the lock: destructors of keys are user code.
         drop(now);
         drop(before);
     }

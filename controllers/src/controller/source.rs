@@ -101,6 +101,7 @@ async fn forward_events<K, N, T>(
                     feed.panicked(&panic);
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
+                // A start lists all objects: changes made meanwhile should not wait for them.
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
                 // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
@@ -115,6 +116,7 @@ async fn forward_events<K, N, T>(
                     }
                 }
             }
+            // The mark follows the initial objects in the stream, so their keys are queued by now.
             Delivery::Mark(Bookmark::Synced) => drop(feed.synced.set(())),
             Delivery::Mark(_) => {}
         }
@@ -139,6 +141,7 @@ impl<K: Request> Feed<K> {
     /// its cache is complete; the remaining keys are added as workers free capacity.
     pub(super) async fn put(&self, key: K, add: Add, has_synced: &(dyn Fn() -> bool + Send + Sync)) -> bool {
         let full = || {
+            // Otherwise no worker would start, and none would free capacity.
             if has_synced() {
                 let _ = self.synced.set(());
             }

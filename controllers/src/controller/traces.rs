@@ -48,6 +48,7 @@ impl TracedChange {
         let trace = object.traceparent()?;
         let is_traced = match event {
             Event::Added { .. } => true,
+            // On other servers an update keeps the trace of the creation, which is not its cause.
             Event::Updated { old, .. } => is_last || old.traceparent() != Some(trace),
             // The trace of a deletion is known only if the object was marked for deletion before.
             Event::Deleted { .. } => is_last && object.is_deleting(),
@@ -65,6 +66,7 @@ impl PendingTrace {
 
     /// Adds a change; of two with equal revisions the later one counts as the newest.
     fn add(&mut self, change: TracedChange) {
+        // Sources deliver independently: the newest change is found by revision, not by arrival.
         let older = if change.revision >= self.newest.revision {
             std::mem::replace(&mut self.newest, change)
         } else {
@@ -105,6 +107,7 @@ impl<K: Request> Traces<K> {
 
     /// Takes the pending trace for a run of the key.
     pub(super) fn take(&self, key: &K) -> Option<PendingTrace> {
+        // Relaxed: a source notes the trace before it queues the key, and the queue orders the two.
         if self.keys.load(Ordering::Relaxed) == 0 {
             return None;
         }
@@ -149,6 +152,7 @@ pub(super) fn start_span(
     ids: &SpanIds,
 ) -> Option<Traceparent> {
     let parent = caused_by.map(|waiting| waiting.newest.trace);
+    // The ID of an unrecorded span would cut the tree: W3C lets others pass the parent on.
     if span.is_disabled() {
         return parent;
     }

@@ -29,6 +29,7 @@ where
 {
     let mut workers = JoinSet::new();
     for number in 0..shared.inner.workers.len() {
+        // A task for each: in one task, a run that computes for a second would block all others.
         workers.spawn(worker_loop(number, shared.clone()));
     }
     workers
@@ -113,6 +114,7 @@ where
         writes: run.writes(),
         is_stuck: false,
     });
+    // Before the subject is read: a later change requests a run of its own, with its trace.
     let caused_by = shared.traces.take(work.key());
     let outcome = match contained(|| (inner.spec.subject)(work.key())) {
         Ok(Some(subject)) => {
@@ -121,6 +123,7 @@ where
         Ok(None) => Outcome::Absent,
         Err(panic) => Outcome::Panicked(panic.text().into()),
     };
+    // A retry has no event: it stays a child of the change that caused the first run.
     if let Some(waiting) = caused_by.filter(|_| outcome.is_failure()) {
         shared.traces.put_back(work.key(), waiting);
     }
@@ -133,7 +136,9 @@ where
     let Some(held) = HeldKey::new(run.take_writes(), inner.spec.settings.cache_timeout) else {
         return finish_work(work, &outcome);
     };
+    // The key stays in flight without a worker: no other key waits for these writes.
     work.hold();
+    // Named, as a temporary would be dropped under the lock: waits hold types of users.
     let before = inner.held.lock().insert(work.key().clone(), held.clone());
     drop(before);
     let shared = shared.clone();
@@ -239,6 +244,7 @@ where
     // The call itself may panic before there is a future.
     let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
+    // The trace is set while the future is polled, so writers need no argument for it.
     let outcome = match timeout(inner.spec.settings.run_time, traced(trace, call)).await {
         Ok(Ok(result)) => Outcome::of(result),
         Ok(Err(payload)) => Outcome::Panicked(Panic::of(payload).text().into()),

@@ -95,6 +95,7 @@ impl ElectionConfig {
         if lease_duration <= renew_deadline {
             return Err(ElectionConfigError::NoTimeToStop { lease_duration, renew_deadline });
         }
+        // 1.2, the jitter factor of client-go, in integers.
         if renew_deadline.as_nanos() * 5 <= retry_period.as_nanos() * 6 {
             return Err(ElectionConfigError::NoTimeToRetry { renew_deadline, retry_period });
         }

@@ -52,12 +52,14 @@ where
                 let term = Term::new(&inner.config.lease, uid.clone(), *epoch, has_fences);
                 tracing::info!(lease = %inner.config.lease, identity = %inner.config.identity, epoch, "it leads");
                 let (work, of) = (work.clone(), term.clone());
+                // A task of its own: work that computes for long must not delay the renewals.
                 let task = AbortOnDropHandle::new(tasks.spawn(async move { work(of).await }));
                 working = Some(LeaderTask { term, task });
             }
             Some(LeadershipChange::Lost(why)) => {
                 tracing::warn!(lease = %inner.config.lease, identity = %inner.config.identity, %why, "it leads no more");
                 let from = election.reserved().map_or_else(Instant::now, Into::into);
+                // Not dropped: it may be half-way through an operation, and fences refuse it.
                 working.iter().for_each(|work| work.term.lose(from));
             }
             None => {}
@@ -86,6 +88,7 @@ where
             Wakeup::Stop => {
                 stop_requested = true;
                 working.iter().for_each(|work| work.term.token().cancel());
+                // Renewed until the work has ended: an early release would let two leaders overlap.
                 if working.is_some() { Input::Tick } else { Input::Resign }
             }
             Wakeup::TaskEnded(done) => {

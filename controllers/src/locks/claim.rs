@@ -35,6 +35,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let lock = self.make(&owner, key, &name)?;
         let claim = self.create_or_read(&owner, key, &name, &lock).await?;
         if let Claim::Held(_) = claim {
+            // The live read enqueues before it knows the holder: the holder itself does not wait.
             self.0.waiters.remove(&name, &owner.key);
         }
         Ok(claim)
@@ -56,6 +57,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             if let Some(claim) = found {
                 return Ok(claim);
             }
+            // Creating is claiming: the store lets one of two concurrent creates win.
             match self.0.kinds.writer.create(lock, None).await {
                 Ok(written) => return Ok(Claim::Held(self.held_lock(key.clone(), name, &written.object)?)),
                 // A live read decides. A create without response that is stored later is found by
@@ -107,6 +109,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             Ok(Deleted::Gone(token)) => Ok(Released::Free(token)),
             Ok(Deleted::Marked(written)) => Ok(Released::Deleting(written.token)),
             Err(WriteError::NotFound | WriteError::Conflict(Conflict::Uid { .. })) => Ok(Released::NotHeld),
+            // The response leaves the outcome open: a live read settles it.
             Err(
                 error @ (WriteError::UnknownOutcome { .. }
                 | WriteError::Conflict(Conflict::Unspecified { .. })),

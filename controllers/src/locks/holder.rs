@@ -29,11 +29,13 @@ impl LockOwner {
         let refused = |reason| Err(LockError::Owner { key: self.key.clone(), reason });
         match (locks.scope(), self.key.namespace(), apart) {
             (Scope::Cluster, None, _) => Ok(None),
+            // Kubernetes resolves no namespaced owner of a cluster-scoped object.
             (Scope::Cluster, Some(_), _) => {
                 refused("it is in a namespace, and cannot own cluster-scoped locks")
             }
             (Scope::Namespaced, Some(namespace), None) => Ok(Some(namespace)),
             (Scope::Namespaced, Some(namespace), Some(apart)) if namespace == apart => Ok(Some(namespace)),
+            // Owner references do not cross namespaces.
             (Scope::Namespaced, Some(_), Some(_)) => refused("it is in another namespace than its locks"),
             (Scope::Namespaced, None, Some(apart)) => Ok(Some(apart)),
             (Scope::Namespaced, None, None) => {
@@ -54,6 +56,7 @@ pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
 
 /// Returns whether this owner, by UID, holds the lock, and the lock is not being deleted.
 pub(super) fn is_held_by(lock: &impl Object, owner: &LockOwner) -> bool {
+    // By UID: a recreated owner has no locks. And a fence on a terminating lock fails.
     !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
 }
 

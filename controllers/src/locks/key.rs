@@ -66,6 +66,7 @@ pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
     catch_panics(|| {
         NameRule::DnsSubdomain.check(name)?;
         let key = read::<K>(name)?;
+        // Encoded again: a key that could be read from two names would have two locks.
         let expected = written(&key);
         if expected == name { Ok(key) } else { Err(KeyError::Otherwise { expected }) }
     })
@@ -80,6 +81,7 @@ fn checked<K: LockKey>(key: &K) -> Result<String, KeyError> {
     let name = written(key);
     match name.len() {
         0 => return Err(KeyError::Empty),
+        // An error, not a hash: a lock has to be recovered from its name alone.
         length if length > MAX_NAME_LENGTH => {
             return Err(KeyError::TooLong { length, limit: MAX_NAME_LENGTH });
         }

@@ -43,6 +43,7 @@ pub(super) fn split(name: &str) -> Result<Vec<&str>, KeyError> {
                 begin = at;
             }
             2 => at += 2,
+            // Three are ambiguous: a separator before or after an encoded hyphen.
             _ => return Err(KeyError::Hyphens { at }),
         }
     }
@@ -74,9 +75,11 @@ fn is_plain(part: &str) -> bool {
     let bytes = part.as_bytes();
     let stands = |at: usize| bytes.get(at).copied().is_some_and(is_alphanumeric);
     let may_stand = |at: usize| match bytes[at] {
+        // A hyphen at an edge would merge with a separator, and DNS forbids one beside a dot.
         b'-' | b'.' => at > 0 && stands(at - 1) && stands(at + 1),
         _ => stands(at),
     };
+    // A plain part that begins with the mark would be decoded as bytes.
     !part.is_empty() && !part.starts_with(MARK) && (0..bytes.len()).all(may_stand)
 }
 

@@ -27,6 +27,7 @@ macro_rules! numbers {
         /// Encoded as one decimal part; `m` replaces the minus sign.
         impl LockKey for $number {
             fn write(&self, parts: &mut KeyWriter) {
+                // A leading hyphen is not plain: the part would be encoded byte by byte.
                 parts.text(&self.to_string().replace('-', "m"));
             }
 

@@ -77,6 +77,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         S: Into<Arc<L>> + Send + 'static,
     {
         let informer = Informer::builder(source.clone());
+        // Never from the cache: without fences, a stale one would give a released name two holders.
         let get_lock = move |name: ObjectKey| -> BoxFuture<'static, _> {
             let source = source.clone();
             Box::pin(async move { Ok(source.get(&name, Freshness::Newest).await?.map(Into::into)) })

@@ -125,6 +125,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let namespace = name.namespace().filter(|_| kind.scope() == Scope::Namespaced);
         let there = ObjectKey::new(namespace, &owner.name).ok().and_then(|key| owners.get(&key));
         let is_it = there.is_some_and(|there| there.uid() == Some(owner.uid.as_str()));
+        // Reported, never deleted: this cache may lag, and garbage collection reads live.
         (!is_it).then_some(StrayReason::OwnerGone(owner))
     }
 }

@@ -40,6 +40,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
             entry.is_waiting = true;
             return true;
         }
+        // Notified waiters may never claim again; a new one waits certainly.
         if self.entries >= self.limit {
             self.evict_notified();
         }
@@ -74,6 +75,7 @@ impl<W: Ord + Clone> WaitQueues<W> {
             .extract_if(.., |_, entry| !entry.is_waiting)
             .map(|(waiter, _)| waiter)
             .collect::<Vec<_>>();
+        // All of them: if only the first were notified, and claims no more, the name stays free.
         let mut notified: Vec<_> =
             queue.entries.iter().map(|(waiter, entry)| (entry.number, waiter.clone())).collect();
         notified.sort_unstable_by_key(|(number, _)| *number);

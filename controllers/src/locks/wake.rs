@@ -38,6 +38,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
                 biased;
                 () = stopping.cancelled() => return,
                 _ = checks.tick() => {
+                    // An unsynced cache lacks owners, whose waiters would all be removed.
                     if owners.is_synced() {
                         self.0.waiters.retain(|owner| owners.get(owner).is_some());
                     }
@@ -62,6 +63,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// Returns the awaited names that are free according to the cache.
     fn free(&self) -> Vec<ObjectKey> {
         let informer = &self.0.informer;
+        // Read before the look-ups, which then see this version or a later one.
         let version = informer.state().version;
         let waited = self.0.waiters.awaited_names().into_iter();
         let free = waited

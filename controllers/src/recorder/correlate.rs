@@ -145,6 +145,7 @@ impl Correlator {
     fn exceeds_similar_limit(&mut self, now: Timestamp, similar: &SimilarKey, text: &str) -> bool {
         use std::hash::BuildHasher;
         let EventLimits { similar: most, interval, .. } = self.limits;
+        // Hashes instead of texts: a collision only counts one similar note less.
         let hash = foldhash::fast::FixedState::with_seed(0).hash_one(text);
         let window = self.similar.entry(similar.clone(), || SimilarWindow { since: now, texts: Vec::new() });
         if now.duration_since(window.since) > interval {
@@ -165,7 +166,9 @@ impl Correlator {
 /// Returns a unique event name in the namespace of the object, or in `default`.
 fn name(about: &ObjectRef, now: Timestamp, number: u64) -> ObjectKey {
     let namespace = about.key.namespace().unwrap_or("default");
+    // The count distinguishes notes of one instant.
     let stamp = now.as_nanosecond().wrapping_add(i128::from(number));
+    // Leaves space for the stamp: a name has at most 253 characters.
     let own: String = about.key.name().chars().take(200).collect();
     ObjectKey::new(Some(namespace), &format!("{own}.{stamp:016x}")).unwrap_or_default()
 }

@@ -21,6 +21,7 @@ impl<K: Eq + Hash, V> RecentMap<K, V> {
     pub(super) fn entry(&mut self, key: K, make: impl FnOnce() -> V) -> &mut V {
         self.next += 1;
         if self.of.len() >= self.limit && !self.of.contains_key(&key) {
+            // Half at once: a linear pass per many insertions, and no list in the order of use.
             let mut used: Vec<u64> = self.of.values().map(|(used, _)| *used).collect();
             let (_, middle, _) = used.select_nth_unstable(self.limit / 2);
             let middle = *middle;

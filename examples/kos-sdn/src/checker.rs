@@ -141,6 +141,7 @@ impl InvariantChecker {
         of: &Handle<K>,
         judge: impl Fn(&mut State, &ObjectKey, Option<&K>) -> Option<Violation>,
     ) {
+        // A watch, not an informer, which merges changes and so hides brief violations.
         let request = WatchRequest {
             filter: Filter::default(),
             from: WatchFrom::State(Freshness::Newest),

@@ -76,6 +76,7 @@ impl WebhookServer {
         let (tasks, room) = (TaskTracker::new(), Arc::new(Semaphore::new(CONNECTIONS)));
         loop {
             let accepted = async {
+                // Before the accept: connections beyond the limit wait in the kernel.
                 let permit = room.clone().acquire_owned().await;
                 (self.listener.accept().await, permit)
             };
@@ -101,6 +102,7 @@ impl WebhookServer {
         if written == self.read {
             return;
         }
+        // Also before a failure: invalid files are reported once for each change.
         self.read = written;
         match acceptor(&self.files) {
             Ok(acceptor) => self.acceptor = acceptor,

@@ -60,6 +60,7 @@ async fn accept(diagnostics: Arc<DiagnosticsRegistry>, socket: TcpListener, runn
             sleep(Duration::from_millis(50)).await; // possibly out of descriptors
             continue;
         };
+        // Closed, not queued: a waiting client would hold a descriptor.
         let Ok(permit) = permits.clone().try_acquire_owned() else { continue };
         let (diagnostics, stopping) = (diagnostics.clone(), running.stopping().clone());
         running.spawn("a page that is read", async move {
@@ -76,6 +77,7 @@ async fn serve(diagnostics: Arc<DiagnosticsRegistry>, stream: TcpStream) {
         async move { Ok::<_, Infallible>(answer) }
     });
     let mut connection = http1::Builder::new();
+    // One request per connection: an idle scraper must not hold one of the few.
     connection.timer(TokioTimer::new()).header_read_timeout(CONNECTION_TIMEOUT).keep_alive(false);
     // The client has disconnected.
     let _ = connection.serve_connection(TokioIo::new(stream), service).await;

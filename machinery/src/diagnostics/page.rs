@@ -18,6 +18,7 @@ const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-
 /// Returns the page at a path.
 pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -> Page {
     match path {
+        // Only conditions that a restart cures: a restart brings no missing server back.
         "/healthz" | "/livez" => health(&diagnostics.stuck()),
         "/readyz" => health(&diagnostics.unready()),
         "/metrics" => Page { status: 200, kind: METRICS, text: diagnostics.metrics() },

@@ -98,6 +98,7 @@ impl DiagnosticsRegistry {
 
     pub(crate) fn controller(&self, kind: Option<&Kind>, controller: ControllerDiagnostics) {
         let mut controllers = self.controllers.lock();
+        // References are weak: entries of dropped controllers are removed here.
         controllers.retain(|(_, controller)| controller.name().is_some());
         controllers.push((kind.cloned(), controller));
     }
@@ -142,6 +143,7 @@ impl DiagnosticsRegistry {
         let mut page = String::new();
         // Writing to a string cannot fail; an error of a registered collector ends the page early.
         let _ = text::encode_registry(&mut page, &registry);
+        // One end mark for both: `encode` would write it after the first registry.
         let _ = text::encode_registry(&mut page, &self.others.lock());
         let _ = text::encode_eof(&mut page);
         page
@@ -171,6 +173,7 @@ impl DiagnosticsRegistry {
     pub(super) fn unready(&self) -> Vec<String> {
         let overview = self.overview();
         let mut why = Vec::new();
+        // Keyed informers do not count: keys are acquired while the program is ready.
         for (name, informer) in overview["informers"].as_object().into_iter().flatten() {
             if informer["synced"] != true {
                 why.push(format!("the informer of {name} is not synced: {}", informer["trouble"]));
@@ -228,6 +231,7 @@ fn kind_name(kind: Option<&Kind>) -> String {
 }
 
 fn describe_all(components: &Components) -> BTreeMap<String, Value> {
+    // Cloned, so that no lock is held while a component reads its state.
     let components = components.lock().clone();
     components.into_iter().map(|(name, describe)| (name, describe())).collect()
 }

@@ -87,6 +87,7 @@ impl Otlp {
     /// # Errors
     /// They were not accepted within five seconds.
     pub async fn finish(self) -> Result<(), OtlpError> {
+        // It blocks until the collector has accepted the last spans.
         let finishing = move || self.0.processor.shutdown_with_timeout(FLUSH_TIMEOUT);
         let finished = tokio::task::spawn_blocking(finishing).await.map_err(|error| error.to_string());
         let finished = finished.and_then(|finished| finished.map_err(|error| error.to_string()));
@@ -115,6 +116,7 @@ impl OtlpStart {
     pub fn start(self) -> Result<Otlp, OtlpError> {
         let Self { url, service, seed } = self;
         let refused = |reason: &str| OtlpError::Endpoint { url: url.clone(), reason: reason.into() };
+        // The exporter has no TLS: an https URL would fail at each export, seen in logs only.
         let Some(host) = url.strip_prefix("http://") else {
             return Err(refused("its scheme is not http"));
         };
@@ -122,6 +124,7 @@ impl OtlpStart {
             return Err(refused("it has no host"));
         }
         let base = url.trim_end_matches('/');
+        // The SDK appends the path to the URL of the variable only, not to a given endpoint.
         let endpoint = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
         let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build();
         let mut processor =

@@ -16,6 +16,7 @@ use super::export::SpanSink;
 use super::span::SpanBuilder;
 
 /// A subscriber layer that exports its spans. Created by [`Otlp::layer`](super::Otlp::layer).
+// Not tracing-opentelemetry, which generates span IDs: see docs/designs/014-traces.md.
 pub struct OtlpLayer(Arc<SpanSink>);
 
 impl OtlpLayer {

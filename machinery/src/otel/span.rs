@@ -48,6 +48,7 @@ impl SpanBuilder {
 
     /// Ends the span. Returns `None` if the trace is not sampled.
     pub(super) fn finish(self, name: &'static str, ended: SystemTime) -> Option<SpanData> {
+        // An unsampled trace is propagated, and its IDs are logged; only the export is left out.
         if !self.is_sampled {
             return None;
         }
@@ -78,6 +79,7 @@ impl SpanBuilder {
             "trace_id" => {
                 let Some(trace) = parse_hex(text, 32).and_then(TraceId::new) else { return false };
                 self.own = Traceparent::root(trace, self.own.span());
+                // The enclosing span may be of another trace, and is then no parent.
                 (self.parent, self.is_remote, self.is_sampled) = (None, false, true);
             }
             "span_id" => {
@@ -117,6 +119,7 @@ impl Visit for SpanBuilder {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
+        // OTLP has no unsigned numbers.
         match i64::try_from(value) {
             Ok(value) => self.attribute(field, value),
             Err(_) => self.attribute(field, value.to_string()),

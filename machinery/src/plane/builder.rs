@@ -91,6 +91,7 @@ pub fn from_args() -> PlaneBuilder {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
+        // An option is no value: `--data --kubeconfig` lacks its directory.
         let mut value =
             || value.clone().or_else(|| arguments.next()).filter(|value| !value.starts_with("--"));
         let location = match &*name {
@@ -133,6 +134,7 @@ impl PlaneBuilder {
 
     /// Adds a kind. An embedded server serves it; on a cluster a missing definition is created.
     pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
+        // Both, as the location is only known at run time.
         #[cfg(feature = "embedded")]
         self.server_kinds.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
         self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
@@ -167,6 +169,7 @@ impl PlaneBuilder {
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
+                // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
                 serve(disk.clone(), Some(disk), self.server_kinds, self.timeout).await

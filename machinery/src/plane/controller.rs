@@ -204,6 +204,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     pub fn build(self) -> Result<Controller<Q, S>, Error> {
         let controller = self.builder.build()?;
         let registry = self.plane.registry();
+        // First, as it refuses a name in use before diagnostics show the controller.
         registry.controller_metrics().watch(&controller)?;
         registry.controller(self.kind.as_ref(), controller.diagnostics());
         Ok(controller)
@@ -213,6 +214,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     pub(super) fn split(mut self) -> Result<(Controller<Q, S>, BackgroundTasks), Error> {
         let (background, running) = (std::mem::take(&mut self.background), self.plane.controllers().clone());
         let name = format!("the controller {}", self.name);
+        // A child: the end of this controller stops its background tasks, and not the plane.
         let stopping = self.plane.stopping().child_token();
         let controller = self.build()?;
         for task in background {

@@ -40,9 +40,11 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
         server.clone(),
     );
     match definitions.create(&K::crd(), None).await {
+        // An existing definition stays: it may be newer than this program.
         Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
         Err(why) => return Err(PlaneError::Definition { kind: kind.to_string(), why }),
     }
+    // Kubernetes serves a new kind some time after the create, and answers 404 until then.
     let until = Instant::now() + SERVED_TIMEOUT;
     loop {
         match objects.list(one.clone()).await {

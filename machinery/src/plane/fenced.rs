@@ -16,6 +16,7 @@ pub(super) struct FencedWriter<K> {
 
 impl<K> FencedWriter<K> {
     fn fence(&self, besides: Option<&Fence>) -> Fence {
+        // Both: a write may depend on a lock and on the term under which it is held.
         besides.map_or_else(|| self.fence.clone(), |besides| self.fence.clone().and(besides.clone()))
     }
 

@@ -99,6 +99,7 @@ impl Plane {
         configure: impl FnOnce(&mut informers::Builder<K>) -> X,
     ) -> Result<(Objects<K>, X), PlaneError> {
         let already_runs = || PlaneError::Runs { kind: K::plural(&()).into_owned() };
+        // An index that only some readers know of would be a second informer by another name.
         if self.existing::<K>().is_some() {
             return Err(already_runs());
         }
@@ -128,6 +129,7 @@ impl Plane {
         if let Some(objects) = existing.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
             return Ok(((*objects).clone(), false));
         }
+        // An informer that starts now ends at once, and its readers would never sync.
         if self.0.informers.stopping().is_cancelled() {
             return Err(PlaneError::Stopped);
         }
@@ -289,6 +291,7 @@ impl Plane {
     #[track_caller]
     pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
         let name = format!("the task spawned at {}", Location::caller());
+        // Not the plane: a clone held by its own task would keep it from ending on drop.
         let (inner, controllers) = (self.0.inner(), &self.0.controllers);
         let running = controllers.spawn(&name, run);
         controllers.spawn(&name, async move {
@@ -297,6 +300,7 @@ impl Plane {
                 Ok(Err(error)) => error,
                 Err(panicked) => panicked.into(),
             };
+            // The first error is the cause; later ones may follow from the stop.
             inner.failed.lock().get_or_insert(error);
             inner.controllers.stopping().cancel();
         });

@@ -93,6 +93,7 @@ impl Plane {
         let (elector, stopping) = (elector.clone(), self.stopping().clone());
         let led: Vec<LedController> = led.into_iter().collect();
         async move {
+            // Before the first term: locks wake them, diagnostics show them, duplicate names fail.
             let started: Result<Vec<StartedController>, Error> =
                 led.into_iter().map(|led| (led.start)()).collect();
             let started = Arc::new(started?);
@@ -139,6 +140,7 @@ async fn run_together(
         let run = (one.run)(term.clone(), stopping.clone());
         async {
             let ended = run.await;
+            // The end of one ends the term, so that another candidate may run all of them.
             stopping.cancel();
             ended
         }

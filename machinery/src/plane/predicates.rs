@@ -15,6 +15,7 @@ pub(super) fn deliver_finalizer_events<O: Object>(
 
 fn must_deliver<O: Object>(event: &Event<Arc<O>>) -> bool {
     match event {
+        // The mark may have been set while no informer ran: no later event reports it.
         Event::Added { object, .. } => object.is_deleting(),
         Event::Updated { old, object } => {
             old.uid() != object.uid()

@@ -69,6 +69,7 @@ impl Plane {
 
 impl Inner {
     async fn shutdown(&self, timeout: Duration) -> PlaneShutdownReport {
+        // Controllers first: their last runs still read the caches and write to the server.
         let mut unfinished = self.controllers.shutdown(timeout).await;
         unfinished.extend(self.informers.shutdown(timeout).await);
         if time::timeout(timeout, self.transport.shutdown()).await.is_err() {

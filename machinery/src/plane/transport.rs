@@ -23,6 +23,7 @@ impl Transport {
     #[cfg(feature = "kube")]
     pub(super) async fn cluster(client: machinery_kube::kube_client::Client) -> Result<Self, PlaneError> {
         use machinery_kube::ServerProfile;
+        // Kubernetes would ignore a fence and write: the profile makes a fence an error there.
         let is_ours = super::define::is_machinery(&client).await?;
         let server = if is_ours { ServerProfile::machinery() } else { ServerProfile::kubernetes() };
         Ok(Self::Cluster { client, server })
@@ -129,6 +130,7 @@ fn remote<P: PartialObject>(
 
 #[cfg(feature = "embedded")]
 pub(super) fn identity() -> machinery_apiserver::Identity {
+    // In one process with the store, a lesser identity would protect nothing.
     machinery_apiserver::Identity::admin()
 }
 

@@ -24,6 +24,7 @@ impl Election {
         }
         // A resigning candidate waits only after a failure.
         let waits = now.at < self.next && (self.leaving.is_none() || self.problem.is_some());
+        // No candidacy before the work of the lost term has ended: two terms would overlap.
         if waits || self.role == Role::Lost {
             return Action::Sleep;
         }
@@ -49,9 +50,12 @@ impl Election {
     fn take(&mut self, now: ElectionTime, lease: &Lease) -> Action {
         let record = lease.record();
         let duration = record.duration().unwrap_or(self.config.lease_duration);
+        // Since the local observation: times in the Lease are those of another clock.
         let since = self.observed.as_ref().map(|observed| observed.since);
         let is_over = since.and_then(|since| since.checked_add(duration)).is_some_and(|end| end <= now.at);
+        // By the record, not the identity: two candidates may be configured with one name.
         let is_own = self.tried.as_ref().is_some_and(|tried| tried.record == record);
+        // A Lease that is being deleted gives no term: every fence on it fails.
         if lease.is_deleting() || !(is_own || is_over || record.is_free()) {
             self.retry_later(now.at);
             return Action::Sleep;
@@ -59,6 +63,7 @@ impl Election {
         if is_own {
             return self.renew(now, RequestKind::Take, lease);
         }
+        // Unlike client-go also over its own name: writes of its earlier term have to be refused.
         let Some(epoch) = record.next_epoch() else {
             self.problem = Some(ElectionProblem::Uncountable);
             self.retry_later(now.at);
@@ -69,6 +74,7 @@ impl Election {
     }
 
     fn new_record(&mut self, now: ElectionTime, epoch: u64) -> LeaseRecord {
+        // Times advance steadily within one term only; a new term starts from the wall clock.
         self.last_stamp = None;
         let wall = self.stamp(now);
         LeaseRecord::held(&self.config.identity, self.config.lease_duration, epoch, wall)

@@ -48,6 +48,7 @@ impl Election {
         if self.role != Role::Lost {
             self.known = LeaseKnowledge::Present;
         }
+        // Another UID is another Lease: its record is observed from now on.
         let same =
             |observed: &&ObservedLease| observed.record == record && observed.lease.uid() == lease.uid();
         let since = self.observed.as_ref().filter(same).map_or(now, |observed| observed.since);
@@ -67,7 +68,9 @@ impl Election {
         }
         let (record, uid) = (lease.record(), lease.typed_uid());
         let epoch = self.tried.as_ref().and_then(|tried| tried.record.epoch());
+        // A webhook may have changed the record: only a record of its own proves a term.
         let is_own = record.holder() == Some(&self.config.identity) && record.epoch() == epoch;
+        // A recreated Lease has another UID, which the fence of this term does not name.
         let is_another = matches!(&self.role, Role::Leading { uid: held, .. } if Some(held) != uid.as_ref());
         let is_own = is_own && !is_another && lease.version().is_some();
         let (Some(uid), Some(epoch), true) = (uid, epoch, is_own) else {
@@ -107,6 +110,7 @@ impl Election {
     fn failed(&mut self, now: Instant, pending: PendingRequest, problem: ElectionProblem) {
         self.retry_later(now);
         if matches!(self.role, Role::Leading { .. }) {
+            // Without the jitter of candidates: the renew deadline does not wait.
             self.next = now.max(pending.at + self.config.retry_period);
         }
         self.counts.failed += 1;

@@ -125,6 +125,7 @@ impl Election {
             Input::Wrote(written) => self.wrote(now.at, written),
             Input::Rejoin if self.role == Role::Lost => (self.role, self.next) = (Role::Candidate, now.at),
             Input::Rejoin => {}
+            // Bounded: a Lease that cannot be released expires by itself.
             Input::Resign => self.leaving = self.leaving.or(Some(now.at + self.config.renew_deadline)),
         }
         if self.deadline().is_some_and(|deadline| deadline <= now.at) {
@@ -190,6 +191,7 @@ impl Election {
 
     /// Ends the term and forgets attempted writes: one that is stored later counts as foreign.
     pub(super) fn lose(&mut self, why: Loss) {
+        // After a late renewal the Lease still names this candidate; else another may lead now.
         self.reserved = match (why, &self.role) {
             (Loss::Late, Role::Leading { renewed, .. }) => Some(*renewed + self.config.lease_duration),
             _ => None,

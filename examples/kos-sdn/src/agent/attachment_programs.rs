@@ -40,6 +40,7 @@ impl AttachmentPrograms {
         metrics: AgentNode,
         stopping: CancellationToken,
     ) -> (Self, mpsc::Receiver<ObjectKey>) {
+        // Bounded: programs that end while it is full wait with their reports.
         let (reported, receiver) = mpsc::channel(settings.at_once.max(1));
         let programs = ProgramRunner::new(settings, stopping);
         (Self(Arc::new(Inner { programs, metrics, records: Mutex::default(), reported })), receiver)
@@ -95,6 +96,7 @@ impl AttachmentPrograms {
             execs.into_iter().filter_map(|(hook, exec)| self.0.programs.not_allowed(hook, exec)).collect();
         let mut records = self.0.records.lock();
         let Some(kept) = records.get_mut(key) else { return (None, wrong) };
+        // When the interface is deleted, the attachment may be gone: the latest spec counts.
         kept.post_delete.clone_from(&of.spec.post_delete_exec);
         (kept.report.clone(), wrong)
     }

@@ -97,6 +97,7 @@ impl ProgramRunner {
     {
         let Inner { settings, admitted, tasks, .. } = &*self.0;
         let runs = self.0.clone();
+        // Relaxed: a count that guards no other memory.
         if admitted.fetch_add(1, Ordering::Relaxed) >= settings.at_once.saturating_add(settings.waiting) {
             admitted.fetch_sub(1, Ordering::Relaxed);
             let why = format!("{} programs wait on this node already", settings.waiting);
@@ -130,6 +131,7 @@ impl Inner {
             return failed(command, start, "there is no command");
         };
         let mut program = Command::new(path);
+        // A group of its own, so that its descendants are killed with it.
         program.args(arguments).env_clear().env("PATH", PATH).process_group(0).kill_on_drop(true);
         let spawned = program.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         let mut child = match spawned {
@@ -148,6 +150,7 @@ impl Inner {
             loop {
                 tokio::select! {
                     biased;
+                    // The exit decides: a daemon that inherits the pipes keeps them open for ever.
                     ended = child.wait() => {
                         if !is_read {
                             let _ = timeout(OUTPUT_GRACE, &mut reads).await;

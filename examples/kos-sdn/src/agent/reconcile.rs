@@ -20,6 +20,7 @@ impl Agent {
     pub(super) fn controller(&self, plane: &Plane) -> machinery::Result<Controller<ObjectKey, ObjectKey>> {
         let Inner { here, peers, settings, .. } = &*self.0;
         let name = format!("agent-{}", settings.node);
+        // Of requests: an attachment that is gone may still have an interface here.
         let controller = plane
             .controller_of_requests::<ObjectKey>(&name)
             .watching_informer("attachments", here, |event| {
@@ -119,6 +120,7 @@ impl Reconcile<ObjectKey> for Agent {
             let written = match (step, &here) {
                 (AgentStep::Done, _) => return failed.map_or(Ok(Next::Done), |error| Err(error.into())),
                 (AgentStep::Create(interface), _) => {
+                    // Until the result is recorded: no run for this address sees half of it.
                     let _turn = inner.address_locks.of(&interface).await;
                     match self.create_interface(&interface).await {
                         Ok(()) => self.interface_created(key, here.as_ref(), interface),

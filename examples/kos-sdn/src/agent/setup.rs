@@ -97,8 +97,10 @@ impl Agent {
         let elsewhere = [
             FieldTerm::differs("spec.node", node)?,
             FieldTerm::differs("status.ipv4", "")?,
+            // Before its node has reported, a peer has no end of a tunnel.
             FieldTerm::differs("status.hostIP", "")?,
         ];
+        // Keyed by network: a node caches the peers of its own networks only.
         let by = InterestBy::Field("status.addressVNI".into());
         let peers = plane
             .keyed_partial_informers::<NetworkAttachment, _, _>(by, |peer: &Peer| {
@@ -142,6 +144,7 @@ impl Agent {
         mut reported: mpsc::Receiver<ObjectKey>,
         stopping: CancellationToken,
     ) -> machinery::Result<()> {
+        // Before the first run, which would create interfaces that the node has already.
         if stopping.run_until_cancelled(self.adopt_existing()).await.is_none() {
             return Ok(());
         }

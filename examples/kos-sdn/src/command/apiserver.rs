@@ -80,6 +80,7 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
             }
         }
     }
+    // The server first: its last commits still write to the store.
     server.stop().await;
     if let Some(disk) = disk {
         disk.close().await?;

@@ -93,6 +93,7 @@ impl Allocations {
     ) -> Vec<Waiter> {
         for (key, subnet) in locks {
             if self.taken.entry(key.vni).or_default().take(key.address.into()) {
+                // Unconfirmed: its creation may be undelivered, so its deletion causes no event.
                 self.marks
                     .insert(key, AddressMark { subnet, is_claimed: false, is_confirmed: false, made: None });
             }
@@ -125,6 +126,7 @@ impl Allocations {
             return Allocation::Early;
         }
         let (taken, owed) = (self.taken.entry(vni).or_default(), self.queues.owed(subnet, waiter));
+        // A newcomer does not take an address for which a waiter was woken.
         let picked = match taken.free(range, owed + 1) > owed {
             true => taken.pick(range, self.chance.next()),
             false => None,

@@ -32,6 +32,7 @@ impl Ipam {
     ) {
         let Inner { attachments, locks, subnets, allocations, controller_handle, recheck, .. } = &*self.inner;
         let _ = controller_handle.set(controller);
+        // Before the rebuild, so that each change after its snapshot is delivered as an event.
         let (Ok(mut locked), Ok(mut attached)) = (locks.informer().events(), attachments.informer().events())
         else {
             return;
@@ -107,6 +108,7 @@ impl Ipam {
             }
         }
         let queues = queues.into_iter().map(|(subnet, mut waiting)| {
+            // By the recorded time: after a restart all waiters arrive at once, in any order.
             waiting.sort();
             let of = self.inner.subnets.get(&subnet).and_then(|subnet| {
                 let block = subnet.spec.ipv4.parse::<Cidr>().ok()?;
@@ -140,6 +142,7 @@ impl Ipam {
             return None;
         }
         let subnet_name = &event.object().spec.subnet_name;
+        // The subnet may be deleted already; its waiters are found by the name in the lock.
         let subnet = self.subnet_with(key).or_else(|| ObjectKey::new(name.namespace(), subnet_name).ok());
         self.inner.allocations.lock().lock_gone(key, subnet.as_ref())
     }

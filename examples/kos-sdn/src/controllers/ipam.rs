@@ -178,6 +178,7 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
             }
             (IpamStep::Write(address), Some(subnet), _) => {
                 let lock = held.iter().find(|held| held.key().address == address.address());
+                // Fenced by the lock: an address whose lock was released meanwhile is not written.
                 let fence = lock.and_then(|held| held.fence().ok());
                 self.write(attachment, address.written(attachment, &subnet), fence, run).await?;
                 self.inner.allocations.lock().served(&waiter);
@@ -241,6 +242,7 @@ impl Ipam {
                 }
             };
             let Some(held) = self.claim(attachment, &waiter, key, from.subnet_key).await? else { continue };
+            // Before the status is written: the run after a failure has to see this lock as well.
             run.wrote(held.token(), locks.informer());
             allocations.lock().served(&waiter);
             metrics.locked(attachment, from.subnet);
@@ -259,6 +261,7 @@ impl Ipam {
     /// Releases a lock; a lock recreated by another owner stays.
     async fn release(&self, lock: &HeldLock<AddressKey>, run: &Run) -> Result<(), WriteError> {
         let only_if = Preconditions { uid: Some(lock.uid().clone()), ..Preconditions::default() };
+        // Not `NameLocks::release`, which cannot carry the fence of the term.
         let locks = self.inner.lock_objects.clone();
         let locks = self.term.iter().fold(locks, |locks, term| locks.fenced(term));
         let deletion = Deletion { only_if, ..Deletion::default() };

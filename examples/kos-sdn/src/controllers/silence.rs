@@ -37,6 +37,7 @@ impl Ipam {
     /// Checks periodically until cancelled.
     pub(super) async fn report_silent_nodes(&self, stopping: &CancellationToken) {
         let (silent, attachments) = (&self.inner.silent, &self.inner.attachments);
+        // No Lease per node: renewals cost a write every few seconds each, a check costs none.
         let mut silence = SilenceTracker::default();
         while stopping.run_until_cancelled(sleep(silent.interval)).await.is_some() {
             let now: BTreeSet<_> = {

@@ -41,6 +41,7 @@ impl ValidatorController {
     ) -> machinery::Result<Self> {
         let controller_handle = Arc::<OnceLock<_>>::default();
         let set = controller_handle.clone();
+        // Of requests: a subnet that is deleted has to wake those that it blocked.
         let controller = plane
             .controller_of_requests::<ObjectKey>("subnet-validator")
             .watching::<Subnet, _>(|event| [event.object().key()])?

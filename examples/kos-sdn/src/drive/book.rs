@@ -84,6 +84,7 @@ impl InterfaceBook {
     }
 
     fn remove(&mut self, key: &AddressKey, interface: &BookEntry) -> bool {
+        // Compared in full: a late deletion must not remove the successor of an interface.
         let exists = self.interfaces.get(key) == Some(interface);
         if exists {
             self.interfaces.remove(key);

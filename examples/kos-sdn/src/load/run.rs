@@ -202,6 +202,7 @@ impl Run<'_> {
         let until = Instant::now() + self.settings.wait_after_delete;
         while self.tracker.lock().count() > 0 && Instant::now() < until {
             sleep(BACK_OFF[0]).await;
+            // An attachment that was created and deleted between two deliveries has no event.
             self.tracker.lock().sweep(|key| self.attachments.get(key).is_some());
         }
     }

@@ -25,6 +25,7 @@ pub fn due_times(spread: Pacing, rate: f64, count: usize, mut chance: impl FnMut
     let next = |_| {
         at += match spread {
             Pacing::Steady => average,
+            // The logarithm of zero is infinite, hence the bound.
             Pacing::Poisson => average * (-(1.0 - chance().clamp(0.0, 1.0)).ln()).min(LONGEST),
         };
         // Longer than any run.

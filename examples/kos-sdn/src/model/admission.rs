@@ -70,6 +70,7 @@ pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_err
                 client["url"] = format!("{url}{path}").into();
             }
         }
+        // `Fail`: immutable fields that were admitted without a check could never be repaired.
         json!({
             "name": format!("{}.kos.{GROUP}", path.trim_matches('/')), "clientConfig": client,
             "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",

@@ -105,6 +105,7 @@ impl FromStr for Cidr {
         if address.contains(':') {
             return Err(CidrError::Ipv6(text.into()));
         }
+        // `parse` would accept a plus sign and leading zeroes.
         let plain =
             length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
         let length = length.parse().ok().filter(|length| plain && *length <= 32).ok_or_else(errors)?;

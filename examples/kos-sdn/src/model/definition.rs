@@ -50,6 +50,7 @@ pub(super) fn definition<K: KosKind>() -> Value {
     schema.as_object_mut().map(|schema| schema.remove("title"));
     let writes = "/properties/extendedMetadata/properties/writes";
     if let Some(Value::Object(writes)) = schema.pointer_mut(writes) {
+        // Keyed by section: server-side apply merges sections instead of replacing the list.
         writes.insert("x-kubernetes-list-type".into(), "map".into());
         writes.insert("x-kubernetes-list-map-keys".into(), json!(["section"]));
     }
@@ -82,6 +83,7 @@ pub(super) fn definition<K: KosKind>() -> Value {
 /// Returns the OpenAPI schema of a type in structural form.
 pub(super) fn schema_of<K: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| {
+        // Structural schemas of Kubernetes have no references.
         settings.inline_subschemas = true;
         settings.meta_schema = None;
     });

@@ -10,6 +10,7 @@ use super::{Cidr, Subnet};
 /// Returns the guard keys of a subnet: its network.
 #[must_use]
 pub fn networks(subnet: &Subnet) -> Vec<String> {
+    // A key for each network: writes in different networks do not contend.
     vec![format!("vni/{}", subnet.spec.vni)]
 }
 

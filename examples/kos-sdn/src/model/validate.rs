@@ -47,6 +47,7 @@ pub fn validate_attachment(new: &NetworkAttachment, old: Option<&NetworkAttachme
         immutable(&mut errors, "spec.postCreateExec", spec.post_create_exec == old.spec.post_create_exec);
         return errors;
     }
+    // Only the names are checked: objects are created in any order.
     name(&mut errors, "spec.node", &spec.node);
     name(&mut errors, "spec.subnet", &spec.subnet);
     errors

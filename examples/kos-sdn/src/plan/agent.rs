@@ -83,6 +83,7 @@ pub fn next_step(sight: &AgentView<'_>) -> AgentStep {
     };
     if !sight.failed && desired.as_ref() != sight.actual {
         return match (sight.actual, desired) {
+            // Deleted first: a fabric refuses a second interface of an address.
             (Some(actual), _) => AgentStep::Delete(actual.clone()),
             (None, Some(Interface::Local(_))) if !sight.here.is_some_and(has_finalizer) => {
                 AgentStep::AddFinalizer
@@ -114,6 +115,7 @@ pub fn network_of(here: &NetworkAttachment) -> Option<Vni> {
 /// address or being deleted has none.
 pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
     let status = &here.status;
+    // An address without a lock may be that of another attachment.
     if here.metadata.deletion_timestamp.is_some() || status.lock_uid.is_empty() {
         return None;
     }
@@ -125,6 +127,7 @@ pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
 /// exist.
 fn desired_status(here: &NetworkAttachment, sight: &AgentView<'_>) -> AttachmentStatus {
     let mut status = here.status.clone();
+    // This also replaces the line by which the IPAM controller reports a silent node.
     status.errors.host = sight.errors.to_vec();
     match sight.actual {
         Some(Interface::Local(local)) => {

@@ -111,6 +111,7 @@ pub fn remote_flows(remote: &RemoteInterface, tunnels: Port) -> Vec<Flow> {
 /// Returns the cookie of a local interface's flows: the MAC address and bit 48.
 #[must_use]
 pub const fn local_cookie(mac: Mac) -> u64 {
+    // By its cookie the flows of an interface are removed without knowledge of the desired ones.
     1 << 48 | mac.number()
 }
 
@@ -146,6 +147,7 @@ fn flows(
     };
     let from = Match { dl_src: Some(mac), ..from.clone() };
     let packets = Match { dl_type: Some(EtherType::Ipv4), nw_src: Some(address), ..from.clone() };
+    // A forged sender in an ARP reply would redirect the traffic of others.
     let arp = Match { dl_type: Some(EtherType::Arp), arp_sha: Some(mac), arp_spa: Some(address), ..from };
     let to = Match { tun_id: Some(vni.number()), ..Match::default() };
     // The IP destination is not matched: only the source of a frame can be spoofed.

@@ -148,6 +148,7 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
         }
         let new =
             || WaitQueue { positions: BTreeMap::new(), woken: BTreeSet::new(), taking: BTreeSet::new() };
+        // Waiters from before a restart precede new ones, which have no recorded time yet.
         let position = (since.unwrap_or(Timestamp::MAX), self.next);
         self.queues.entry(subnet.clone()).or_insert_with(new).positions.insert(position, waiter.clone());
         self.positions.insert(waiter.clone(), (subnet.clone(), position));

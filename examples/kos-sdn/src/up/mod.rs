@@ -86,6 +86,7 @@ impl LocalCluster {
         let metrics = Metrics::default();
         metrics.show(&plane);
         let settings = ControllerSettings { metrics: metrics.clone(), ..ControllerSettings::default() };
+        // Before any other reader of these kinds, as it declares the indexes of their informers.
         controllers::run(&plane, settings)?;
         let underlay = Underlay::new(SimLimits { nodes, ..SimLimits::default() });
         let (mut names, mut agents) = (Vec::new(), Vec::new());

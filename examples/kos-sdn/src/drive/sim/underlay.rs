@@ -262,6 +262,7 @@ impl Underlay {
         first: FrameInFlight,
     ) -> Result<Vec<DeliveredFrame>, SendError> {
         let limit = self.0.limits.steps;
+        // A queue, not recursion: replies of guests are frames, too, and their number is bounded.
         let (mut in_flight, mut delivered) = (VecDeque::from([first]), Vec::new());
         for _ in 0..limit {
             let Some(FrameInFlight { node: here, port, tunnel, frame }) = in_flight.pop_front() else {

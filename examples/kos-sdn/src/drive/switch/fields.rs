@@ -12,6 +12,7 @@ pub(super) fn fields_of(incoming: &IncomingFrame<'_>) -> Option<Match> {
     let frame = Ethernet::read(incoming.frame).ok()?;
     let mut fields = Match {
         in_port: Some(incoming.port),
+        // As in OVS: without a tunnel these fields are zero, not absent.
         tun_id: Some(incoming.tunnel.map_or(0, |tunnel| tunnel.vni.number())),
         tun_src: Some(incoming.tunnel.map_or(Ipv4Addr::UNSPECIFIED, |tunnel| tunnel.node)),
         dl_src: Some(frame.from),
