@@ -184,6 +184,7 @@ impl<'s> Schema<'s> {
     }
 
     fn string(self) -> DeclaredType {
+        // The quotes of the JSON text are two bytes of the request.
         let longest = REQUEST_BYTES - 2;
         match self.text("format") {
             "byte" => {
@@ -196,6 +197,7 @@ impl<'s> Schema<'s> {
                 let names = self.0.get("enum").and_then(Value::as_array).filter(|it| !it.is_empty());
                 let named = names
                     .map(|it| it.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as u64);
+                // `maxLength` counts characters, of up to four bytes each.
                 let limit = self.limit("maxLength").map(|it| it.saturating_mul(4));
                 DeclaredType::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
             }
@@ -205,6 +207,7 @@ impl<'s> Schema<'s> {
     fn array(self, name: &str) -> Option<DeclaredType> {
         let items = Schema(self.0.get("items")?);
         let item = items.declared(items.is("x-kubernetes-embedded-resource"), &format!("{name}.@idx"))?;
+        // Without a limit, as many as a request can hold, with a comma for each.
         let max = self.limit("maxItems").unwrap_or((REQUEST_BYTES - 2) / (item.min_bytes + 1));
         let order = match self.text("x-kubernetes-list-type") {
             "set" => Order::Set,
@@ -241,6 +244,7 @@ impl<'s> Schema<'s> {
                 continue;
             };
             let needed = required.is_some_and(|it| it.iter().any(|it| it.as_str() == Some(property)));
+            // A property with a default may be absent from the request.
             if needed && schema.0.get("default").is_none() {
                 min_bytes += property.len() as u64 + declared.min_bytes + 4;
             }

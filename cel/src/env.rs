@@ -112,6 +112,7 @@ impl Program {
         let mut run = Run { variables: &variables, names: &self.names, locals, cost: 0, limit: budget.run };
         let outcome = run.eval(&self.step);
         budget.last = run.cost;
+        // Also after an error, or failing rules would evade the budget of the object.
         let left = budget.left.checked_sub(run.cost);
         budget.left = left.unwrap_or(0);
         match outcome {

@@ -19,6 +19,7 @@ pub struct Entries<'a, K, V, I> {
     left: Range<usize>,
 }
 
+// About as many cache misses as can overlap.
 const AHEAD: usize = 8;
 
 impl<'a, K, V, I> Entries<'a, K, V, I> {

@@ -79,6 +79,7 @@ impl Table {
     /// Returns whether `more` keys would leave enough buckets empty.
     pub(crate) fn has_capacity_for(&self, more: usize) -> bool {
         let used = self.used.load(Relaxed) + more;
+        // A fifth stays empty: only an empty bucket ends a probe, a dead one does not.
         used + used / 4 <= self.buckets.len()
     }
 
@@ -97,6 +98,7 @@ impl Table {
         let mut at = self.home(hash);
         loop {
             let bucket = self.at(at);
+            // A key that returns to its slot takes its old bucket, or each return would use one up.
             let is_this = bucket.hash() == hash && !bucket.is_empty() && bucket.slot() == slot;
             if bucket.is_empty() || is_this {
                 self.set(at, &Bucket::new(hash, slot));

@@ -96,11 +96,13 @@ impl<K: Clone, V: Clone> Version<K, V> {
                 Risk::High => return false,
             }
         }
+        // After a panic in a second such change, the first would remain without it.
         risky <= 1
     }
 
     /// Applies a change. The caller drops the displaced blocks.
     pub(crate) fn apply(&mut self, change: &mut EntryChange<K, V>) -> Displaced<Entry<K, V>> {
+        // Indexes first: their comparisons may panic, and the entry is then still the old one.
         for (at, index_change) in change.changes.drain(..) {
             index_change.apply(&mut *self.columns[at], change.slot);
         }

@@ -171,6 +171,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     }
 
     fn commit_one(&mut self, mut step: EntryChange<K, V>) {
+        // Clones of user values happen here, before readers are locked out.
         step.leaf = self.base().slots.spare(step.slot);
         self.base = None; // or the newest version would look shared
         let mut newest = self.map.newest.write();
@@ -183,6 +184,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
             self.displaced = Some(displaced);
             return;
         }
+        // A snapshot shares the version: the copy is made and changed while readers go on.
         let base = newest.clone();
         drop(newest);
         let mut version = Version::clone(&base);
@@ -194,6 +196,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     fn publish(&mut self, mut version: Version<K, V>) {
         self.writing.settle(&version);
         if version.table.is_oversized_for(version.len) {
+            // A new table lacks removed keys, which is safe as no version uses it yet.
             version.table = Arc::new(version.table.rebuilt(0));
         }
         let version = Arc::new(version);
@@ -215,6 +218,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
 
     /// Inserts, replaces or removes an entry.
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
+        // Index functions are user code: they may panic, so they run before anything is changed.
         let changes = match self.indexes_deferred {
             true => IndexChanges::new(),
             false => self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref()),
@@ -228,6 +232,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
         };
         let mut step =
             EntryChange { hash, slot, entry: new, existed: old.is_some(), changes, leaf: None, table };
+        // Poisoned meanwhile: a panic of user code may leave half of the change in the copy.
         self.stage = match replace(&mut self.stage, WriterStage::Poisoned) {
             WriterStage::Copy(mut version) => {
                 self.replaced.extend(version.apply(&mut step).value);
@@ -353,6 +358,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
         self.set(hash, slot, Some(Entry { key, value }));
         self.finish();
+        // The lock is released before the previous value is, whose drop may use the map.
         let displaced = self.displaced.take();
         drop(self);
         slot.and(displaced?.value).map(|entry| entry.value)
@@ -382,6 +388,7 @@ impl<K, V> Drop for Writer<'_, K, V> {
         writing.allocator.rollback();
         writing.removed.clear();
         if !writing.added.is_empty() {
+            // Dead and not emptied, since probes of other keys may pass through these buckets.
             let newest = self.map.version();
             for (hash, slot) in writing.added.drain(..) {
                 newest.table.mark_dead(hash, slot);

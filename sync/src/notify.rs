@@ -72,6 +72,7 @@ impl Notify {
     /// Wakes the listener that has waited longest. Returns whether there was one.
     #[inline]
     pub fn notify_one(&self) -> bool {
+        // Relaxed: the lock of the condition orders this load after earlier registrations.
         self.queued.load(Ordering::Relaxed) != 0 && self.wake_first()
     }
 
@@ -86,12 +87,14 @@ impl Notify {
             self.count(&list, -1);
             wakers.extend(waker);
         }
+        // As in `wake_first`: wakers run without the lock.
         drop(list);
         wakers.into_iter().for_each(Waker::wake);
     }
 
     fn wake_first(&self) -> bool {
         let mut list = self.list.lock();
+        // No permit is stored: a later waiter checks the condition itself.
         let Some(waker) = list.pop() else { return false };
         self.count(&list, -1);
         drop(list);
@@ -158,6 +161,7 @@ impl Drop for Listener<'_> {
             self.notify.count(&list, -1);
         }
         list.release(slot);
+        // The drop of a waker is code of its executor.
         drop(list);
         drop(state);
         if woken {

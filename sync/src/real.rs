@@ -20,6 +20,7 @@ pub fn lock_with_spin<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cold]
 fn wait_for<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // The first is about a microsecond, in which the holder completes some thirty operations.
     for pauses in [64, 256, 1024, 4096] {
         for _ in 0..pauses {
             std::hint::spin_loop();

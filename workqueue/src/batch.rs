@@ -43,6 +43,7 @@ impl<K: Key> Batch<K> {
     pub fn done(mut self) {
         let now = self.shared.clock.coarse();
         let handouts = std::mem::take(&mut self.handouts);
+        // Allocated before the lock is taken; the keys in it are dropped after it.
         let mut ended = Vec::with_capacity(handouts.len());
         self.shared.with(|core| {
             for handout in &handouts {

@@ -79,6 +79,7 @@ impl<K: Key> Queue<K> {
     /// If the queue is closed or full. The error holds the first key that was refused; those before
     /// it are added, and those after it are not taken from `keys` or are dropped.
     pub fn add_all(&self, keys: impl IntoIterator<Item = K>, add: Add) -> Result<usize, AddError<K>> {
+        // Enough to share the cost of the lock, and few enough that workers get it in between.
         const CHUNK: usize = 64;
         let mut keys = keys.into_iter().fuse();
         let mut count = 0;
@@ -162,6 +163,7 @@ impl<K: Key> Queue<K> {
     pub fn cancel(&self, key: &K) -> bool {
         let hash = self.shared.hash(key);
         let now = self.shared.clock.coarse();
+        // The key is dropped at the end, without the lock.
         let (cancelled, _key) = self.shared.with(|core| core.cancel(now, hash, key));
         cancelled
     }
@@ -193,6 +195,7 @@ impl<K: Key> Queue<K> {
         let now = self.shared.clock.exact();
         self.shared.with(|core| core.drain(now, within));
         loop {
+            // Registered before the check, so that the end of the drain is not missed between them.
             let drained = self.shared.drained.listen();
             if !self.shared.with(|core| core.drains()) {
                 break;
@@ -263,6 +266,7 @@ impl<K: Key> Queue<K> {
                 }
                 Take::Empty => {
                     let ready = self.shared.ready.listen();
+                    // Again: a key may have become ready before this waiter was registered.
                     match take() {
                         Take::Handout(handout) => return Some(handout),
                         Take::Ended => return None,

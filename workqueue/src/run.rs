@@ -87,6 +87,7 @@ impl<K: Key> Queue<K> {
         }
         while let Some(ended) = tasks.join_next().await {
             if ended.is_err_and(|error| error.is_panic()) {
+                // Its key was retried when the panic dropped the work: only the worker is missing.
                 tasks.spawn(work(self.clone(), handler.clone()));
             }
         }

@@ -52,6 +52,7 @@ impl<K: Key> Shared<K> {
     /// Runs one operation, then sends the signals it left.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
+        // Spinning keeps the queue in one cache for a while; see docs/designs/003-workqueue.md.
         let mut guard = CoreGuard { shared: self, core: Some(lock_with_spin(&self.core)) };
         operation(guard.core.as_mut().expect("it is taken when the guard is dropped"))
     }
@@ -81,6 +82,7 @@ impl<K: Key> Shared<K> {
     #[inline]
     fn send(&self, signals: Signals) {
         for _ in 0..signals.ready {
+            // No waiter is left: a later getter finds the remaining keys without a wake.
             if !self.ready.notify_one() {
                 break;
             }

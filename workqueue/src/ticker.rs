@@ -76,6 +76,7 @@ impl Ticker {
 
     #[inline]
     pub(crate) fn coarse(&self) -> u64 {
+        // Relaxed: the time guards no memory; the lock of the queue does.
         let tick = self.tick.load(Relaxed);
         if tick & 1 == 1 { tick >> 1 } else { self.unticked(tick) }
     }
@@ -109,6 +110,7 @@ impl Ticker {
         let millisecond = now / 1000;
         let recent = self.recent.load(Relaxed);
         let reads = if recent >> 16 == millisecond { (recent & 0xffff) + 1 } else { 1 };
+        // Not one atomic step: a lost count only delays the start of ticking.
         self.recent.store(millisecond << 16 | reads.min(0xffff), Relaxed);
         if reads == BUSY && self.tick.compare_exchange(OFF, now << 1 | 1, Relaxed, Relaxed).is_ok() {
             self.kick.notify_one();
@@ -123,6 +125,7 @@ impl Ticker {
             return false;
         }
         let ticking = tick & 1 == 1;
+        // A use after the load is lost: at worst ticking stops, and starts again.
         self.tick.store(if ticking { now << 1 } else { OFF }, Relaxed);
         ticking
     }
@@ -130,6 +133,7 @@ impl Ticker {
 
 impl Driver {
     pub(crate) fn start<K: Key>(self, queue: &Arc<Shared<K>>) {
+        // Weak, or the driver would keep a queue without handles alive.
         let queue = Arc::downgrade(queue);
         self.tracker.spawn_on(drive(queue, self.kick, self.stop), &self.runtime);
     }
@@ -138,6 +142,7 @@ impl Driver {
 async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: CancellationToken) {
     let _mark_stopped = MarkStopped(queue.clone());
     loop {
+        // Before the next time is computed, so that no kick falls in between.
         let kicked = kick.listen();
         let Some(next) = queue.upgrade().and_then(|queue| advance_and_arm(&queue)) else { return };
         let waited = async {

@@ -111,6 +111,7 @@ pub(crate) fn fail<K: Key>(
     let failed = shared.with(|core| core.fail(now, handout.slot, abandoned));
     let FailureOutcome { retried, dead, ended, panicked } = failed;
     drop(ended);
+    // Without the lock: the hook may use the queue.
     if let (Some((key, attempts)), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });
     }

@@ -19,6 +19,7 @@ pub(crate) struct Overload {
 type Table = HashMap<&'static str, Vec<Overload>, foldhash::fast::FixedState>;
 
 static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    // A constant seed: all names are in the file, and none comes from a client.
     let mut table = Table::with_hasher(foldhash::fast::FixedState::with_seed(0));
     for line in include_str!("declarations.txt").lines() {
         if let Some((name, overload)) = overload(line) {

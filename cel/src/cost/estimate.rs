@@ -157,6 +157,7 @@ impl Coster<'_> {
         }
         match (overload, call.args.as_slice(), costs) {
             ("logical_or" | "logical_and", _, [left, right]) => {
+                // The left operand alone may decide.
                 (Cost { min: left.min, max: left.add(*right).max }, None)
             }
             ("conditional", [_, then, other], [condition, first, second]) => {

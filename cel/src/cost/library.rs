@@ -91,6 +91,7 @@ impl Coster<'_> {
             ("string_format", Some(it), _) => plain(self.size_of(it).cost(PER_CHAR)),
             ("string_to_bytes", _, [it]) => {
                 let size = self.size_of(it);
+                // An unbounded size wraps upstream, and the estimates must agree.
                 Some((size.cost(PER_CHAR), Some(Size { min: size.min, max: size.max.wrapping_mul(4) })))
             }
             ("bytes_to_string", _, [it]) => {

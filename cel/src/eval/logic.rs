@@ -27,6 +27,7 @@ impl<'a> Run<'_, 'a> {
                 Err(Failure::Error(why)) => {
                     failed.get_or_insert(Err(Failure::Error(why)));
                 }
+                // The cost limit ends the run: an operator that absorbed it would undo the limit.
                 Err(other) => return Err(other),
             }
         }
@@ -61,6 +62,7 @@ impl<'a> Run<'_, 'a> {
         match value {
             Ok(Val::Bool(it)) => Ok(Val::Bool(it)),
             Err(Failure::Cost | Failure::Unbound(_)) => value,
+            // After an error the loop goes on, as a later item may decide.
             _ => Ok(Val::Bool(true)),
         }
     }

@@ -12,6 +12,7 @@ impl<'a> Run<'_, 'a> {
             Err(fatal @ (Failure::Cost | Failure::Unbound(_))) => return Err(fatal),
             value => value,
         };
+        // Also an error, which the operators of the step may absorb.
         self.locals.push(accu);
         let outcome = self.rounds(it, &range);
         self.locals.truncate(it.accu + 1);
@@ -79,6 +80,7 @@ impl<'a> Run<'_, 'a> {
                 self.refund(branch);
                 value
             }
+            // In place: a copy in each iteration takes quadratic time at a linear cost.
             Step::Call(call) if call.appends == Some(accu) => {
                 let (key, value, literal) = match call.args.as_slice() {
                     [_, key, value] => (key, value, 0),

@@ -87,6 +87,7 @@ impl<'a> Run<'_, 'a> {
         Ok(Val::Map(Map::made(made)))
     }
 
+    // Not inlined: `eval` recurses, and its frame would have the variables of every kind of step.
     #[inline(never)]
     fn call(&mut self, call: &'a plan::CallStep) -> Outcome<'a> {
         let mut values = Vec::with_capacity(call.args.len());

@@ -211,6 +211,7 @@ impl Planner<'_> {
                 Err(_) => Err(unsupported()),
             };
         }
+        // Compiled once, and an invalid pattern is refused with its definition.
         let mut pattern = None;
         if let ("matches" | "find" | "findAll", Some(Step::Const(Val::String(said)))) = (name, args.get(1)) {
             match Pattern::parse(said.as_str()) {

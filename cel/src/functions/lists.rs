@@ -51,6 +51,7 @@ pub(super) fn function(name: &str) -> Option<Function> {
             _ => no_overload(),
         },
         "lists.range" => |args| match args.values {
+            // The cost depends on the result, so it is charged too late for a huge list.
             [Val::Int(count)] if *count > RANGE_ITEMS => {
                 fail(format!("lists.range size exceeds limit: {RANGE_ITEMS}"))
             }
@@ -182,6 +183,7 @@ fn sorted<'a>(items: Vec<Val<'a>>, keys: Vec<Val<'a>>) -> Outcome<'a> {
 fn flat<'a>(list: &List<'a>, depth: i64) -> Outcome<'a> {
     let mut items = list.all()?;
     for _ in 0..depth {
+        // The depth is an argument, and may be far larger than any nesting.
         if !items.iter().any(|it| matches!(it, Val::List(_))) {
             break;
         }

@@ -94,6 +94,7 @@ fn replace<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     let (text, from, to) = (text.as_str(), from.as_str(), to.as_str());
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let times = text.matches(from).count().min(most);
+    // Before the allocation: the cost is that of the text, and the result may be far larger.
     operators::bounded(text.len() + times.saturating_mul(to.len()))?;
     Ok(Val::text(text.replacen(from, to, most)))
 }

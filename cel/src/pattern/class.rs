@@ -36,6 +36,7 @@ impl<'a> Translator<'a> {
                 },
                 Some(c) => c,
             };
+            // Escaped: `[`, `&&`, `--` and `~~` are operators in classes of the crate.
             self.literal(low);
             // A final dash is literal.
             if self.rest.len() > 1 && !self.rest.starts_with("-]") && self.eat("-") {

@@ -72,6 +72,7 @@ impl<'a> Translator<'a> {
             None => (p == 'P', name),
         };
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ');
+        // Only categories and scripts, as in Go: the crate has more properties.
         let property = ["gc", "sc"].into_iter().map(|of| format!("{{{of}={name}}}")).find(|property| {
             !name.is_empty() && name.chars().all(plain) && Regex::new(&format!(r"\p{property}")).is_ok()
         });

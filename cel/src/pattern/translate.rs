@@ -97,6 +97,7 @@ impl<'a> Translator<'a> {
                         let _ = write!(self.out, "{{{inside}}}");
                         let all = if times == 0 { 1 } else { self.copies.saturating_mul(times) };
                         copies = self.repeat(before, all)?;
+                        // As in Go: nested counts multiply the size of the compiled program.
                         if times > 1 && all > MOST_REPEATS {
                             return wrong("invalid repeat count", self.since(before));
                         }

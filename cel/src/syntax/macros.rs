@@ -211,6 +211,7 @@ impl Macro<'_> {
         let mut args = args.into_iter();
         let var = self.variable(args.next())?;
         let (_, body) = self.guarded(args.collect())?;
+        // Evaluated twice, as in cel-go: the costs must agree.
         let again = self.nodes.copy(&target)?;
         let present = self.nodes.member(self.at, target, "hasValue", Vec::new())?;
         let value = self.nodes.member(self.at, again, "value", Vec::new())?;

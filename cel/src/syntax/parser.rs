@@ -12,6 +12,7 @@ use crate::limits;
 
 /// Parses an expression. Returns its tree, and the number of node ids.
 pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
+    // One more than allowed: a huge text is refused without copying all of it.
     let chars: Vec<char> = text.chars().take(limits::MAX_CHARS + 1).collect();
     if chars.len() > limits::MAX_CHARS {
         let most = limits::MAX_CHARS;
@@ -40,6 +41,7 @@ impl Nodes {
         let mut node = Node { id: self.next, at, depth: 1, kind };
         node.depth += node.children().iter().map(|it| it.depth).max().unwrap_or(0);
         self.next += 1;
+        // Limited here, since the checker, the planner and the evaluator recurse over the tree.
         if node.depth > limits::MAX_DEPTH {
             return Err((at, too_deep()));
         }
@@ -126,6 +128,7 @@ impl Parser {
 
     fn expression(&mut self) -> Parsed {
         self.nested += 1;
+        // Parentheses make no node, and so have no depth, but they recurse.
         if self.nested > limits::MAX_DEPTH {
             return Err((self.at(), too_deep()));
         }

@@ -78,6 +78,7 @@ fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, Failure> {
     if a.len() != b.len() {
         return Ok(false);
     }
+    // The declaration of the left list decides, as upstream.
     match a.order {
         Order::Atomic => {
             for (a, b) in a.iter().zip(b.iter()) {

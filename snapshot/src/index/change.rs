@@ -126,6 +126,7 @@ impl<I: Ord + Clone + Send + Sync + 'static> IndexChange for ValueMoves<I> {
         // A value is removed with its last entry.
         let mut paths: Vec<Option<TreePath>> = self.removed.iter().map(|value| path_to(value, 2)).collect();
         paths.extend(self.added.iter().map(|value| path_to(value, 1)));
+        // The tree adds or removes one value completely or not at all.
         if paths.len() == 1 && paths[0].is_none() {
             return Risk::AllOrNothing;
         }

@@ -27,6 +27,7 @@ where
     }
 
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn IndexChange>> {
+        // An update keeps its key, so it costs this index nothing.
         if old.is_some() && new.is_some() {
             return None;
         }
@@ -74,6 +75,7 @@ fn sort<K: Borrow<str> + Ord>(items: &mut [SortItem<K>], mut depth: usize) {
 fn chunk_at(text: &str, depth: usize) -> u64 {
     let rest = &text.as_bytes()[depth.min(text.len())..];
     match rest.first_chunk() {
+        // Big-endian, so that numbers compare as the texts do.
         Some(chunk) => u64::from_be_bytes(*chunk),
         None => {
             let mut chunk = [0; size_of::<u64>()];

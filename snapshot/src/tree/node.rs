@@ -49,6 +49,7 @@ fn portions<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
 
 /// Replaces a full root by an inner node over its two halves.
 pub(super) fn grow_root<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
+    // Before the descent, so that every node on the way has space for one more child.
     if root.is_full() {
         let (separator, right) = Arc::make_mut(root).split(key);
         let children = vec![root.clone(), Arc::new(right)];
@@ -101,6 +102,7 @@ impl<K, V> Node<K, V> {
 
     /// Returns whether the two fit one node.
     fn merges_with(&self, other: &Self) -> bool {
+        // Not up to the limit, or the next insert would split the node again.
         self.len() + other.len() <= self.limit() * 3 / 4
     }
 

@@ -37,6 +37,7 @@ impl Limits {
 
     /// Returns the quota with its reserve.
     pub(crate) fn with_reserve(quota_bytes: u64) -> u64 {
+        // The reserve is bounded: each put in it leaves an old version until compaction.
         quota_bytes.saturating_add(quota_bytes / 8)
     }
 

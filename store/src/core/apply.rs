@@ -48,6 +48,7 @@ impl<N: NewestVersions> Core<N> {
         for (place, condition) in transaction.conditions.iter().enumerate() {
             self.check_condition(place, condition)?;
         }
+        // All refusals come before the first change: a half applied transaction cannot be undone.
         self.check_quota(&transaction.operations)?;
         let revision = self.head.next();
         let mut before = Vec::with_capacity(transaction.operations.len());
@@ -62,6 +63,7 @@ impl<N: NewestVersions> Core<N> {
             versions.extend(version);
         }
         let changed = !versions.is_empty();
+        // A revision without a change would be an empty element of the history.
         if changed {
             self.head = revision;
         }
@@ -83,7 +85,9 @@ impl<N: NewestVersions> Core<N> {
                 Operation::Put(key, value) => self.put(key, value, revision, place),
                 Operation::Delete(key) => self.delete(key, revision, place),
             };
+            // Deletes of absent keys are never logged, so `None` means a damaged log.
             let version = version?;
+            // A commit has one operation per key: two at one revision are no log of ours.
             if version.replaces(revision) {
                 return None;
             }
@@ -95,6 +99,7 @@ impl<N: NewestVersions> Core<N> {
 
     /// Drops the versions replaced by those in `gone`, and the keys last deleted by them.
     pub(crate) fn forget(&mut self, gone: Vec<RevisionChanges>) {
+        // Only the dropped changes are walked: compaction costs the memory that it frees.
         for revised in gone {
             self.compacted = self.compacted.max(revised.revision);
             for version in revised.versions() {
@@ -130,6 +135,7 @@ impl<N: NewestVersions> Core<N> {
 
     fn is_unchanged(&self, newest: Option<&Arc<Version>>, since: Revision) -> bool {
         match newest {
+            // Commits up to that revision may still change the key.
             _ if since > self.head => false,
             Some(version) if version.revision() <= since => true,
             // Put or deleted since. The state differs, unless the key was absent then and is absent
@@ -138,6 +144,7 @@ impl<N: NewestVersions> Core<N> {
                 let absent_then = || version.at(since).is_none_or(|then| then.entry().is_none());
                 version.entry().is_none() && since >= self.compacted && absent_then()
             }
+            // Nothing is left of the key: absent since the compacted revision, unknown before it.
             None => since >= self.compacted,
         }
     }
@@ -148,10 +155,12 @@ impl<N: NewestVersions> Core<N> {
             Operation::Delete(_) => 0,
         });
         let added: u64 = added.sum();
+        // Replaced values still count: the history holds them until it is compacted.
         let used = self.used + added;
         let has_room = || {
             used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.fits_reserve(one))
         };
+        // Deletes alone always pass, or a full store could not be emptied.
         if added > 0 && used > self.quota && !has_room() {
             return Err(CommitError::QuotaExceeded { used, quota: self.quota });
         }

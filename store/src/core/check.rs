@@ -41,6 +41,7 @@ fn check_repeats(operations: &[Operation]) -> Result<(), CommitError> {
         return Ok(());
     }
     let mut keys: Vec<_> = operations.iter().map(Operation::key).collect();
+    // One version per key and revision: the links between versions descend strictly.
     keys.sort_unstable();
     match keys.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(CommitError::RepeatedKey { key: Arc::clone(pair[0]) }),

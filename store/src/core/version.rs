@@ -16,6 +16,7 @@ pub(crate) struct Version {
     pub(crate) state: State,
     /// Index of the version among the changes of its revision.
     pub(crate) place: u16,
+    // Behind a lock, since compaction cuts it in versions that readers' snapshots share.
     older: Mutex<Option<Arc<Version>>>,
 }
 

@@ -75,6 +75,7 @@ fn fill(
         }
     }
     blocks.flush()?;
+    // Compaction may have passed the revision of the checkpoint meanwhile.
     let from = compacted().min(revision).0;
     let header = Header {
         format: FORMAT,

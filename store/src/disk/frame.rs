@@ -24,6 +24,7 @@ use super::format::{array, checksum};
 pub(crate) const FRAME: usize = 32;
 
 const MAGIC: &[u8; 4] = b"fram";
+// With aligned frames, the search for one behind a bad one tries every eighth byte only.
 const ALIGN: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +53,7 @@ pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, s
     head[16..20].copy_from_slice(&(length as u32).to_le_bytes());
     head[20..24].copy_from_slice(&sum.to_le_bytes());
     head[24..28].fill(0);
+    // A second checksum: the search for frames verifies headers without their payloads.
     let sum = checksum(salt, &head[..28]);
     head[28..].copy_from_slice(&sum.to_le_bytes());
     frame.resize(frame.len().next_multiple_of(ALIGN), 0);

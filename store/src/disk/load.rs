@@ -238,6 +238,7 @@ impl CheckpointLoader {
         if self.count != self.expected || self.compacted > self.revision {
             return None;
         }
+        // Checkpoints are in the order of keys, the history in that of revisions.
         self.changes.sort_by_key(|version| (version.revision(), version.place));
         let mut history = ChangeHistory::new(self.compacted);
         for changes in self.changes.chunk_by(|one, other| one.revision() == other.revision()) {

@@ -100,7 +100,9 @@ impl Log {
         revision: Revision,
         compacted: Revision,
     ) -> Result<(), SpaceError> {
+        // And a header more, since a seal or a turn follows the batch.
         let needed = (bytes.next_multiple_of(8) + FRAME) as u64;
+        // An empty segment grows instead: the next one would be too small as well.
         if self.segment.end > HEADER as u64 && self.segment.end + needed > self.segment_bytes {
             return self.turn(needed, revision, compacted);
         }
@@ -116,6 +118,7 @@ impl Log {
             end + FRAME as u64 <= self.segment.size,
             "room was made for it, and for a mark behind it"
         );
+        // One frame per batch: several could reach the disk in any order, and prove nothing.
         self.segment.file.write_at(frame, self.segment.end)?;
         self.segment.file.sync()?;
         self.segment.end = end;
@@ -126,6 +129,7 @@ impl Log {
     fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), SpaceError> {
         let number = self.segment.number + 1;
         let size = (HEADER as u64 + needed).max(STEP.min(self.segment_bytes));
+        // The next segment first: if the disk is full, this one is still as it was.
         let next = begin_with(&*self.files, self.spares.take(), number, revision, compacted, size)
             .map_err(SpaceError::of)?;
         // The turn frame makes recovery notice if the next file is missing.
@@ -140,6 +144,7 @@ impl Log {
     fn grow(&mut self, needed: u64) -> Result<(), SpaceError> {
         let Segment { file, end, size, .. } = &mut self.segment;
         if *end + needed > *size {
+            // Zeros are written rather than a length set: writing over them changes no metadata.
             let step = STEP.min(self.segment_bytes.saturating_sub(*size)).max(*end + needed - *size);
             // Zeros of a failed attempt are after the end, and are rewritten next time.
             file.write_at(&vec![0; step as usize], *size).map_err(SpaceError::of)?;
@@ -151,12 +156,14 @@ impl Log {
 
     /// Returns whether a spare for the next segment should be made.
     pub(crate) fn wants_spare(&self) -> bool {
+        // Early enough for a throttled fill, and a small store needs no spare at all.
         self.segment.end >= self.segment_bytes / 4
     }
 
     /// Writes a seal after the last batch: it was durable, and the log ends at `revision`. The next
     /// batch overwrites the seal.
     pub(crate) fn seal(&mut self, revision: Revision) -> io::Result<()> {
+        // With a seal behind it, damage of the last batch is not taken for a torn write.
         self.mark(FrameKind::Seal, revision)
     }
 
@@ -223,6 +230,7 @@ fn name_log(
     header: Header,
     least: u64,
 ) -> io::Result<(u64, u64)> {
+    // A new salt for each use: old frames in a recycled segment no longer match.
     let salt = files.salt()?;
     let mut bytes = Header { salt, ..header }.encode().to_vec();
     bytes.resize(HEADER + FRAME, 0);

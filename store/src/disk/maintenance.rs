@@ -88,6 +88,7 @@ impl Maintenance {
     }
 
     fn make_spare(&mut self) -> io::Result<()> {
+        // One in advance is enough: checkpoints recycle the segments that they replace.
         if self.spares.len() > 0 {
             return Ok(());
         }
@@ -124,6 +125,7 @@ impl Maintenance {
         let compacted = || self.shared.compacted();
         let made =
             checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
+        // A snapshot makes the writer copy blocks, so not longer than needed.
         drop(view);
         if made.is_ok() {
             self.remove_replaced(revision);
@@ -151,6 +153,7 @@ impl Maintenance {
             self.files
                 .open_to_read(name)
                 .and_then(|file| file.size())
+                // A shorter file would grow while it is written, with slower syncs.
                 .is_ok_and(|size| size == self.segment_bytes)
         };
         let kept = self.spares.len() < SPARES

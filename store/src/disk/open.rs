@@ -69,6 +69,7 @@ impl Disk {
     /// Opens the store in `files`.
     pub fn open_on(files: Arc<dyn Files>, mut options: DiskOptions) -> Result<Self, OpenError> {
         options.store.limits = options.store.limits.clamped_to_format();
+        // Before locking, which creates a file: a directory of something else stays unchanged.
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
@@ -135,6 +136,7 @@ impl Disk {
                 drop(ended);
             }
         };
+        // A thread, not a task: `fdatasync` blocks. One is enough: a batch needs only one sync.
         let thread =
             std::thread::Builder::new().name("machinery-store".into()).spawn(run).map_err(&failed)?;
         Ok(Self(Arc::new(Inner {
@@ -219,6 +221,7 @@ impl Backend for Disk {
         let request = Request::Commit(transaction, Instant::now(), reply);
         let requests = self.0.requests.as_ref().ok_or_else(closed)?;
         requests.send(request).await.map_err(|_| closed())?;
+        // The writer had the request, so its batch may be on the disk.
         let lost = || CommitError::Unknown { why: "the store's writer ended".into() };
         answer.await.unwrap_or_else(|_| Err(lost()))
     }

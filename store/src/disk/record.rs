@@ -28,6 +28,7 @@ const DELETE: u8 = 2;
 
 /// Encodes the changes of a transaction.
 pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &RevisionChanges) {
+    // The outcome without the conditions: replay decides nothing again.
     buffer.push(TRANSACTION);
     buffer.extend_from_slice(&(revised.versions().len() as u16).to_le_bytes());
     for version in revised.versions() {
@@ -100,6 +101,7 @@ impl<'a> Reader<'a> {
 
     fn operation(&mut self) -> Option<Operation> {
         match self.byte()? {
+            // A copy: a value that shared the buffer would keep a piece of the file in memory.
             PUT => Some(Operation::Put(self.key()?, self.bytes()?.into())),
             DELETE => self.key().map(Operation::Delete),
             _ => None,

@@ -156,6 +156,7 @@ fn newest(files: &dyn Files, found: &StoreFiles) -> Result<(LoadedCheckpoint, Op
         }
     }
     match damage {
+        // Only a log from the first revision on replaces every checkpoint.
         Some(damage) if first_log != Some(FIRST.0) => Err(damage),
         damage => Ok((LoadedCheckpoint::nothing(), damage)),
     }

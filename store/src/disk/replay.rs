@@ -155,6 +155,7 @@ impl<'t> LogReplay<'t> {
             match record {
                 LogRecord::Transaction(count) => {
                     let operations = operations.take(count.into());
+                    // Logs are removed whole, so the first one may begin before the checkpoint.
                     if repeats {
                         operations.for_each(drop);
                     } else {
@@ -187,6 +188,7 @@ impl<'t> LogReplay<'t> {
         }
         match next {
             Some(next) if !self.leads_to(next) => Err("batches at its end are not what was written"),
+            // A checkpoint has only commits that were durable in the log before.
             None if self.reached < self.revision() => Err("it ends before its checkpoint"),
             _ => Ok(()),
         }

@@ -125,6 +125,7 @@ fn log(
     if !emit(LogPart::Frames(part)) {
         return Ok(None);
     }
+    // A batch is written once the one before is durable: a frame behind proves damage.
     let is_followed = is_torn && has_frame(&mut window, at + 8, salt)?;
     let batch = window.get(last..at)?.to_vec();
     if last < at && FrameHead::read(&batch, salt).and_then(|head| head.payload(&batch, salt)).is_none() {

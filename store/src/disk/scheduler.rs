@@ -135,6 +135,7 @@ impl MaintenanceScheduler {
     /// the disk would otherwise write checkpoints mostly.
     pub(crate) fn checkpoint_if_due(&mut self, core: &Core, shared: &Arc<Shared>) {
         let is_due = self.log_bytes > self.checkpoint_bytes.max(core.used());
+        // After a failed write the table has versions that were never published.
         if is_due && !self.state.status.lock().running && core.head() == shared.current() {
             self.checkpoint(shared, None);
         }
@@ -146,6 +147,7 @@ impl MaintenanceScheduler {
         shared: &Arc<Shared>,
         reply: Option<oneshot::Sender<io::Result<()>>>,
     ) {
+        // At the start: after a failure the next attempt waits for as much log again.
         self.log_bytes = 0;
         self.state.status.lock().running = true;
         let state = Arc::clone(&self.state);
@@ -186,6 +188,7 @@ impl MaintenanceScheduler {
         match &mut self.executor {
             Executor::Inline(worker) => worker.run(job),
             Executor::Thread(sender, _) => {
+                // Never blocks: commits do not wait for maintenance.
                 if let Some(Err(refused)) = sender.as_ref().map(|sender| sender.try_send(job)) {
                     let (std::sync::mpsc::TrySendError::Full(job)
                     | std::sync::mpsc::TrySendError::Disconnected(job)) = refused;

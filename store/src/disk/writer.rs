@@ -168,6 +168,7 @@ impl Writer {
             }
             Ok(()) => Ok(()),
             Err(SpaceError::Full(error)) => {
+                // At least one, since zero means that the disk has space.
                 self.shortfall = bytes.max(1);
                 let why: Arc<str> = format!(
                     "there is no room at {} ({error}); free some there, and writes go on",
@@ -209,6 +210,7 @@ impl Writer {
                         let _ = reply.send(Err(CompactError::Refused { why: Arc::clone(&why) }));
                     }
                 }
+                // `batch.failed` is set, and poisons the writer below.
                 Err(_) => {}
             }
         }
@@ -222,6 +224,7 @@ impl Writer {
         }
         let wakes = self.shared.publish(batch.revised.drain(..));
         if let Some(to) = batch.compact {
+            // After the publication, since `to` may be a revision of this batch.
             self.shared.compact_in_steps(to, |gone| self.core.forget(gone));
         }
         self.shared.note_used(self.core.used());
@@ -237,6 +240,7 @@ impl Writer {
 
     fn write(&mut self, transactions: usize, before: Revision) -> io::Result<()> {
         let begun = Instant::now();
+        // No second sync after a failed one: the kernel may consider the lost pages clean.
         self.log.append(&mut self.frame, before)?;
         self.queue.synced(transactions, begun.elapsed());
         self.maintenance.wrote(self.frame.len() as u64);
@@ -259,10 +263,12 @@ impl Writer {
             path.display()
         )
         .into();
+        // No rollback of the applied batch: opening again is the only way to recover.
         self.poisoned = Some(Arc::clone(&why));
         self.maintenance.note_poison(&why);
         for (done, reply) in batch.commits {
             let _ = reply.send(Err(match done {
+                // Its frame may be on the disk, whole or in part.
                 Ok(commit) if commit.changed => CommitError::Unknown { why: Arc::clone(&why) },
                 _ => CommitError::Refused { why: Arc::clone(&why) },
             }));

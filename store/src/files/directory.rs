@@ -131,6 +131,7 @@ impl File for DirectoryFile {
     }
 
     fn sync(&self) -> io::Result<()> {
+        // `fdatasync` includes the length, and omits only times.
         self.0.sync_data()
     }
 

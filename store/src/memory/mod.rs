@@ -80,6 +80,7 @@ impl Inner {
             self.shared.compact_in_steps(to, |gone| core.forget(gone));
         }
         self.shared.note_used(core.used());
+        // A waker is code of its executor, and may use the store: no lock is held.
         drop(writing);
         wakes.wake();
         answer

@@ -21,6 +21,7 @@ const PURPOSE: &[u8] = b"machinery: the AES-256-GCM key of one value";
 /// Encrypts in place.
 pub(super) fn encrypt(secret: &[u8], salt: &Salt, about: &[u8], value: &mut [u8]) -> AuthTag {
     let cipher = cipher(secret, salt);
+    // The nonce may be constant: the key is derived for this value, and used once.
     let tag = cipher.encrypt_inout_detached(&Nonce::default(), about, value.into());
     tag.expect("a value is smaller than 64 GiB").into()
 }

@@ -114,6 +114,7 @@ impl KeyRing {
 /// Returns the value of the stored form `kept`. Without a ring only plain values are accepted.
 pub(super) fn open(ring: Option<&KeyRing>, key: &Key, kept: &Value) -> Result<Value, UnsealError> {
     match format::read(kept) {
+        // Unless plain values are expected, one may have been put in place of a sealed value.
         StoredValue::Plain(_) if ring.is_some_and(|ring| !ring.takes_plain()) => {
             Err(UnsealError::NotSealed { key: key.clone() })
         }
@@ -136,5 +137,6 @@ fn unseal(ring: Option<&KeyRing>, key: &Key, seal: &SealedParts<'_>) -> Result<V
 
 /// Returns the associated data: the header, which states its own length, and the entry's key.
 fn about(header: &[u8], key: &str) -> Vec<u8> {
+    // With the key of the entry, a ciphertext moved to another entry is refused.
     [header, key.as_bytes()].concat()
 }

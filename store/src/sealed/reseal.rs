@@ -69,11 +69,13 @@ impl<B: Backend + ?Sized> Sealed<B> {
         for _ in 0..TRIES {
             let opened = self.sealing.open(entry.clone())?;
             let value = self.sealing.seal(&entry.key, opened.value.clone());
+            // Conditional, or it would undo the write of a client meanwhile.
             let mut transaction = Transaction::new().if_at(entry.key.clone(), entry.modified);
             transaction.operations.push(Operation::Put(entry.key.clone(), value));
             let now = match self.below.commit(transaction).await {
                 Ok(_) => return Ok(true),
                 Err(CommitError::Conflict(conflict)) => conflict.current,
+                // The entry itself shows whether it was rewritten.
                 Err(CommitError::Unknown { .. }) => self.read(&entry.key).await?,
                 Err(error) => return Err(ResealError::Write { key: entry.key.clone(), error }),
             };

@@ -106,6 +106,7 @@ impl Shared {
             watches.note(&revised, &mut wakes.0);
             history.push(revised);
         }
+        // Release: a reader of this revision finds all of its versions in the table.
         self.current.store(history.newest().0, Ordering::Release);
         wakes
     }
@@ -118,6 +119,7 @@ impl Shared {
                 let mut published = self.published.lock();
                 let turn = to.min(Revision(published.history.compacted().0 + STEP));
                 let gone = published.history.compact(turn);
+                // Before `forget` cuts links: a read that misses one then sees the compaction.
                 self.compacted.store(published.history.compacted().0, Ordering::Release);
                 gone
             };
@@ -130,6 +132,7 @@ impl Shared {
 
     /// Returns the reason if the store is closed.
     pub(super) fn closed(&self) -> Option<Arc<str>> {
+        // A flag in front of the lock: every read passes here, and the lock serves the watches.
         self.is_closed.load(Ordering::Acquire).then(|| self.published.lock().closed.clone()).flatten()
     }
 

@@ -33,6 +33,7 @@ impl Shared {
                 return Err(ReadError::Future { requested: at, current });
             }
             let page = self.page(&range, at, current).await;
+            // After the read: a compaction meanwhile may have cut versions that the page needed.
             let compacted = self.compacted();
             if at >= compacted {
                 return Ok(page);
@@ -67,6 +68,7 @@ impl Shared {
             Some(after) if after >= prefix => Bound::Excluded(after),
             _ => Bound::Included(prefix),
         };
+        // A snapshot for the whole scan, which no writer waits for.
         let view = self.table.view();
         for (seen, newest) in view.from(start).enumerate() {
             if !newest.key().as_bytes().starts_with(prefix.as_bytes()) {

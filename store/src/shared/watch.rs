@@ -30,6 +30,7 @@ impl Shared {
         if published.watches.len() >= limit {
             return Err(WatchError::TooMany { limit });
         }
+        // Publications before the registration have not marked this watch.
         let pending = (after < current).then(|| after.next());
         let number = published.watches.add(&span, pending);
         Ok(Watch::new(HistoryWatch { shared: Arc::clone(self), span, number, seen: after }))
@@ -82,6 +83,7 @@ impl WatchRegistry {
         for version in revised.versions() {
             for number in self.index.of(version.key()) {
                 let slot = &mut self.slots[number as usize];
+                // A mark, not a buffer: ten thousand slow watches need the memory of one history.
                 slot.pending.get_or_insert(revised.revision);
                 wake.extend(slot.waker.take());
             }
@@ -117,6 +119,7 @@ impl WatchStream for HistoryWatch {
             match self.step(&mut published) {
                 PollStep::Found(seen) => return Poll::Ready(Ok(seen)),
                 PollStep::Ended(error) => return Poll::Ready(Err(error)),
+                // The lock is free between two steps, so that a long scan delays no commit.
                 PollStep::Continue => {}
                 PollStep::Idle => {
                     let waker = &mut published.watches.slots[self.number as usize].waker;
@@ -151,6 +154,7 @@ impl HistoryWatch {
         let (current, compacted) = (history.newest(), history.compacted());
         let slot = &mut watches.slots[self.number as usize];
         if let Some(pending) = slot.pending {
+            // The compacted part may have had events for this watch: it ends, and never has a gap.
             if pending <= compacted {
                 return PollStep::Ended(WatchError::TooSlow { seen: self.seen, compacted });
             }
@@ -168,10 +172,12 @@ impl HistoryWatch {
             slot.pending = (end <= current).then_some(end);
             return PollStep::Continue;
         }
+        // Only without pending changes: progress means that all up to the revision were yielded.
         if std::mem::take(&mut slot.progress) {
             self.seen = current;
             return PollStep::Found(WatchItem::Progress(current));
         }
+        // Last, so that the changes published before the close still arrive.
         match closed {
             Some(why) => PollStep::Ended(WatchError::Unavailable { why: Arc::clone(why) }),
             None => PollStep::Idle,

@@ -60,6 +60,7 @@ impl<K: Eq + Clone> Core<K> {
                 let slot = *found.get();
                 return Ok(self.merge(slot, exact, add));
             }
+            // After the lookup: a full queue still merges adds of the keys that it holds.
             TableEntry::Vacant(_) if full => {
                 self.stats.refused_full += 1;
                 return Err(Refusal::Full { limit: self.capacity });
@@ -91,6 +92,7 @@ impl<K: Eq + Clone> Core<K> {
         let entry = &mut self.entries[slot];
         match entry.state {
             State::InFlight | State::Held => {
+                // Kept in the entry and not queued: no two workers have the same key.
                 entry.rerun_level = entry.rerun_level.max(level);
                 let schedule = self.deadline(add, exact).unwrap_or(Schedule::at(self.now));
                 self.entries[slot].merge_schedule(schedule);
@@ -135,6 +137,7 @@ impl<K: Eq + Clone> Core<K> {
             entry.hard = hard;
             return;
         }
+        // The time that its token paid for is replaced, so the token goes back.
         self.wheel.remove(&mut self.entries, slot);
         self.refund(slot);
         let entry = &mut self.entries[slot];
@@ -148,6 +151,7 @@ impl<K: Eq + Clone> Core<K> {
         if add.when.is_now(self.debounce.is_some()) {
             return None;
         }
+        // Counted from a late tick, the delay would end too early.
         self.now = self.now.max(exact());
         Some(match (add.when, self.debounce) {
             (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => Schedule {

@@ -43,6 +43,7 @@ impl<K: Eq + Clone> Core<K> {
         if self.entries[slot].state == State::Held {
             return;
         }
+        // The wait of a held key counts neither as work nor as unfinished work.
         self.leave_in_flight(slot);
         let entry = &mut self.entries[slot];
         entry.state = State::Held;
@@ -110,6 +111,7 @@ impl<K: Eq + Clone> Core<K> {
         entry.merge_due(due);
         let wait = entry.due.saturating_sub(self.now);
         entry.reservation = Reservation::to_bits(delay.and_then(|delay| delay.reservation));
+        // An add set an earlier time: the token was not needed.
         if overtaken {
             self.refund(slot);
         }

@@ -187,6 +187,7 @@ impl<K: Eq + Clone> Core<K> {
     fn expire(&mut self) {
         let Self { wheel, ready, entries, stats, signals, .. } = self;
         wheel.advance(entries, self.now, |entries, slot| {
+            // Waiting since it was due: a late driver does not cost a key its turn.
             let due = entries[slot].due;
             make_ready(ready, entries, stats, signals, slot, due);
         });
@@ -212,6 +213,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     fn rearm(&mut self) {
+        // A wake-up that is too early does no harm, so only an earlier time is signalled.
         if let Some(next) = self.next_wake().filter(|&next| next < self.armed) {
             self.armed = next;
             self.signals.rearm = true;
@@ -222,6 +224,7 @@ impl<K: Eq + Clone> Core<K> {
     #[inline]
     fn end(&mut self, slot: u32) -> Option<K> {
         let hash = spread(self.entries[slot].hash);
+        // By slot and stored hash, without hashing or comparing the key.
         if let Ok(found) = self.table.find_entry(hash, |&other| other == slot) {
             found.remove();
         }
@@ -274,6 +277,7 @@ fn make_ready<K>(
     entry.since = since;
     entry.due = NEVER;
     entry.hard = NEVER;
+    // The wait is over, and its token spent.
     entry.reservation = 0;
     ready.push(entries, slot);
     stats.adds += 1;

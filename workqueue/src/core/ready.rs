@@ -98,6 +98,7 @@ impl Ready {
     #[inline]
     fn choose<K>(&self, entries: &Slab<K>) -> Option<usize> {
         let highest = 63_u32.checked_sub(self.used.leading_zeros())?;
+        // With one level in use, the order is that of its list.
         if self.used == 1 << highest {
             return Some(highest as usize);
         }

@@ -64,6 +64,7 @@ impl Wheel {
 
     /// Adds an entry with a `due` after `now`.
     pub(crate) fn insert<K>(&mut self, entries: &mut Slab<K>, slot: u32, now: u64) {
+        // `advance` is not called while nothing is due, and an empty wheel may jump ahead.
         if self.len == 0 {
             self.elapsed = self.elapsed.max((now / 1000).min(LAST));
         }

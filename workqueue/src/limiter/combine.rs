@@ -80,6 +80,7 @@ impl<L: RateLimiter> RateLimiter for MaxWait<L> {
     }
 
     fn take(&mut self, context: &RetryContext) -> Delay {
+        // A clamped delay takes no token, or the debt of the bucket would grow without bound.
         if self.limiter.peek(context) > self.max {
             return Delay { wait: self.max, reservation: None };
         }
