@@ -61,6 +61,7 @@ pub(crate) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, every: Durat
 async fn list_differences<T: Object>(shared: &InformerShared<T>) -> Option<Differences> {
     let mut has = BTreeMap::new();
     let (mut unlisted, mut turns) = (BTreeSet::new(), YieldCounter::default());
+    // Before the list: an object cached during the list may rightly be missing from it.
     for (key, _) in shared.map.snapshot().iter() {
         unlisted.insert(key.clone());
         turns.tick().await;
@@ -81,6 +82,7 @@ async fn list_differences<T: Object>(shared: &InformerShared<T>) -> Option<Diffe
             return None;
         }
         for unreadable in &page.unreadable {
+            // The cache rightly keeps its last readable state.
             unlisted.remove(&unreadable.key);
         }
         for found in page.items {
@@ -179,6 +181,7 @@ fn next_batch(
     let mut after = last.map_or_else(BTreeMap::new, |last| has.split_off(last));
     // The object that was read last has its turn last.
     let again = last.and_then(|last| after.remove_entry(last));
+    // Each one costs the source a request.
     after.into_iter().chain(has).chain(again).take(CONFIRMED_PER_CHECK)
 }
 

@@ -131,10 +131,12 @@ impl CallError {
 
 /// Returns whether nothing was sent, for lack of a connection or of credentials.
 fn is_unsent(error: &kube_client::Error) -> bool {
+    // Credentials are fetched before the request is sent.
     if matches!(error, kube_client::Error::Auth(_)) {
         return true;
     }
     causes(error).any(|cause| {
+        // Other clients of kube have hyper-util's pool instead of ours.
         let legacy = cause.downcast_ref::<hyper_util::client::legacy::Error>();
         cause.is::<Unsent>() || legacy.is_some_and(hyper_util::client::legacy::Error::is_connect)
     })

@@ -26,6 +26,7 @@ impl<O: Object + DeserializeOwned> InterestSource<O> for Remote<O> {
             return Err(SourceError::Unsupported { what: "interests" }.into());
         }
         let InterestRequest { by, keys, filter, after } = request;
+        // A new ID for each opening never collides with the remains of an earlier interest.
         let client =
             InterestClient { caller: self.caller.clone(), filter, id: self.caller.server.ids.next() };
         let by = match &by {
@@ -97,6 +98,7 @@ impl InterestClient {
 
     async fn post(&self, body: Vec<u8>) -> Result<(), EditError> {
         let target = self.collection().map(|target| target.below("interests").below(&self.id));
+        // With the selectors, because the server authorizes before it reads the body.
         let request =
             target.and_then(|target| target.selecting(&self.filter).into_request(Method::POST, body));
         let request = request.map_err(|error| EditError::Refused(error.into()))?;
@@ -150,6 +152,7 @@ struct EditNumbers {
 #[async_trait]
 impl Interest for InterestEditor {
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
+        // Held during the request: numbers are consecutive, so edits cannot overlap.
         let mut numbers = self.numbers.lock().await;
         if let Some(open) = numbers.pending.clone() {
             // Unchanged: if it was applied, the repetition has no effect.
@@ -174,6 +177,7 @@ impl InterestEditor {
             Err(EditError::Uncertain(error)) => return Err(error),
             Err(EditError::NotFound(_)) => return Err(WatchError::Ended),
             Err(EditError::Refused(error)) => {
+                // A refused edit changed nothing, and the server expects its number again.
                 (numbers.pending, numbers.next) = (None, numbers.next - 1);
                 return Err(error);
             }

@@ -194,6 +194,7 @@ impl Refusal {
             // The request was not started: an API server refuses it before, with a `Status`; a
             // proxy sends none.
             (503, "ServiceUnavailable") if self.is_status => self.source_error().into(),
+            // The server may have failed after the commit.
             (408 | 500..=599, _) => WriteError::UnknownOutcome { reason: self.message },
             _ => self.source_error().into(),
         }

@@ -71,6 +71,7 @@ impl Target {
 
     /// Builds the request, with a body of JSON or none.
     pub(crate) fn into_request(self, method: Method, body: Vec<u8>) -> Result<ApiRequest, SourceError> {
+        // JSON, not protobuf: objects are decoded by their `Deserialize`.
         let mut request =
             Request::builder().method(method).uri(self.text).header(header::ACCEPT, "application/json");
         if !body.is_empty() {
@@ -109,6 +110,7 @@ pub(crate) fn list(kind: &Kind, request: &ListRequest) -> Result<ApiRequest, Sou
 fn not_older(target: Target, fresh: &Freshness) -> Target {
     let version = match fresh {
         Freshness::Newest => return target,
+        // To servers, version zero means: any version.
         Freshness::Any => "0".to_owned(),
         Freshness::AtLeast(version) => version.to_string(),
     };
@@ -140,6 +142,7 @@ pub(crate) fn watch(kind: &Kind, request: &WatchRequest) -> Result<ApiRequest, S
         WatchFrom::State(fresh) => {
             let target = target.with("sendInitialEvents", "true");
             match fresh {
+                // Servers require it beside `sendInitialEvents`, also without a version.
                 Freshness::Newest => target.with("resourceVersionMatch", "NotOlderThan"),
                 other => not_older(target, other),
             }

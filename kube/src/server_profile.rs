@@ -38,6 +38,7 @@ impl ServerProfile {
             machinery: false,
             watches_state: true,
             versions_are_ordered: true,
+            // Above the 60 seconds of servers, so that the server's own error arrives first.
             response_timeout: Duration::from_secs(90),
             answer_bytes: 1 << 30,
             line_bytes: 16 << 20,
@@ -64,6 +65,7 @@ impl InterestIds {
 
     /// Returns the id of an interest: it contains a decimal digit.
     pub(crate) fn next(&self) -> String {
+        // An ID needs a decimal digit, which a random number may lack in hexadecimal.
         format!("0{:032x}", (self.0)())
     }
 }

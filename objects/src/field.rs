@@ -55,6 +55,7 @@ impl<O: Object> Fields<O> {
     #[must_use]
     pub fn new(fields: impl IntoIterator<Item = Field<O>>) -> Self {
         let always = [
+            // As in Kubernetes, where every kind can be selected by these two.
             Field { name: NAME.into(), extract: Arc::new(|object: &O| Some(object.key().name().to_owned())) },
             Field {
                 name: NAMESPACE.into(),

@@ -47,6 +47,7 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
                     api_version: owner.api_version.as_str().into(),
                     kind: owner.kind.as_str().into(),
                     name: owner.name.as_str().into(),
+                    // The garbage collector goes by the UID: a reference without one has no owner.
                     uid: Uid::new(&owner.uid)?,
                     controller: owner.controller == Some(true),
                     block_owner_deletion: owner.block_owner_deletion == Some(true),

@@ -46,6 +46,7 @@ impl Kind {
             }
         };
         NameRule::DnsLabel.check(version).map_err(wrong("version", version))?;
+        // As Kubernetes checks it: a DNS label but for the case.
         NameRule::DnsLabel.check(&name.to_ascii_lowercase()).map_err(wrong("name", name))?;
         NameRule::DnsLabel.check(plural).map_err(wrong("plural", plural))?;
         let parts =

@@ -39,6 +39,7 @@ impl NameRule {
                 self.no_longer_than(253, text)
             }
             Self::PathSegment if text.is_empty() => Err(NameError::Empty { rule: self }),
+            // Clients and proxies resolve these in a path.
             Self::PathSegment if matches!(text, "." | "..") => {
                 Err(NameError::Edge { rule: self, at: 0, found: '.' })
             }
@@ -66,6 +67,7 @@ impl NameRule {
         if let Some((at, found)) = text.char_indices().find(|&(_, char)| !inside(char)) {
             return Err(NameError::Character { rule: self, at, found });
         }
+        // Only ASCII is left here, so a byte is a character.
         for (at, found) in [(0, char::from(text.as_bytes()[0])), (text.len() - 1, last)] {
             if !found.is_ascii_alphanumeric() {
                 return Err(NameError::Edge { rule: self, at, found });

@@ -19,6 +19,7 @@ impl Pairs {
     pub(crate) fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
         let mut pairs: Vec<_> = pairs.into_iter().collect();
         pairs.sort_by_key(|&(key, _)| key); // it is stable, so the last of each key is the one that came last
+        // Two bytes for each length suffice for texts below 4 KiB.
         let mut text =
             String::with_capacity(pairs.iter().map(|(key, value)| key.len() + value.len() + 4).sum());
         for (at, (key, value)) in pairs.iter().enumerate() {
@@ -31,6 +32,7 @@ impl Pairs {
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        // Linear: lengths vary, so the middle is unknown, and objects have few labels.
         self.iter().find(|&(other, _)| other == key).map(|(_, value)| value)
     }
 
@@ -46,6 +48,7 @@ impl Pairs {
 fn push(text: &mut String, piece: &str) {
     let mut length = piece.len();
     while length >= usize::from(MORE) {
+        // The cast keeps the low byte, of which six bits are written.
         text.push(char::from(length as u8 % MORE + MORE));
         length >>= BITS;
     }

@@ -73,6 +73,7 @@ impl OwnerRef {
     /// Creates a reference to the managing controller.
     #[must_use]
     pub fn controller(kind: &Kind, key: &ObjectKey, uid: Uid) -> Self {
+        // Both, as `NewControllerRef` of apimachinery.
         Self { controller: true, block_owner_deletion: true, ..Self::owner(kind, key, uid) }
     }
 
@@ -92,6 +93,7 @@ impl OwnerRef {
     /// Returns whether the owner is of this kind, in any version.
     #[must_use]
     pub fn is_a(&self, kind: &Kind) -> bool {
+        // Without the version: a kind has the same objects in each of its versions.
         let group = self.api_version.split_once('/').map_or("", |(group, _)| group);
         group == kind.group() && *self.kind == *kind.name()
     }

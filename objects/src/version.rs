@@ -28,6 +28,7 @@ impl ResourceVersion {
         match text.parse() {
             _ if text.is_empty() => None,
             Ok(revision) => Some(Self(VersionText::Number(revision))),
+            // A number in another form, such as `017`, stays a text: it has to round-trip.
             Err(_) => Some(Self(VersionText::Other(text.into()))),
         }
     }
@@ -52,6 +53,7 @@ impl PartialOrd for ResourceVersion {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         match (self.revision(), other.revision()) {
             (Some(ours), Some(theirs)) => Some(ours.cmp(&theirs)),
+            // Texts have no order: Kubernetes calls them opaque.
             _ => (self == other).then_some(Ordering::Equal),
         }
     }

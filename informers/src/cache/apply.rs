@@ -92,6 +92,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         let late = self.late;
         let store = self.store.clone();
         for effect in effects.drain(..) {
+            // Later changes without the dropped one would be no version of the source.
             if out.is_full {
                 out.changed.displaced.extend(object_of(effect));
                 continue;
@@ -166,6 +167,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         let is_first = self.partial.as_mut().is_some_and(|partial| partial.mark_listed(&found.key));
         let is_listed = self.partial.is_some() && !is_first;
         let is_late = |there: &&Arc<T>| {
+            // Versions from before a restore have no order: only equality is meaningful.
             let predates_restore = || !is_listed && change.predates_restore(&found.key);
             self.is_late(there, &found) && (is_same(there, &found) || !predates_restore())
         };
@@ -228,11 +230,13 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
                 return;
             }
             self.unreadable.remove(&unreadable.key);
+            // The final state cannot be decoded, so handlers receive the last readable one.
             let removal = Removal::Deleted { final_state_known: false };
             self.partial.iter_mut().for_each(|partial| partial.mark_removed(&unreadable.key));
             change.remove(&unreadable.key, unreadable.version.as_ref(), None, removal);
             return;
         }
+        // Listed, though unreadable: the cached state must not be deleted as missing.
         if let Some(partial) = &mut self.partial {
             partial.mark_listed(&unreadable.key);
         }
@@ -254,6 +258,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
     ) -> bool {
         let Relist { seen, fresh, unreadable } = relist;
         let others = self.store.keys_not_in(&seen);
+        // Before the first change, because the transaction is committed in any case.
         if !fits(&fresh, &others, change) {
             fresh.into_iter().for_each(|fresh| change.displace(fresh.into_object()));
             return false;
@@ -297,6 +302,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
             let lost: Vec<_> = lost.filter(|key| change.predates_restore(key)).collect();
             lost.into_iter().for_each(|key| self.remove_if_predates_restore(key, at, change));
         }
+        // Last: from here on the keys count as listed since the restore.
         change.relist_complete();
     }
 
@@ -324,6 +330,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
     fn is_late(&self, there: &Arc<T>, found: &SourceObject<Arc<T>>) -> bool {
         match (there.version(), &found.version) {
             (Some(there), Some(found)) if self.ordered => there >= *found,
+            // Without an order only a repetition can be detected.
             (Some(there), Some(found)) => there == *found,
             _ => false,
         }

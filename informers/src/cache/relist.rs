@@ -56,6 +56,7 @@ impl<T: Object> Relist<T> {
         there: Option<(ObjectKey, Arc<T>)>,
     ) -> Option<Arc<T>> {
         self.unreadable.remove(&found.key);
+        // A repeated object must override its first entry, even if it equals the cached one.
         let again = self.seen.contains(&found.key);
         match there.filter(|_| !again) {
             // Shares the key of the cache, so that an unchanged object costs no memory.
@@ -77,6 +78,7 @@ impl<T: Object> Relist<T> {
     }
 
     pub(super) fn remove(&mut self, found: SourceObject<Arc<T>>, kind: RemovalKind) {
+        // Seen, so that handlers receive this last state and not the cached one.
         self.seen.insert(found.key.clone());
         self.fresh.push(RelistChange::Remove(found, kind));
     }

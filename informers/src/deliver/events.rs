@@ -62,6 +62,7 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N,
                 Taken::Closed => return None,
                 Taken::Empty => {}
             }
+            // Checked again after this, or a delivery in between would wake nothing.
             let listener = self.slot.ready.listen();
             match self.slot.take(by) {
                 Taken::Delivery(delivery) => return Some(delivery),

@@ -116,6 +116,7 @@ where
     }
 }
 
+// Not tokio's: handlers run on any executor.
 async fn yield_now() {
     let mut yielded = false;
     poll_fn(|context| {

@@ -119,6 +119,7 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T>
         let slots = Arc::make_mut(&mut state.slots);
         slots.retain(|slot| !slot.is_over());
         slots.push(slot.clone());
+        // Listed without the lock: changes since then are queued, and follow the initial objects.
         drop(state);
         let events = Events::new(slot);
         let mut queue = DeliveryQueue::new(self.seed);
@@ -137,6 +138,7 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
     pub fn publish(&mut self, now: Instant, notifications: &[Notification<N, T>]) {
         let Some(state) = &mut self.state else { return };
         let mut all_open = true;
+        // In batches, so that a handler waits for its next event no longer than for one of them.
         for notifications in notifications.chunks(BATCH) {
             for slot in &**state.slots {
                 all_open &= slot.put(now, notifications, &mut self.displaced);

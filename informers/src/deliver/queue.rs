@@ -133,6 +133,7 @@ impl<N, T> DeliveryQueue<N, T> {
     }
 
     fn shrink_if_empty(&mut self) {
+        // A burst must not occupy memory for ever.
         if self.slots.is_empty() && self.due.capacity() > MIN_CAPACITY {
             self.slots = HashTable::new();
             self.due = Vec::new();
@@ -195,6 +196,7 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
             let due = self.remove(slot);
             return Some(Displaced(Some(due.key), Some(due.latest.into_object())));
         }
+        // In its position: moved to the end, a key that changes often would never be delivered.
         let next = merge(&due.latest, change);
         Some(Displaced(None, Some(replace(&mut due.latest, next).into_object())))
     }

@@ -191,6 +191,7 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
         };
         state.busy_since = oldest;
         match by {
+            // Under the lock of the phase: a stop either prevents this call or sees it.
             TakeMode::Call => state.calling = Some(current_thread()),
             TakeMode::Pull if matches!(delivery, Delivery::Mark(Bookmark::Synced)) => {
                 state.synced = Synced::Done;
@@ -210,6 +211,7 @@ impl<N: Send, T: Send> HandlerControl for HandlerSlot<N, T> {
     fn stop(&self) {
         let mut state = self.state.lock();
         state.phase = HandlerPhase::Closed;
+        // Dropped outside the lock: objects may run user code in their `Drop`.
         let queue = std::mem::replace(&mut state.queue, DeliveryQueue::new(0));
         drop(state);
         drop(queue);
@@ -239,6 +241,7 @@ impl<N: Send, T: Send> HandlerControl for HandlerSlot<N, T> {
 
     fn is_calling(&self) -> bool {
         let calling = self.state.lock().calling;
+        // A handler that removes itself must not wait for its own call.
         calling.is_some_and(|thread| thread.is_none() || thread != current_thread())
     }
 

@@ -31,6 +31,7 @@ pub(super) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, stopping: Ca
         () = drive(shared.source.clone(), config, &mut sink) => {}
         () = drift_check => {}
     }
+    // First: the tracker waits until it is closed, and the handlers end only then.
     drop(closing);
     shared.tasks.wait().await;
 }
@@ -79,6 +80,7 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
             fitting_prefix(effects, capacity, |key| self.shared.map.get(key).is_some())
         };
         let fits = fit == effects.len();
+        // Cut, not filtered: a cache without one change is no version of the source.
         effects.truncate(fit);
         fits
     }
@@ -104,6 +106,7 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
             shared.progress.doubt(!outcome.recovered);
         }
         drop(publishing);
+        // Outside the lock: the last reference to an object may run user code in its `Drop`.
         drop(outcome.changed);
         shared.progress.changed();
         let mut report = shared.report.lock();

@@ -50,6 +50,7 @@ impl<T: Object> Informer<T> {
     /// The cache does not show the write, even compared with the source; or the informer has
     /// stopped.
     pub async fn wait_for(&self, token: &WriteToken, timeout_after: Duration) -> Result<(), WaitError> {
+        // Bounded, because the sum of an instant and a long duration panics.
         let until = Instant::now() + timeout_after.min(MAX_WAIT);
         loop {
             let listener = self.0.progress.listen();
@@ -99,6 +100,7 @@ impl<T: Object> Informer<T> {
             Err(error) => return Err(WaitError::Unknown { key: key.clone(), error }),
         };
         let here = self.get(key).and_then(|object| object.version());
+        // The cache may have caught up during the read.
         if newest == here || self.shows(token) {
             return Ok(());
         }
@@ -133,6 +135,7 @@ pub(crate) async fn fetch_named<T: Object>(
     if own.namespace.is_some() && own.namespace != filter.namespace {
         return Ok(None); // outside the namespace of the filter
     }
+    // A list, because a get would also return an object that the filter excludes.
     let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
     let source_version = timeout(limits.answer_time, source.list(request)).await;
     match source_version.map(|source_version| source_version.map(objects_of_page)) {

@@ -131,7 +131,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
             requested: BTreeMap::new(),
             edit: None,
             not_before: None,
+            // A seed of its own, or the delays would have the same jitter.
             edit_backoff: Backoff::new(!seed),
+            // The limit of the source is unknown until it refuses a request.
             batch: usize::MAX,
             batch_grows: true,
             refused: RefusedKeys::new(seed.rotate_left(32)),
@@ -217,6 +219,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             StreamInput::Ended => Some(self.ended(now, effects)),
             StreamInput::Event(event) => self.event(now, event, effects, complete),
             StreamInput::Edited(number) => {
+                // The echo on the stream may have overtaken this response.
                 let edit = self.edit.as_mut()?;
                 edit.number = Some(number);
                 self.echo(now, None, effects, complete)
@@ -236,6 +239,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 Some(self.failed(now, SourceError::TimedOut.into(), effects))
             }
             StreamPhase::Beginning { .. } | StreamPhase::Going if now >= self.due => {
+                // Opened without a back-off: the silence was the delay.
                 effects.push(Effect::Failed(ReflectorError::Silent(self.limits.silence)));
                 self.behind_since = None;
                 self.abandon(now, effects);
@@ -274,6 +278,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 self.requested.insert(key, tenure);
                 continue;
             }
+            // No source adds a key from a version on: until an edit lists it, it is outdated.
             if resumes {
                 self.stale.insert(key.clone());
             }

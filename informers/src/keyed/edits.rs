@@ -146,6 +146,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             WatchError::Source(SourceError::Invalid { .. }) => {
                 let count = edit.len();
                 if count > 1 {
+                    // Not to grow: the limit of a source is permanent, unless one key is at fault.
                     (self.batch, self.batch_grows) = (count / 2, false);
                 } else if let Some(key) = edit.add.keys().next().filter(|key| !self.refused.has(key)) {
                     // The key is at fault, not the number of keys.
@@ -157,6 +158,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             _ => return Some(self.failed(now, error, effects)),
         };
         let removed = self.break_off(now, effects);
+        // The edit was not applied, so the source still has these keys.
         self.requested.extend(removed);
         if let Some(key) = refused {
             self.refuse(&key, now);
@@ -186,6 +188,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
         let tried = add.keys().next().filter(|key| self.refused.has(key)).cloned();
         self.dirty.extend(add.into_keys().chain(remove.keys().cloned()));
+        // Valid for resuming even in mid-edit: "Resuming" in docs/designs/009-interest.md.
         if let Some(last_version) = last_version {
             self.advance(last_version, effects);
         }

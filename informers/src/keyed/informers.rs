@@ -155,9 +155,11 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
         if text.is_empty() {
             return Err(unselectable("it is empty, and an object without a value has no key".into()));
         }
+        // The limit of an interest watch, checked here, where the caller can handle it.
         if text.len() > MAX_KEY_BYTES {
             return Err(unselectable(format!("it is longer than {MAX_KEY_BYTES} bytes")));
         }
+        // Also for interest streams, so that the valid keys do not depend on the source.
         per_key::filter_for_key(&shared.filter, &shared.by, &text)
             .map_err(|error| unselectable(error.to_string()))?;
         match shared.keyed_cache.acquire(&key, Instant::now().into_std()) {
@@ -225,6 +227,7 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
                 names.iter().for_each(|(key, name, object)| each(&(key.clone(), name.clone()), object));
             },
         )?;
+        // The handler missed the earlier marks; the greatest number stands for all of them.
         keyed_cache.mark_complete();
         Ok(events)
     }
@@ -311,6 +314,7 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Drop for KeyedCloseOnDrop<'_, F, 
 
 impl<F: SelectorKey, T: Send + Sync + 'static> Inner<F, T> {
     fn close(&self) {
+        // In this order: a waiter woken by the progress must find the cache closed.
         self.shared.keyed_cache.close(Instant::now().into_std());
         self.shared.progress.close();
         self.stopping.cancel();

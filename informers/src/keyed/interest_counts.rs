@@ -81,6 +81,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
             }
             return Ok((interest.tenure, until.is_some()));
         }
+        // After the lookup: another interest in a present key needs no capacity.
         if self.keys.len() >= self.limit {
             return Err(AcquireRefusal::TooMany(self.limit));
         }

@@ -50,6 +50,7 @@ where
     }
 
     pub(crate) fn acquire(&self, key: &F, now: Instant) -> Result<Tenure, AcquireRefusal> {
+        // Without `publishing`: no object changes, so an acquire waits for no writer.
         let acquired = self.interests.lock().acquire(key);
         let (tenure, is_first) = match acquired {
             Err(AcquireRefusal::TooMany(_)) => self.acquire_evicting(key, now)?,
@@ -81,6 +82,7 @@ where
     /// Drops an interest. If it was the last, its objects are released and handlers notified before
     /// this returns.
     pub(crate) fn release(&self, key: &F, tenure: Tenure, now: Instant) {
+        // Without `publishing` where other interests remain: no object is released.
         if self.interests.lock().release_one_of_many(key, tenure) {
             return;
         }

@@ -103,6 +103,7 @@ impl<F: Key, T: Send + Sync + 'static> KeyAssignment<F, T> for KeyPerObject<F, T
     fn key_of(&self, object: &T) -> Option<F> {
         let key = (self.find)(object)?;
         let requested = self.requested.lock().keys.get(&key).copied()?;
+        // The key may have been released while the event was in flight.
         if self.keyed_cache.tenure(&key) == Some(requested) {
             return Some(key);
         }
@@ -261,6 +262,7 @@ impl<F: Key, T: Send + Sync + 'static, U: KeyAssignment<F, T>> StoreTransaction<
     }
 
     fn capacity_without(&self, gone: &[ObjectKey]) -> usize {
+        // A name that is also under another key stays.
         let gone = gone.iter().filter(|name| self.names.holder_count(name) == 1).count();
         self.limit.saturating_sub(self.names.len() - gone)
     }
@@ -297,6 +299,7 @@ impl<F: Key, T: Send + Sync + 'static, U: KeyAssignment<F, T>> StoreTransaction<
             let last = key.is_none().then(|| found.object.clone());
             self.remove_object(&before, &found.key, version, last, Removal::Left(LeaveReason::Changed));
         }
+        // In the transaction of the removal: no reader finds a moving object under neither key.
         if let Some(key) = key {
             self.names.put(&key, &found.key, found.object, version);
             self.kinds.push(KeyedChange::Present { initial });

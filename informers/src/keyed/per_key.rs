@@ -29,6 +29,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(shared: &Arc<KeyedShared<F, T
         let listener = shared.keyed_cache.listen_interests();
         for (key, tenure) in shared.keyed_cache.take_changed() {
             if let Some(stop) = running.remove(&key) {
+                // Its end is not awaited: events of an ended tenure change nothing.
                 stop.cancel();
             }
             let Some(tenure) = tenure else { continue };
@@ -52,6 +53,7 @@ async fn stream<F: SelectorKey, T: Object>(shared: Arc<KeyedShared<F, T>>, key: 
     shared.streams.fetch_add(1, Ordering::Relaxed);
     let _open = OpenStream(&shared, tenure);
     let can = shared.source.capabilities();
+    // Different jitter: the streams of all keys break at the same moment.
     let seed = shared.seed ^ tenure.0;
     let mut backoff = Backoff::new(seed);
     let text = loop {

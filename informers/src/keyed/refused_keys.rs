@@ -33,6 +33,7 @@ impl<F: Ord + Clone> RefusedKeys<F> {
     pub(super) fn refuse(&mut self, key: &F, now: Instant) -> bool {
         self.last = Some(key.clone());
         let is_new = self.keys.insert(key.clone());
+        // A further refused key must not postpone the retry of the others.
         if !is_new || self.not_before.is_none() {
             self.not_before = Some(now + self.backoff.next());
         }

@@ -27,6 +27,7 @@ impl RequestBudget {
         let mut length = JsonLength(SEPARATOR_BYTES);
         let counted = contained(|| write!(length, "{key}").is_ok()).unwrap_or_default();
         let fits = counted && self.keys > 0 && length.0 <= self.bytes;
+        // The first key always fits: else one above the limit is never sent, nor refused.
         if fits || std::mem::take(&mut self.is_empty) {
             self.is_empty = false;
             self.keys = self.keys.saturating_sub(1);

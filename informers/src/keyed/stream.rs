@@ -61,6 +61,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
     let mut steps = 0;
     loop {
         let now = Instant::now().into_std();
+        // Registered before the changes are taken, or one in between would wake nothing.
         let listener = shared.keyed_cache.listen_interests();
         let changed = shared.keyed_cache.take_changed();
         let interests_changed = !changed.is_empty();
@@ -98,6 +99,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
             publishing.publish(now, &outcome.changed.notifications);
             drop(publishing);
             if outcome.is_full {
+                // The objects of these keys were dropped.
                 complete.clear();
                 command = editor.step(now, StreamInput::Full, &mut effects, &mut complete);
             }
@@ -111,6 +113,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
         }
         shared.keyed_cache.complete(complete.drain(..));
         if let Some(command) = command {
+            // Before the request: objects of keys that are not recorded are dropped.
             keys.lock().record(&command);
             start(shared, &source, command, &mut task);
         }

@@ -58,6 +58,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.halve_batch();
         self.abandon(now, effects);
         effects.push(Effect::Failed(trouble));
+        // A failed edit costs only its own keys; an opening that did not complete, all of them.
         if !edits {
             self.forget_known();
         }
@@ -93,6 +94,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         error: WatchError,
         effects: &mut Vec<Effect<T>>,
     ) -> StreamCommand<F> {
+        // Probably by the state of too many keys at once.
         if error == WatchError::TooSlow {
             self.halve_batch();
         }
@@ -123,6 +125,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             WatchError::Source(source) => source.retry_after(),
             _ => None,
         };
+        // Only the first time, because a source may expire every version.
         let at_once = error == WatchError::Expired && self.backoff.failures() == 0;
         effects.push(Effect::Failed(ReflectorError::Watch(error)));
         if at_once {
@@ -136,6 +139,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
     /// may grow again.
     fn open_refused(&mut self, now: Instant) {
         if self.requested.len() > 1 {
+            // To grow again: halving is also the search for a single key at fault.
             (self.batch, self.batch_grows) = (self.requested.len() / 2, true);
         } else if let Some(key) = self.requested.keys().next().cloned()
             && self.refuse(&key, now)

@@ -49,6 +49,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
         }
         let version = version_of(&event).filter(|_| !relists);
+        // The state of added keys may be older than the resume version, so no object is late here.
         if let (Some(edit), false) = (&mut self.edit, is_mark) {
             if self.ordered && version > edit.last_version {
                 edit.last_version = version;
@@ -98,10 +99,12 @@ impl<F: Ord + Clone + Display> Editor<F> {
             effects.push(Effect::FinishRelist(version));
             self.keys_complete(self.requested.clone(), complete);
             self.pre_restore = !self.stale.is_empty() && (self.pre_restore || was_restored);
+            // Kept, but not complete: "A restored source" in docs/designs/011-informers.md.
             if was_restored {
                 let tenure = |key: &F| self.desired.get(key).map(|tenure| (key.clone(), *tenure));
                 self.outdated.extend(self.stale.iter().filter_map(tenure));
             }
+            // A refused key was accepted, so the refusals had another cause.
             if self.requested.keys().any(|key| self.refused.has(key)) {
                 self.refused.clear();
             }

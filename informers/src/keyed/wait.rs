@@ -54,6 +54,7 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
                 (is_there && !self.progress.is_doubtful()) || self.is_past(version)
             }
             WriteOutcome::Removed(Some(version)) if ordered => self.is_past(version),
+            // Without an order of versions, only the absence of the UID shows the deletion.
             WriteOutcome::Removed(_) => all.all(|there| match (&token.uid, there.uid()) {
                 (Some(gone), Some(there)) => gone.as_str() != there,
                 _ => false,
@@ -86,6 +87,7 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
             (Some(there), Some(held)) => held.all().any(|(_, object)| object.version() == there.version),
             _ => false,
         };
+        // The streams may have caught up during the read.
         let is_so = is_so || self.shows(token);
         if self.keyed_cache.is_closed() {
             return Err(WaitError::Closed);

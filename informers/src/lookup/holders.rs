@@ -90,6 +90,7 @@ impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
 
     /// Returns a copy with this object under a key.
     pub(crate) fn with(&self, key: F, object: T, version: Option<Revision>) -> Self {
+        // Copied, because snapshots share the slice; names have few holders.
         let mut holders = self.holders.to_vec();
         match self.place(&key) {
             Ok(at) => holders[at] = Holder { key, object, version },

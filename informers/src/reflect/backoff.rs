@@ -20,6 +20,7 @@ impl Backoff {
     pub(crate) fn next(&mut self) -> Duration {
         let whole = MAX.min(MIN * 2_u32.saturating_pow(self.failures.min(16)));
         self.failures = self.failures.saturating_add(1);
+        // At least half: jitter over the whole range would permit immediate retries.
         whole / 2 + (whole / 2).mul_f64(self.share())
     }
 

@@ -53,15 +53,18 @@ pub struct ReflectorLimits {
 impl Default for ReflectorLimits {
     fn default() -> Self {
         Self {
+            // As client-go's pager.
             page: NonZeroU32::new(500).expect("it is not zero"),
             objects: 4_000_000,
             empty_pages: 16,
             list_time: Duration::from_secs(600),
             answer_time: Duration::from_secs(60),
             watch_time: Duration::from_secs(290),
+            // Bookmarks arrive about every minute: two of them may be lost.
             silence: Duration::from_secs(150),
             edit_keys: 50_000,
             edit_bytes: 1_000_000,
+            // A lagging replica catches up sooner, so the source was restored from a backup.
             stale_time: Duration::from_secs(300),
         }
     }

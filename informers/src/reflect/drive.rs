@@ -69,10 +69,12 @@ pub(crate) async fn drive<T: Object>(
         }
         if !effects.is_empty() && !sink.apply(now, &mut effects) {
             command = reflector.step(now, ReflectorInput::Full, &mut effects);
+            // The first call drained the effects: this one reports the error of a full cache.
             sink.apply(now, &mut effects);
         }
         if let Some(command) = command {
             sink.on_command(&command);
+            // Dropping the running request or watch cancels it.
             task = start(&source, command);
             turn = EVENTS_PER_YIELD; // a page holds many objects
         }
@@ -85,6 +87,7 @@ pub(crate) async fn drive<T: Object>(
         let due = Instant::from_std(reflector.due());
         input = tokio::select! {
             biased;
+            // A busy source must not starve a relist, and a ready event outruns the timeout.
             () = sink.relist_requested() => ReflectorInput::Relist,
             input = next(&mut task) => input,
             () = sleep_until_due(alarm.as_mut(), due) => ReflectorInput::Time,

@@ -26,7 +26,9 @@ impl Reflector {
     pub(super) fn first_page(&mut self, now: Instant) -> ReflectorCommand {
         let request = ListRequest {
             filter: self.config.filter.clone(),
+            // Not any version, as client-go begins with: a stale replica would move the cache back.
             at: ListAt::Fresh(Freshness::Newest),
+            // One page cannot expire between pages, at the price of a large response.
             limit: (self.expired_lists < MAX_EXPIRED_LISTS).then_some(self.config.limits.page),
             rest: None,
         };
@@ -64,6 +66,7 @@ impl Reflector {
         effects.extend(items.into_iter().map(Effect::Put));
         effects.extend(unreadable.into_iter().map(Effect::Unreadable));
         let endless = |limit: u64, of| Some(ReflectorError::Endless { limit, of });
+        // Also of the last page: a complete list may still exceed the capacity.
         let trouble = if listing.objects > limits.objects {
             endless(limits.objects as u64, "objects")
         } else if rest.is_none() {
@@ -98,6 +101,7 @@ impl Reflector {
         effects.push(Effect::Failed(ReflectorError::List(error.clone())));
         let list_time = self.config.limits.list_time;
         match (&error, &mut self.phase) {
+            // The token for the rest is ignored: it continues the list at another version.
             (ListError::Expired { .. }, _) => {
                 self.abandon_relist(effects);
                 self.expired_lists += 1;
@@ -119,6 +123,7 @@ impl Reflector {
                 self.phase = listing;
                 command
             }
+            // Refusals are retried as well: the permission or the kind may be added later.
             _ => {
                 self.abandon_relist(effects);
                 let retry_after = match &error {

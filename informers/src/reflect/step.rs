@@ -189,6 +189,7 @@ impl Reflector {
             ReflectorInput::Relist => self.request_relist(now, effects),
             ReflectorInput::Full => {
                 effects.push(Effect::Failed(ReflectorError::Full { limit: self.config.limits.objects }));
+                // A watch does not repeat the dropped change; only a list does.
                 self.needs_relist = true;
                 Some(self.wait(now, Some(FULL_WAIT)))
             }
@@ -209,6 +210,7 @@ impl Reflector {
         self.needs_relist = true;
         match &self.phase {
             ReflectorPhase::Waiting => None,
+            // The kept pages are older than the request. The deadline stays that of the back-off.
             ReflectorPhase::Listing(listing) if listing.is_waiting => {
                 self.abandon_relist(effects);
                 self.phase = ReflectorPhase::Waiting;
@@ -224,6 +226,7 @@ impl Reflector {
 
     /// Returns the next command without a delay.
     pub(super) fn next_command<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> ReflectorCommand {
+        // The relist that begins now satisfies the request too.
         self.relist_again &= !self.needs_relist;
         if self.needs_relist && self.uses_list {
             effects.push(Effect::BeginRelist);
@@ -250,6 +253,7 @@ impl Reflector {
     pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> ReflectorCommand {
         let wait = self.backoff.next();
         self.phase = ReflectorPhase::Waiting;
+        // Bounded: a wrong `Retry-After` must not stop the informer for hours.
         self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
         ReflectorCommand::Wait
     }
@@ -283,12 +287,14 @@ impl Reflector {
             ReflectorPhase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
             ReflectorPhase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
             ReflectorPhase::Watching { state: true, .. } => {
+                // Older servers ignore the parameters, and begin an ordinary watch.
                 effects.push(Effect::Failed(ReflectorError::NoEnd));
                 self.abandon_relist(effects);
                 self.uses_list = true;
                 self.next_command(now, effects)
             }
             ReflectorPhase::Watching { state: false, .. } => {
+                // Without a back-off: the silence was the delay.
                 effects.push(Effect::Failed(ReflectorError::Silent(self.config.silence())));
                 self.next_command(now, effects)
             }
@@ -304,6 +310,7 @@ impl Reflector {
     ) -> Option<ReflectorCommand> {
         if let Some(seen) = self.resume_version.as_ref().filter(|seen| self.is_later(seen, &version)) {
             let since = *self.behind_since.get_or_insert(now);
+            // A lagging replica, by all appearances: its state would move the cache back.
             if now < since + self.config.limits.stale_time {
                 let seen = seen.clone();
                 effects.push(Effect::Failed(ReflectorError::Behind { found: version, seen }));
@@ -337,6 +344,7 @@ impl Reflector {
         }) {
             return;
         }
+        // No other change shares it: "One version" in docs/designs/011-informers.md.
         self.resume_version = Some(version.clone());
         effects.push(Effect::Progress(version));
     }

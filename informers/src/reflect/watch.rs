@@ -21,6 +21,7 @@ impl Reflector {
         // An idle watch that lasts this long shows that the source works.
         let well = self.failing && !state;
         self.due = now + if well { MIN_WATCH_TIME } else { self.silence(state) };
+        // Without bookmarks, an accepted version is the only sign that the source has caught up.
         if !state && !self.config.can.bookmarks {
             self.behind_since = None;
         }
@@ -56,6 +57,7 @@ impl Reflector {
             if let Some(command) = self.check_behind(now, &event, version.as_ref(), effects) {
                 return Some(command);
             }
+            // A late bookmark of a stalled replica must not hide the age of the cache.
             self.fresh = !self.is_stale(version.as_ref());
             if self.failing && self.fresh {
                 effects.push(Effect::Recovered);
@@ -79,6 +81,7 @@ impl Reflector {
                 self.due = now + self.silence(false);
                 return None;
             }
+            // Deletions are not late here: the cache compares each with its object.
             event => effects.extend(effect_of(event)),
         }
         // The streamed state is unordered: its end carries the version.
@@ -175,6 +178,7 @@ impl Reflector {
                     _ => self.wait(now, None),
                 }
             }
+            // A lagging replica answers the same, and catches up within `stale_time`.
             WatchError::FutureRevision { retry_after, .. } => {
                 let since = *self.behind_since.get_or_insert(now);
                 // The server was restored, so its state replaces the cache.
@@ -191,6 +195,7 @@ impl Reflector {
 
     pub(super) fn watch_ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> ReflectorCommand {
         match self.phase {
+            // An end is no failure, unless it came at once and without an event.
             ReflectorPhase::Watching { state: false, began, events }
                 if events > 0 || now >= began + MIN_WATCH_TIME =>
             {

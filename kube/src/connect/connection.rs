@@ -71,10 +71,12 @@ impl Http2Connection {
     /// Returns a slot for one more request, if there is one. Only called by the pool, under its
     /// lock.
     pub(super) fn slot(&self, most: usize) -> Option<StreamSlot> {
+        // At least one: with none, each request would open a connection and then fail.
         let most = most.min(*self.stream_limit.borrow()).max(1);
         if self.is_closed() || self.used.load(Ordering::Relaxed) >= most {
             return None;
         }
+        // Relaxed: the pool's lock orders the increments, and a late decrement only costs a slot.
         self.used.fetch_add(1, Ordering::Relaxed);
         Some(StreamSlot(self.used.clone()))
     }

@@ -38,6 +38,7 @@ const KEEPALIVE: Duration = Duration::from_secs(30);
 
 pub(super) fn dial(config: &Config) -> Result<Dial, ConnectError> {
     let mut tcp = HttpConnector::new();
+    // TLS is added outside of this connector, which therefore receives https URLs.
     tcp.enforce_http(false);
     tcp.set_nodelay(true);
     tcp.set_keepalive(Some(KEEPALIVE));
@@ -50,6 +51,7 @@ pub(super) fn dial(config: &Config) -> Result<Dial, ConnectError> {
             let to_proxy = HttpsConnectorBuilder::new()
                 .with_tls_config(tls)
                 .https_or_http()
+                // `CONNECT` is sent over HTTP/1.1, so `h2` must not be offered to the proxy.
                 .enable_http1()
                 .wrap_connector(tcp);
             Ok(over(secured(config, tunnel(proxy, to_proxy))?))

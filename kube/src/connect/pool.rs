@@ -87,6 +87,7 @@ impl Pool {
 
     async fn send(self, mut request: Request<Body>) -> Result<Response<ResponseBody>, BoxError> {
         let mut reason = String::new();
+        // No retry: only a request that a closing connection returned unsent is sent again.
         for _ in 0..ATTEMPTS {
             let mut refused = match self.connection().await? {
                 FreeConnection::Http2Connection(mut sender, slot) => {
@@ -161,6 +162,7 @@ impl Pool {
             Some(FreeConnection::Http2Connection(connection.sender(), connection.slot(most)?))
         });
         shared.or_else(|| {
+            // From the end: the server is least likely to close the one that was used last.
             let at = state.idle.iter().rposition(|single| single.sender.is_ready())?;
             Some(FreeConnection::Http1Connection(state.idle.swap_remove(at)))
         })
@@ -232,6 +234,7 @@ impl Service<Request<Body>> for Pool {
 /// Converts a request to HTTP/1.1: a path, and the server in the `Host` header.
 fn origin_form(request: &mut Request<Body>) {
     let Some(authority) = request.uri().authority() else { return };
+    // Credentials in the URL must not appear in a header.
     let host = authority.as_str().rsplit('@').next().unwrap_or_default();
     if let Ok(host) = HeaderValue::from_str(host) {
         request.headers_mut().entry(header::HOST).or_insert(host);

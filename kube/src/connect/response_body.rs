@@ -19,6 +19,7 @@ pub(super) struct ResponseBody {
 impl ResponseBody {
     pub(super) fn new(body: Incoming, slot: BodySlot) -> Self {
         let mut answer = Self { body, slot: Some(slot) };
+        // An empty body may never be polled.
         if answer.body.is_end_stream() {
             answer.done();
         }
@@ -44,6 +45,7 @@ impl Body for ResponseBody {
         let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
         match &frame {
             None => self.done(),
+            // Dropped, not released: after an error an HTTP/1.1 connection cannot be used again.
             Some(Err(_)) => self.slot = None,
             Some(Ok(_)) if self.body.is_end_stream() => self.done(),
             Some(Ok(_)) => {}

@@ -56,6 +56,7 @@ impl<'de, A: MapAccess<'de>> MapAccess<'de> for MetadataEntries<A> {
             if key != "managedFields" {
                 return seed.deserialize(MapKey::new(key)).map(Some);
             }
+            // Skipped while decoding: clearing them afterwards would allocate them first.
             self.0.next_value::<IgnoredAny>()?;
         }
         Ok(None)

@@ -47,6 +47,7 @@ pub(crate) fn event<O: Object + DeserializeOwned>(
         RawEvent::Left(object) => WatchEvent::Left(object),
         RawEvent::Unreadable(unreadable) => WatchEvent::Unreadable(unreadable),
         RawEvent::Bookmark(mark) => mark.event(mode)?,
+        // Without a code it is an error of the server, which may be retried.
         RawEvent::Error(status) => return Err(Refusal::of_status(status, 500).watch_error()),
     })
 }

@@ -37,6 +37,7 @@ impl LineSplitter {
         while !self.piece.is_empty() {
             let end = memchr(b'\n', &self.piece);
             let length = end.unwrap_or(self.piece.len());
+            // Checked before the piece is stored, so that the limit bounds the memory.
             if self.begun.len().saturating_add(length) > self.limit {
                 return Err(TooLong);
             }

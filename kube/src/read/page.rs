@@ -12,6 +12,7 @@ use crate::text::Text;
 /// Decodes all items at once. Only if that fails, they are decoded one by one, to find the
 /// undecodable ones.
 pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>, SourceError> {
+    // Decoding items as raw values first would scan every page twice, for a rare defect.
     if let Ok(Ok(RawList { metadata, items })) = contained(|| serde_json::from_slice::<RawList<'_, O>>(body))
         && items.iter().all(|object| validate(object).is_ok())
     {

@@ -22,6 +22,7 @@ const STATE: &str = "watch from the state";
 #[async_trait]
 impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
     fn capabilities(&self) -> Capabilities {
+        // Without `reports_left`: a watch sends `DELETED` also for an object that left a selector.
         let mut capabilities = Capabilities::LEAST;
         capabilities.bookmarks = true;
         capabilities.watches_state = self.caller.server.watches_state;
@@ -48,6 +49,7 @@ impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
         let http_request = request::watch(&self.caller.kind, &request)?;
         match self.caller.open(http_request).await.map_err(CallError::source_error)? {
             Ok(body) => Ok(read_events(body, mode, server.line_bytes)),
+            // A server with the feature turned off refuses the parameter.
             Err(refusal) if refusal.is_about("sendInitialEvents") => {
                 Err(SourceError::Unsupported { what: STATE }.into())
             }

@@ -55,6 +55,7 @@ impl<O: Object + DeserializeOwned> WatchReader<O> {
                     }
                 }
                 Some(Err(error)) => return Some(Err(interrupted(chain(&error)))),
+                // An error, though the body ended normally: a proxy may have cut it.
                 None if self.lines.has_partial_line() => {
                     return Some(Err(interrupted("it ended in the middle of a line".into())));
                 }

@@ -20,6 +20,7 @@ pub(super) fn object<O: Serialize>(kind: &Kind, object: &O) -> Result<Map<String
     let Value::Object(mut object) = value else {
         return Err(invalid("it is encoded as something else than an object".into(), Vec::new()));
     };
+    // Items of a list lack both, and servers require them.
     object.entry("apiVersion").or_insert_with(|| kind.api_version().into());
     object.entry("kind").or_insert_with(|| kind.name().into());
     match object.get("metadata") {
@@ -146,6 +147,7 @@ pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static 
 fn tested(mut operations: Vec<Value>, only_if: &Preconditions) -> Result<Vec<Value>, SourceError> {
     const VERSION: &str = "/metadata/resourceVersion";
     if let Some(uid) = &only_if.uid {
+        // First, before an operation of the patch could change the UID.
         operations.insert(0, json!({"op": "test", "path": "/metadata/uid", "value": uid.as_str()}));
     }
     if let Some(version) = &only_if.version {

@@ -17,6 +17,7 @@ pub(super) fn put(
     is_machinery: bool,
 ) -> Result<(), SourceError> {
     let Some(fence) = fence else { return Ok(()) };
+    // Others ignore the header, and a write under an unchecked fence is worse than none.
     if !is_machinery {
         return Err(SourceError::Unsupported { what: "fences" });
     }

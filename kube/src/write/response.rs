@@ -36,6 +36,7 @@ pub(super) fn deleted<O: Object + DeserializeOwned>(
         return Ok(gone(status.uid()));
     }
     let state = DeletionState::of(body);
+    // Nothing delayed the removal, and the body is the last state.
     if state.metadata.deletion_timestamp.is_none() {
         return Ok(gone(state.metadata.uid.as_deref()));
     }

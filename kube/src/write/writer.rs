@@ -81,6 +81,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
             target = target.below("status");
         }
         target = match &patch.format {
+            // An apply has a field manager of its own, in place of that of the port.
             PatchFormat::Apply { manager, force } => {
                 let force = if *force { "true" } else { "false" };
                 target.with(STRICT.0, STRICT.1).with("fieldManager", manager).with("force", force)

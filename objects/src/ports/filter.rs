@@ -22,6 +22,7 @@ impl Filter {
         let there =
             self.namespace.as_ref().is_none_or(|namespace| object.key().namespace() == Some(&**namespace));
         there
+            // Without a selector no labels or fields are extracted, which would allocate.
             && (self.labels.is_everything() || self.labels.matches(&object.labels()))
             && (self.fields.is_everything() || self.fields.matches(&fields.of(object)))
     }

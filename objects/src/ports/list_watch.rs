@@ -39,6 +39,7 @@ pub trait ListWatch<O: Send + 'static>: Send + Sync + 'static {
             FieldTerm::equals(field, value).expect("the names of these two fields can stand in a selector")
         };
         let mut terms = vec![term(NAME, key.name())];
+        // A filter without a namespace selects namesakes in all of them.
         if key.namespace().is_none() {
             terms.push(term(NAMESPACE, ""));
         }

@@ -16,6 +16,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<FieldTerm>, SelectorError> {
     let mut terms = Vec::new();
     let mut at = 0;
     while at < text.len() {
+        // Empty conditions are skipped, as in Kubernetes.
         if text.as_bytes()[at] == b',' {
             at += 1;
             continue;

@@ -130,8 +130,9 @@ impl<'a> Tokens<'a> {
         }
         let mut values = Vec::new();
         loop {
-            self.advance(); // what opens, or the comma
+            self.advance(); // the parenthesis or the comma
             values.push(match self.next {
+                // More lenient than Kubernetes, which takes `(,)` and `(x,,y)` but not `(,,)`.
                 Token::Comma | Token::Close => "",
                 _ => self.word("a value, a comma or `)`")?,
             });

@@ -156,6 +156,7 @@ impl Requirement {
 fn checked<V: AsRef<str>>(values: impl IntoIterator<Item = V>) -> Result<Box<[Box<str>]>, RequirementError> {
     let value = |value: V| checked_value(value.as_ref()).map(Box::from);
     let mut values = values.into_iter().map(value).collect::<Result<Vec<Box<str>>, _>>()?;
+    // Sorted, so that selectors that differ only in order are equal and can share a stream.
     values.sort();
     values.dedup();
     if values.is_empty() { Err(RequirementError::NoValues) } else { Ok(values.into()) }

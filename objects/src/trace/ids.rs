@@ -77,6 +77,7 @@ impl SpanIds {
     /// splitmix64, with a counter as its state.
     fn draw(&self) -> u64 {
         const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+        // Relaxed: the counter orders nothing else, and only has to be unique.
         let mut mixed = self.0.fetch_add(STEP, Ordering::Relaxed).wrapping_add(STEP);
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);

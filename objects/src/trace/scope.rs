@@ -26,6 +26,7 @@ impl Traceparent {
 pub async fn traced<F: Future>(trace: Option<Traceparent>, work: F) -> F::Output {
     let mut work = pin!(work);
     poll_fn(|context| {
+        // At each poll, because the task may have moved to another thread.
         let _scope = TraceScope::into(trace);
         work.as_mut().poll(context)
     })

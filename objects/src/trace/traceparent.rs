@@ -95,9 +95,11 @@ impl FromStr for Traceparent {
         let version = digits(bytes, 0, 2)?;
         let (trace, span, flags) = (digits(bytes, 3, 32)?, digits(bytes, 36, 16)?, digits(bytes, 53, 2)?);
         let refused = |at| Err(TraceparentError { at });
+        // Reserved by the specification.
         if version == 0xff {
             return refused(0);
         }
+        // In bounds, because the last digits were read at 53 and 54.
         if let Some(at) = [2, 35, 52].into_iter().find(|&at| bytes[at] != b'-') {
             return refused(at);
         }
@@ -108,6 +110,7 @@ impl FromStr for Traceparent {
         }
         let Some(trace) = TraceId::new(trace) else { return refused(3) };
         let Some(span) = u64::try_from(span).ok().and_then(SpanId::new) else { return refused(36) };
+        // The specification requires that unknown flags are not passed on.
         let flags = u8::try_from(flags).unwrap_or_default() & (SAMPLED | RANDOM);
         Ok(Self { trace, span, flags })
     }
