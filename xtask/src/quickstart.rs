@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 
 use crate::program::Program;
+use crate::stages;
 use crate::workspace::Workspace;
 
 pub(crate) const MANIFEST: &str = "xtask/outside/quickstart/Cargo.toml";
@@ -45,11 +46,8 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 
 /// Builds the program `machinery`, and returns its path.
 pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
-    let built = workspace
-        .cargo(["build", "--quiet", "--package", "machinery-cli"])
-        .arg("--target-dir")
-        .arg(&workspace.target)
-        .status();
+    // The stage `tests` has built it: with other features, every crate would be compiled once more.
+    let built = stages::tests_command(workspace).args(["--no-run", "--quiet"]).status();
     ensure!(built.context("cargo cannot be started")?.success(), "machinery does not build");
     Ok(workspace.target.join("debug/machinery"))
 }

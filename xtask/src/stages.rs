@@ -95,17 +95,15 @@ fn asks_itself(package: &Package) -> bool {
 /// Unit, integration and model tests. A test of xtask replays the committed inputs of the fuzz
 /// targets.
 fn tests(workspace: &Workspace) -> Work {
-    let args = [
-        "test",
-        "--workspace",
-        "--all-features",
-        "--no-fail-fast",
-        "--lib",
-        "--bins",
-        "--tests",
-        "--examples",
-    ];
-    Work::Programs(workspace.cargo(args))
+    Work::Programs(tests_command(workspace))
+}
+
+/// Returns the command that builds and runs all test programs, and builds the programs that they
+/// start.
+pub(crate) fn tests_command(workspace: &Workspace) -> Command {
+    let mut command = workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    command.args(["--lib", "--bins", "--tests", "--examples"]);
+    command
 }
 
 /// The libraries without any feature, for users that disable default features. Crates with tests
