@@ -142,8 +142,8 @@
 //! assert_eq!(config.data.rack.as_deref(), Some("17"));
 //!
 //! // The whole type of k8s-openapi, without the managed fields.
-//! type WithoutManagedFields = WithoutManagedFields<ConfigMap>;
-//! let maps = Remote::<WithoutManagedFields>::new(client, kind, ServerProfile::kubernetes());
+//! type Map = WithoutManagedFields<ConfigMap>;
+//! let maps = Remote::<Map>::new(client, kind, ServerProfile::kubernetes());
 //! let config = maps.get(&"default/db-0".parse()?, Freshness::Newest).await?.expect("it is there");
 //! assert_eq!(config.data.as_ref().unwrap()["rack"], "17");
 //! assert_eq!(config.metadata.managed_fields, None);
