@@ -25,7 +25,8 @@ use crate::reflect::{ReflectorError, ReflectorLimits};
 /// The initial list fills the cache; a watch keeps it up to date. If the watch cannot be resumed, a
 /// *relist* replaces the cache, and handlers receive only the differences, with a *tombstone* for
 /// each object that vanished. There is no periodic *resync*: the [drift
-/// check](Builder::drift_check) replaces it. A caller [reads its own writes](Self::wait_for).
+/// check](crate::Builder::drift_check) replaces it. A caller [reads its own
+/// writes](Self::wait_for).
 ///
 /// Cheap to clone. Created by a [builder](Informer::builder), and empty until it [runs](Self::run).
 pub struct Informer<T>(pub(super) Arc<InformerShared<T>>);
