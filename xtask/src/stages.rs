@@ -107,13 +107,14 @@ pub(crate) fn tests_command(workspace: &Workspace) -> Command {
     command
 }
 
-/// The libraries without any feature, for users that disable default features. Crates with tests
-/// that need features of the crate itself are excluded: their tests are the same as with all
-/// features.
+/// The libraries without any feature, for users that disable default features. Excluded are crates
+/// without features, and crates with tests that need features of the crate itself: their tests are
+/// the same as with all features.
 fn tests_bare(workspace: &Workspace) -> Work {
     let mut command =
         workspace.cargo(["test", "--no-default-features", "--no-fail-fast", "--lib", "--tests"]);
-    command.args(named(workspace.libraries().filter(|package| !asks_itself(package))));
+    let differs = |package: &&Package| !package.features.is_empty() && !asks_itself(package);
+    command.args(named(workspace.libraries().filter(differs)));
     Work::Programs(command)
 }
 
