@@ -23,5 +23,5 @@ pub use sink::AuditSink;
 pub use writer::Audit;
 
 pub(crate) use annotations::Annotations;
-pub(crate) use trail::{AuditTarget, Tail, Trail};
+pub(crate) use trail::{AUDIT_ID, AuditTarget, Tail, Trail, audit_id};
 pub(crate) use writer::Log;

@@ -19,16 +19,23 @@ use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::http::Body;
 use crate::refusal::Refusal;
 use crate::request::{Resource, Verb};
-use crate::server::Shared;
+use crate::server::{Environment, Shared};
 use crate::{json, protobuf, yaml};
 
-const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
-/// Maximum length of a client's audit ID; longer ones are truncated.
+pub(crate) const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+/// Maximum length of an audit ID in the log; longer ones are truncated there.
 const ID_CHARS: usize = 64;
+
+/// Returns the audit ID of a request: the client's own, or a new one. Every response has it.
+pub(crate) fn audit_id(headers: &HeaderMap, environment: &Environment) -> HeaderValue {
+    let own = headers.get(&AUDIT_ID).filter(|id| !id.is_empty());
+    own.cloned().unwrap_or_else(|| {
+        HeaderValue::try_from(environment.uid()).expect("hexadecimal digits and hyphens are visible ASCII")
+    })
+}
 
 /// The audit record of one request. Dropping it logs a request that gets no response.
 pub(crate) struct Trail {
-    id: HeaderValue,
     record: Box<AuditRecord>,
 }
 
@@ -62,18 +69,17 @@ impl Trail {
     pub(crate) async fn begin(
         shared: &Arc<Shared>,
         log: &Arc<Log>,
+        id: &HeaderValue,
         (uri, headers, peer): (&Uri, &HeaderMap, Option<IpAddr>),
     ) -> Result<Self, Refusal> {
         let now = shared.environment.now();
         let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
-        let client_id = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
-        let id = client_id.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.environment.uid());
+        let id: String = String::from_utf8_lossy(id.as_bytes()).chars().take(ID_CHARS).collect();
         let target = uri.path_and_query().map_or("/", |target| target.as_str());
         let mut event = AuditEvent::new(&id, target, text(&USER_AGENT), now);
         if let Some(peer) = peer {
             event.set("sourceIPs", json!([peer.to_string()]));
         }
-        let id = HeaderValue::try_from(id).expect("it was a header, or is a UUID");
         let record = AuditRecord {
             shared: shared.clone(),
             log: log.clone(),
@@ -88,7 +94,7 @@ impl Trail {
             panicked: false,
             refused: false,
         };
-        Ok(Self { id, record: record.into() })
+        Ok(Self { record: record.into() })
     }
 
     /// Records the result of authentication, and selects the audit level of the request.
@@ -178,9 +184,8 @@ impl Trail {
 
     /// Completes the record; returns the response once its events are written. The record of a
     /// streamed response is completed at the end of the stream.
-    pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
-        let Self { id, mut record } = self;
-        answer.headers_mut().insert(AUDIT_ID, id);
+    pub(crate) async fn answered(self, answer: Response<Body>) -> Response<Body> {
+        let Self { mut record } = self;
         if record.decision.level == AuditLevel::None {
             record.slot = None;
             return answer;

@@ -229,7 +229,7 @@ impl Builder {
         self
     }
 
-    /// Enables the audit log. Without it nothing is logged, and requests have no audit ID.
+    /// Enables the audit log. Without it nothing is logged; responses have an audit ID nonetheless.
     ///
     /// Every request through a [`Service`] is logged, with or without a socket. Operations through
     /// a [`Handle`](crate::Handle) are not.

@@ -23,7 +23,7 @@ use crate::http::{Body, answer};
 use crate::metrics::Event;
 use crate::metrics::RequestLabels;
 use crate::refusal::Refusal;
-use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed};
+use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed, time_limit};
 use crate::{documents, verbs};
 
 /// A request before authentication and parsing.
@@ -78,9 +78,10 @@ impl Shared {
         let mut about = RequestLabels::default();
         let span = trace::span(&call, &self.environment);
         let mut trail = None;
+        let id = audit::audit_id(&call.headers, &self.environment);
         let answer = async {
             if let Some(log) = &self.audit {
-                trail = Some(Trail::begin(&self, log, (&call.uri, &call.headers, call.peer)).await?);
+                trail = Some(Trail::begin(&self, log, &id, (&call.uri, &call.headers, call.peer)).await?);
             }
             self.clone().route(call, &mut about, &mut trail).await
         };
@@ -100,10 +101,11 @@ impl Shared {
             }
             answer::refused(&refusal, form)
         });
-        let answer = match trail {
+        let mut answer = match trail {
             Some(trail) => trail.answered(answer).await,
             None => answer,
         };
+        answer.headers_mut().insert(audit::AUDIT_ID, id);
         span.record("status", answer.status().as_u16());
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
@@ -210,6 +212,10 @@ impl Shared {
         trail: &mut Option<Trail>,
     ) -> Result<(Route, Query), Refusal> {
         let ParsedRequest { target, query, fence, verb, fields } = parsed;
+        if verb != Some(Verb::Watch) {
+            // Also of documents, and of paths that do not exist.
+            time_limit(&query)?;
+        }
         match target {
             Target::Resource(resource) => {
                 let verb = verb.ok_or_else(|| not_allowed(&resource, ""))?;
