@@ -10,6 +10,7 @@ mod owner_graph;
 mod plans;
 mod quotas;
 mod roles;
+mod running;
 mod start;
 mod trigger;
 mod webhooks;
@@ -17,4 +18,5 @@ mod writes;
 
 pub(crate) use after_write::after_write;
 pub(crate) use plans::KnownDefinitions;
+pub(crate) use running::{Controller, EndedControllers, ended};
 pub(crate) use start::start;

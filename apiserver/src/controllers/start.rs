@@ -7,6 +7,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
+use super::running::{Controller, RunningController};
 use super::{definitions, events, garbage_collector, namespaces, plans, quotas, roles, webhooks};
 use crate::auth::rbac::defaults;
 use crate::change::{ObjectWrite, WriteAction, WritePreconditions};
@@ -64,23 +65,37 @@ pub(crate) async fn start(
     }
     definitions::reconcile(shared).await.map_err(store)?;
     webhooks::reconcile(shared).await.map_err(store)?;
-    spawn(shared, tasks, webhooks::run(shared.clone()));
-    spawn(shared, tasks, definitions::run(shared.clone()));
-    spawn(shared, tasks, namespaces::run(shared.clone()));
+    run(shared, tasks, Controller::Webhooks, webhooks::run(shared.clone()));
+    run(shared, tasks, Controller::Definitions, definitions::run(shared.clone()));
+    run(shared, tasks, Controller::Namespaces, namespaces::run(shared.clone()));
     if garbage_collection {
-        spawn(shared, tasks, garbage_collector::run(shared.clone()));
+        run(shared, tasks, Controller::GarbageCollector, garbage_collector::run(shared.clone()));
     }
-    spawn(shared, tasks, quotas::run(shared.clone()));
-    spawn(shared, tasks, events::run(shared.clone()));
-    spawn(shared, tasks, interest::run(shared.clone()));
+    run(shared, tasks, Controller::Quotas, quotas::run(shared.clone()));
+    run(shared, tasks, Controller::Events, events::run(shared.clone()));
+    run(shared, tasks, Controller::Interests, interest::run(shared.clone()));
     if shared.rules.is_some() {
-        spawn(shared, tasks, roles::run(shared.clone()));
+        run(shared, tasks, Controller::Roles, roles::run(shared.clone()));
     }
     Ok(())
 }
 
 fn store(refusal: Refusal) -> StartError {
     StartError::Store(refusal.message)
+}
+
+/// Spawns a controller, and records its end.
+fn run(
+    shared: &Arc<Shared>,
+    tasks: &TaskTracker,
+    controller: Controller,
+    task: impl Future<Output = ()> + Send + 'static,
+) {
+    let running = RunningController::new(shared, controller);
+    spawn(shared, tasks, async move {
+        let _running = running;
+        task.await;
+    });
 }
 
 fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {

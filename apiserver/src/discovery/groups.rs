@@ -74,6 +74,15 @@ impl Discovery {
         Some(plain::resources(&group.name, version))
     }
 
+    /// Returns the paths of all groups and versions below `/apis`.
+    pub(crate) fn paths(&self) -> impl Iterator<Item = String> {
+        self.named.iter().flat_map(|group| {
+            let versions =
+                group.versions.iter().map(|version| format!("/apis/{}/{}", group.name, version.name));
+            std::iter::once(format!("/apis/{}", group.name)).chain(versions)
+        })
+    }
+
     /// `/api` aggregated.
     pub(crate) fn aggregated_api(&self, version: DiscoveryVersion) -> &Page {
         let core = self.core.as_slice();

@@ -1,6 +1,8 @@
 //! Non-resource endpoints: discovery, OpenAPI, version, metrics and health.
 
 mod health;
+mod immutable;
+mod index;
 mod rendered;
 
 pub(crate) use rendered::Documents;
@@ -44,6 +46,7 @@ pub(crate) async fn serve(
     let documents = registry.documents();
     let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
     match parts[..] {
+        [] | ["index.html"] => Ok(index(shared, documents)),
         ["api"] => roots(call, documents, true),
         ["apis"] => roots(call, documents, false),
         ["api", version] => plain(call, documents.discovery.resources("", version)),
@@ -51,15 +54,30 @@ pub(crate) async fn serve(
         ["apis", group, version] => plain(call, documents.discovery.resources(group, version)),
         ["openapi", "v2"] => swagger(call, documents),
         ["openapi", "v3"] => page(call, documents.openapi.index()),
-        ["openapi", "v3", ref path @ ..] => match documents.openapi.document(&path.join("/")) {
-            Some(document) => page(call, document),
-            None => Ok(answer::nothing_there()),
-        },
+        ["openapi", "v3", ref path @ ..] => {
+            let path = path.join("/");
+            let Some(document) = documents.openapi.document(&path) else {
+                return Ok(answer::nothing_there());
+            };
+            let now = shared.environment.now();
+            Ok(immutable::answered(
+                page(call, document)?,
+                query.first("hash"),
+                document,
+                (path.as_str(), now),
+            ))
+        }
         ["version"] => plain(call, Some(version())),
         ["metrics"] => Ok(metrics(shared).await),
         ["healthz" | "livez" | "readyz", ..] => health::answer(shared, &parts, query).await,
         _ => Ok(answer::nothing_there()),
     }
+}
+
+/// Returns the list of paths, indented as in Kubernetes.
+fn index(shared: &Shared, documents: &Documents) -> Response<Body> {
+    let paths = index::paths(&documents.discovery, &health::CheckNames::new(shared));
+    answer::value(200, ResponseFormat { pretty: true, ..ResponseFormat::default() }, &paths)
 }
 
 /// Renders the metrics. If the store does not respond, they keep its last revision.

@@ -54,8 +54,7 @@ impl OpenApi {
     pub(crate) fn index(&self) -> &Page {
         self.index.get_or_init(|| {
             let entry = |(path, document): (&String, &Arc<Document>)| {
-                let url = format!("/openapi/v3/{path}?hash={}", document.page().hash);
-                (path.clone(), json!({"serverRelativeURL": url}))
+                (path.clone(), json!({"serverRelativeURL": hashed_url(path, document.page())}))
             };
             let paths: Map<String, Value> = self.documents.iter().map(entry).collect();
             Page::render(&json!({"paths": paths}))
@@ -81,6 +80,11 @@ impl OpenApi {
     fn old(&self) -> Value {
         swagger::of(self.documents.values().map(|document| document.render()).collect())
     }
+}
+
+/// Returns the URL of a document, with the hash of its content.
+pub(crate) fn hashed_url(path: &str, page: &Page) -> String {
+    format!("/openapi/v3/{path}?hash={}", page.hash)
 }
 
 impl Document {

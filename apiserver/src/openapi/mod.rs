@@ -8,7 +8,7 @@ mod parameter;
 mod schema;
 mod swagger;
 
-pub(crate) use documents::OpenApi;
+pub(crate) use documents::{OpenApi, hashed_url};
 pub(crate) use schema::{Components, Described};
 
 #[cfg(test)]

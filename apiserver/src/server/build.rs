@@ -283,6 +283,7 @@ impl Builder {
             decoded: DecodedCaches::default(),
             capacity: Capacity::new(&self.limits),
             interests: interests.into(),
+            ended: controllers::EndedControllers::new(),
             stopping,
         });
         let server = ApiServer { shared, tasks, resealed };

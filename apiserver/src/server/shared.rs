@@ -12,7 +12,7 @@ use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::RbacPolicy;
 use crate::cache::{self, CacheWatcher, KeyField, ObjectFilter, View, WatchCache};
-use crate::controllers::KnownDefinitions;
+use crate::controllers::{EndedControllers, KnownDefinitions};
 use crate::guard::Checks;
 use crate::handle::DecodedCaches;
 use crate::interest::Interests;
@@ -53,6 +53,8 @@ pub(crate) struct Shared {
     pub(crate) turns: Turns,
     /// Interests, from their opening to the end of their stream.
     pub(crate) interests: Arc<Interests>,
+    /// Controllers that ended, for health checks.
+    pub(crate) ended: EndedControllers,
     /// Cancelled on shutdown, which ends all watches.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }

@@ -68,7 +68,7 @@ async fn mounted_for_serve() {
         made.iter().collect::<Vec<_>>()
     );
     let (code, text) = ready(&mut client).await;
-    assert!(code == 500 && text.contains("[-]writes failed"), "{text}");
+    assert!(code == 500 && text.contains("[-]etcd-readiness failed"), "{text}");
     assert_eq!(client.get("/livez").await.0, 200);
     let mut follower = Connection::to(&serving.access).await.unwrap();
     let from_last = format!("{MAPS}?watch=1&resourceVersion={last}");

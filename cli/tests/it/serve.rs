@@ -47,7 +47,7 @@ async fn serve_prints_its_url_and_kubeconfig() {
     for health in ["/livez", "/readyz", "/healthz"] {
         assert_eq!(client.get(health).await, (200, json!("ok")));
         let (_, verbose) = client.get(&format!("{health}?verbose")).await;
-        assert!(verbose.as_str().unwrap().contains("[+]store ok\n"), "{verbose}");
+        assert!(verbose.as_str().unwrap().contains("[+]etcd ok\n"), "{verbose}");
     }
     let (_, page) = client.get("/metrics").await;
     assert!(page.as_str().unwrap().contains("machinery_connections 1\n"), "{page}");
