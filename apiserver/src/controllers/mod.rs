@@ -5,6 +5,7 @@ mod after_write;
 mod definitions;
 mod events;
 mod garbage_collector;
+mod namespace_conditions;
 mod namespaces;
 mod owner_graph;
 mod plans;
