@@ -48,6 +48,7 @@ fn described(kind: &Kind) -> Described {
     }
     info.subresources.extend(kind.scale.is_some().then(SubresourceInfo::scale));
     let schema: Option<Value> = match &kind.shape {
+        KindSchema::Custom(_) if kind.defines_kinds => Some(native::openapi::definition()),
         KindSchema::Custom(schema) => Some(schema.openapi()),
         KindSchema::Typed(of) => Some(native::openapi::schema(of)),
     };

@@ -9,9 +9,23 @@ use crate::openapi::Components;
 
 /// The schemas of all built-in types, by name.
 pub(crate) fn components() -> Arc<Components> {
-    static COMPONENTS: LazyLock<Arc<Components>> =
-        LazyLock::new(|| Arc::new(table().types().map(|of| (of.name.clone(), schema(of))).collect()));
+    static COMPONENTS: LazyLock<Arc<Components>> = LazyLock::new(|| {
+        let mut all: Components = table().types().map(|of| (of.name.clone(), schema(of))).collect();
+        all.extend(DEFINITION_TYPES.clone());
+        Arc::new(all)
+    });
     COMPONENTS.clone()
+}
+
+/// The types of CustomResourceDefinitions, which clients explain field by field.
+static DEFINITION_TYPES: LazyLock<Components> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("definition_types.json")).expect("a test reads it whole")
+});
+
+/// Returns the schema of CustomResourceDefinitions, with references to those of their types.
+pub(crate) fn definition() -> Value {
+    const NAME: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.CustomResourceDefinition";
+    DEFINITION_TYPES.get(NAME).cloned().unwrap_or_default()
 }
 
 /// Returns the schema of a type, with references to those of others.

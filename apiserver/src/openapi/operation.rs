@@ -6,6 +6,7 @@ use super::name;
 use super::parameter;
 use super::schema::{Described, PREFIX, meta_reference};
 use crate::discovery::SubresourceInfo;
+use crate::patch;
 
 /// Adds the paths of a kind.
 pub(super) fn add_paths(described: &Described, paths: &mut Map<String, Value>) {
@@ -126,7 +127,8 @@ impl Paths<'_> {
         match verb {
             "create" | "update" => body(&self.body, BODIES, true),
             "patch" if self.described.info.built_in => body(&meta_reference("Patch"), &PATCHES, true),
-            "patch" => body(&meta_reference("Patch"), &PATCHES[..2], true),
+            // Custom resources have no strategies of merging.
+            "patch" => body(&meta_reference("Patch"), &PATCHES[..3], true),
             "delete" | "deletecollection" => body(&meta_reference("DeleteOptions"), BODIES, false),
             _ => None,
         }
@@ -134,8 +136,12 @@ impl Paths<'_> {
 }
 
 const BODIES: &[&str] = &["application/json", "application/yaml"];
-const PATCHES: [&str; 3] =
-    ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
+const PATCHES: [&str; 4] = [
+    "application/json-patch+json",
+    "application/merge-patch+json",
+    patch::APPLY,
+    "application/strategic-merge-patch+json",
+];
 
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("{PREFIX}{name}")})

@@ -25,9 +25,17 @@ const VALIDATION: Parameter = parameter(
     "What is done about unknown and duplicate fields: `Ignore`, `Warn` (the default) or `Strict`, which refuses them.",
 );
 
+const FORCE: Parameter = parameter(
+    "force",
+    "boolean",
+    "Of an apply: takes over fields that conflict with those of other managers. Not allowed for other patches.",
+);
+
 const READ: &[Parameter] = &[parameter("resourceVersion", "string", "How new the answer must be at least.")];
 
 const CREATE: &[Parameter] = &[DRY_RUN, MANAGER, VALIDATION];
+
+const PATCH: &[Parameter] = &[DRY_RUN, MANAGER, VALIDATION, FORCE];
 
 const DELETE: &[Parameter] = &[
     DRY_RUN,
@@ -78,7 +86,7 @@ pub(super) fn of(action: &str) -> Vec<Value> {
         "get" => &[READ],
         "list" => &[LIST],
         "post" | "put" => &[CREATE],
-        "patch" => &[CREATE],
+        "patch" => &[PATCH],
         "delete" => &[DELETE],
         "deletecollection" => &[DELETE, LIST],
         _ => &[],

@@ -26,8 +26,11 @@ pub(super) const PREFIX: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 const GVK: &str = "x-kubernetes-group-version-kind";
 
-const API_VERSION: &str = "The group and the version of the schema of this object.";
-const KIND: &str = "The kind of this object.";
+const API_VERSION: &str = "APIVersion defines the group and the version of the schema of this object.";
+const KIND: &str = "Kind is the kind of this object.";
+const METADATA: &str = "Standard object's metadata: name, namespace, labels and the like.";
+const LIST_METADATA: &str = "Standard list metadata: the revision of the list and its continue token.";
+const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Described {
     /// The name of the kind's schema.
@@ -60,7 +63,7 @@ impl Described {
             "properties": {
                 "apiVersion": text(API_VERSION),
                 "kind": text(KIND),
-                "metadata": meta("ListMeta", "The metadata of the list."),
+                "metadata": meta("ListMeta", LIST_METADATA),
                 "items": {"type": "array", "description": "The objects.", "items": {"$ref": format!("{PREFIX}{}", self.name())}},
             },
         });
@@ -108,9 +111,10 @@ fn as_resource(schema: &mut Map<String, Value>) {
         }
         properties.insert(key.into(), said);
     }
-    let refers = |own: &Value| own.get("$ref").is_some() || own.get("allOf").is_some();
-    if !properties.get("metadata").is_some_and(refers) {
-        properties.insert("metadata".into(), meta("ObjectMeta", "The metadata of the object."));
+    let is_described = |own: &Value| own.get("allOf").is_some();
+    let refers_to_another = |own: &Value| own.get("$ref").is_some_and(|target| *target != OBJECT_META);
+    if !properties.get("metadata").is_some_and(|own| is_described(own) || refers_to_another(own)) {
+        properties.insert("metadata".into(), meta("ObjectMeta", METADATA));
     }
 }
 
@@ -160,12 +164,36 @@ pub(super) fn closure(roots: &[&Value], known: &Components) -> Components {
         if found.contains_key(&name) {
             continue;
         }
-        let schema = known.get(&name).or_else(|| shared_by_all().get(&name)).cloned();
-        let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
+        let schema = match (known.get(&name), shared_by_all().get(&name)) {
+            (Some(known), Some(common)) => explained(known.clone(), common),
+            (Some(schema), None) | (None, Some(schema)) => schema.clone(),
+            (None, None) => json!({"type": "object"}),
+        };
         references(&schema, &mut wanted);
         found.insert(name, schema);
     }
     found
+}
+
+/// Returns a schema with the descriptions of another one of the same type. Generated schemas have
+/// none, and clients show those of metadata.
+fn explained(mut schema: Value, by: &Value) -> Value {
+    let describe = |schema: &mut Value, by: Option<&Value>| {
+        let Some(description) = by.and_then(|by| by.get("description")) else { return };
+        if let Some(map) = schema.as_object_mut().filter(|map| !map.contains_key("description")) {
+            // Readers ignore all that is beside a reference.
+            if let Some(target) = map.remove("$ref") {
+                map.insert("allOf".into(), json!([{"$ref": target}]));
+            }
+            map.insert("description".into(), description.clone());
+        }
+    };
+    describe(&mut schema, Some(by));
+    let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+    for (name, property) in properties.into_iter().flatten() {
+        describe(property, by.get("properties").and_then(|all| all.get(name)));
+    }
+    schema
 }
 
 fn references(value: &Value, found: &mut BTreeSet<String>) {

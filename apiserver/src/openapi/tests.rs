@@ -130,12 +130,15 @@ fn operations_have_the_parameters_that_clients_look_for() {
     let patch = &document["paths"][format!("{root}/{{name}}")]["patch"];
     assert_eq!(patch["x-kubernetes-group-version-kind"], gvk);
     assert_eq!(patch["x-kubernetes-action"], "patch");
-    assert_eq!(names(&patch["parameters"]), ["dryRun", "fieldManager", "fieldValidation"]);
+    assert_eq!(names(&patch["parameters"]), ["dryRun", "fieldManager", "fieldValidation", "force"]);
     assert!(
         patch["parameters"].as_array().expect("a list").iter().all(|parameter| parameter["in"] == "query")
     );
     let types: Vec<&String> = patch["requestBody"]["content"].as_object().expect("a map").keys().collect();
-    assert_eq!(types, ["application/json-patch+json", "application/merge-patch+json"]);
+    assert_eq!(
+        types,
+        ["application/apply-patch+yaml", "application/json-patch+json", "application/merge-patch+json"]
+    );
     assert_eq!(
         names(&document["paths"][format!("{root}/{{name}}")]["parameters"]),
         ["name", "namespace", "pretty"]
@@ -229,10 +232,10 @@ fn the_v2_document_is_derived_from_those_of_v3() {
     assert_eq!(metadata["$ref"], "#/definitions/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta");
 
     let patch = &swagger["paths"]["/apis/example.com/v1/namespaces/{namespace}/widgets/{name}"]["patch"];
-    assert_eq!(names(&patch["parameters"]), ["dryRun", "fieldManager", "fieldValidation", "body"]);
+    assert_eq!(names(&patch["parameters"]), ["dryRun", "fieldManager", "fieldValidation", "force", "body"]);
     assert_eq!(patch["parameters"][0]["type"], "string");
     assert!(patch["parameters"][0].get("schema").is_none());
-    assert_eq!(patch["consumes"].as_array().map(Vec::len), Some(2));
+    assert_eq!(patch["consumes"].as_array().map(Vec::len), Some(3));
     assert_eq!(patch["produces"], json!(["application/json", "application/yaml"]));
     assert_eq!(patch["responses"]["200"]["schema"]["$ref"], "#/definitions/com.example.v1.Widget");
 }

@@ -19,6 +19,9 @@ const ALL: [(PatchKind, &str); 3] = [
     (PatchKind::Strategic, "application/strategic-merge-patch+json"),
 ];
 
+/// Server-side apply, which is handled elsewhere and listed among the supported types.
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
 impl PatchKind {
     /// Returns the kind for a Content-Type header, ignoring parameters. `strategic` is whether the
     /// resource supports strategic merges, which custom resources do not.
@@ -26,7 +29,7 @@ impl PatchKind {
         let named = header.split(';').next().unwrap_or_default().trim();
         let taken = || ALL.into_iter().filter(|(kind, _)| strategic || *kind != Self::Strategic);
         taken().find(|(_, name)| name.eq_ignore_ascii_case(named)).map(|(kind, _)| kind).ok_or_else(|| {
-            let names = taken().map(|(_, name)| name).collect::<Vec<_>>().join(", ");
+            let names = taken().map(|(_, name)| name).chain([APPLY]).collect::<Vec<_>>().join(", ");
             let said = "the body of the request was in an unknown format - accepted media types include";
             Refusal::new(415, "UnsupportedMediaType", format!("{said}: {names}"))
         })
@@ -58,7 +61,7 @@ mod tests {
         let refusal = PatchKind::from_content_type("text/plain", false).unwrap_err();
         assert_eq!((refusal.code, refusal.reason), (415, "UnsupportedMediaType"));
         let said = "the body of the request was in an unknown format - accepted media types include: \
-                    application/json-patch+json, application/merge-patch+json";
+                    application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml";
         assert_eq!(refusal.message, said);
     }
 }

@@ -23,5 +23,5 @@ mod strategic;
 mod types;
 
 pub(crate) use apply::Patch;
-pub(crate) use kind::PatchKind;
+pub(crate) use kind::{APPLY, PatchKind};
 pub(crate) use types::{FieldPatch, PatchMeta, Strategy};

@@ -19,17 +19,15 @@ use crate::meta::{check_name, coerce, dedup_owners};
 use crate::refusal::{Cause, Refusal};
 use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
 use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
-use crate::yaml;
+use crate::{patch, yaml};
 
 /// Attempts if other clients create and delete the object concurrently.
 const TRIES: usize = 8;
 
-const MEDIA_TYPE: &str = "application/apply-patch+yaml";
-
 /// Returns whether the request is a server-side apply.
 pub(super) fn is_apply(request: &VerbRequest<'_>) -> bool {
     let named = request.wire.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
-    named.trim().eq_ignore_ascii_case(MEDIA_TYPE)
+    named.trim().eq_ignore_ascii_case(patch::APPLY)
 }
 
 pub(super) async fn apply(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> {
