@@ -1,6 +1,9 @@
 //! YAML as Kubernetes reads it: one document, that could have been JSON.
 
 mod first;
+mod repeated;
+
+pub(crate) use repeated::{converting, repeated_keys, warnings_of};
 
 use std::collections::BTreeSet;
 use std::{fmt, thread};
@@ -38,8 +41,13 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
             Err(_) => {}
         }
     }
+    decoded(|| parse(bytes))
+}
+
+/// Runs a decoder in a thread with a stack for it.
+fn decoded<T: Send>(decode: impl FnOnce() -> Result<T, MalformedJson> + Send) -> Result<T, MalformedJson> {
     thread::scope(|scope| {
-        let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || parse(bytes));
+        let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, decode);
         reader
             .ok()
             .and_then(|reader| reader.join().ok())

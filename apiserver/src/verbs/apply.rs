@@ -5,6 +5,7 @@ use http::header::CONTENT_TYPE;
 use serde_json::Value;
 
 use super::create::{CreatedObject, create_object};
+use super::input::repeated_keys_if;
 use super::output::Output;
 use super::update::{UpdatedObject, update_object};
 use super::{ObjectRequest, VerbRequest};
@@ -17,7 +18,7 @@ use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
 use crate::meta::{check_name, coerce, dedup_owners};
 use crate::refusal::{Cause, Refusal};
-use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
+use crate::request::{FieldValidation, WriteOptions};
 use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
 use crate::{patch, yaml};
 
@@ -158,12 +159,20 @@ pub(crate) fn read(
              Go value of type map[string]interface {{}}"
         )));
     }
-    let twice = duplicate_fields(&read.duplicates);
-    if validation == FieldValidation::Strict && !twice.is_empty() {
-        return Err(Refusal::bad_request(format!("error strict decoding patch: {}", twice.join(", "))));
-    }
+    let are_repeated = !read.duplicates.is_empty();
     let object = configuration(request, read.value)?;
-    Ok((object, if validation == FieldValidation::Warn { twice } else { Vec::new() }))
+    // Kubernetes decodes every body of an apply as YAML, also JSON.
+    let repeated = repeated_keys_if(are_repeated && validation != FieldValidation::Ignore, body);
+    let repeated = repeated.first().map(|error| yaml::converting(error));
+    match (validation, repeated) {
+        (FieldValidation::Strict, Some(error)) => {
+            Err(Refusal::bad_request(format!("error strict decoding patch: {error}")))
+        }
+        (_, error) => {
+            let warnings = error.iter().flat_map(|error| yaml::warnings_of(error)).map(str::to_owned);
+            Ok((object, warnings.collect()))
+        }
+    }
 }
 
 /// Validates an applied configuration against its kind.

@@ -4,12 +4,14 @@ use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde_json::Value;
 
 use super::{ObjectRequest, VerbRequest};
+use crate::json::{ParsedJson, in_order};
 use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
 use crate::refusal::Refusal;
 use crate::request::{Expected, FieldValidation, Format, duplicate_fields, not_patched, object};
 use crate::strategy::metadata_mut;
+use crate::yaml;
 
 /// An object ready for admission and validation, and warnings for the client.
 pub(crate) struct Input {
@@ -32,8 +34,18 @@ impl VerbRequest<'_> {
             expected.check(&mut value, &[])?;
             return self.shaped(value, Vec::new(), validation);
         }
-        let read = object(&self.wire.body, format, &expected)?;
-        self.shaped(read.value, duplicate_fields(&read.duplicates), validation)
+        let ParsedJson { value, duplicates } = object(&self.wire.body, format, &expected)?;
+        let refuse = |_: &Value, why: &str| kind.unfit(why);
+        let bytes: &[u8] = &self.wire.body;
+        if format == Format::Yaml {
+            let problems = repeated_keys_if(!duplicates.is_empty(), bytes);
+            return self.normalized(value, problems, None, validation, refuse);
+        }
+        // Go decodes custom resources without their schema, and finds duplicate fields first.
+        if !kind.built_in {
+            return self.shaped(value, duplicate_fields(&duplicates), validation);
+        }
+        self.normalized(value, Vec::new(), Some((bytes, duplicates)), validation, refuse)
     }
 
     /// Returns the field manager of this write.
@@ -61,7 +73,7 @@ impl ObjectRequest<'_> {
         problems: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
-        self.normalized(object, problems, validation, |_, why| self.kind.unfit(why))
+        self.normalized(object, problems, None, validation, |_, why| self.kind.unfit(why))
     }
 
     /// Normalizes the result of a patch.
@@ -72,13 +84,16 @@ impl ObjectRequest<'_> {
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
         self.expected().check_patched(&object)?;
-        self.normalized(object, problems, validation, not_patched)
+        self.normalized(object, problems, None, validation, not_patched)
     }
 
+    /// `text` is the JSON text of a typed object and its duplicate fields, to be reported in the
+    /// order of the text among the unknown ones.
     fn normalized(
         &self,
         mut object: Value,
         mut problems: Vec<String>,
+        text: Option<(&[u8], Vec<String>)>,
         validation: FieldValidation,
         refuse: impl Fn(&Value, &str) -> Refusal,
     ) -> Result<Input, Refusal> {
@@ -89,13 +104,16 @@ impl ObjectRequest<'_> {
         unknown.extend(coerced.unknown);
         unknown.sort();
         unknown.extend(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
-        problems.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        problems.extend(match text.filter(|_| validation != FieldValidation::Ignore) {
+            Some((bytes, duplicates)) => in_text_order(bytes, duplicates, unknown),
+            None => unknown.iter().map(|path| unknown_field(path)).collect(),
+        });
         let mut warnings = match validation {
             FieldValidation::Ignore => Vec::new(),
             FieldValidation::Strict if !problems.is_empty() => {
                 return Err(refuse(&object, &format!("strict decoding error: {}", problems.join(", "))));
             }
-            _ => problems,
+            _ => problems.iter().flat_map(|problem| yaml::warnings_of(problem)).map(str::to_owned).collect(),
         };
         // An empty list of managed fields resets them. Only Go types of built-in kinds keep it.
         let resets = kind.built_in
@@ -108,4 +126,24 @@ impl ObjectRequest<'_> {
         kind.reshape(&mut object);
         Ok(Input { object, warnings })
     }
+}
+
+/// Returns the error about repeated keys of a YAML document.
+pub(super) fn repeated_keys_if(are_there: bool, bytes: &[u8]) -> Vec<String> {
+    if are_there { yaml::repeated_keys(bytes).into_iter().collect() } else { Vec::new() }
+}
+
+fn unknown_field(path: &str) -> String {
+    format!("unknown field {path:?}")
+}
+
+/// Returns the messages about the duplicate and unknown fields of a typed object.
+fn in_text_order(bytes: &[u8], duplicates: Vec<String>, unknown: Vec<String>) -> Vec<String> {
+    if duplicates.len() + unknown.len() == 0 {
+        return Vec::new();
+    }
+    let messages = in_order(bytes, duplicates, unknown).into_iter().map(|(path, is_unknown)| {
+        if is_unknown { unknown_field(&path) } else { format!("duplicate field {path:?}") }
+    });
+    messages.collect()
 }
