@@ -96,6 +96,7 @@ impl Kind {
         if let Some(stored) = &self.stored {
             stored.reshape(object);
             self.convert(object);
+            self.hooks.default(object);
         }
     }
 

@@ -4,6 +4,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
+use super::secret_types;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::KindHooks;
 
@@ -26,7 +27,8 @@ impl KindHooks for ConfigMaps {
                 "duplicate of key present in binaryData",
             ));
         }
-        if size(data) + size(binary) > MOST {
+        let text: usize = data.values().filter_map(Value::as_str).map(str::len).sum();
+        if text + decoded_size(binary) > MOST {
             errors.push(FieldError::new("", Problem::TooLong, format!("may not be more than {MOST} bytes")));
         }
         errors.extend(old.into_iter().flat_map(|old| unchanged(new, old, &["data", "binaryData"])));
@@ -54,10 +56,11 @@ impl KindHooks for Secrets {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let data = map(new, "data");
         let mut errors = keys(data, "data");
-        if size(data) / 4 * 3 > MOST {
+        if decoded_size(data) > MOST {
             let detail = format!("may not be more than {MOST} bytes");
             errors.push(FieldError::new("data", Problem::TooLong, detail));
         }
+        errors.extend(secret_types::errors(new, data));
         let Some(old) = old else { return errors };
         if new["type"] != old["type"] {
             let problem = Problem::Invalid(new["type"].clone());
@@ -73,8 +76,11 @@ fn map<'a>(object: &'a Value, field: &str) -> &'a Map<String, Value> {
     object[field].as_object().unwrap_or(&EMPTY)
 }
 
-fn size(data: &Map<String, Value>) -> usize {
-    data.iter().map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum()
+/// Returns the number of bytes of all values, without their keys, decoded from Base64.
+fn decoded_size(data: &Map<String, Value>) -> usize {
+    let padding = |text: &str| text.bytes().rev().take_while(|byte| *byte == b'=').count();
+    let size = |text: &str| (text.len() / 4 * 3).saturating_sub(padding(text));
+    data.values().filter_map(Value::as_str).map(size).sum()
 }
 
 fn keys(data: &Map<String, Value>, field: &str) -> Vec<FieldError> {
@@ -102,4 +108,18 @@ fn unchanged(new: &Value, old: &Value, fields: &[&str]) -> Vec<FieldError> {
     let changed = fields.iter().map(|field| (*field, new[*field] != old[*field]));
     let errors = std::iter::once(immutable).chain(changed).filter(|(_, changed)| *changed);
     errors.map(|(field, _)| FieldError::new(field, Problem::Forbidden, detail)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_those_of_the_decoded_values() {
+        let check = |text: &[u8], expected: usize| {
+            let data = json!({"a-long-key": STANDARD.encode(text), "empty": ""});
+            assert_eq!(decoded_size(data.as_object().unwrap()), expected);
+        };
+        (0..9).for_each(|length| check(&vec![0; length], length));
+    }
 }

@@ -2,6 +2,9 @@
 
 use serde_json::Value;
 
+use super::zeros;
+use crate::builtin::table;
+use crate::invalid::FieldError;
 use crate::kind::KindHooks;
 
 /// The API group that an Event is converted to.
@@ -22,7 +25,35 @@ const FIELDS: [(&str, &str); 7] = [
     ("count", "deprecatedCount"),
 ];
 
+impl EventGroup {
+    /// Returns the name in this group of a field by its name in core.
+    pub(super) fn name_of(self, core: &str) -> &str {
+        match self {
+            Self::Core => core,
+            Self::New => FIELDS.into_iter().find(|(name, _)| *name == core).map_or(core, |(_, new)| new),
+        }
+    }
+
+    const fn api_version(self) -> &'static str {
+        match self {
+            Self::Core => "v1",
+            Self::New => "events.k8s.io/v1",
+        }
+    }
+}
+
 impl KindHooks for EventGroup {
+    /// An unset `eventTime` is null, as other times; Go writes both.
+    fn default(&self, event: &mut Value) {
+        if let Some(of) = table().kind_of(self.api_version(), "Event") {
+            zeros::fill(of, event);
+        }
+    }
+
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        self.errors(new, old)
+    }
+
     fn convert(&self, event: &mut Value) {
         let Some(event) = event.as_object_mut() else { return };
         for (core, new) in FIELDS {

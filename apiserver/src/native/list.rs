@@ -7,6 +7,7 @@ use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 
 use super::config::{ConfigMaps, Secrets};
 use super::event::EventGroup;
+use super::lease::Leases;
 use super::namespace::Namespaces;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
@@ -209,7 +210,7 @@ const LIST: &[Native] = &[
         fields: &["status.replicas"],
         ..native("apps", "ReplicaSet", "replicasets")
     },
-    Native { careful: true, ..native("coordination.k8s.io", "Lease", "leases") },
+    Native { careful: true, hooks: || Arc::new(Leases), ..native("coordination.k8s.io", "Lease", "leases") },
     Native {
         short: &["ev"],
         fields: &[
@@ -276,7 +277,9 @@ impl Native {
         let api_version = self.api_version();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let selectable = |field: &&str| {
-            let path = field.split('.').map(str::to_owned).collect();
+            // The field `source` of Events selects by the component in it.
+            let path = if *field == "source" { "source.component" } else { field };
+            let path = path.split('.').map(str::to_owned).collect();
             Selectable { field: (*field).to_owned(), path }
         };
         // Both groups of events are the same ones.
@@ -345,5 +348,8 @@ fn core_event() -> Arc<Kind> {
 fn print(api_version: &str, kind: &str) -> u64 {
     use std::hash::BuildHasher as _;
     const FORM: u64 = 1;
-    foldhash::fast::FixedState::with_seed(FORM).hash_one((api_version, kind))
+    /// With the fields that Go writes although they are not set.
+    const EVENT_FORM: u64 = 2;
+    let form = if kind == "Event" { EVENT_FORM } else { FORM };
+    foldhash::fast::FixedState::with_seed(form).hash_one((api_version, kind))
 }

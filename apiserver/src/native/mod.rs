@@ -3,11 +3,15 @@
 mod config;
 mod definition;
 mod event;
+mod event_rules;
+mod lease;
 mod list;
 mod namespace;
 pub(crate) mod openapi;
 mod pruned;
 mod rules;
+mod secret_types;
+mod zeros;
 
 pub(crate) use definition::key as definition_key;
 pub(crate) use pruned::prune;

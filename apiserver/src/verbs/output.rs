@@ -161,6 +161,7 @@ pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Val
     }
     if kind.stored.is_some() {
         kind.convert(&mut object);
+        kind.hooks.default(&mut object);
     }
     Ok(object)
 }

@@ -87,7 +87,10 @@ async fn objects_of_every_kind_are_counted_on_every_write_path() {
     };
     client.post(events, &event("a")).await.fine();
     exceeds(&client.post(events, &event("b")).await);
-    let new = json!({"metadata": {"name": "b"}, "regarding": {"namespace": "default"}, "eventTime": "2026-11-21T09:30:38.000000Z"});
+    let new = json!({
+        "metadata": {"name": "b"}, "regarding": {"namespace": "default"}, "eventTime": "2026-11-21T09:30:38.000000Z",
+        "reportingController": "c", "reportingInstance": "i", "action": "A", "reason": "R", "type": "Normal",
+    });
     exceeds(&client.post("/apis/events.k8s.io/v1/namespaces/default/events", &new).await);
     // Applied, and with a name that the server makes.
     assert_eq!(applied(&client, "a", "v").await.code, 201);
