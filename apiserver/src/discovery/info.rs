@@ -12,6 +12,8 @@ pub(crate) const BUILT_IN_VERBS: &[&str] =
     &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// The verbs of custom resources during the deletion of their definition.
 pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+/// The verbs of `finalize`.
+const FINALIZE_VERBS: &[&str] = &["update"];
 /// The verbs of `status` and `scale`.
 pub(crate) const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
 
@@ -52,6 +54,13 @@ impl KindInfo {
     pub(crate) fn status(&self) -> SubresourceInfo {
         let (group, version, kind) = (self.group.clone(), self.version.clone(), self.kind.clone());
         SubresourceInfo { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
+    }
+}
+
+impl KindInfo {
+    /// The subresource `finalize` of Namespaces.
+    pub(crate) fn finalize(&self) -> SubresourceInfo {
+        SubresourceInfo { name: "finalize".into(), verbs: FINALIZE_VERBS, ..self.status() }
     }
 }
 

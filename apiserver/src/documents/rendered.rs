@@ -43,6 +43,9 @@ fn described(kind: &Kind) -> Described {
         storage_version_hash: storage_version_hash(&kind.group, &kind.storage_version().version, &names.kind),
         subresources: Vec::new(),
     };
+    if kind.has_finalize() {
+        info.subresources.push(info.finalize());
+    }
     if kind.has_status {
         info.subresources.push(info.status());
     }

@@ -148,6 +148,11 @@ impl Kind {
         })
     }
 
+    /// Returns whether it has the subresource `finalize`, as Namespaces.
+    pub(crate) fn has_finalize(&self) -> bool {
+        self.built_in && self.group.is_empty() && self.names.plural == "namespaces"
+    }
+
     /// The storage version.
     pub(crate) fn storage_version(&self) -> &Self {
         self.stored.as_deref().unwrap_or(self)

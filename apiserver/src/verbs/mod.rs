@@ -147,9 +147,7 @@ fn subresource(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
         None => Some(Subresource::Main),
         Some("status") if kind.has_status => Some(Subresource::Status),
         Some("scale") if kind.scale.is_some() => Some(Subresource::Scale),
-        Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
-            Some(Subresource::Finalize)
-        }
+        Some("finalize") if kind.has_finalize() => Some(Subresource::Finalize),
         Some(_) => None,
     }
 }
