@@ -3,6 +3,7 @@
 //! It is installed from PyPI into a virtual environment of this test, once per target directory.
 
 mod applies;
+mod explained;
 mod quotas;
 
 use std::io::{BufRead as _, BufReader, Write as _};

@@ -8,6 +8,7 @@ mod canary;
 mod client;
 mod controllers;
 mod deep;
+mod differences;
 mod differential;
 mod encryption;
 mod expiry;
