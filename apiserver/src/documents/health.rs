@@ -152,17 +152,17 @@ pub(super) async fn answer(
     Ok(answer::bytes(if has_failed { 500 } else { 200 }, TEXT, Body::whole(text)))
 }
 
-/// Returns whether a check failed that is not excluded, and one line per check. Everybody may read
-/// these lines, so reasons are withheld; single checks give them.
+/// Returns whether a check failed that is not excluded, and one line per check. Unlike those of
+/// kube-apiserver, lines give the reason: only authenticated users read them.
 fn report(results: Vec<(&str, Result<(), String>)>, excluded: &[&str]) -> (bool, String) {
     let (mut has_failed, mut text) = (false, String::new());
     for (name, result) in &results {
         let line = match result {
             _ if excluded.contains(name) => format!("[+]{name} excluded: ok\n"),
             Ok(()) => format!("[+]{name} ok\n"),
-            Err(_) => {
+            Err(why) => {
                 has_failed = true;
-                format!("[-]{name} failed: reason withheld\n")
+                format!("[-]{name} failed: {why}\n")
             }
         };
         text.push_str(&line);
@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_withhold_reasons_and_name_unknown_exclusions() {
+    fn reports_give_reasons_and_name_unknown_exclusions() {
         let broken = || Err("the disk is full".to_owned());
         let check = |excluded: &[&str], expected: (bool, &str)| {
             let (failed, text) = report(vec![("ping", Ok(())), ("etcd", broken())], excluded);
             assert_eq!((failed, text.as_str()), expected);
         };
-        check(&[], (true, "[+]ping ok\n[-]etcd failed: reason withheld\n"));
+        check(&[], (true, "[+]ping ok\n[-]etcd failed: the disk is full\n"));
         let warning = "warn: some health checks cannot be excluded: no matches for \"cd\",\"store\"\n";
         let text = format!("[+]ping ok\n[+]etcd excluded: ok\n{warning}");
         check(&["store", "etcd", "cd", "cd"], (false, &text));

@@ -310,7 +310,7 @@ async fn health_checks_have_the_names_of_kube_apiserver() {
     tokio::time::sleep(Duration::from_millis(1)).await;
     let stopped = get(&client, "/readyz?verbose", &[]).await;
     assert!(
-        stopped.code == 500 && stopped.text.contains("[-]shutdown failed: reason withheld\n"),
+        stopped.code == 500 && stopped.text.contains("[-]shutdown failed: process is shutting down\n"),
         "{}",
         stopped.text
     );
