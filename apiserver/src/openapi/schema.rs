@@ -24,7 +24,8 @@ pub(crate) struct Described {
 
 pub(super) const PREFIX: &str = "#/components/schemas/";
 const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
-const GVK: &str = "x-kubernetes-group-version-kind";
+pub(super) const GVK: &str = "x-kubernetes-group-version-kind";
+pub(super) const SELECTABLE: &str = "x-kubernetes-selectable-fields";
 
 const API_VERSION: &str = "APIVersion defines the group and the version of the schema of this object.";
 const KIND: &str = "Kind is the kind of this object.";
@@ -80,7 +81,7 @@ impl Described {
         if !self.selectable.is_empty() {
             let fields: Vec<Value> =
                 self.selectable.iter().map(|field| json!({"fieldPath": field})).collect();
-            schema["x-kubernetes-selectable-fields"] = fields.into();
+            schema[SELECTABLE] = fields.into();
         }
         schema
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::schema::PREFIX;
+use super::schema::{GVK, PREFIX, SELECTABLE};
 
 /// Merges all documents into one.
 pub(super) fn of(documents: Vec<Value>) -> Value {
@@ -12,7 +12,11 @@ pub(super) fn of(documents: Vec<Value>) -> Value {
             paths.insert(path, path_entry(entry));
         }
         for (name, mut schema) in taken(&mut document["components"]["schemas"]) {
-            simplify(&mut schema);
+            if preserves_unknown_fields(&schema) && schema.get(GVK).is_some() {
+                open(&mut schema);
+            } else {
+                simplify(&mut schema);
+            }
             definitions.insert(name, schema);
         }
     }
@@ -94,6 +98,19 @@ fn split(content: &Value) -> (Vec<String>, Option<Value>) {
     )
 }
 
+fn preserves_unknown_fields(schema: &Value) -> bool {
+    schema.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true))
+}
+
+/// Leaves nothing but the type and the kind. Old clients refuse fields beside declared ones, so a
+/// kind that preserves unknown fields declares none.
+fn open(schema: &mut Value) {
+    if let Some(map) = schema.as_object_mut() {
+        map.retain(|key, _| key == GVK || key == SELECTABLE);
+        map.insert("type".into(), "object".into());
+    }
+}
+
 /// Removes keywords that OpenAPI v2 does not have, or that break its readers.
 fn simplify(schema: &mut Value) {
     let Some(map) = schema.as_object_mut() else { return };
@@ -117,8 +134,8 @@ fn simplify(schema: &mut Value) {
     for key in ["allOf", "anyOf", "oneOf", "not"] {
         map.remove(key);
     }
-    let open = map.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
-    if map.remove("nullable") == Some(Value::Bool(true)) || open {
+    let is_open = map.get("x-kubernetes-preserve-unknown-fields") == Some(&Value::Bool(true));
+    if map.remove("nullable") == Some(Value::Bool(true)) || is_open {
         for key in ["items", "properties", "required", "type"] {
             map.remove(key);
         }

@@ -240,6 +240,24 @@ fn the_v2_document_is_derived_from_those_of_v3() {
     assert_eq!(patch["responses"]["200"]["schema"]["$ref"], "#/definitions/com.example.v1.Widget");
 }
 
+/// Kubernetes' suite compares the definition of a kind without a schema.
+#[test]
+fn a_kind_that_preserves_unknown_fields_has_no_properties_in_v2() {
+    let schema =
+        json!({"type": "object", "description": "Open.", "x-kubernetes-preserve-unknown-fields": true});
+    let kind = described(info("example.com", "v1", true), Some(schema));
+    let openapi = OpenApi::new([kind], &shared(), None);
+    let gvk = json!([{"group": "example.com", "version": "v1", "kind": "Widget"}]);
+    let expected = json!({
+        "type": "object", "x-kubernetes-group-version-kind": gvk,
+        "x-kubernetes-selectable-fields": [{"fieldPath": "spec.size"}],
+    });
+    assert_eq!(read(openapi.swagger())["definitions"]["com.example.v1.Widget"], expected);
+    let document = read(openapi.document("apis/example.com/v1").expect("there"));
+    let schema = &document["components"]["schemas"]["com.example.v1.Widget"];
+    assert!(schema["properties"]["metadata"].is_object(), "the newer document has them");
+}
+
 #[test]
 fn the_common_schemas_are_whole() {
     let all: Value = shared_by_all().clone().into_iter().collect();
