@@ -36,7 +36,7 @@ pub(crate) struct Segment {
 /// An error of reserving space.
 #[derive(Debug)]
 pub(crate) enum SpaceError {
-    /// The disk is full. The log is as it was.
+    /// The disk is full, or there is no file descriptor for the next segment. The log is as it was.
     Full(io::Error),
     /// Another error: the state of the disk is unknown.
     Failed(io::Error),
@@ -46,27 +46,43 @@ impl SpaceError {
     fn of(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(error),
+            _ if lacks_descriptors(&error) => Self::Full(error),
             _ => Self::Failed(error),
         }
     }
+}
+
+/// Returns whether the process or the system has no free file descriptor, which is temporary.
+pub(crate) fn lacks_descriptors(error: &io::Error) -> bool {
+    // The same numbers in all systems that have them.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
 }
 
 /// Step by which a segment grows, so that most syncs find its length unchanged.
 const STEP: u64 = 1 << 20;
 
 /// Preallocated segments: overwriting a file changes no metadata, which halves the time of a sync.
+/// They are open, so that the next segment needs no file descriptor.
 #[derive(Default)]
-pub(crate) struct SpareSegments(Mutex<Vec<String>>);
+pub(crate) struct SpareSegments(Mutex<Vec<SpareSegment>>);
+
+/// An open file that can become a segment.
+pub(crate) struct SpareSegment {
+    pub(crate) name: String,
+    pub(crate) file: Box<dyn File>,
+}
 
 /// Maximum number of spare segments.
 pub(crate) const SPARES: usize = 8;
 
 impl SpareSegments {
-    pub(crate) fn put(&self, name: String) {
-        self.0.lock().push(name);
+    pub(crate) fn put(&self, spare: SpareSegment) {
+        self.0.lock().push(spare);
     }
 
-    fn take(&self) -> Option<String> {
+    fn take(&self) -> Option<SpareSegment> {
         self.0.lock().pop()
     }
 
@@ -184,7 +200,7 @@ impl Log {
 /// durable.
 pub(crate) fn begin(
     files: &dyn Files,
-    spare: Option<String>,
+    spare: Option<SpareSegment>,
     number: u64,
     from: Revision,
     compacted: Revision,
@@ -195,27 +211,32 @@ pub(crate) fn begin(
 /// As [`begin`], with a minimum size.
 fn begin_with(
     files: &dyn Files,
-    spare: Option<String>,
+    spare: Option<SpareSegment>,
     number: u64,
     from: Revision,
     compacted: Revision,
     least: u64,
 ) -> io::Result<Segment> {
-    // An operator may have removed the spare to free space.
-    let spare = spare.and_then(|name| files.open(&name).ok().map(|file| (name, file)));
-    let (name, file) = match spare {
-        Some(spare) => spare,
-        None => {
-            let name = FileName::Spare(number).to_string();
-            remove_if_there(files, &name)?;
-            let file = files.create(&name)?;
-            (name, file)
-        }
-    };
     let header =
         Header { format: FORMAT, kind: FileKind::Log, salt: 0, number, from: from.0, count: compacted.0 };
+    if let Some(spare) = spare {
+        match open_segment(files, spare, header, least) {
+            // An operator has removed the spare to free space.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            made => return made,
+        }
+    }
+    let name = FileName::Spare(number).to_string();
+    remove_if_there(files, &name)?;
+    let file = files.create(&name)?;
+    open_segment(files, SpareSegment { name, file }, header, least)
+}
+
+/// Makes a segment of a spare file, or removes the file.
+fn open_segment(files: &dyn Files, spare: SpareSegment, header: Header, least: u64) -> io::Result<Segment> {
+    let SpareSegment { name, file } = spare;
     match name_log(files, &*file, &name, header, least) {
-        Ok((salt, size)) => Ok(Segment { number, salt, file, end: HEADER as u64, size }),
+        Ok((salt, size)) => Ok(Segment { number: header.number, salt, file, end: HEADER as u64, size }),
         Err(error) => {
             let _ = files.remove(&name);
             Err(error)

@@ -8,7 +8,7 @@ use machinery_objects::Revision;
 
 use super::checkpoint;
 use super::file_name::FileName;
-use super::log::{SPARES, SpareSegments};
+use super::log::{SPARES, SpareSegment, SpareSegments, lacks_descriptors};
 use super::recover::InactiveFiles;
 use super::scheduler::State;
 use crate::core::View;
@@ -79,8 +79,11 @@ impl Maintenance {
     pub(crate) fn run(&mut self, job: MaintenanceJob) {
         match job {
             MaintenanceJob::Spare => {
-                // Without a spare the next segment is created on demand, which is only slower.
-                let _ = self.make_spare();
+                // Without a spare the next segment is created on demand, which is slower and needs
+                // a file descriptor.
+                if self.make_spare().is_err_and(|error| lacks_descriptors(&error)) {
+                    self.state.retry_spare();
+                }
             }
             MaintenanceJob::Rotated(number) => self.logs.push(number),
             MaintenanceJob::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
@@ -96,7 +99,7 @@ impl Maintenance {
         self.next_spare += 1;
         let file = self.files.create(&name)?;
         match self.fill(&*file) {
-            Ok(()) => self.spares.put(name),
+            Ok(()) => self.spares.put(SpareSegment { name, file }),
             Err(error) => {
                 let _ = self.files.remove(&name);
                 return Err(error);
@@ -127,8 +130,10 @@ impl Maintenance {
             checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
         // A snapshot makes the writer copy blocks, so not longer than needed.
         drop(view);
-        if made.is_ok() {
-            self.remove_replaced(revision);
+        match &made {
+            Ok(()) => self.remove_replaced(revision),
+            Err(error) if lacks_descriptors(error) => self.state.retry_checkpoint(),
+            Err(_) => {}
         }
         done(made);
     }
@@ -149,20 +154,14 @@ impl Maintenance {
     /// Keeps a file as a spare segment, or removes it.
     fn recycle(&self, name: &str, number: u64) {
         let spare = FileName::Spare(number).to_string();
-        let fits = || {
-            self.files
-                .open_to_read(name)
-                .and_then(|file| file.size())
-                // A shorter file would grow while it is written, with slower syncs.
-                .is_ok_and(|size| size == self.segment_bytes)
-        };
-        let kept = self.spares.len() < SPARES
-            && fits()
-            && (name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok());
-        if kept {
-            self.spares.put(spare);
-        } else {
-            let _ = self.files.remove(name);
+        // A shorter file would grow while it is written, with slower syncs.
+        let fits = |file: &Box<dyn File>| file.size().is_ok_and(|size| size == self.segment_bytes);
+        let file = (self.spares.len() < SPARES).then(|| self.files.open(name).ok().filter(fits)).flatten();
+        let named =
+            || name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok();
+        match file {
+            Some(file) if named() => self.spares.put(SpareSegment { name: spare, file }),
+            _ => drop(self.files.remove(name)),
         }
     }
 }

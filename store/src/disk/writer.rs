@@ -10,7 +10,7 @@ use tokio::time::Instant;
 
 use super::batch_queue::BatchQueue;
 use super::frame::FRAME;
-use super::log::{Log, SpaceError};
+use super::log::{Log, SpaceError, lacks_descriptors};
 use super::record::{COMPACTION_BYTES, transaction_bytes, write_compaction, write_transaction};
 use super::scheduler::MaintenanceScheduler;
 use crate::contract::{Commit, CommitError, CompactError, Transaction};
@@ -170,10 +170,18 @@ impl Writer {
             Err(SpaceError::Full(error)) => {
                 // At least one, since zero means that the disk has space.
                 self.shortfall = bytes.max(1);
-                let why: Arc<str> = format!(
-                    "there is no room at {} ({error}); free some there, and writes go on",
-                    self.files.path("").display()
-                )
+                let path = self.files.path("");
+                let why: Arc<str> = match lacks_descriptors(&error) {
+                    true => format!(
+                        "there is no file descriptor for the next segment at {} ({error}); close others, and writes go \
+                         on",
+                        path.display()
+                    ),
+                    false => format!(
+                        "there is no room at {} ({error}); free some there, and writes go on",
+                        path.display()
+                    ),
+                }
                 .into();
                 self.maintenance.note_full(Some(Arc::clone(&why)));
                 Err(why)

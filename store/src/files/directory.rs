@@ -4,10 +4,13 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::{File, Files};
 
 const LOCK: &str = "lock";
+/// The system's source of random bytes.
+const RANDOM: &str = "/dev/urandom";
 
 /// Files and directories are private to their owner, since values may be secrets.
 const OWNERS_FILE: u32 = 0o600;
@@ -18,12 +21,21 @@ const OWNERS_DIRECTORY: u32 = 0o700;
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
+    handles: Arc<Handles>,
+}
+
+/// Files that stay open, so that a process without free descriptors can still make a segment
+/// durable.
+#[derive(Debug, Default)]
+struct Handles {
+    directory: OnceLock<fs::File>,
+    random: OnceLock<fs::File>,
 }
 
 impl Directory {
     /// Returns the existing directory at `path`.
     pub fn existing(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), handles: Arc::default() }
     }
 
     /// Creates the directory at `path` if needed, and makes its name durable.
@@ -40,7 +52,21 @@ impl Directory {
             // for us.
             let _ = sync_name(&path);
         }
-        Ok(Self { path })
+        let directory = Self::existing(path);
+        kept_open(&directory.handles.directory, &directory.path)?;
+        kept_open(&directory.handles.random, Path::new(RANDOM))?;
+        Ok(directory)
+    }
+}
+
+/// Opens a file at its first use.
+fn kept_open<'a>(handle: &'a OnceLock<fs::File>, path: &Path) -> io::Result<&'a fs::File> {
+    match handle.get() {
+        Some(file) => Ok(file),
+        None => {
+            let file = fs::File::open(path)?;
+            Ok(handle.get_or_init(|| file))
+        }
     }
 }
 
@@ -85,7 +111,7 @@ impl Files for Directory {
     }
 
     fn sync(&self) -> io::Result<()> {
-        fs::File::open(&self.path)?.sync_all()
+        kept_open(&self.handles.directory, &self.path)?.sync_all()
     }
 
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
@@ -101,7 +127,7 @@ impl Files for Directory {
 
     fn salt(&self) -> io::Result<u64> {
         let mut salt = [0; 8];
-        io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut salt)?;
+        io::Read::read_exact(&mut kept_open(&self.handles.random, Path::new(RANDOM))?, &mut salt)?;
         Ok(u64::from_le_bytes(salt))
     }
 

@@ -6,6 +6,7 @@ mod conformance;
 mod crash;
 mod crash_sync;
 mod crash_witness;
+mod descriptors;
 mod faulty;
 mod faulty_backend;
 mod flaws;
