@@ -180,7 +180,10 @@ pub use encryption::{Encryption, EncryptionError};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
-pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
+pub use listen::{
+    Access, CertificateFiles, LingerLimits, LingeringStream, Listen, ListenError, Reloaded, TrackedBody,
+    UnreadBody, track_body,
+};
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use thiserror::Error;
-use tokio::net::TcpListener;
 
-use super::connection;
+use super::listener::{self, Protection};
+use super::origin::LocalNames;
 use super::reload::{Reloaded, Reloads};
 use crate::auth::Identity;
 use crate::auth::private::{self, FileError};
@@ -36,7 +36,8 @@ pub struct Listen {
     /// it decides their permissions.
     pub others: Vec<(Identity, PathBuf)>,
     /// HTTP without TLS. Clients do not send the credentials of a kubeconfig to such a server, so
-    /// every client has all permissions.
+    /// every client has all permissions. Requests of web pages are refused: those with another
+    /// `Host` than a loopback name, the local address or one of `hosts`, or of another `Origin`.
     pub insecure: bool,
 }
 
@@ -181,8 +182,7 @@ impl ApiServer {
     /// # Errors
     /// The address is in use, or a file is not usable. Nothing listens then.
     pub async fn listen(&self, listen: Listen) -> Result<Access, ListenError> {
-        let socket =
-            TcpListener::bind(listen.address).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let socket = listener::bind(listen.address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             socket.map_err(|why| ListenError::Address { address: listen.address, why })?;
         private::make_directory(&listen.directory).map_err(file)?;
@@ -209,7 +209,11 @@ impl ApiServer {
             write_kubeconfig(path, &url, ca.as_deref(), &token).map_err(file)?;
         }
         let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
-        self.spawn_task(connection::accept(self.shared().clone(), socket, serving));
+        let protection = match serving {
+            Some(serving) => Protection::Tls(serving),
+            None => Protection::Insecure(Arc::new(LocalNames::new(listen.hosts))),
+        };
+        self.spawn_task(listener::accept(self.shared().clone(), socket, protection));
         Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })
     }
 }

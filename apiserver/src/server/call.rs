@@ -140,7 +140,7 @@ impl Shared {
         let (identity, target, query) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 return Err(refusal);
             }
         };
@@ -170,11 +170,11 @@ impl Shared {
                 Ok(answer.map(|body| body.holding(place)))
             }
             Route::Other(parts) => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 documents::serve(&self, &DocumentRequest { method, headers }, &parts, &query).await
             }
             Route::Nothing => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 Ok(answer::nothing_there())
             }
         }

@@ -51,16 +51,20 @@ pub struct Limits {
     pub quotas: usize,
     /// Timeout for receiving a body. A late body is refused with 408.
     pub body: Duration,
-    /// Open connections. Others wait in the kernel's queue.
+    /// Open connections; fewer if the process has few file descriptors. Others wait in the kernel's
+    /// queue.
     pub connections: usize,
+    /// Open connections whose client has not authenticated; at most a quarter of all. The oldest is
+    /// closed in favour of a new one. Over HTTP/1.1 and HTTP/2 a connection is closed after 401.
+    pub unauthenticated: usize,
     /// Concurrent HTTP/2 streams of a connection. A client that knows it opens another connection.
     pub streams: u32,
     /// Bytes of a request's head: path and headers. A longer one is refused with 431.
     pub head_bytes: u32,
     /// Headers of an HTTP/1.1 request. More are refused with 431.
     pub headers: usize,
-    /// Timeout of the TLS handshake, and of a request's head from its first byte. The connection is
-    /// closed.
+    /// Timeout of a connection until its client has authenticated, and of a request's head from its
+    /// first byte. The connection is closed.
     pub head: Duration,
     /// Timeout of an idle connection. It is closed.
     pub idle: Duration,
@@ -103,6 +107,7 @@ impl Default for Limits {
             quotas: 16,
             body: Duration::from_secs(30),
             connections: 20_000,
+            unauthenticated: 1000,
             streams: 100,
             head_bytes: 64 << 10,
             headers: 100,

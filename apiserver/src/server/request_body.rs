@@ -4,7 +4,7 @@ use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
 use tokio::sync::SemaphorePermit;
@@ -53,9 +53,12 @@ impl RequestBody {
         })
     }
 
-    /// Discards the body, so that the client reads the error response and the connection stays
-    /// usable.
-    pub(crate) async fn discard(mut self, shared: &Shared) {
+    /// Discards the body, so that the connection stays usable. Leaves a body that is too long for
+    /// that, or that the client sends only on request: the connection is closed after the response.
+    pub(crate) async fn discard(mut self, shared: &Shared, headers: &HeaderMap) {
+        if content_length(headers) > shared.limits.body_bytes || expects_continue(headers) {
+            return;
+        }
         let all = async {
             let mut length = 0;
             while let Some(Ok(frame)) = self.0.frame().await {
@@ -101,6 +104,11 @@ impl RequestBody {
         let bytes = if all.is_empty() { first } else { all.freeze() };
         Ok(ReceivedBody { bytes, _place: place })
     }
+}
+
+/// Returns whether the client waits for `100 Continue` before it sends the body.
+fn expects_continue(headers: &HeaderMap) -> bool {
+    headers.get(EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 fn content_length(headers: &HeaderMap) -> usize {

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod admission;
+mod anonymous;
 mod applies;
 mod audit;
 mod canary;
@@ -10,8 +11,10 @@ mod controllers;
 mod deep;
 mod differential;
 mod encryption;
+mod expired;
 mod expiry;
 mod fences;
+mod foreign_origins;
 mod full;
 mod fuzz;
 mod garbage;
