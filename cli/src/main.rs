@@ -3,6 +3,7 @@
 mod audit;
 mod core_dumps;
 mod crds;
+mod descriptors;
 mod directory;
 mod encryption;
 mod explain;

@@ -17,7 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::directory::DataDirectory;
 use crate::progress::with_progress;
 use crate::webhooks::WebhookTargets;
-use crate::{core_dumps, crds};
+use crate::{core_dumps, crds, descriptors};
 
 /// Signals within this time count as one.
 const SIGNAL_COALESCING: Duration = Duration::from_millis(300);
@@ -54,7 +54,8 @@ pub(crate) struct ServeArgs {
     /// Certificate authority of client certificates, with --tls-cert
     #[arg(long, value_name = "F", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// Serve HTTP without TLS and without authentication: every client is admin
+    /// Serve HTTP without TLS and without authentication: every client is admin. Web pages of other
+    /// origins are refused
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
@@ -70,6 +71,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     core_dumps::disable()?;
+    descriptors::raise_limit();
     // All arguments are validated before the first file is created: a failed start changes nothing.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {

@@ -5,6 +5,7 @@ mod bad_input;
 mod candidate;
 mod client;
 mod commands;
+mod descriptors;
 mod disk_full;
 mod encryption;
 mod kill;
@@ -12,5 +13,6 @@ mod leader_election;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;
+mod rapid_reset;
 mod serve;
 mod webhooks;
