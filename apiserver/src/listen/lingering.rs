@@ -25,7 +25,9 @@ pub struct LingerLimits {
     pub bytes: u64,
     /// Time after the server has closed its side.
     pub time: Duration,
-    /// Time without any byte from the client.
+    /// Time until the first byte. A client without a request in flight may never close its side.
+    pub start: Duration,
+    /// Time between bytes.
     pub silence: Duration,
 }
 
@@ -51,7 +53,12 @@ struct Linger {
 
 impl Default for LingerLimits {
     fn default() -> Self {
-        Self { bytes: 64 << 20, time: Duration::from_secs(30), silence: Duration::from_secs(5) }
+        Self {
+            bytes: 64 << 20,
+            time: Duration::from_secs(30),
+            start: Duration::from_millis(500),
+            silence: Duration::from_secs(5),
+        }
     }
 }
 
@@ -69,7 +76,7 @@ impl Linger {
             left: limits.bytes,
             silence: limits.silence,
             until: now + limits.time,
-            silent_until: now + limits.silence,
+            silent_until: now + limits.start,
             alarm: Alarm::default(),
         }
     }
@@ -145,8 +152,12 @@ mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
     use tokio::time::sleep;
 
-    const LIMITS: LingerLimits =
-        LingerLimits { bytes: 10_000, time: Duration::from_secs(30), silence: Duration::from_secs(5) };
+    const LIMITS: LingerLimits = LingerLimits {
+        bytes: 10_000,
+        time: Duration::from_secs(30),
+        start: Duration::from_secs(1),
+        silence: Duration::from_secs(5),
+    };
 
     /// Returns the time until a server that responds and closes is done.
     async fn closed(client: impl Future<Output = ()>, server: DuplexStream) -> Duration {
@@ -176,16 +187,19 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn lingering_ends_after_a_silence() {
         let (_client, server) = duplex(64);
-        assert_eq!(closed(async {}, server).await, LIMITS.silence);
+        assert_eq!(closed(async {}, server).await, LIMITS.start);
+        let (mut client, server) = duplex(64);
+        let sends = async { client.write_all(b"x").await.expect("the server reads on") };
+        assert_eq!(closed(sends, server).await, LIMITS.silence);
     }
 
     #[tokio::test(start_paused = true)]
     async fn lingering_has_a_time_limit() {
         let (mut client, server) = duplex(64);
         let sends = async {
-            for _ in 0..40 {
+            for _ in 0..80 {
                 let _ = client.write_all(b"x").await;
-                sleep(Duration::from_secs(1)).await;
+                sleep(Duration::from_millis(500)).await;
             }
         };
         let took = closed(sends, server).await;
