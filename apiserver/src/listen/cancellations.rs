@@ -14,8 +14,9 @@ use tokio::time::Instant;
 const BURST: u32 = 200;
 /// Time in which the budget regains one.
 const INTERVAL: Duration = Duration::from_millis(20);
-/// Maximum pause of a connection: shorter than the timeout of a ping.
-const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// Maximum pause of a connection: shorter than the stall timeout of its watches, whose flow control
+/// pauses, too.
+const MAX_PAUSE: Duration = Duration::from_secs(4);
 /// Users with a budget in use, before those with a whole one are forgotten.
 const MOST_USERS: usize = 1024;
 

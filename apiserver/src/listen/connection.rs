@@ -226,10 +226,12 @@ impl HttpConnection {
             ClientState::Expired => self.service.without_identity(),
             ClientState::Unknown | ClientState::Known => self.service.clone(),
         };
+        let mut is_known = client == ClientState::Known;
         if client == ClientState::Unknown
             && let Some(sender) = service.sender(request.headers())
         {
             pace.authenticated(sender);
+            is_known = true;
         }
         let answer = self.check(&request).map_err(Box::new).map(|()| service.call(request));
         async move {
@@ -244,7 +246,7 @@ impl HttpConnection {
                     pace.unauthenticated();
                     response
                 }
-                (StatusCode::UNAUTHORIZED, false) => close_after(response),
+                (StatusCode::UNAUTHORIZED, false) if !is_known => close_after(response),
                 _ => unread.close_after(response),
             };
             Ok(response.map(|body| SocketBody::new(body, open)))

@@ -55,7 +55,7 @@ pub struct Limits {
     /// queue.
     pub connections: usize,
     /// Open connections whose client has not authenticated; at most a quarter of all. The oldest is
-    /// closed in favour of a new one. Over HTTP/1.1 and HTTP/2 a connection is closed after 401.
+    /// closed in favour of a new one, and each after a response with 401.
     pub unauthenticated: usize,
     /// Concurrent HTTP/2 streams of a connection. A client that knows it opens another connection.
     pub streams: u32,
