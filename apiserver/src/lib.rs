@@ -67,8 +67,7 @@
 //!   `OwnerReferencesPermissionEnforcement`, off by default in Kubernetes, is not implemented. If
 //!   an owner and the definition of its kind are deleted while no collector runs, its dependents
 //!   are kept.
-//! - Discovery, CustomResourceDefinitions and tables are served in JSON or YAML, never in protobuf.
-//!   Clients accept JSON, too.
+//! - Discovery and tables are served in JSON or YAML, never in protobuf. Clients accept JSON, too.
 //! - Server-side controllers call neither webhooks nor [`Admission`]: their writes follow from
 //!   admitted ones. There is no `CONNECT`. Without the feature `server` webhook calls fail, and
 //!   `failurePolicy` applies.

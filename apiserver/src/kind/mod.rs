@@ -160,7 +160,12 @@ impl Kind {
 
     /// Returns whether its objects have a protobuf encoding.
     pub(crate) const fn has_messages(&self) -> bool {
-        matches!(self.shape, KindSchema::Typed(_))
+        matches!(self.shape, KindSchema::Typed(_)) || self.defines_kinds
+    }
+
+    /// Returns whether it has the subresource `approval`.
+    pub(crate) fn has_approval(&self) -> bool {
+        &*self.group == "certificates.k8s.io" && self.names.plural == "certificatesigningrequests"
     }
 
     pub(crate) fn can(&self, verb: &str) -> bool {

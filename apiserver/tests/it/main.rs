@@ -32,6 +32,7 @@ mod own;
 mod pages;
 mod paths;
 mod protobuf;
+mod protobuf_definitions;
 mod quotas;
 mod real;
 mod reload;
