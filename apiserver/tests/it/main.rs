@@ -35,6 +35,7 @@ mod protobuf;
 mod protobuf_definitions;
 mod quotas;
 mod real;
+mod records;
 mod reload;
 mod reviews;
 mod revisions;
