@@ -6,6 +6,7 @@ mod applies;
 mod audit;
 mod canary;
 mod client;
+mod cluster;
 mod controllers;
 mod deep;
 mod differential;
