@@ -286,8 +286,8 @@ func definition() *apiextensions.CustomResourceDefinition {
 			"port":   {XIntOrString: true, AnyOf: []apiextensions.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}},
 			"words":  {Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: &word}, Default: text(`["blue","red"]`)},
 			"labels": {Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: &apiextensions.JSONSchemaProps{Type: "string"}}},
-			"open":   {Type: "object", XPreserveUnknownFields: &yes, Nullable: true},
-			"opener": {Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true}, Default: text(`{"a":{"b":[1,null]}}`)},
+			"open":   {Type: "object", XPreserveUnknownFields: &yes, Nullable: true, Default: text(`{"a":{"b":[1,null]}}`)},
+			"opener": {Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true}},
 		},
 		XValidations: apiextensions.ValidationRules{{Rule: "self.factor < 9.0", Message: "less"}},
 	}

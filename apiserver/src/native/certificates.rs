@@ -90,6 +90,8 @@ fn keep_decisions(new: &mut Value, old: &Value) {
     kept.extend(left);
     if !kept.is_empty() {
         new["status"]["conditions"] = Value::Array(kept);
+    } else if let Some(status) = new.get_mut("status").and_then(Value::as_object_mut) {
+        status.remove("conditions");
     }
 }
 
@@ -250,6 +252,9 @@ mod tests {
         assert_eq!(types, ["Approved", "Failed"]);
         assert_eq!(new["spec"], old["spec"]);
         check(&new, Some(&old), &[]);
+        let (undecided, mut decided) = (request(), old);
+        SigningRequests.updating(&mut decided, &undecided, Subresource::Status);
+        assert_eq!(decided["status"], json!({}));
     }
 
     #[test]

@@ -56,7 +56,7 @@ async fn a_definition_is_written_and_read_in_protobuf() {
     // The definition is in effect: its defaults have the types of the schema.
     let gadget = json!({"apiVersion": "example.com/v1", "kind": "Gadget", "metadata": {"name": "a"}, "spec": {"color": "blue", "port": "web"}});
     let gadget = client.post("/apis/example.com/v1/namespaces/default/gadgets", &gadget).await.fine();
-    let defaults = json!({"color": "blue", "port": "web", "factor": 2.5, "size": 3, "words": ["blue", "red"], "opener": {"a": {"b": [1, null]}}});
+    let defaults = json!({"color": "blue", "port": "web", "factor": 2.5, "size": 3, "words": ["blue", "red"], "open": {"a": {"b": [1, null]}}});
     assert_eq!(gadget["spec"], defaults);
 
     let (bytes, read) = fine(&client, Method::GET, GADGETS, "").await;
