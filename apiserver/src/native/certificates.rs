@@ -21,7 +21,7 @@ const PEM_END: &str = "-----END CERTIFICATE REQUEST-----";
 pub(super) struct SigningRequests;
 
 impl KindHooks for SigningRequests {
-    /// The fields of the requestor are those of the user who creates it.
+    /// The fields of the requestor are those of its creator.
     fn author(&self, request: &mut Value, identity: &Identity) {
         let Some(spec) = request.get_mut("spec").and_then(Value::as_object_mut) else { return };
         for field in ["username", "uid", "groups", "extra"] {

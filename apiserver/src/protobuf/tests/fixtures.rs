@@ -11,7 +11,7 @@ use super::super::{ExpectedType, decode, encode};
 use crate::builtin::table;
 use crate::{native, yaml};
 
-/// Kinds whose types are in modules without fixtures.
+/// Groups with types from modules without fixtures.
 const ELSEWHERE: [&str; 2] = ["apiextensions.k8s.io", "apiregistration.k8s.io"];
 
 /// Returns the directory of the fixtures; the Go module is downloaded if it is missing.
