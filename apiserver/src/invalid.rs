@@ -30,6 +30,7 @@ pub(crate) enum Problem {
     /// With the value as Kubernetes formats it, where its order differs from ours.
     InvalidAs(String),
     NotSupported(Value),
+    NotFound(Value),
     Forbidden,
     TooLong,
     /// The actual number.
@@ -72,6 +73,7 @@ impl Problem {
             Self::Duplicate(_) | Self::DuplicateAsItIs => "FieldValueDuplicate",
             Self::Invalid(_) | Self::InvalidAs(_) | Self::InvalidAsItIs => "FieldValueInvalid",
             Self::NotSupported(_) => "FieldValueNotSupported",
+            Self::NotFound(_) => "FieldValueNotFound",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany(_) => "FieldValueTooMany",
@@ -87,6 +89,7 @@ impl Problem {
                 "Invalid value"
             }
             Self::NotSupported(_) => "Unsupported value",
+            Self::NotFound(_) => "Not found",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany(_) => "Too many",
@@ -98,6 +101,7 @@ impl Problem {
             Self::Duplicate(value)
             | Self::Invalid(value)
             | Self::NotSupported(value)
+            | Self::NotFound(value)
             | Self::TypeInvalid(value) => Some(value),
             Self::DuplicateAsItIs
             | Self::InvalidAsItIs

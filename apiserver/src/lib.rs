@@ -67,13 +67,13 @@
 //!   `OwnerReferencesPermissionEnforcement`, off by default in Kubernetes, is not implemented. If
 //!   an owner and the definition of its kind are deleted while no collector runs, its dependents
 //!   are kept.
-//! - Discovery, CustomResourceDefinitions and tables are served in JSON or YAML, never in protobuf.
-//!   Clients accept JSON, too.
+//! - Discovery and tables are served in JSON or YAML, never in protobuf. Clients accept JSON, too.
 //! - Server-side controllers call neither webhooks nor [`Admission`]: their writes follow from
 //!   admitted ones. There is no `CONNECT`. Without the feature `server` webhook calls fail, and
 //!   `failurePolicy` applies.
-//! - There is no scheduler, and there are no controllers of workloads: pods and deployments are
-//!   plain records.
+//! - There is no scheduler, and there are no controllers of workloads, volumes, networks or
+//!   certificates: their kinds are plain records. Requests are not proxied to the service of an
+//!   APIService. Design: `docs/designs/024-kinds-without-controllers.md`.
 //! - An object deeper than 120 levels is refused, so that every client can read it, and so is a
 //!   body deeper than 128 levels or with more than 100 000 values: the memory of a request is a
 //!   small multiple of its bytes. Kubernetes accepts both.
@@ -176,6 +176,7 @@ mod yaml;
 pub use admission::{Admission, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
+pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
 pub use handle::Handle;
 pub use http::{Body, Service};

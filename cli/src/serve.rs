@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Encryption, Listen};
+use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, ClusterFacts, Encryption, Listen};
 use machinery::store::{Backend as _, Disk, DiskOptions, Memory, Options, Transaction};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -181,6 +181,8 @@ impl RunningServer {
         };
         let server = webhooks.configure(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
+        let facts = ClusterFacts { root_ca: access.ca.clone(), port: Some(access.address.port()) };
+        server.maintain(facts).await?;
         Ok(Self { server, disk, access })
     }
 

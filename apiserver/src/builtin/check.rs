@@ -132,10 +132,29 @@ impl<'a> Walk<'a> {
         let go = go_type(base);
         match (base, value) {
             (_, Value::Null)
-            | (Base::RawExtension | Base::FieldsV1, _)
+            | (Base::RawExtension | Base::FieldsV1 | Base::Json, _)
+            | (Base::Double, Value::Number(_))
+            | (Base::SchemaOrBool(_), Value::Bool(_))
             | (Base::String | Base::IntOrString, Value::String(_))
             | (Base::Bool, Value::Bool(_)) => {}
             (Base::Message(index), _) => self.message(table().get(index), value),
+            (
+                Base::SchemaOrBool(of) | Base::SchemaOrArray(of) | Base::SchemaOrStrings(of),
+                Value::Object(_),
+            ) => {
+                self.separate(of, value);
+            }
+            (Base::SchemaOrBool(_), _) => self.check::<()>(Err("boolean or JSON schema expected".into())),
+            (Base::SchemaOrArray(of), Value::Array(schemas)) => {
+                schemas.iter().for_each(|schema| self.separate(of, schema));
+            }
+            // As in Go: a value of another type counts as absent.
+            (Base::SchemaOrArray(_) | Base::SchemaOrStrings(_), _) if !value.is_array() => {}
+            (Base::SchemaOrStrings(_), Value::Array(names)) => {
+                for name in names.iter().filter(|name| !name.is_string() && !name.is_null()) {
+                    self.mismatch(name, "string");
+                }
+            }
             (Base::Int32 | Base::IntOrString, Value::Number(number)) => {
                 if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
                     self.say(&format!("number {number}"), "int32");
@@ -161,6 +180,13 @@ impl<'a> Walk<'a> {
             }
             _ => self.mismatch(value, go),
         }
+    }
+
+    /// Checks a schema that Go decodes separately, and without reporting unknown fields.
+    fn separate(&mut self, of: usize, schema: &Value) {
+        let unknown = self.unknown.len();
+        self.message(table().get(of), schema);
+        self.unknown.truncate(unknown);
     }
 
     fn check<T>(&mut self, outcome: Result<T, String>) {
@@ -207,6 +233,11 @@ fn go_type(base: Base) -> &'static str {
         Base::IntOrString => "intstr.IntOrString",
         Base::RawExtension => "runtime.RawExtension",
         Base::FieldsV1 => "v1.FieldsV1",
+        Base::Double => "float64",
+        Base::Json => "v1.JSON",
+        Base::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool",
+        Base::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray",
+        Base::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray",
         Base::Message(index) => table().get(index).go_name(),
     }
 }

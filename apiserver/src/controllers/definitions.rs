@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::plans::{DefinitionPlan, plan};
 use super::trigger::RescanTrigger;
 use super::writes::{self, DeleteMode};
-use crate::crd::{CLEANUP, condition, drop_condition, set_condition};
+use crate::crd::{CLEANUP, CONFORMANT, approval_condition, condition, drop_condition, set_condition};
 use crate::kind::{Kind, KindNames, Registry, Subresource};
 use crate::native;
 use crate::refusal::Refusal;
@@ -95,6 +95,9 @@ async fn update_status(
                 let message = "the initial names have been accepted";
                 set_condition(object, "Established", "True", "InitialNamesAccepted", message, &now);
             }
+        }
+        if let Some((status, reason, message)) = approval_condition(object) {
+            set_condition(object, CONFORMANT, status, reason, &message, &now);
         }
         match plan.made.wrong.as_slice() {
             [] => drop_condition(object, WRONG),

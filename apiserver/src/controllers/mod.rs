@@ -2,6 +2,7 @@
 //! garbage collector runs, quota statuses are updated and Events expire.
 
 mod after_write;
+mod cluster;
 mod definitions;
 mod events;
 mod garbage_collector;
@@ -16,5 +17,6 @@ mod webhooks;
 mod writes;
 
 pub(crate) use after_write::after_write;
+pub use cluster::ClusterFacts;
 pub(crate) use plans::KnownDefinitions;
 pub(crate) use start::start;

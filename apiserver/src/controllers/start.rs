@@ -79,11 +79,11 @@ pub(crate) async fn start(
     Ok(())
 }
 
-fn store(refusal: Refusal) -> StartError {
+pub(super) fn store(refusal: Refusal) -> StartError {
     StartError::Store(refusal.message)
 }
 
-fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
+pub(super) fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
     let stopping = shared.stopping.clone();
     tasks.spawn(async move {
         tokio::select! {

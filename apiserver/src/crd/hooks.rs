@@ -66,7 +66,7 @@ impl KindHooks for Definitions {
     }
 
     fn unfit(&self, crd: &Value) -> Option<String> {
-        types::error(crd)
+        types::error(crd).or_else(|| types::open_part_error(crd))
     }
 
     fn validate(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {

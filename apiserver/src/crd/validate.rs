@@ -2,15 +2,12 @@
 
 use serde_json::Value;
 
+use super::approval::{APPROVAL, ApprovalState, annotation, is_protected, state};
 use super::kinds::schema_errors;
 use super::{condition, names, subresources};
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::dns_1035_label;
-use crate::strategy::metadata;
 use crate::table::check_columns;
-
-/// Groups of the Kubernetes project require this annotation.
-const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// Validates a definition, as a new one or as an update of `old`.
 pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -26,7 +23,7 @@ pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if is_new("conversion") {
         errors.extend(conversion(&crd["spec"]["conversion"]));
     }
-    errors.extend(approval(crd, old));
+    errors.extend(approval_error(crd, old));
     if crd["spec"]["preserveUnknownFields"] == true && is_new("preserveUnknownFields") {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::new("spec.preserveUnknownFields", Problem::Invalid(true.into()), detail));
@@ -128,32 +125,16 @@ fn conversion(conversion: &Value) -> Vec<FieldError> {
 }
 
 /// Requires the approval annotation for groups of the Kubernetes project; an unchanged one passes.
-fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
-    let group = crd["spec"]["group"].as_str().unwrap_or_default();
-    let is_theirs =
-        |theirs: &str| group.strip_suffix(theirs).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !is_theirs("k8s.io") && !is_theirs("kubernetes.io") {
+fn approval_error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let text = annotation(crd);
+    let (state, detail) = state(text);
+    let is_refused = matches!(state, ApprovalState::Missing | ApprovalState::Invalid);
+    let is_kept = old.is_some_and(|old| annotation(old) == text);
+    if !is_protected(crd["spec"]["group"].as_str().unwrap_or_default()) || !is_refused || is_kept {
         return None;
     }
-    let given = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
-    let text = given(crd).unwrap_or_default();
-    let is_url = text.parse::<http::Uri>().is_ok_and(|url| url.scheme().is_some() && url.host().is_some());
-    if text.starts_with("unapproved")
-        || is_url
-        || old.is_some_and(|old| given(old).unwrap_or_default() == text)
-    {
-        return None;
-    }
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let needs = format!("protected groups must have approval annotation {APPROVAL:?}");
-    let field = format!("metadata.annotations[{APPROVAL}]");
-    Some(match text.as_str() {
-        "" => FieldError::new(field, Problem::Required, format!("{needs}, {see}")),
-        _ => {
-            let detail = format!("{needs} with either a URL or a reason starting with \"unapproved\", {see}");
-            FieldError::new(field, Problem::Invalid(text.into()), detail)
-        }
-    })
+    let problem = if text.is_empty() { Problem::Required } else { Problem::Invalid(text.into()) };
+    Some(FieldError::new(format!("metadata.annotations[{APPROVAL}]"), problem, detail))
 }
 
 /// Versions in `status.storedVersions` must remain in the spec.

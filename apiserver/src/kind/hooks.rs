@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::auth::Identity;
 use crate::guard::{self, Guard};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
@@ -24,6 +25,9 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
     fn unfit(&self, _object: &Value) -> Option<String> {
         None
     }
+
+    /// Sets the fields of a new object that name its creator.
+    fn author(&self, _new: &mut Value, _identity: &Identity) {}
 
     /// Sets default values.
     fn default(&self, _object: &mut Value) {}
@@ -81,6 +85,8 @@ pub(crate) enum Subresource {
     Scale,
     /// The finalizers in a namespace's spec.
     Finalize,
+    /// The conditions of a CertificateSigningRequest.
+    Approval,
 }
 
 /// No kind-specific behaviour.
@@ -96,6 +102,7 @@ impl Subresource {
             Self::Status => Some("status"),
             Self::Scale => Some("scale"),
             Self::Finalize => Some("finalize"),
+            Self::Approval => Some("approval"),
         }
     }
 }

@@ -63,7 +63,7 @@ mod tests {
         };
         let held = json!({"pods": "1", "count/deployments.apps": "1", "count/events": "1", "count/events.events.k8s.io": "1"});
         check(json!({"hard": held}), &[]);
-        let hard = json!({"cpu": "1", "secrets": "1", "count/nodes": "1", "count/widgets.example.com": "1", "persistentvolumeclaims": "1"});
+        let hard = json!({"cpu": "1", "secrets": "1", "count/nodes": "1", "count/widgets.example.com": "1"});
         let objects =
             "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else";
         check(
@@ -72,7 +72,6 @@ mod tests {
                 "spec.hard[count/nodes]: is not enforced: nodes are in no namespace",
                 "spec.hard[count/widgets.example.com]: is not enforced: no widgets.example.com are served here; it will be when there are",
                 &format!("spec.hard[cpu]: is not enforced: {objects}"),
-                "spec.hard[persistentvolumeclaims]: is not enforced: no persistentvolumeclaims are served here; it will be when there are",
             ],
         );
         let scoped = "spec: is not enforced: this server knows no scopes of objects, and a quota without scopes counts all of them";

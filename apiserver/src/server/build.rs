@@ -116,6 +116,10 @@ impl ApiServer {
         &self.shared
     }
 
+    pub(crate) const fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
     /// Runs a task that stops by itself when the server is stopped.
     #[cfg(feature = "server")]
     pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {

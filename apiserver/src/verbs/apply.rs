@@ -112,7 +112,8 @@ impl Application<'_> {
         let leaves: &[&str] = match request.subresource {
             Subresource::Main | Subresource::Scale if kind.has_status => &["status"],
             Subresource::Main | Subresource::Scale => &[],
-            Subresource::Status | Subresource::Finalize => &["metadata", "spec"],
+            Subresource::Status if kind.status_keeps_metadata() => &["spec"],
+            Subresource::Status | Subresource::Finalize | Subresource::Approval => &["metadata", "spec"],
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;

@@ -150,6 +150,7 @@ fn subresource(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
         Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
             Some(Subresource::Finalize)
         }
+        Some("approval") if kind.has_approval() => Some(Subresource::Approval),
         Some(_) => None,
     }
 }

@@ -4,7 +4,7 @@ use http::{Method, Request};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use super::tools::{PODS, QUOTA, QUOTAS, named, quota, says, server};
+use super::tools::{PODS, QUOTA, QUOTAS, pod, quota, says, server};
 use crate::client::Client;
 
 const OBJECTS: &str =
@@ -66,7 +66,7 @@ async fn a_quota_with_scopes_is_accepted_and_not_enforced() {
     let why = "spec: is not enforced: this server knows no scopes of objects, and a quota without scopes counts all of them";
     let answer = warned(&client, Method::POST, QUOTAS, "application/json", &scoped).await;
     assert_eq!(answer, (201, vec![why.to_owned()]));
-    client.post(PODS, &named("a")).await.fine();
+    client.post(PODS, &pod("a")).await.fine();
     assert_eq!(client.get(QUOTA).await.fine()["status"], Value::Null);
     let changed = client.merge(QUOTA, &json!({"spec": {"scopes": []}})).await;
     let message = r#"ResourceQuota "q" is invalid: spec.scopes: Invalid value: []: field is immutable"#;

@@ -6,7 +6,7 @@ use machinery_store::{Backend, Memory, Options, Transaction};
 use serde_json::json;
 
 use super::tools::{
-    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, quota, says, server, widget,
+    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, pod, quota, says, server, widget,
 };
 use crate::client::{Client, definition};
 use crate::controllers::gone;
@@ -50,7 +50,7 @@ async fn a_deleted_object_is_no_longer_counted() {
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
     client.post(SECRETS, &held).await.fine();
     client.delete(&format!("{SECRETS}/held")).await.fine();
-    client.post(PODS, &named("a")).await.fine();
+    client.post(PODS, &pod("a")).await.fine();
     says(&client, QUOTA, status("1", "1")).await;
     client.merge(&format!("{PODS}/a/status"), &json!({"status": {"phase": "Succeeded"}})).await.fine();
     says(&client, QUOTA, status("1", "0")).await;
