@@ -6,6 +6,7 @@ mod candidate;
 mod client;
 mod commands;
 mod disk_full;
+mod disk_lost;
 mod encryption;
 mod kill;
 mod leader_election;
