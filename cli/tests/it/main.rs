@@ -10,6 +10,7 @@ mod disk_lost;
 mod encryption;
 mod kill;
 mod leader_election;
+mod memory;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;
