@@ -5,6 +5,7 @@ mod after_write;
 mod definitions;
 mod events;
 mod garbage_collector;
+mod late;
 mod namespaces;
 mod owner_graph;
 mod plans;
@@ -16,5 +17,6 @@ mod webhooks;
 mod writes;
 
 pub(crate) use after_write::after_write;
+pub(crate) use late::LateObjects;
 pub(crate) use plans::KnownDefinitions;
 pub(crate) use start::start;

@@ -4,8 +4,10 @@
 mod bad_input;
 mod candidate;
 mod client;
+mod clock;
 mod commands;
 mod disk_full;
+mod disk_full_start;
 mod disk_lost;
 mod encryption;
 mod kill;
