@@ -9,6 +9,7 @@ mod explain;
 mod progress;
 mod serve;
 mod store;
+mod temporary;
 #[cfg(feature = "otel")]
 mod traces;
 mod webhooks;

@@ -236,10 +236,10 @@ impl RunningServer {
         }
     }
 
-    /// The reason why the store is degraded. An empty transaction makes a full store retry.
+    /// The reason why the store is degraded. An empty transaction makes a full store retry, and any
+    /// store check that its files are still in their place.
     async fn store_trouble(&self) -> Option<Arc<str>> {
         let disk = self.disk.as_ref()?;
-        disk.trouble()?;
         let _ = timeout(POLL_INTERVAL, disk.commit(Transaction::new())).await;
         disk.trouble()
     }
@@ -275,7 +275,7 @@ impl RunningServer {
                 Ok(Shutdown::Forced)
             }
             ended = end => {
-                let why = "the store could not be closed cleanly; acknowledged writes are safe";
+                let why = "the store could not be closed cleanly";
                 ended.map(|()| Shutdown::Clean).context(why)
             }
         }

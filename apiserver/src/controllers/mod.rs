@@ -6,6 +6,7 @@ mod cluster;
 mod definitions;
 mod events;
 mod garbage_collector;
+mod late;
 mod namespaces;
 mod owner_graph;
 mod plans;
@@ -18,5 +19,6 @@ mod writes;
 
 pub(crate) use after_write::after_write;
 pub use cluster::ClusterFacts;
+pub(crate) use late::LateObjects;
 pub(crate) use plans::KnownDefinitions;
 pub(crate) use start::start;

@@ -8,6 +8,7 @@ mod pace;
 mod read_budget;
 mod reload;
 mod send_progress;
+mod steady_clock;
 
 #[cfg(test)]
 mod tests;

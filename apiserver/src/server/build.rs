@@ -284,6 +284,7 @@ impl Builder {
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             definitions: tokio::sync::Mutex::default(),
+            late: controllers::LateObjects::new(),
             decoded: DecodedCaches::default(),
             capacity: Capacity::new(&self.limits),
             interests: interests.into(),

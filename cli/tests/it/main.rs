@@ -4,11 +4,15 @@
 mod bad_input;
 mod candidate;
 mod client;
+mod clock;
 mod commands;
 mod disk_full;
+mod disk_full_start;
+mod disk_lost;
 mod encryption;
 mod kill;
 mod leader_election;
+mod memory;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;

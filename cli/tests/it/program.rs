@@ -59,8 +59,14 @@ pub(crate) struct Access {
 impl ServerProcess {
     /// Starts `machinery serve` in `home`, and waits until it accepts requests.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
+        Self::start_with(arguments, home, &[]).await
+    }
+
+    /// As [`start`](Self::start), with these environment variables.
+    pub(crate) async fn start_with(arguments: &[&str], home: &Path, environment: &[(&str, PathBuf)]) -> Self {
         let stderr = home.join("stderr");
         let mut child = command(&[&["serve"], arguments].concat(), home)
+            .envs(environment.iter().map(|(name, value)| (name, value)))
             .stdout(Stdio::piped())
             .stderr(File::options().create(true).append(true).open(&stderr).unwrap())
             .spawn()

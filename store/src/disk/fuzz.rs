@@ -48,7 +48,7 @@ fn log(payload: &[u8]) -> Vec<u8> {
     let header = Header { format: FORMAT, kind: FileKind::Log, salt, number: 1, from, count: from };
     let mut batch = vec![0; FRAME];
     batch.extend_from_slice(payload);
-    frame::finish(&mut batch, FrameKind::Batch, Revision(from), salt);
+    frame::finish(&mut batch, FrameKind::Batch, Revision(from), salt, 0);
     let mut bytes = header.encode().to_vec();
     bytes.append(&mut batch);
     bytes.resize(bytes.len() + FRAME, 0);

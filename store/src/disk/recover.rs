@@ -58,6 +58,22 @@ pub(crate) fn inspect(files: &dyn Files) -> Result<(), OpenError> {
     find(files).map(drop)
 }
 
+/// Refuses a store of which another process has the log open, which it keeps locked.
+pub(crate) fn check_log_unlocked(files: &dyn Files) -> Result<(), OpenError> {
+    let names = files.list().map_err(|error| OpenError::of("listing", files.path(""), error))?;
+    let logs = names.iter().map(|name| FileName::parse(name));
+    let Some(last @ FileName::Log(_)) = logs.flatten().filter(|name| matches!(name, FileName::Log(_))).max()
+    else {
+        return Ok(());
+    };
+    let name = last.to_string();
+    let failed = |error| OpenError::of("locking", files.path(&name), error);
+    match files.open(&name).and_then(|file| file.lock()).map_err(failed)? {
+        true => Ok(()),
+        false => Err(OpenError::InUse { path: files.path("") }),
+    }
+}
+
 /// Recovers the store in `files`, or creates one if they are empty.
 pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<Recovered, OpenError> {
     let found = find(files)?;

@@ -9,7 +9,7 @@ use machinery_objects::Revision;
 use super::error::OpenError;
 use super::file_name::FileName;
 use super::format::Header;
-use super::frame::FRAME;
+use super::frame::{self, FRAME};
 use super::load::LoadedCheckpoint;
 use super::log::Segment;
 use super::record::LogRecord;
@@ -100,10 +100,16 @@ impl<'t> LogReplay<'t> {
         };
         self.log_bytes += tail.end;
         self.end(&end, &tail, next).map_err(|what| damaged(tail.end, what))?;
+        let mut owed = None;
         if next.is_none() {
-            tail.make_durable().map_err(failed)?;
+            if !tail.file.lock().map_err(failed)? {
+                return Err(OpenError::InUse { path: files.path("") });
+            }
+            owed = tail.make_durable().map_err(failed)?.then(|| (tail.last, tail.batch.clone()));
         }
         Ok(Segment {
+            owed,
+            link: frame::next_link(&tail.batch),
             number: header.number,
             salt: header.salt,
             file: tail.file,
