@@ -43,6 +43,9 @@ func TestE2E(t *testing.T) {
 	suite.RandomizeAllSpecs = false
 	// Only here: the framework previews the specs while it reads the flags, and would drop it.
 	ginkgo.ReportAfterEach(showProgress)
+	if !suite.DryRun {
+		startNode(t)
+	}
 	ginkgo.RunSpecs(t, "Kubernetes e2e suite", suite, reporter)
 }
 

@@ -1,9 +1,9 @@
 //! `cargo xtask e2e [FOCUS]`: Kubernetes' own e2e specs of API machinery, on `machinery serve`.
 //!
-//! The specs are compiled, unmodified, from the Go modules in `xtask/e2e/go.mod`. Three lists beside
-//! it name each spec of the suite exactly once: those that pass, those that are expected to fail, and
-//! those left out, the latter two with reasons. The command fails when the run differs from the
-//! lists in either direction. Only this command needs Go (docs/designs/023-e2e.md).
+//! The specs are compiled, unmodified, from the Go modules in `xtask/e2e/go.mod`. Three lists
+//! beside it name each spec of the suite exactly once: those that pass, those that are expected to
+//! fail, and those left out, the latter two with reasons. The command fails when the run differs
+//! from the lists in either direction. Only this command needs Go (docs/designs/023-e2e.md).
 
 mod area_table;
 mod comparison;
@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 
 use anyhow::ensure;
 
-use crate::quickstart;
 use crate::shell;
 use crate::workspace::Workspace;
 use ginkgo_report::Verdict;
@@ -38,7 +37,7 @@ pub(crate) fn run(workspace: &Workspace, args: &E2eArgs) -> anyhow::Result<bool>
     let mut lists = SpecLists::read(&home)?;
     println!("building the specs of Kubernetes' API machinery (cold this takes twenty minutes) ...");
     let suite = Suite::build(workspace)?;
-    let server = quickstart::build_server(workspace)?;
+    let server = suite::build_server(workspace)?;
 
     let all = suite.specs()?;
     let findings = lists.differ_from(&all);

@@ -73,7 +73,6 @@ impl Suite {
         serve.args(["serve", "--memory", "--listen", "127.0.0.1:0", "--kubeconfig-out"]).arg(&kubeconfig);
         let mut server = Program::start(serve.stderr(create("server.log")?))?;
         server.until_there(&kubeconfig)?;
-        self.create_node(&kubeconfig)?;
 
         let mut command = Command::new(&self.program);
         command.args([
@@ -96,20 +95,15 @@ impl Suite {
         let results = results.into_iter().filter(|(_, verdict)| *verdict != not_selected);
         Ok(results.map(|(spec, verdict)| (spec.name, verdict)).collect())
     }
-
-    fn create_node(&self, kubeconfig: &Path) -> anyhow::Result<()> {
-        let manifest = self.directory.join("node.json");
-        fs::write(&manifest, NODE).with_context(|| format!("cannot write {}", manifest.display()))?;
-        let mut kubectl = Command::new(&self.kubectl);
-        kubectl.arg("--kubeconfig").arg(kubeconfig).args(["create", "-f"]).arg(&manifest);
-        let outcome = shell::run(kubectl, Show::Progress)?;
-        ensure!(outcome.ok, "the record of a node cannot be created: {}", outcome.text);
-        Ok(())
-    }
 }
 
-/// The record of a node, without a machine: one spec lists nodes and expects to find some.
-const NODE: &str = r#"{"apiVersion": "v1", "kind": "Node", "metadata": {"name": "e2e"}}"#;
+/// Builds the program `machinery`, with the features that its tests have, and returns its path.
+pub(super) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let command = workspace.cargo(["build", "--package", "machinery-cli", "--all-features"]);
+    let outcome = shell::run(command, Show::Progress)?;
+    ensure!(outcome.ok, "machinery does not build: {}\n{}", outcome.ending, outcome.text);
+    Ok(workspace.target.join("debug/machinery"))
+}
 
 /// The name of the suite, which ginkgo puts before the name of each spec when it selects.
 const SUITE: &str = "Kubernetes e2e suite";
