@@ -8,6 +8,7 @@ use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 use super::config::{ConfigMaps, Secrets};
 use super::event::EventGroup;
 use super::namespace::Namespaces;
+use super::pod_update::Pods;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::{Type, table};
@@ -174,6 +175,7 @@ const LIST: &[Native] = &[
             "status.nominatedNodeName",
         ],
         returns_deleted: true,
+        hooks: || Arc::new(Pods),
         ..native("", "Pod", "pods")
     },
     Native {
