@@ -11,6 +11,7 @@ use super::config::{ConfigMaps, Secrets};
 use super::defaults;
 use super::event::EventGroup;
 use super::namespace::Namespaces;
+use super::pod_update::Pods;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::{Type, table};
@@ -202,6 +203,7 @@ const LIST: &[Native] = &[
             "status.nominatedNodeName",
         ],
         returns_deleted: true,
+        hooks: || Arc::new(Pods),
         ..native("", "Pod", "pods")
     },
     Native {

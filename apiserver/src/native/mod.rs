@@ -10,6 +10,7 @@ mod event;
 mod list;
 mod namespace;
 pub(crate) mod openapi;
+mod pod_update;
 mod pruned;
 mod rules;
 mod templates;
