@@ -73,7 +73,7 @@ impl Disk {
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
-        let recover = || recover(&*files, &options.store.limits, options.store.seed);
+        let recover = || recover(&*files, &options.store);
         let mut recovered = recover()?;
         if recovered.format < FORMAT {
             upgrade(&*files, recovered)?;
