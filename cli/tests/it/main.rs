@@ -7,6 +7,8 @@ mod client;
 mod commands;
 mod disk_full;
 mod encryption;
+#[cfg(target_os = "linux")]
+mod history_memory;
 mod kill;
 mod leader_election;
 #[cfg(feature = "otel")]
