@@ -39,6 +39,8 @@ mod tests {
     use std::sync::mpsc;
     use std::time::Duration;
 
+    use tokio_util::task::TaskTracker;
+
     use super::*;
 
     /// The long work ends only when another task of the runtime has run.
@@ -49,7 +51,7 @@ mod tests {
         let (tell, told) = mpsc::channel();
         let long = runtime.spawn(async move {
             let work = pin!(async move {
-                tokio::spawn(async move { tell.send(()) });
+                TaskTracker::new().spawn(async move { tell.send(()) });
                 told.recv_timeout(Duration::from_secs(30))
             });
             LongWork { is_long: true, future: work }.await

@@ -139,8 +139,8 @@ async fn dispatch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> 
 }
 
 /// Bytes of a body or query above which a request may delay others.
-const LONG_BODY: usize = 16 << 10;
-const LONG_QUERY: usize = 1 << 10;
+const LONG_BODY: usize = 8 << 10;
+const LONG_QUERY: usize = 256;
 
 /// Returns whether a request may occupy its thread for long: by its size, or since it compiles or
 /// evaluates expressions.

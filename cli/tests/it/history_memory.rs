@@ -9,8 +9,8 @@ use crate::program::ServerProcess;
 const CONFIGS: &str = "/api/v1/namespaces/default/configmaps";
 /// Bytes of each state of the object.
 const SIZE: usize = 700_000;
-/// Ten times as much as the history may take.
-const UPDATES: usize = 230;
+/// Five times as much as the history may take.
+const UPDATES: usize = 120;
 const HISTORY: u64 = 16 << 20;
 
 /// Bytes of the resident memory of a server: `VmRSS`, or its peak `VmHWM`.

@@ -262,7 +262,7 @@ async fn history_of_a_large_object_takes_bounded_memory() {
     assert_eq!(server.send(&Row::get(CONFIGS, REFUSED)).await, Some(200));
     let (base, size) = (server.memory("VmRSS:"), 700_000);
     server.forget_peak();
-    let updates = 200;
+    let updates = 100;
     for at in 0..updates {
         let text = format!("{at:08}").repeat(size / 8);
         let body = json!({"metadata": {"name": "a"}, "data": {"k": text}}).to_string();

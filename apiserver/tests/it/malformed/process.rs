@@ -22,7 +22,7 @@ const ITSELF: &str = "malformed::process::a_server_in_a_process_of_its_own";
 const SAYS: &str = "it listens at ";
 
 /// Bytes of history of the server, in its store and again in its watch caches.
-pub(super) const HISTORY: u64 = 32 << 20;
+pub(super) const HISTORY: u64 = 16 << 20;
 
 /// The main of the other process, which runs until its input ends.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
