@@ -127,6 +127,7 @@ mod accept;
 mod admission;
 mod audit;
 mod auth;
+mod bounded;
 mod builtin;
 mod cache;
 mod change;
@@ -146,6 +147,7 @@ mod json;
 mod kind;
 #[cfg(feature = "server")]
 mod listen;
+mod long_work;
 mod managed;
 mod meta;
 mod metrics;

@@ -6,6 +6,7 @@ mod crds;
 mod directory;
 mod encryption;
 mod explain;
+mod memory;
 mod progress;
 mod serve;
 mod store;

@@ -15,6 +15,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::directory::DataDirectory;
+use crate::memory::{MemoryArgs, MemoryBudget};
 use crate::progress::with_progress;
 use crate::webhooks::WebhookTargets;
 use crate::{core_dumps, crds};
@@ -58,6 +59,8 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
+    memory_budget: MemoryArgs,
+    #[command(flatten)]
     audit: crate::audit::AuditArgs,
     #[command(flatten)]
     webhooks: crate::webhooks::WebhookArgs,
@@ -99,11 +102,12 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
     let traces = arguments.traces.start()?;
-    let memory = arguments.memory;
+    let (memory, budget) = (arguments.memory, arguments.memory_budget.budget());
+    let options = ServerOptions { memory, budget, crds, listen, audit, encryption, webhooks };
     let up = tokio::select! {
         biased;
         () = signals.recv() => return Ok(()),
-        up = RunningServer::start(&directory, ServerOptions { memory, crds, listen, audit, encryption, webhooks }) => up?,
+        up = RunningServer::start(&directory, options) => up?,
     };
     up.announce(&directory, memory);
     up.serve_until_signal(&mut signals, &mut hangup).await;
@@ -147,6 +151,7 @@ async fn validate_crds(crds: Vec<Value>) -> anyhow::Result<()> {
 /// The parsed and validated arguments of a server.
 struct ServerOptions {
     memory: bool,
+    budget: MemoryBudget,
     crds: Vec<Value>,
     listen: Listen,
     audit: Option<Audit>,
@@ -163,14 +168,16 @@ struct RunningServer {
 
 impl RunningServer {
     async fn start(directory: &DataDirectory, wanted: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { memory, crds, listen, audit, encryption, webhooks } = wanted;
+        let ServerOptions { memory, budget, crds, listen, audit, encryption, webhooks } = wanted;
         let (builder, disk) = if memory {
-            (ApiServer::builder(Memory::new(Options::default())), None)
+            (ApiServer::builder(Memory::new(budget.store())), None)
         } else {
             let (store, activity) = (directory.store(), format!("opening {}", directory.path().display()));
-            let disk = with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??;
+            let options = DiskOptions { store: budget.store(), ..DiskOptions::default() };
+            let disk = with_progress(&activity, move || Disk::open(store, options)).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
         };
+        let builder = builder.limits(budget.limits());
         let builder = match audit {
             Some(audit) => builder.audit(audit),
             None => builder,

@@ -11,6 +11,7 @@ use super::trigger::RescanTrigger;
 use super::writes::{self, DeleteMode};
 use crate::crd::{CLEANUP, CONFORMANT, approval_condition, condition, drop_condition, set_condition};
 use crate::kind::{Kind, KindNames, Registry, Subresource};
+use crate::long_work::run_long;
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -42,7 +43,7 @@ pub(super) async fn reconcile(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal>
     // The oldest definition gets a disputed name.
     definitions.sort_by_key(|(entry, _)| entry.created);
     let there: Vec<Arc<Kind>> = native::kinds().chain(shared.own.iter().cloned()).collect();
-    let (plans, replaced) = plan(&there, &definitions, &mut known);
+    let (plans, replaced) = run_long(|| plan(&there, &definitions, &mut known));
     let made = || plans.iter().map(|plan| &plan.made);
     let kinds = there.iter().chain(made().flat_map(|made| &made.served)).cloned();
     let stored = made().flat_map(|made| made.stored.clone());

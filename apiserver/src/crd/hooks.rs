@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{set_condition, types, unknown, validate};
+use crate::bounded::BoundedTexts;
 use crate::invalid::FieldError;
 use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
@@ -61,7 +62,7 @@ impl KindHooks for Definitions {
         }
     }
 
-    fn unknown(&self, crd: &Value) -> Vec<String> {
+    fn unknown(&self, crd: &Value) -> BoundedTexts {
         unknown::prune(&mut crd.clone())
     }
 

@@ -6,6 +6,7 @@ use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::hash::BuildHasher;
 
+use crate::bounded::FieldErrors;
 use crate::discovery::{CUSTOM_VERBS, by_priority};
 use crate::invalid::FieldError;
 use crate::kind::{
@@ -62,7 +63,7 @@ pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError>
     let before = old.map(versions).unwrap_or_default();
     let mut known = Known::default();
     before.iter().for_each(|version| known.add(&version["schema"]));
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (at, version) in versions(crd).iter().enumerate() {
         let was = before.iter().find(|before| before["name"] == version["name"]);
         if was.is_some_and(|was| ["schema", "subresources"].iter().all(|field| was[field] == version[field]))
@@ -75,7 +76,7 @@ pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError>
             Err(found) => errors.extend(found),
         }
     }
-    errors
+    errors.into_list()
 }
 
 fn versions(crd: &Value) -> &[Value] {

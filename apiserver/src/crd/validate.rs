@@ -1,10 +1,13 @@
 //! Validation of CustomResourceDefinitions, with the error texts of Kubernetes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 use super::approval::{APPROVAL, ApprovalState, annotation, is_protected, state};
 use super::kinds::schema_errors;
 use super::{condition, names, subresources};
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::dns_1035_label;
 use crate::table::check_columns;
@@ -14,7 +17,7 @@ pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     // Unchanged fields are not validated again: validation may have become stricter, and stored
     // definitions must remain editable.
     let is_new = |field: &str| old.is_none_or(|old| old["spec"][field] != crd["spec"][field]);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if is_new("names") || is_new("group") {
         errors.extend(names::errors(crd));
     }
@@ -33,7 +36,7 @@ pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if errors.is_empty() {
         errors.extend(schema_errors(crd, old));
     }
-    at_the_top(crd, errors)
+    at_the_top(crd, errors.into_list())
 }
 
 fn all_versions(crd: &Value) -> &[Value] {
@@ -44,7 +47,7 @@ fn all_versions(crd: &Value) -> &[Value] {
 fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let versions = all_versions(crd);
     let before = old.map(all_versions).unwrap_or_default();
-    let mut errors = Vec::new();
+    let (mut errors, mut known) = (FieldErrors::default(), BTreeSet::new());
     let stored = versions.iter().filter(|version| version["storage"] == true).count();
     if stored != 1 {
         let detail = "must have exactly one version marked as storage version";
@@ -52,7 +55,7 @@ fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
         errors.push(FieldError::new("spec.versions", Problem::Invalid(value), detail));
     }
     for (at, version) in versions.iter().enumerate() {
-        let is_named_before = versions[..at].iter().any(|other| other["name"] == version["name"]);
+        let is_named_before = !known.insert(version["name"].as_str());
         if before.contains(version) && !is_named_before {
             continue;
         }
@@ -95,7 +98,7 @@ fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
             &format!("{path}.selectableFields"),
         ));
     }
-    errors
+    errors.into_list()
 }
 
 fn conversion(conversion: &Value) -> Vec<FieldError> {
@@ -144,7 +147,9 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
         let detail = "must have at least one stored version";
         return vec![FieldError::new("status.storedVersions", Problem::Invalid(Value::Null), detail)];
     }
-    let gone = |name: &Value| !all_versions(crd).iter().any(|version| version["name"] == *name);
+    let named: BTreeSet<_> =
+        all_versions(crd).iter().filter_map(|version| version["name"].as_str()).collect();
+    let gone = |name: &Value| name.as_str().is_none_or(|name| !named.contains(name));
     let missing = |(at, name): (usize, &Value)| {
         let text = name.as_str().unwrap_or_default();
         let detail = format!(
@@ -153,7 +158,8 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
         );
         FieldError::new(format!("status.storedVersions[{at}]"), Problem::Invalid(name.clone()), detail)
     };
-    stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect()
+    let errors: FieldErrors = stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect();
+    errors.into_list()
 }
 
 /// The group, scope and names of an established definition are immutable, since its objects' keys

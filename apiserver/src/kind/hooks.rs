@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::auth::Identity;
+use crate::bounded::BoundedTexts;
 use crate::guard::{self, Guard};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
@@ -17,8 +18,8 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
     fn convert(&self, _object: &mut Value) {}
 
     /// Returns the paths of unknown fields that the schema does not detect.
-    fn unknown(&self, _object: &Value) -> Vec<String> {
-        Vec::new()
+    fn unknown(&self, _object: &Value) -> BoundedTexts {
+        BoundedTexts::default()
     }
 
     /// Returns the first type error that the schema does not detect.

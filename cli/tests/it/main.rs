@@ -10,6 +10,8 @@ mod disk_full;
 mod disk_full_start;
 mod disk_lost;
 mod encryption;
+#[cfg(target_os = "linux")]
+mod history_memory;
 mod kill;
 mod leader_election;
 mod memory;

@@ -76,7 +76,7 @@ impl Disk {
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
         // The lock file may have been removed under another process.
         check_log_unlocked(&*files)?;
-        let recover = || recover(&*files, &options.store.limits, options.store.seed);
+        let recover = || recover(&*files, &options.store);
         let mut recovered = recover()?;
         if recovered.format < FORMAT {
             upgrade(&*files, recovered)?;

@@ -130,7 +130,9 @@ impl Writer {
             }
         }
         if let (Some(now), None) = (now, &self.poisoned) {
-            batch.compact = batch.compact.max(self.retaining.step(now, self.core.head(), compacted));
+            let by_bytes = self.shared.oldest_with(self.retaining.excess(self.core.history_bytes()));
+            let by_policy = self.retaining.step(now, self.core.head(), compacted);
+            batch.compact = batch.compact.max(by_policy).max(by_bytes);
         }
         self.finish(batch);
         for request in after {
