@@ -1,8 +1,8 @@
 //! Work that may take long: the other tasks of its thread continue on another thread meanwhile.
 //!
-//! Validation, patches and selectors do not wait for anything, so no other task runs on their thread
-//! until they end. Their cost is limited, and up to its limit it still exceeds the time that other
-//! requests may wait.
+//! Validation, patches and selectors do not wait for anything, so no other task runs on their
+//! thread until they end. Their cost is limited, and up to its limit it still exceeds the time that
+//! other requests may wait.
 
 use std::future::Future;
 use std::pin::Pin;

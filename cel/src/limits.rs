@@ -41,8 +41,8 @@ pub const REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 pub const PATTERN_BYTES: usize = 10 << 20;
 
 /// Maximum number of states of the regular expressions of one expression, and of all schemas of one
-/// definition: they bound the time and memory of compilation. A counted part has its states as often
-/// as its greatest count.
+/// definition: they bound the time and memory of compilation. A counted part has its states as
+/// often as its greatest count.
 pub const PATTERN_STATES: u64 = 100_000;
 
 /// Maximum size of a regular expression compiled at run time: its cost does not bound its time.

@@ -19,7 +19,7 @@ use crate::shell;
 use crate::workspace::Workspace;
 use ginkgo_report::Verdict;
 use spec_lists::SpecLists;
-use suite::Suite;
+use suite::E2eSuite;
 
 #[derive(clap::Args)]
 pub(crate) struct E2eArgs {
@@ -36,7 +36,7 @@ pub(crate) fn run(workspace: &Workspace, args: &E2eArgs) -> anyhow::Result<bool>
     let home = workspace.root.join("xtask/e2e");
     let mut lists = SpecLists::read(&home)?;
     println!("building the specs of Kubernetes' API machinery (cold this takes twenty minutes) ...");
-    let suite = Suite::build(workspace)?;
+    let suite = E2eSuite::build(workspace)?;
     let server = suite::build_server(workspace)?;
 
     let all = suite.specs()?;

@@ -125,8 +125,7 @@ fn linting(workspace: &Workspace, args: [&str; 4]) -> Command {
 /// without features, and crates with tests that need features of the crate itself: their tests are
 /// the same as with all features.
 fn tests_bare(workspace: &Workspace) -> Work {
-    let mut command =
-        linting(workspace, ["test", "--no-default-features", "--no-fail-fast", "--lib"]);
+    let mut command = linting(workspace, ["test", "--no-default-features", "--no-fail-fast", "--lib"]);
     command.arg("--tests");
     let differs = |package: &&Package| !package.features.is_empty() && !asks_itself(package);
     command.args(named(workspace.libraries().filter(differs)));

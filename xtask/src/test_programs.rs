@@ -60,13 +60,7 @@ pub(crate) fn build(mut command: Command) -> anyhow::Result<Built> {
         .map(|line| serde_json::from_str(line).context("cargo's messages are JSON"))
         .collect::<anyhow::Result<_>>()?;
     let warnings: Vec<String> = messages.iter().filter_map(Message::warning).collect();
-    ensure!(
-        outcome.ok,
-        "{}{}\ncargo test --no-run: {}",
-        warnings.concat(),
-        rest.join("\n"),
-        outcome.ending
-    );
+    ensure!(outcome.ok, "{}{}\ncargo test --no-run: {}", warnings.concat(), rest.join("\n"), outcome.ending);
     let programs = messages.into_iter().filter_map(|message| program(message).transpose());
     Ok(Built { programs: programs.collect::<anyhow::Result<_>>()?, warnings })
 }
@@ -110,7 +104,8 @@ impl Runner {
         }
     }
 
-    /// Waits for all queued programs, and returns their results in the order in which they finished.
+    /// Waits for all queued programs, and returns their results in the order in which they
+    /// finished.
     pub(crate) fn finish(self) -> Vec<ProgramResult> {
         drop(self.queue);
         for thread in self.threads {
@@ -172,8 +167,7 @@ struct ArtifactProfile {
 
 /// Returns the test program named in a message of cargo; `None` for libraries and examples.
 fn program(message: Message) -> anyhow::Result<Option<TestProgram>> {
-    let Message { manifest_path: Some(manifest), target: Some(target), profile: Some(profile), .. } =
-        message
+    let Message { manifest_path: Some(manifest), target: Some(target), profile: Some(profile), .. } = message
     else {
         return Ok(None);
     };
@@ -227,7 +221,8 @@ mod tests {
 
     #[test]
     fn rendered_messages_of_the_compiler_are_warnings() {
-        let line = r#"{"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused"}}"#;
+        let line =
+            r#"{"reason":"compiler-message","message":{"level":"warning","rendered":"warning: unused"}}"#;
         let message: Message = serde_json::from_str(line).unwrap();
         assert_eq!(message.warning().as_deref(), Some("warning: unused"));
         let message: Message = serde_json::from_str(&message_line("lib", true)).unwrap();

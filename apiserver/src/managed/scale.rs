@@ -31,8 +31,8 @@ pub(crate) fn entries_of_scale<'a>(
 }
 
 /// Returns the entries of the object after its `Scale` was written with these entries: a manager no
-/// longer in them loses the replicas, and a new one owns them under `api_version`. As in Kubernetes,
-/// entries of versions that do not exist are dropped.
+/// longer in them loses the replicas, and a new one owns them under `api_version`. As in
+/// Kubernetes, entries of versions that do not exist are dropped.
 pub(crate) fn entries_of_object<'a>(
     entries: Option<&Value>,
     scale: Option<&Value>,

@@ -53,8 +53,8 @@ impl GeneratedCertificates {
     }
 
     /// Reads the certificates. Generates missing ones; and again those that expire within thirty
-    /// days, that are not valid yet or that another authority issued, and the server's, if a host is
-    /// missing from it. The authority's key stays, so certificates that it issued stay valid.
+    /// days, that are not valid yet or that another authority issued, and the server's, if a host
+    /// is missing from it. The authority's key stays, so certificates that it issued stay valid.
     ///
     /// An existing file that cannot be read is an error, and is not overwritten.
     pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {

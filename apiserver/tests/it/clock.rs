@@ -16,9 +16,9 @@ const YEAR: i64 = 365 * 24 * 3600;
 
 /// A wall clock that a test moves: seconds ahead of the real one.
 #[derive(Clone, Default)]
-struct WallClock(Arc<AtomicI64>);
+struct TestWallClock(Arc<AtomicI64>);
 
-impl WallClock {
+impl TestWallClock {
     fn jump(&self, seconds: i64) {
         self.0.store(seconds, Ordering::Relaxed);
     }
@@ -46,7 +46,7 @@ async fn connects(access: &Access, ca: &str) {
 /// after, and kubectl was locked out, also after a restart.
 #[tokio::test]
 async fn a_clock_that_jumps_a_year_ahead_for_seconds_renews_no_certificate() {
-    let (home, clock) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (home, clock) = (tempfile::tempdir().unwrap(), TestWallClock::default());
     let server = clock.server().await;
     let access = server.listen(at(home.path())).await.unwrap();
     let ca = access.ca.clone().unwrap();
@@ -75,7 +75,7 @@ async fn a_clock_that_jumps_a_year_ahead_for_seconds_renews_no_certificate() {
 /// that is right again.
 #[tokio::test]
 async fn certificates_of_the_future_are_replaced_at_the_start() {
-    let (home, clock) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (home, clock) = (tempfile::tempdir().unwrap(), TestWallClock::default());
     clock.jump(3 * YEAR);
     let server = clock.server().await;
     let ca = server.listen(at(home.path())).await.unwrap().ca.unwrap();
@@ -90,7 +90,7 @@ async fn certificates_of_the_future_are_replaced_at_the_start() {
 
 #[tokio::test]
 async fn a_clock_before_1970_is_refused_and_does_not_panic() {
-    let (home, clock) = (tempfile::tempdir().unwrap(), WallClock::default());
+    let (home, clock) = (tempfile::tempdir().unwrap(), TestWallClock::default());
     clock.jump(-60 * YEAR - Timestamp::now().as_second() % YEAR);
     let server = clock.server().await;
     // Without a socket it works: objects have times before 1970.

@@ -1,4 +1,5 @@
-//! A server of which the clock is wrong: a library before the one of the system moves its wall clock.
+//! A server of which the clock is wrong: a library before the one of the system moves its wall
+//! clock.
 
 use std::fs;
 use std::path::{Path, PathBuf};

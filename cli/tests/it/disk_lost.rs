@@ -111,8 +111,8 @@ async fn a_data_directory_moved_or_deleted_while_it_serves_is_noticed_before_the
     }
 }
 
-/// Story: the lock file was removed, a second server started, and acknowledged writes of one of them
-/// were lost, while `check` called the store sound.
+/// Story: the lock file was removed, a second server started, and acknowledged writes of one of
+/// them were lost, while `check` called the store sound.
 #[tokio::test]
 async fn a_lock_file_removed_while_a_server_runs_lets_no_second_server_write() {
     let home = tempfile::tempdir().unwrap();

@@ -158,6 +158,10 @@ async fn answered(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, I
     if status == StatusCode::OK {
         let json = hyper::header::HeaderValue::from_static("application/json");
         response.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
+    } else {
+        // The body may be unread, so this connection ends: a client must not reuse it.
+        let close = hyper::header::HeaderValue::from_static("close");
+        response.headers_mut().insert(hyper::header::CONNECTION, close);
     }
     Ok(response)
 }

@@ -14,8 +14,9 @@
 //! A batch is written only once the previous one is durable, over that one's seal. So a valid
 //! frame after an invalid one proves that the invalid one was durable: it is corruption, and not
 //! the end. A link that does not match proves that another process wrote to the file meanwhile. It
-//! is zero in the first batch of a file, and in every batch of earlier versions. A file always has space for a frame header after its last frame before that frame is
-//! written: a file without it was truncated.
+//! is zero in the first batch of a file, and in every batch of earlier versions. A file always has
+//! space for a frame header after its last frame before that frame is written: a file without it
+//! was truncated.
 
 use machinery_objects::Revision;
 

@@ -20,7 +20,7 @@ const TIMEOUT: &str = "2h";
 const PROGRESS: &str = "spec: ";
 
 /// The compiled suite.
-pub(super) struct Suite {
+pub(super) struct E2eSuite {
     program: PathBuf,
     /// The kubectl of the same version, which some specs run.
     kubectl: PathBuf,
@@ -28,7 +28,7 @@ pub(super) struct Suite {
     directory: PathBuf,
 }
 
-impl Suite {
+impl E2eSuite {
     /// Compiles the suite and kubectl. A second build takes seconds.
     pub(super) fn build(workspace: &Workspace) -> anyhow::Result<Self> {
         let directory = workspace.target.join("e2e");

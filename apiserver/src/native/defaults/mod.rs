@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::templates::{self, Validation};
+use super::templates::{self, ValidateTemplate};
 use crate::invalid::FieldError;
 use crate::kind::{DefaultHooks, KindHooks, Subresource};
 
@@ -17,7 +17,7 @@ use crate::kind::{DefaultHooks, KindHooks, Subresource};
 pub(super) struct Defaulted {
     default: fn(&mut Value),
     creating: fn(&mut Value),
-    validate: Option<Validation>,
+    validate: Option<ValidateTemplate>,
     /// Further hooks of the kind.
     others: Arc<dyn KindHooks>,
 }

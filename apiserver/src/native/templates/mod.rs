@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::invalid::{FieldError, Problem};
 
 /// Validates an object, as a new one or as an update.
-pub(super) type Validation = fn(&Value, Option<&Value>) -> Vec<FieldError>;
+pub(super) type ValidateTemplate = fn(&Value, Option<&Value>) -> Vec<FieldError>;
 
 /// Returns the validation of a kind, if it has one.
-pub(super) fn of(group: &str, kind: &str) -> Option<Validation> {
-    let validation: Validation = match (group, kind) {
+pub(super) fn of(group: &str, kind: &str) -> Option<ValidateTemplate> {
+    let validation: ValidateTemplate = match (group, kind) {
         ("", "Pod") => workload::pod,
         ("", "PodTemplate") => workload::pod_template,
         ("", "ReplicationController") => workload::replication_controller,

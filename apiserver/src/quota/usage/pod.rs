@@ -30,7 +30,7 @@ const SPECIFIED: [&str; 6] =
     ["cpu", "limits.cpu", "limits.memory", "memory", "requests.cpu", "requests.memory"];
 
 /// Resources of a pod or container by name, in order.
-type Resources<'v> = BTreeMap<&'v str, QuotaAmount>;
+type PodResources<'v> = BTreeMap<&'v str, QuotaAmount>;
 
 /// Returns whether pods add to a key.
 pub(super) fn is_key(key: &str) -> bool {
@@ -102,13 +102,13 @@ fn amounts(pod: &Value) -> Amounts {
 
 /// Sums the requests or limits of a pod as its scheduler does: containers run together, init
 /// containers one after the other beside those that keep running.
-fn total<'v>(pod: &'v Value, field: &str) -> Resources<'v> {
+fn total<'v>(pod: &'v Value, field: &str) -> PodResources<'v> {
     let spec = &pod["spec"];
-    let mut sum = Resources::new();
+    let mut sum = PodResources::new();
     for container in listed(&spec["containers"]) {
         add(&mut sum, &read(&container["resources"][field]));
     }
-    let (mut kept, mut most) = (Resources::new(), Resources::new());
+    let (mut kept, mut most) = (PodResources::new(), PodResources::new());
     for container in listed(&spec["initContainers"]) {
         let own = read(&container["resources"][field]);
         let mut beside = kept.clone();
@@ -135,19 +135,19 @@ fn total<'v>(pod: &'v Value, field: &str) -> Resources<'v> {
     sum
 }
 
-fn read(resources: &Value) -> Resources<'_> {
+fn read(resources: &Value) -> PodResources<'_> {
     let resources = resources.as_object().into_iter().flatten();
     resources.map(|(name, amount)| (name.as_str(), QuotaAmount::read(amount))).collect()
 }
 
-fn add<'v>(sum: &mut Resources<'v>, more: &Resources<'v>) {
+fn add<'v>(sum: &mut PodResources<'v>, more: &PodResources<'v>) {
     for (name, amount) in more {
         let there = sum.entry(*name).or_insert(QuotaAmount::ZERO);
         *there = there.plus(*amount);
     }
 }
 
-fn raise<'v>(sum: &mut Resources<'v>, least: &Resources<'v>) {
+fn raise<'v>(sum: &mut PodResources<'v>, least: &PodResources<'v>) {
     for (name, amount) in least {
         let there = sum.entry(*name).or_insert(*amount);
         *there = there.at_least(*amount);

@@ -37,8 +37,8 @@ impl Known {
         }
     }
 
-    /// Adds the states of a regular expression. Returns the error at a field if all schemas have too
-    /// many. Those of a stored definition are not limited.
+    /// Adds the states of a regular expression. Returns the error at a field if all schemas have
+    /// too many. Those of a stored definition are not limited.
     pub(in crate::schema) fn add_states(&self, states: u64, at: &str) -> Option<FieldError> {
         let all = self.states.get().saturating_add(states);
         self.states.set(all);

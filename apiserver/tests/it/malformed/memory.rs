@@ -1,7 +1,7 @@
 //! The memory of one request: at most 32 times its body, and a constant.
 //!
-//! An error names the path of its field. Where a path has a long name, thousands of errors once took
-//! gigabytes.
+//! An error names the path of its field. Where a path has a long name, thousands of errors once
+//! took gigabytes.
 
 use serde_json::{Map, Value, json};
 
@@ -253,8 +253,8 @@ async fn errors_of_a_definition_take_bounded_memory() {
     .await;
 }
 
-/// Story: one ConfigMap, updated at full speed, killed a server of 3 GiB in 25 s: each revision of it
-/// stayed in memory.
+/// Story: one ConfigMap, updated at full speed, killed a server of 3 GiB in 25 s: each revision of
+/// it stayed in memory.
 #[tokio::test]
 async fn history_of_a_large_object_takes_bounded_memory() {
     let server = Process::start().await;
