@@ -195,10 +195,13 @@ mod tests {
         for _ in 0..5 {
             killed(parent.path());
         }
-        let made: Vec<_> = std::thread::scope(|scope| {
+        let mut made = Vec::new();
+        std::thread::scope(|scope| {
             let start = || scope.spawn(|| TemporaryDirectory::new(parent.path()).expect("made"));
             let starting: Vec<_> = (0..16).map(|_| start()).collect();
-            starting.into_iter().map(|one| one.join().expect("no panic")).collect()
+            for one in starting {
+                made.push(one.join().expect("no panic"));
+            }
         });
         for directory in &made {
             assert!(directory.path().join(LOCK).exists());

@@ -45,14 +45,14 @@ const YEAR: i64 = 365 * 24 * 3600;
 const DISK: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
 
 /// The clock of the servers in a directory.
-struct MovedClock {
+pub(crate) struct MovedClock {
     home: PathBuf,
     library: PathBuf,
 }
 
 impl MovedClock {
     /// Compiles the library; `None` without a compiler or a dynamic linker.
-    fn new(home: &Path) -> Option<Self> {
+    pub(crate) fn new(home: &Path) -> Option<Self> {
         let (source, library) = (home.join("clock.c"), home.join("clock.so"));
         fs::write(&source, LIBRARY).unwrap();
         let compiled = Command::new("cc")
@@ -72,13 +72,13 @@ impl MovedClock {
     }
 
     /// Sets the seconds by which the clock is ahead.
-    fn jump(&self, ahead: i64) {
+    pub(crate) fn jump(&self, ahead: i64) {
         let new = self.home.join("ahead.new");
         fs::write(&new, ahead.to_string()).unwrap();
         fs::rename(new, self.home.join("ahead")).unwrap();
     }
 
-    fn environment(&self) -> [(&'static str, PathBuf); 2] {
+    pub(crate) fn environment(&self) -> [(&'static str, PathBuf); 2] {
         [("LD_PRELOAD", self.library.clone()), ("CLOCK_AHEAD", self.home.join("ahead"))]
     }
 

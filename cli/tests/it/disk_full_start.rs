@@ -10,6 +10,7 @@ use serde_json::json;
 use tokio::process::Command;
 
 use crate::client::Connection;
+use crate::clock::MovedClock;
 use crate::program::{ServerProcess, free_port};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -89,6 +90,20 @@ async fn mounted_for_start() {
     let said = fs::read_to_string(home.join("elsewhere")).unwrap();
     assert!(said.contains("not written, data/kubeconfig.new"), "{said}");
     serving.kill().await.unwrap();
+
+    // Certificates that are due for renewal: the last ones stay in use.
+    if let Some(clock) = MovedClock::new(&home) {
+        clock.jump(345 * 24 * 3600);
+        let serving = ServerProcess::start_with(&serve, &home, &clock.environment()).await;
+        let said = serving.stderr();
+        assert!(
+            said.contains("the last one ends on") && said.contains("another one was not written"),
+            "{said}"
+        );
+        let mut client = Connection::to(&access).await.unwrap();
+        assert_eq!(client.get(&format!("{MAPS}/small")).await.0, 200);
+        serving.kill().await;
+    }
 
     let serving = ServerProcess::start(&serve, &home).await;
     let mut client = Connection::to(&serving.access).await.unwrap();

@@ -240,8 +240,8 @@ async fn a_log_to_which_two_processes_wrote_is_not_sound() {
         logs.push((log, bytes));
     }
     let [(name, one), (_, other)] = &logs[..] else { panic!("two logs") };
-    let places: Vec<_> = one.windows(4).enumerate().filter(|(_, bytes)| bytes == b"fram").collect();
-    let places: Vec<_> = places.into_iter().map(|(at, _)| at).collect();
+    let places = one.windows(4).enumerate().filter(|(_, bytes)| bytes == b"fram").map(|(at, _)| at);
+    let places: Vec<_> = places.collect();
     assert_eq!(places.len(), 7, "a batch of both, five of one, and a seal");
     // One's first batches, and what the other wrote after them.
     for border in &places[2..6] {
