@@ -59,7 +59,10 @@ pub(crate) fn build(mut command: Command) -> anyhow::Result<Built> {
         .into_iter()
         .map(|line| serde_json::from_str(line).context("cargo's messages are JSON"))
         .collect::<anyhow::Result<_>>()?;
-    let warnings: Vec<String> = messages.iter().filter_map(Message::warning).collect();
+    let mut warnings: Vec<String> = messages.iter().filter_map(Message::warning).collect();
+    // A library and its unit tests have the same ones.
+    warnings.sort_unstable();
+    warnings.dedup();
     ensure!(outcome.ok, "{}{}\ncargo test --no-run: {}", warnings.concat(), rest.join("\n"), outcome.ending);
     let programs = messages.into_iter().filter_map(|message| program(message).transpose());
     Ok(Built { programs: programs.collect::<anyhow::Result<_>>()?, warnings })

@@ -78,9 +78,8 @@ impl KindHooks for SigningRequests {
 fn keep_decisions(new: &mut Value, old: &Value) {
     let is_decision = |condition: &Value| DECISIONS.iter().any(|decision| condition["type"] == *decision);
     let all = |object: &Value| object["status"]["conditions"].as_array().cloned().unwrap_or_default();
-    let decisions: Vec<Value> = all(old).into_iter().filter(is_decision).collect();
     let mut kept = all(new);
-    let mut left = decisions.into_iter();
+    let mut left = all(old).into_iter().filter(is_decision);
     kept.retain_mut(|condition| {
         if !is_decision(condition) {
             return true;

@@ -56,8 +56,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// Each way to lose the directory, in the home directory, and whether its files are left.
-const WAYS: [(&str, fn(&Path), bool); 4] = [
+/// A way to lose the directory: its name, its effect on the home directory, and whether files are
+/// left.
+type Loss = (&'static str, fn(&Path), bool);
+
+const WAYS: [Loss; 4] = [
     ("moved", |home| fs::rename(home.join("data"), home.join("moved")).unwrap(), true),
     (
         "replaced by a backup",
