@@ -51,10 +51,12 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
             total.counts.failed += programs - results.len();
         }
         for result in results {
-            let stage = result.stage;
-            let report = report_of(result);
-            if report.counts.failed > 0 && !failed.contains(&stage) {
-                failed.push(stage);
+            let report = report_of(&result);
+            if report.counts.failed > 0 {
+                println!("      {}: {}", result.name, report.verdict());
+                if !failed.contains(&result.stage) {
+                    failed.push(result.stage);
+                }
             }
             total.add_report(report);
         }
@@ -181,24 +183,16 @@ fn start_programs(stage: &'static str, command: Command, runner: &Runner) -> (Re
     }
 }
 
-/// Counts the tests of a program; prints its output if it failed.
-fn report_of(result: ProgramResult) -> Report {
-    let (ok, text) = match result.outcome {
-        Ok(outcome) => {
-            if !outcome.ok {
-                println!("{}      {}: {}", outcome.text, result.name, outcome.ending);
-            }
-            (outcome.ok, outcome.text)
-        }
-        Err(error) => {
-            println!("      {}: {error:#}", result.name);
-            (false, String::new())
-        }
+/// Counts the tests of a program.
+fn report_of(result: &ProgramResult) -> Report {
+    let (ok, text) = match &result.outcome {
+        Ok(outcome) => (outcome.ok, outcome.text.as_str()),
+        Err(_) => (false, ""),
     };
-    let counts = Counts::of(&text);
+    let counts = Counts::of(text);
     let mut report = Report::default();
     // A program may have no tests: many crates have none in `main.rs`.
-    report.add(if ok { counts } else { judge(false, counts) }, &text);
+    report.add(if ok { counts } else { judge(false, counts) }, text);
     report
 }
 

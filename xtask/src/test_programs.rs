@@ -128,7 +128,13 @@ fn run_one(stage: &'static str, program: TestProgram) -> ProgramResult {
     let mut command = Command::new(&program.executable);
     command.current_dir(&program.directory).env("CARGO_MANIFEST_DIR", &program.directory);
     let outcome = shell::run(command, Show::Nothing);
-    println!("      {stage}: {} ran in {:.1} s", program.name, begun.elapsed().as_secs_f64());
+    let ran = format!("{stage}: {} ran in {:.1} s", program.name, begun.elapsed().as_secs_f64());
+    // One write: the other thread and the stages print, too.
+    match &outcome {
+        Ok(outcome) if outcome.ok => println!("      {ran}"),
+        Ok(outcome) => println!("{}      FAILED: {ran}: {}", outcome.text, outcome.ending),
+        Err(error) => println!("      FAILED: {ran}: {error:#}"),
+    }
     ProgramResult { stage, name: program.name, outcome }
 }
 

@@ -33,7 +33,7 @@ fn script(kubectl: &Kubectl) {
     let table = ["Name:", "Resource", "Used", "Hard", "configmaps     0     3", "count/secrets  2     2"];
     kubectl.says("describe quota q", "", &table);
     kubectl.says("get resourcequotas q -o jsonpath={.status.used}", "", &[r#""count/secrets":"2""#]);
-    kubectl.says("describe namespace default", "", &["Resource Quotas", "count/secrets  2     2"]);
+    kubectl.says("describe namespace default", "", &["Resource Quotas", "count/secrets    2     2"]);
     kubectl.says("delete secret a", "", &["deleted"]);
     kubectl.says("create secret generic c", "", &["created"]);
     let map = "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"m\"}}";
