@@ -7,9 +7,11 @@ mod descriptors;
 mod directory;
 mod encryption;
 mod explain;
+mod memory;
 mod progress;
 mod serve;
 mod store;
+mod temporary;
 #[cfg(feature = "otel")]
 mod traces;
 mod webhooks;

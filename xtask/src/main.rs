@@ -4,6 +4,7 @@
 //! developer run the same thing.
 
 mod counts;
+mod e2e;
 mod fuzz;
 mod kubernetes;
 mod layering;
@@ -58,6 +59,8 @@ enum Command {
     Fuzz(fuzz::FuzzArgs),
     /// Builds Kubernetes from its Go modules, and runs the tests of our server on it
     Kubernetes,
+    /// Runs Kubernetes' e2e specs of API machinery, built from Go modules, on `machinery serve`
+    E2e(e2e::E2eArgs),
     /// Builds the examples of kube-rs, and runs them on `machinery serve`
     Operators(operators::OperatorArgs),
     /// Records the responses of the genuine Kubernetes API machinery (in Go) for the tests
@@ -95,6 +98,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Load => load::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
         Command::Kubernetes => kubernetes::run(&workspace),
+        Command::E2e(args) => e2e::run(&workspace, &args),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),

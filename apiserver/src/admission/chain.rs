@@ -75,7 +75,7 @@ impl<'a> AdmissionChain<'a> {
                 && match request.subresource {
                     Subresource::Status => other.has_status,
                     Subresource::Scale => other.scale.is_some(),
-                    Subresource::Main | Subresource::Finalize => true,
+                    Subresource::Main | Subresource::Finalize | Subresource::Approval => true,
                 }
         };
         let equivalents = kinds.kinds().filter(is_other).cloned().collect();

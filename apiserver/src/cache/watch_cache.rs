@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, ObjectChange, StopReason};
 use super::objects::IndexedObjects;
-use super::ring::RingLimits;
+use super::ring::RingBudget;
 use super::{ObjectState, View};
 use crate::kind::Kind;
 use crate::metrics::SelectionCounters;
@@ -43,7 +43,7 @@ impl WatchCache {
     pub(super) async fn load(
         kind: Arc<Kind>,
         store: storage::Objects,
-        limits: RingLimits,
+        limits: RingBudget,
         seed: u64,
         counted: SelectionCounters,
     ) -> Result<(Arc<Self>, Watch), Refusal> {

@@ -2,9 +2,11 @@
 //! garbage collector runs, quota statuses are updated and Events expire.
 
 mod after_write;
+mod cluster;
 mod definitions;
 mod events;
 mod garbage_collector;
+mod late;
 mod namespaces;
 mod owner_graph;
 mod plans;
@@ -16,5 +18,7 @@ mod webhooks;
 mod writes;
 
 pub(crate) use after_write::after_write;
+pub use cluster::ClusterFacts;
+pub(crate) use late::LateObjects;
 pub(crate) use plans::KnownDefinitions;
 pub(crate) use start::start;

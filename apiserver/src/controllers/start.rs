@@ -7,7 +7,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-use super::{definitions, events, garbage_collector, namespaces, plans, quotas, roles, webhooks};
+use super::{definitions, events, garbage_collector, late, namespaces, plans, quotas, roles, webhooks};
 use crate::auth::rbac::defaults;
 use crate::change::{ObjectWrite, WriteAction, WritePreconditions};
 use crate::interest;
@@ -41,7 +41,7 @@ pub(crate) async fn start(
                 ensure(shared, &kind, object).await.map_err(store)?;
             }
         }
-        roles::reconcile(shared).await.map_err(store)?;
+        late::unless_unwritable(roles::reconcile(shared).await).map_err(store)?;
     }
     let definition = native::definition();
     if let Some(name) = plans::clash(&shared.own) {
@@ -62,7 +62,7 @@ pub(crate) async fn start(
         not_defined(&shared.own, &crd).map_err(&refused)?;
         ensure(shared, &definition, crd).await.map_err(refused)?;
     }
-    definitions::reconcile(shared).await.map_err(store)?;
+    late::unless_unwritable(definitions::reconcile(shared).await).map_err(store)?;
     webhooks::reconcile(shared).await.map_err(store)?;
     spawn(shared, tasks, webhooks::run(shared.clone()));
     spawn(shared, tasks, definitions::run(shared.clone()));
@@ -76,14 +76,18 @@ pub(crate) async fn start(
     if shared.rules.is_some() {
         spawn(shared, tasks, roles::run(shared.clone()));
     }
+    let late = shared.late.take();
+    if !late.is_empty() {
+        spawn(shared, tasks, late::run(shared.clone(), late));
+    }
     Ok(())
 }
 
-fn store(refusal: Refusal) -> StartError {
+pub(super) fn store(refusal: Refusal) -> StartError {
     StartError::Store(refusal.message)
 }
 
-fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
+pub(super) fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
     let stopping = shared.stopping.clone();
     tasks.spawn(async move {
         tokio::select! {
@@ -94,8 +98,17 @@ fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + 
     });
 }
 
-/// Creates an object unless it exists.
-pub(super) async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
+/// Creates an object unless it exists. During the start an object that the store has no room for is
+/// created later.
+pub(super) async fn ensure(shared: &Shared, kind: &Kind, object: Value) -> Result<(), Refusal> {
+    if shared.late.add_after_others(&object) {
+        return Ok(());
+    }
+    let created = create(shared, kind, object.clone()).await;
+    shared.late.add_if_unwritable(&object, created)
+}
+
+async fn create(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
     kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);
     let context = Context {

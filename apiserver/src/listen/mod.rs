@@ -15,6 +15,7 @@ mod pace;
 mod read_budget;
 mod reload;
 mod send_progress;
+mod steady_clock;
 mod unauthenticated;
 mod unread_body;
 

@@ -12,6 +12,7 @@ pub(super) fn of(documents: Vec<Value>) -> Value {
             paths.insert(path, path_entry(entry));
         }
         for (name, mut schema) in taken(&mut document["components"]["schemas"]) {
+            close(&mut schema);
             simplify(&mut schema);
             definitions.insert(name, schema);
         }
@@ -22,6 +23,15 @@ pub(super) fn of(documents: Vec<Value>) -> Value {
         "paths": paths,
         "definitions": definitions,
     })
+}
+
+/// Reduces a kind whose root preserves unknown fields to an object without properties: kubectl
+/// refuses all other fields beside properties.
+fn close(schema: &mut Value) {
+    const KIND: &str = "x-kubernetes-group-version-kind";
+    if schema["x-kubernetes-preserve-unknown-fields"] == true && !schema[KIND].is_null() {
+        *schema = json!({"type": "object", KIND: schema[KIND].take()});
+    }
 }
 
 fn taken(value: &mut Value) -> Map<String, Value> {
@@ -155,5 +165,26 @@ fn forget_nullable(map: &mut Map<String, Value>) {
     }
     if required.as_array().is_some_and(|required| !required.is_empty()) {
         map.insert("required".into(), required);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition of such a kind had no type, and `kubectl explain` no fields of objects.
+    #[test]
+    fn a_kind_that_preserves_unknown_fields_is_an_object_without_properties() {
+        let kind = json!([{"group": "example.com", "version": "v1", "kind": "Foo"}]);
+        let open = json!({
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-group-version-kind": kind,
+            "properties": {"kind": {"type": "string"}},
+        });
+        let embedded = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let schemas = json!({"Foo": open, "Raw": embedded});
+        let swagger = of(vec![json!({"components": {"schemas": schemas}})]);
+        let expected = json!({"type": "object", "x-kubernetes-group-version-kind": kind});
+        assert_eq!(swagger["definitions"]["Foo"], expected);
+        assert_eq!(swagger["definitions"]["Raw"], json!({"x-kubernetes-preserve-unknown-fields": true}));
     }
 }

@@ -116,6 +116,10 @@ impl ApiServer {
         &self.shared
     }
 
+    pub(crate) const fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
     /// Runs a task that stops by itself when the server is stopped.
     #[cfg(feature = "server")]
     pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -280,6 +284,7 @@ impl Builder {
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             definitions: tokio::sync::Mutex::default(),
+            late: controllers::LateObjects::new(),
             decoded: DecodedCaches::default(),
             capacity: Capacity::new(&self.limits),
             interests: interests.into(),

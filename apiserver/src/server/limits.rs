@@ -22,6 +22,9 @@ pub struct Limits {
     pub ring_revisions: usize,
     /// Bytes of the objects in these revisions, per kind.
     pub ring_bytes: usize,
+    /// Bytes of the objects in these revisions, of all kinds together. Beyond it a kind with new
+    /// changes keeps only its newest revision.
+    pub rings_bytes: usize,
     /// Interests, with or without their stream. Beyond it they are refused with 429.
     pub interests: usize,
     /// Keys of an interest. An edit beyond it is refused with 422.
@@ -94,6 +97,7 @@ impl Default for Limits {
             watches: 100_000,
             ring_revisions: 4096,
             ring_bytes: 16 << 20,
+            rings_bytes: 256 << 20,
             interests: 10_000,
             interest_keys: 100_000,
             interest_key_bytes: 512,

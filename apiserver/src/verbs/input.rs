@@ -88,8 +88,9 @@ impl ObjectRequest<'_> {
         let mut unknown = kind.unknown_fields(&object);
         unknown.extend(coerced.unknown);
         unknown.sort();
-        unknown.extend(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
-        problems.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        unknown.append(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
+        problems.extend(unknown.kept().iter().map(|path| format!("unknown field {path:?}")));
+        problems.extend(unknown.others());
         let mut warnings = match validation {
             FieldValidation::Ignore => Vec::new(),
             FieldValidation::Strict if !problems.is_empty() => {

@@ -59,7 +59,14 @@ pub(crate) struct Access {
 impl ServerProcess {
     /// Starts `machinery serve` in `home`, and waits until it accepts requests.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
-        Self::spawn(command(&[&["serve"], arguments].concat(), home), home).await
+        Self::start_with(arguments, home, &[]).await
+    }
+
+    /// As [`start`](Self::start), with these environment variables.
+    pub(crate) async fn start_with(arguments: &[&str], home: &Path, environment: &[(&str, PathBuf)]) -> Self {
+        let mut command = command(&[&["serve"], arguments].concat(), home);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::spawn(command, home).await
     }
 
     /// Starts it with limits of its own: options of the shell's `ulimit`.

@@ -9,6 +9,7 @@ use machinery_objects::Revision;
 use super::checkpoint;
 use super::file_name::FileName;
 use super::log::{SPARES, SpareSegment, SpareSegments, lacks_descriptors};
+use super::ownership::Ownership;
 use super::recover::InactiveFiles;
 use super::scheduler::State;
 use crate::core::View;
@@ -36,6 +37,7 @@ pub(crate) struct CheckpointJob {
 /// Executes maintenance jobs, on the thread of the caller.
 pub(crate) struct Maintenance {
     files: Arc<dyn Files>,
+    ownership: Arc<Ownership>,
     shared: Arc<Shared>,
     pub(crate) spares: Arc<SpareSegments>,
     pub(crate) state: Arc<State>,
@@ -56,6 +58,7 @@ impl Maintenance {
     /// Takes over the existing files.
     pub(crate) fn new(
         files: Arc<dyn Files>,
+        ownership: Arc<Ownership>,
         shared: Arc<Shared>,
         segment_bytes: u64,
         others: InactiveFiles,
@@ -68,8 +71,17 @@ impl Maintenance {
         let InactiveFiles { logs, checkpoints, spares, .. } = others;
         let next_spare = spares.iter().copied().max().unwrap_or(0).clamp(FRESH, u64::MAX / 4 * 3) + 1;
         let kept = Arc::default();
-        let upkeep =
-            Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
+        let upkeep = Self {
+            files,
+            ownership,
+            shared,
+            spares: kept,
+            state,
+            segment_bytes,
+            checkpoints,
+            logs,
+            next_spare,
+        };
         for number in spares {
             upkeep.recycle(&FileName::Spare(number).to_string(), number);
         }
@@ -95,6 +107,7 @@ impl Maintenance {
         if self.spares.len() > 0 {
             return Ok(());
         }
+        self.check_ownership()?;
         let name = FileName::Spare(self.next_spare).to_string();
         self.next_spare += 1;
         let file = self.files.create(&name)?;
@@ -126,16 +139,23 @@ impl Maintenance {
         let CheckpointJob { view, revision, done } = job;
         let name = checkpoint::name(revision);
         let compacted = || self.shared.compacted();
-        let made =
-            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
+        let pause = || self.state.throttle().and_then(|()| self.check_ownership());
+        let made = self
+            .check_ownership()
+            .and_then(|()| checkpoint::write(&*self.files, &name, &view, revision, compacted, pause));
         // A snapshot makes the writer copy blocks, so not longer than needed.
         drop(view);
         match &made {
-            Ok(()) => self.remove_replaced(revision),
+            Ok(()) if self.check_ownership().is_ok() => self.remove_replaced(revision),
             Err(error) if lacks_descriptors(error) => self.state.retry_checkpoint(),
-            Err(_) => {}
+            _ => {}
         }
         done(made);
+    }
+
+    /// Fails if the directory belongs to somebody else. Its files must stay as they are.
+    fn check_ownership(&self) -> io::Result<()> {
+        self.ownership.check().map_err(|why| io::Error::other(why.to_string()))
     }
 
     /// Removes the files that a durable checkpoint replaces. Those that cannot be removed now are

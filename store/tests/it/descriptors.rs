@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use machinery_store::faulty::FaultyDisk;
-use machinery_store::files::{File, Files};
+use machinery_store::files::{File, FileId, Files, HeldLock};
 use machinery_store::{Backend as _, CommitError, Disk, DiskOptions, KeySpan, Range, Transaction};
 
 /// `EMFILE` of all systems that have it.
@@ -64,8 +64,12 @@ impl Files for Scarce {
         self.disk.sync()
     }
 
-    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+    fn lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
         self.disk.lock()
+    }
+
+    fn id(&self, name: &str) -> io::Result<FileId> {
+        self.disk.id(name)
     }
 
     fn salt(&self) -> io::Result<u64> {
