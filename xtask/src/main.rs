@@ -17,6 +17,7 @@ mod races;
 mod record;
 mod setup;
 mod shell;
+mod siege;
 mod sources;
 mod stages;
 mod test;
@@ -62,6 +63,8 @@ enum Command {
     Operators(operators::OperatorArgs),
     /// Records the responses of the genuine Kubernetes API machinery (in Go) for the tests
     Record(record::RecordArgs),
+    /// Attacks a server of 2 GiB and 1 024 descriptors, beside a polite client, watches and a kill
+    Siege(siege::SiegeArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -97,6 +100,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Kubernetes => kubernetes::run(&workspace),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
+        Command::Siege(args) => siege::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),
