@@ -136,6 +136,7 @@ mod discovery;
 mod documents;
 mod encryption;
 mod fence;
+mod flowcontrol;
 mod go_format;
 mod guard;
 mod handle;

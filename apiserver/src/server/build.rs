@@ -256,6 +256,7 @@ impl Builder {
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
+        let flows = metrics.flows.clone();
         let transport =
             WebhookTransport { tasks: tasks.clone(), stopping: stopping.clone(), ..self.transport };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
@@ -281,7 +282,7 @@ impl Builder {
             metrics,
             definitions: tokio::sync::Mutex::default(),
             decoded: DecodedCaches::default(),
-            capacity: Capacity::new(&self.limits),
+            capacity: Capacity::new(&self.limits, flows, seed),
             interests: interests.into(),
             stopping,
         });

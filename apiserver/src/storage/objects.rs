@@ -10,13 +10,16 @@ use machinery_store::{
     WatchError,
 };
 
+use crate::flowcontrol::without_seat;
 use crate::refusal::{Cause, Refusal};
 use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
-/// The polling interval of the wait.
+/// The polling interval at the beginning of the wait, doubled with each poll.
 const LOOK: Duration = Duration::from_millis(10);
+/// Its maximum: many clients may wait for revisions of a distant future.
+const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// The store, as the server uses it.
 #[derive(Clone)]
@@ -96,6 +99,7 @@ impl Objects {
     /// Waits until the store has reached a revision, up to a timeout.
     pub(crate) async fn reach(&self, least: Revision) -> Result<(), Refusal> {
         let until = tokio::time::Instant::now() + PATIENCE;
+        let mut look = LOOK;
         loop {
             let current = self.revision().await?;
             if current >= least {
@@ -104,7 +108,8 @@ impl Objects {
             if tokio::time::Instant::now() >= until {
                 return Err(too_large(least, current));
             }
-            tokio::time::sleep(LOOK).await;
+            without_seat(tokio::time::sleep(look)).await;
+            look = LONGEST_LOOK.min(look * 2);
         }
     }
 
