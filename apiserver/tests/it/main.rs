@@ -11,6 +11,7 @@ mod deep;
 mod differential;
 mod encryption;
 mod expiry;
+mod fair_shares;
 mod fences;
 mod full;
 mod fuzz;
