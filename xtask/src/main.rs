@@ -18,6 +18,7 @@ mod record;
 mod setup;
 mod shell;
 mod siege;
+mod soak;
 mod sources;
 mod stages;
 mod test;
@@ -65,6 +66,8 @@ enum Command {
     Record(record::RecordArgs),
     /// Attacks a server of 2 GiB and 1 024 descriptors, beside a polite client, watches and a kill
     Siege(siege::SiegeArgs),
+    /// Runs kubectl, client-go, controller-runtime, Python and kopf on one server for an hour
+    Soak(soak::SoakArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -100,6 +103,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Kubernetes => kubernetes::run(&workspace),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
+        Command::Soak(args) => soak::run(&workspace, &args),
         Command::Siege(args) => siege::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
