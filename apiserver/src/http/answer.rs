@@ -10,7 +10,6 @@ use serde_json::Value;
 
 use super::Body;
 use crate::accept::{Media, ResponseFormat};
-use crate::flowcontrol::PriorityLevel;
 use crate::protobuf;
 use crate::refusal::Refusal;
 
@@ -82,20 +81,6 @@ pub(super) fn without_body(response: Response<Body>) -> Response<Body> {
         head.headers.insert(CONTENT_LENGTH, length.into());
     }
     Response::from_parts(head, Body::whole(""))
-}
-
-/// Adds the headers of Kubernetes' flow control, for a request that has a priority level.
-pub(crate) fn with_priority_level(
-    mut response: Response<Body>,
-    level: Option<PriorityLevel>,
-) -> Response<Body> {
-    if let Some(level) = level {
-        const NAMES: [&str; 2] = ["x-kubernetes-pf-flowschema-uid", "x-kubernetes-pf-prioritylevel-uid"];
-        for (name, uid) in NAMES.into_iter().zip(level.uids()) {
-            response.headers_mut().insert(name, HeaderValue::from_static(uid));
-        }
-    }
-    response
 }
 
 /// Sets a header.

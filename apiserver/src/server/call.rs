@@ -19,7 +19,7 @@ use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::fence::Fence;
-use crate::flowcontrol::PriorityLevel;
+use crate::flowcontrol::{PriorityLevel, with_level_headers};
 use crate::http::{Body, answer};
 use crate::metrics::Event;
 use crate::metrics::RequestLabels;
@@ -76,9 +76,9 @@ impl Shared {
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
-        let mut about = RequestLabels::default();
+        let (mut about, mut level) = (RequestLabels::default(), None);
         let span = trace::span(&call, &self.environment);
-        let (mut trail, mut level) = (None, None);
+        let mut trail = None;
         let answer = async {
             if let Some(log) = &self.audit {
                 trail = Some(Trail::begin(&self, log, (&call.uri, &call.headers, call.peer)).await?);
@@ -101,12 +101,12 @@ impl Shared {
             }
             answer::refused(&refusal, form)
         });
-        let answer = answer::with_priority_level(answer, level);
         let answer = match trail {
             Some(trail) => trail.answered(answer).await,
             None => answer,
         };
         span.record("status", answer.status().as_u16());
+        let answer = with_level_headers(answer, level);
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
     }

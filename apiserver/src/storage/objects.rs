@@ -10,15 +10,14 @@ use machinery_store::{
     WatchError,
 };
 
-use crate::flowcontrol::without_seat;
 use crate::refusal::{Cause, Refusal};
 use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
-/// The polling interval at the beginning of the wait, doubled with each poll.
+/// The polling interval of the wait.
 const LOOK: Duration = Duration::from_millis(10);
-/// Its maximum: many clients may wait for revisions of a distant future.
+/// The maximum of the interval, which doubles: many clients may wait for a distant future.
 const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// The store, as the server uses it.
@@ -108,7 +107,7 @@ impl Objects {
             if tokio::time::Instant::now() >= until {
                 return Err(too_large(least, current));
             }
-            without_seat(tokio::time::sleep(look)).await;
+            crate::flowcontrol::without_seat(tokio::time::sleep(look)).await;
             look = LONGEST_LOOK.min(look * 2);
         }
     }
