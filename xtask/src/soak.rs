@@ -20,7 +20,7 @@ use crate::program::Program;
 use crate::workspace::Workspace;
 use crate::{quickstart, shell};
 use clients::Clients;
-use kubectl::Kubectl;
+use kubectl::SoakKubectl;
 use memory::Memory;
 
 /// Duration and program of a soak
@@ -55,7 +55,7 @@ pub(crate) fn run(workspace: &Workspace, args: &SoakArgs) -> anyhow::Result<bool
     serve.arg("--kubeconfig-out").arg(&kubeconfig).stderr(log(&run, "server")?);
     let mut server = Program::start(&mut serve)?;
     server.until_there(&kubeconfig)?;
-    let kubectl = Kubectl::new(&kubeconfig, &run);
+    let kubectl = SoakKubectl::new(&kubeconfig, &run);
     rounds::prepare(&kubectl)?;
     let mut clients = Clients::start(&built, &kubectl, &run)?;
     let (begun, mut reported) = (shell::now(), shell::now());

@@ -14,13 +14,13 @@ use crate::metrics::FlowCounters;
 
 /// A request of the naive model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Request {
+struct ModelRequest {
     flow: Flow,
-    state: RequestState,
+    state: ModelState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum RequestState {
+enum ModelState {
     Queued(u64),
     /// With or without a debt: a request that resumed without a free seat.
     Executing,
@@ -28,7 +28,7 @@ enum RequestState {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum SeatStep {
     Arrive {
         level: usize,
         user: u64,
@@ -39,12 +39,12 @@ enum Step {
     End(usize),
 }
 
-fn steps() -> impl Strategy<Value = Vec<Step>> {
+fn steps() -> impl Strategy<Value = Vec<SeatStep>> {
     let step = prop_oneof![
-        4 => (0..5_usize, 0..4_u64).prop_map(|(level, user)| Step::Arrive { level, user }),
-        1 => any::<usize>().prop_map(Step::Suspend),
-        1 => any::<usize>().prop_map(Step::Resume),
-        3 => any::<usize>().prop_map(Step::End),
+        4 => (0..5_usize, 0..4_u64).prop_map(|(level, user)| SeatStep::Arrive { level, user }),
+        1 => any::<usize>().prop_map(SeatStep::Suspend),
+        1 => any::<usize>().prop_map(SeatStep::Resume),
+        3 => any::<usize>().prop_map(SeatStep::End),
     ];
     prop::collection::vec(step, 0..400)
 }
@@ -54,7 +54,7 @@ struct Model {
     seats: Seats,
     size: usize,
     places: usize,
-    requests: Vec<Request>,
+    requests: Vec<ModelRequest>,
     /// Resumed requests that may exceed the seats.
     resumed: usize,
 }
@@ -65,42 +65,42 @@ impl Model {
         Self { seats, size, places, requests: Vec::new(), resumed: 0 }
     }
 
-    fn count(&self, is: impl Fn(&Request) -> bool) -> usize {
+    fn count(&self, is: impl Fn(&ModelRequest) -> bool) -> usize {
         self.requests.iter().filter(|request| is(request)).count()
     }
 
     fn executing(&self, level: PriorityLevel) -> usize {
-        self.count(|request| request.flow.level == level && request.state == RequestState::Executing)
+        self.count(|request| request.flow.level == level && request.state == ModelState::Executing)
     }
 
-    fn nth(&self, at: usize, is: impl Fn(RequestState) -> bool) -> Option<usize> {
+    fn nth(&self, at: usize, is: impl Fn(ModelState) -> bool) -> Option<usize> {
         let found: Vec<usize> = (0..self.requests.len()).filter(|at| is(self.requests[*at].state)).collect();
         (!found.is_empty()).then(|| found[at % found.len()])
     }
 
-    fn step(&mut self, step: Step) {
+    fn step(&mut self, step: SeatStep) {
         match step {
-            Step::Arrive { level, user } => self.arrive(Flow::test(PriorityLevel::ALL[level], user)),
-            Step::Suspend(at) => {
-                if let Some(at) = self.nth(at, |state| state == RequestState::Executing) {
+            SeatStep::Arrive { level, user } => self.arrive(Flow::test(PriorityLevel::ALL[level], user)),
+            SeatStep::Suspend(at) => {
+                if let Some(at) = self.nth(at, |state| state == ModelState::Executing) {
                     self.seats.suspend(self.requests[at].flow);
-                    self.requests[at].state = RequestState::Waiting;
+                    self.requests[at].state = ModelState::Waiting;
                 }
             }
-            Step::Resume(at) => {
-                if let Some(at) = self.nth(at, |state| state == RequestState::Waiting) {
+            SeatStep::Resume(at) => {
+                if let Some(at) = self.nth(at, |state| state == ModelState::Waiting) {
                     self.seats.resume(self.requests[at].flow);
-                    self.requests[at].state = RequestState::Executing;
+                    self.requests[at].state = ModelState::Executing;
                     self.resumed += 1;
                 }
             }
-            Step::End(at) => {
+            SeatStep::End(at) => {
                 if let Some(at) = self.nth(at, |_| true) {
-                    let Request { flow, state } = self.requests.swap_remove(at);
+                    let ModelRequest { flow, state } = self.requests.swap_remove(at);
                     match state {
-                        RequestState::Queued(number) => assert!(self.seats.leave(flow, number), "it waits"),
-                        RequestState::Executing => self.seats.finish(flow, false),
-                        RequestState::Waiting => self.seats.finish(flow, true),
+                        ModelState::Queued(number) => assert!(self.seats.leave(flow, number), "it waits"),
+                        ModelState::Executing => self.seats.finish(flow, false),
+                        ModelState::Waiting => self.seats.finish(flow, true),
                     }
                 }
             }
@@ -113,15 +113,15 @@ impl Model {
         let held = self.count(|request| request.flow == flow);
         let free = self.places - self.requests.len();
         let state = match self.seats.arrive(flow) {
-            Arrival::Executing => RequestState::Executing,
-            Arrival::Queued(number) => RequestState::Queued(number),
+            Arrival::Executing => ModelState::Executing,
+            Arrival::Queued(number) => ModelState::Queued(number),
             Arrival::QueueFull => {
                 assert!(held + 1 > free.saturating_sub(self.places / 20), "{held} of {free} is a fair share");
                 return;
             }
             Arrival::ConcurrencyLimit => unreachable!("there are seats"),
         };
-        self.requests.push(Request { flow, state });
+        self.requests.push(ModelRequest { flow, state });
     }
 
     /// Gives away a seat, and checks that it is the right request's.
@@ -129,23 +129,23 @@ impl Model {
         let before: Vec<_> =
             PriorityLevel::ALL.map(|level| (self.executing(level), self.seats.counts(level))).into();
         let Some(number) = self.seats.seat_next() else { return false };
-        let at = self.nth(0, |state| state == RequestState::Queued(number)).expect("a queued request");
-        let Request { flow, .. } = self.requests[at];
-        let same = |request: &Request| request.flow == flow;
+        let at = self.nth(0, |state| state == ModelState::Queued(number)).expect("a queued request");
+        let ModelRequest { flow, .. } = self.requests[at];
+        let same = |request: &ModelRequest| request.flow == flow;
         let earlier =
-            |request: &Request| matches!(request.state, RequestState::Queued(other) if other < number);
+            |request: &ModelRequest| matches!(request.state, ModelState::Queued(other) if other < number);
         assert_eq!(self.count(|request| same(request) && earlier(request)), 0, "first in, first out");
         let (mine, counts) = before[flow.level as usize];
         let over = mine >= counts.nominal;
         let needs = |at: usize| before[at].1.queued > 0 && before[at].0 < before[at].1.nominal;
         let other = (0..before.len()).find(|at| *at != flow.level as usize && needs(*at));
         assert!(!over || other.is_none(), "{flow:?} borrows, while {other:?} needs its own seats");
-        self.requests[at].state = RequestState::Executing;
+        self.requests[at].state = ModelState::Executing;
         true
     }
 
     fn check(&mut self) {
-        let executing = self.count(|request| request.state == RequestState::Executing);
+        let executing = self.count(|request| request.state == ModelState::Executing);
         let counts = PriorityLevel::ALL.map(|level| self.seats.counts(level));
         let kept: usize =
             counts.iter().map(|counts| counts.guaranteed.saturating_sub(counts.executing)).sum();
@@ -156,10 +156,10 @@ impl Model {
         assert!(self.requests.len() <= self.places, "{} have a place", self.requests.len());
         for level in PriorityLevel::ALL {
             let counts = self.seats.counts(level);
-            let in_level = |request: &Request| request.flow.level == level;
+            let in_level = |request: &ModelRequest| request.flow.level == level;
             let queued =
-                self.count(|request| in_level(request) && matches!(request.state, RequestState::Queued(_)));
-            let waiting = self.count(|request| in_level(request) && request.state == RequestState::Waiting);
+                self.count(|request| in_level(request) && matches!(request.state, ModelState::Queued(_)));
+            let waiting = self.count(|request| in_level(request) && request.state == ModelState::Waiting);
             assert_eq!(
                 (counts.queued, counts.executing, counts.waiting),
                 (queued, self.executing(level), waiting)
@@ -182,7 +182,7 @@ proptest! {
             model.step(step);
         }
         while !model.requests.is_empty() {
-            model.step(Step::End(0));
+            model.step(SeatStep::End(0));
         }
         prop_assert!(model.seats.is_empty());
     }
@@ -208,8 +208,8 @@ proptest! {
                 break;
             }
             // Each end of a request is followed by another request of its user.
-            let at = model.nth(end, |state| state == RequestState::Executing).expect("all seats are used");
-            let Request { flow, .. } = model.requests.swap_remove(at);
+            let at = model.nth(end, |state| state == ModelState::Executing).expect("all seats are used");
+            let ModelRequest { flow, .. } = model.requests.swap_remove(at);
             model.seats.finish(flow, false);
             model.arrive(flow);
             while model.dispatch() {
@@ -240,7 +240,7 @@ fn a_level_borrows_free_seats_and_returns_them() {
         let at = model
             .requests
             .iter()
-            .position(|request| request.flow == ann && request.state == RequestState::Executing)
+            .position(|request| request.flow == ann && request.state == ModelState::Executing)
             .expect("there are many");
         model.requests.swap_remove(at);
         model.seats.finish(ann, false);
@@ -257,8 +257,8 @@ fn waiting_requests_hold_no_seat() {
     let mut model = Model::new(10, 1000);
     let viewer = Flow::test(PriorityLevel::GlobalDefault, 1);
     for _ in 0..200 {
-        model.step(Step::Arrive { level: PriorityLevel::GlobalDefault as usize, user: 1 });
-        model.step(Step::Suspend(0));
+        model.step(SeatStep::Arrive { level: PriorityLevel::GlobalDefault as usize, user: 1 });
+        model.step(SeatStep::Suspend(0));
     }
     assert_eq!(model.seats.of(viewer), [0, 0, 200]);
     model.arrive(Flow::test(PriorityLevel::GlobalDefault, 2));

@@ -23,8 +23,8 @@ pub(crate) struct FlowCounters {
     executing: Family<FlowLabels, Gauge>,
     seats: Family<FlowLabels, Gauge>,
     waiting: Family<FlowLabels, Gauge>,
-    nominal: Family<LevelLabel, Gauge>,
-    guaranteed: Family<LevelLabel, Gauge>,
+    nominal: Family<PriorityLabel, Gauge>,
+    guaranteed: Family<PriorityLabel, Gauge>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -34,7 +34,7 @@ struct FlowLabels {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct LevelLabel {
+struct PriorityLabel {
     priority_level: &'static str,
 }
 
@@ -103,7 +103,7 @@ impl FlowCounters {
     pub(crate) fn export(&self, level: PriorityLevel, counts: &LevelCounts) {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         let LevelCounts { executing, waiting, queued, nominal, guaranteed } = *counts;
-        let (flow, label) = (labels(level), LevelLabel { priority_level: level.name() });
+        let (flow, label) = (labels(level), PriorityLabel { priority_level: level.name() });
         for (gauge, count) in [
             (&self.queued, queued),
             (&self.executing, executing),

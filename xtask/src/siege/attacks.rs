@@ -1,5 +1,5 @@
-//! The attacks. Each is a loop of a thread until the end of the siege; a refusal is no failure of an
-//! attack, and a lost connection is opened again.
+//! The attacks. Each is a loop of a thread until the end of the siege. A refusal is no failure of
+//! an attack, and a lost connection is opened again.
 
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use anyhow::Context;
 
 use super::connection::Connection;
 use super::objects::{ATTACKED_MAPS, ATTACKED_PODS, DEFINITIONS, MAPS, REVIEWS, SECRETS, THINGS, definition};
-use super::site::{NOBODY, OWNER, Site, VIEWER, WRITER, pause};
+use super::site::{NOBODY, OWNER, SiegeSite, VIEWER, WRITER, pause};
 use super::{bodies, resets};
 
 /// An attack: its name, the defect that it exploited, and its threads.
@@ -101,7 +101,7 @@ const AFTER_FAILURE: Duration = Duration::from_millis(100);
 
 /// A thread of an attack.
 pub(super) struct Attacker {
-    pub(super) site: Arc<Site>,
+    pub(super) site: Arc<SiegeSite>,
     /// Its number in its attack.
     pub(super) number: usize,
     pub(super) rounds: usize,
@@ -119,7 +119,7 @@ pub(super) struct RunningAttack {
 }
 
 impl Attack {
-    pub(super) fn start(&self, site: &Arc<Site>) -> anyhow::Result<RunningAttack> {
+    pub(super) fn start(&self, site: &Arc<SiegeSite>) -> anyhow::Result<RunningAttack> {
         let rounds = Arc::new(AtomicU64::new(0));
         let mut threads = Vec::new();
         for number in 0..self.threads {

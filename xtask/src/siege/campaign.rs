@@ -17,7 +17,7 @@ use super::connection::Connection;
 use super::objects::{self, MAPS};
 use super::polite::{self, LABEL, PoliteResult};
 use super::server::{BesiegedServer, MEMORY};
-use super::site::{Site, pause};
+use super::site::{SiegeSite, pause};
 use super::watches::{self, WatchResult};
 use crate::workspace::Workspace;
 
@@ -42,7 +42,7 @@ pub(super) fn run(workspace: &Workspace, args: &SiegeArgs) -> anyhow::Result<boo
     let mut server =
         BesiegedServer::begin(workspace, program.as_deref(), &workspace.target.join("siege-run"))?;
     println!("a server with {} MiB (limited {}) and 1 024 descriptors", MEMORY >> 20, server.limit());
-    let site = Arc::new(Site::new(&server.kubeconfig()?, &server.authority()?)?);
+    let site = Arc::new(SiegeSite::new(&server.kubeconfig()?, &server.authority()?)?);
     let hook = HangingHook::start()?;
     objects::create(&site, hook.port)?;
 
@@ -96,7 +96,7 @@ pub(super) fn run(workspace: &Workspace, args: &SiegeArgs) -> anyhow::Result<boo
 /// Observes the server, and kills it once in the middle.
 fn besiege(
     server: &mut BesiegedServer,
-    site: &Site,
+    site: &SiegeSite,
     running: &[RunningAttack],
     time: Duration,
 ) -> anyhow::Result<()> {
@@ -124,7 +124,7 @@ fn besiege(
     Ok(())
 }
 
-fn start_watches(site: &Arc<Site>) -> Vec<JoinHandle<WatchResult>> {
+fn start_watches(site: &Arc<SiegeSite>) -> Vec<JoinHandle<WatchResult>> {
     let start = |_| {
         let site = site.clone();
         thread::spawn(move || watches::run(&site, AFTER))
@@ -165,7 +165,7 @@ fn judge_names(what: &str, expected: &BTreeSet<String>, found: &BTreeSet<String>
 }
 
 /// Returns the names of the polite client's stored objects.
-fn stored(site: &Site) -> anyhow::Result<BTreeSet<String>> {
+fn stored(site: &SiegeSite) -> anyhow::Result<BTreeSet<String>> {
     let mut admin = Connection::open(site, Some(&site.admin_token), TIMEOUT)?;
     let answer = admin.get(&format!("{MAPS}?labelSelector={LABEL}"))?;
     ensure!(answer.code == 200, "answered {}", answer.code);

@@ -9,7 +9,7 @@ use anyhow::{Context, bail, ensure};
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use serde_json::Value;
 
-use super::site::Site;
+use super::site::SiegeSite;
 
 const CONNECT: Duration = Duration::from_secs(10);
 /// Limit of the bytes of a response.
@@ -39,7 +39,7 @@ enum Length {
 
 impl Connection {
     /// Connects. Reads fail after `timeout` without a byte.
-    pub(super) fn open(site: &Site, token: Option<&str>, timeout: Duration) -> anyhow::Result<Self> {
+    pub(super) fn open(site: &SiegeSite, token: Option<&str>, timeout: Duration) -> anyhow::Result<Self> {
         let stream = handshake(site, &site.tls, timeout)?;
         Ok(Self { stream, token: token.map(str::to_owned), buffer: Vec::new() })
     }
@@ -188,7 +188,7 @@ pub(super) fn is_timeout(error: &anyhow::Error) -> bool {
 }
 
 /// Opens a connection and completes its handshake.
-pub(super) fn handshake(site: &Site, tls: &Arc<ClientConfig>, timeout: Duration) -> anyhow::Result<Tls> {
+pub(super) fn handshake(site: &SiegeSite, tls: &Arc<ClientConfig>, timeout: Duration) -> anyhow::Result<Tls> {
     let mut stream = TcpStream::connect_timeout(&site.address, CONNECT)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(CONNECT))?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::connection::Connection;
-use super::site::{NOBODY, OWNER, POLITE, Site, VIEWER, WRITER};
+use super::site::{NOBODY, OWNER, POLITE, SiegeSite, VIEWER, WRITER};
 
 pub(super) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(super) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
@@ -21,7 +21,7 @@ const WEBHOOKS: &str = "/apis/admissionregistration.k8s.io/v1/validatingwebhookc
 const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Creates all objects. The webhook is at `port`.
-pub(super) fn create(site: &Site, port: u16) -> anyhow::Result<()> {
+pub(super) fn create(site: &SiegeSite, port: u16) -> anyhow::Result<()> {
     let mut admin = Connection::open(site, Some(&site.admin_token), TIMEOUT)?;
     admin.create("/api/v1/namespaces", &json!({"metadata": {"name": "attacked"}}))?;
     let schema = json!({"type": "object", "properties": {"spec": {"type": "object", "properties": {
@@ -73,7 +73,7 @@ fn grant(admin: &mut Connection, user: &str, rules: &Value) -> anyhow::Result<()
 }
 
 /// A webhook for new Secrets, at a port that accepts and never answers.
-fn webhook(site: &Site, port: u16) -> Value {
+fn webhook(site: &SiegeSite, port: u16) -> Value {
     json!({
         "apiVersion": "admissionregistration.k8s.io/v1", "kind": "ValidatingWebhookConfiguration",
         "metadata": {"name": "hangs"},

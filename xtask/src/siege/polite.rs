@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::connection::Connection;
 use super::objects::MAPS;
-use super::site::{POLITE, Site, pause};
+use super::site::{POLITE, SiegeSite, pause};
 
 const PERIOD: Duration = Duration::from_millis(100);
 /// Timeout of a response. Longer than the longest permitted outage.
@@ -59,7 +59,7 @@ pub(super) fn name(number: u64) -> String {
 }
 
 /// Runs until the end of the siege.
-pub(super) fn run(site: &Arc<Site>) -> PoliteResult {
+pub(super) fn run(site: &Arc<SiegeSite>) -> PoliteResult {
     let (mut result, mut outage) = (PoliteResult::default(), Outage::default());
     let mut connection = None;
     let mut number = 0;
@@ -84,7 +84,7 @@ pub(super) fn run(site: &Arc<Site>) -> PoliteResult {
 
 /// Creates an object and reads it. Returns false if a request was refused.
 fn exchange(
-    site: &Site,
+    site: &SiegeSite,
     connection: &mut Option<Connection>,
     number: u64,
     result: &mut PoliteResult,

@@ -1,4 +1,4 @@
-//! The rapid reset of HTTP/2: streams that are opened and cancelled at once, by an authorized client.
+//! The rapid reset of HTTP/2: an authorized client opens streams and cancels them at once.
 
 use std::io::{Read as _, Write as _};
 use std::time::Duration;

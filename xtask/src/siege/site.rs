@@ -26,7 +26,7 @@ pub(super) const NOBODY: &str = "nobody";
 pub(super) const USERS: [&str; 5] = [POLITE, VIEWER, WRITER, OWNER, NOBODY];
 
 /// Address and certificates of the server, and the state of the siege.
-pub(super) struct Site {
+pub(super) struct SiegeSite {
     pub(super) address: SocketAddr,
     pub(super) admin_token: String,
     /// The certificate authority in base64, as webhook configurations have it.
@@ -40,7 +40,7 @@ pub(super) struct Site {
     ready_ms: AtomicU64,
 }
 
-impl Site {
+impl SiegeSite {
     pub(super) fn new(kubeconfig: &str, authority_pem: &[u8]) -> anyhow::Result<Self> {
         let config: serde_json::Value = serde_saphyr::from_str(kubeconfig)?;
         let text = |path: &str| {

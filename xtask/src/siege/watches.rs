@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::connection::{Connection, is_timeout};
 use super::objects::MAPS;
 use super::polite::LABEL;
-use super::site::{POLITE, Site, pause};
+use super::site::{POLITE, SiegeSite, pause};
 
 /// The time between two looks at the end of the siege.
 const LOOK: Duration = Duration::from_millis(500);
@@ -32,7 +32,7 @@ pub(super) struct WatchResult {
 }
 
 /// Watches until a while after the end of the siege, in which the last events arrive.
-pub(super) fn run(site: &Arc<Site>, after: Duration) -> WatchResult {
+pub(super) fn run(site: &Arc<SiegeSite>, after: Duration) -> WatchResult {
     let mut watcher = Watcher { result: WatchResult::default(), revision: None };
     let mut end = None;
     let mut is_over = || site.is_over() && site.elapsed() >= *end.get_or_insert(site.elapsed() + after);
@@ -53,7 +53,7 @@ struct Watcher {
 
 impl Watcher {
     /// Follows one response of a watch until it ends, or until `is_over`.
-    fn follow(&mut self, site: &Site, mut is_over: impl FnMut() -> bool) -> anyhow::Result<()> {
+    fn follow(&mut self, site: &SiegeSite, mut is_over: impl FnMut() -> bool) -> anyhow::Result<()> {
         let mut connection = Connection::open(site, Some(POLITE), HEAD)?;
         let revision = match self.revision.clone() {
             Some(revision) => revision,

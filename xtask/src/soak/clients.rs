@@ -9,7 +9,7 @@ use std::thread;
 
 use anyhow::{Context, bail, ensure};
 
-use super::kubectl::{Kubectl, SILENT};
+use super::kubectl::{SILENT, SoakKubectl};
 use super::rounds::{GO, KOPF, PYTHON};
 use crate::shell;
 use crate::workspace::Workspace;
@@ -63,7 +63,7 @@ pub(super) fn build(workspace: &Workspace, home: &Path) -> anyhow::Result<BuiltC
 
 impl Clients {
     /// Starts all of them, with their output in files of `run`.
-    pub(super) fn start(built: &BuiltClients, kubectl: &Kubectl, run: &Path) -> anyhow::Result<Self> {
+    pub(super) fn start(built: &BuiltClients, kubectl: &SoakKubectl, run: &Path) -> anyhow::Result<Self> {
         let mut children = Vec::new();
         let mut manager = kubectl.beside(&built.go);
         manager.args(["operate", GO]).stdin(Stdio::piped()); // it ends with its input

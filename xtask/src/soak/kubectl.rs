@@ -13,12 +13,12 @@ use crate::shell;
 pub(super) const SILENT: Duration = Duration::from_secs(30);
 
 /// Runs kubectl against one server.
-pub(super) struct Kubectl {
+pub(super) struct SoakKubectl {
     kubeconfig: PathBuf,
     home: PathBuf,
 }
 
-impl Kubectl {
+impl SoakKubectl {
     pub(super) fn new(kubeconfig: &Path, home: &Path) -> Self {
         Self { kubeconfig: kubeconfig.to_owned(), home: home.to_owned() }
     }

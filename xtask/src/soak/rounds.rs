@@ -4,7 +4,7 @@ use anyhow::Context;
 use serde_json::{Value, json};
 
 use super::clients::Clients;
-use super::kubectl::Kubectl;
+use super::kubectl::SoakKubectl;
 
 /// Namespaces of the clients.
 pub(super) const GO: &str = "soak-go";
@@ -12,7 +12,7 @@ pub(super) const KOPF: &str = "soak-kopf";
 pub(super) const PYTHON: &str = "soak-python";
 
 /// Creates the namespaces, and the kinds of both operators.
-pub(super) fn prepare(kubectl: &Kubectl) -> anyhow::Result<()> {
+pub(super) fn prepare(kubectl: &SoakKubectl) -> anyhow::Result<()> {
     for namespace in [GO, KOPF, PYTHON] {
         kubectl.run(&format!("create namespace {namespace}"), "")?;
     }
@@ -25,7 +25,7 @@ pub(super) fn prepare(kubectl: &Kubectl) -> anyhow::Result<()> {
 }
 
 /// Creates, changes and deletes an object of each operator, and waits for its work.
-pub(super) fn run(kubectl: &Kubectl, clients: &mut Clients, round: usize) -> anyhow::Result<()> {
+pub(super) fn run(kubectl: &SoakKubectl, clients: &mut Clients, round: usize) -> anyhow::Result<()> {
     let (gopher, knob, map) = (format!("g-{round}"), format!("k-{round}"), format!("c-{round}"));
     let create = |object: Value| kubectl.run("create -f -", &object.to_string()).map(drop);
     create(custom("Gopher", GO, &gopher, &json!({"size": 3})))?;
