@@ -95,7 +95,7 @@ async fn others_are_served(server: &ApiServer) {
 }
 
 /// A viewer took all places by requests for a revision of the future, and others were refused.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_viewer_of_future_revisions_leaves_places_to_others() {
     let server = server(few(8)).await;
     let (admin, viewer) = (Client::of(&server), user(&server, "viewer"));
@@ -145,7 +145,7 @@ async fn a_hanging_webhook_leaves_places_to_others_and_can_be_deleted() {
 }
 
 /// One user's requests beyond its share are refused, with a time; those of others are not.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn requests_beyond_the_share_of_a_user_are_refused_with_a_retry() {
     let server = server(Limits { admitted: 40, ..few(8) }).await;
     let (admin, viewer) = (Client::of(&server), user(&server, "viewer"));
@@ -192,7 +192,7 @@ async fn answer(mut sent: JoinSet<Answer>) -> Value {
 }
 
 /// A request that finds no free seat is queued, and refused only after its time.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_queued_request_is_executed_in_turn_or_refused_after_its_time() {
     let limits = Limits { queue_time: Duration::from_millis(300), ..few(1) };
     let (server, _store, notify) = slow_writes(limits).await;
@@ -213,7 +213,7 @@ async fn a_queued_request_is_executed_in_turn_or_refused_after_its_time() {
 }
 
 /// Requests that are executed, not only those that wait, left no place to an admin.
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn an_admin_has_a_seat_while_users_use_all_others() {
     let (server, _store, notify) = slow_writes(few(2)).await;
     let (ann, admin) = (user(&server, "ann"), Client::of(&server));
