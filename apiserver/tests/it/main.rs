@@ -13,6 +13,7 @@ mod deep;
 mod differential;
 mod encryption;
 mod expiry;
+mod fair_shares;
 mod fences;
 mod full;
 mod full_start;
