@@ -137,6 +137,7 @@ mod discovery;
 mod documents;
 mod encryption;
 mod fence;
+mod flowcontrol;
 mod go_format;
 mod guard;
 mod handle;

@@ -18,6 +18,8 @@ mod races;
 mod record;
 mod setup;
 mod shell;
+mod siege;
+mod soak;
 mod sources;
 mod stages;
 mod test;
@@ -65,6 +67,10 @@ enum Command {
     Operators(operators::OperatorArgs),
     /// Records the responses of the genuine Kubernetes API machinery (in Go) for the tests
     Record(record::RecordArgs),
+    /// Attacks a server of 2 GiB and 1 024 descriptors, beside a polite client, watches and a kill
+    Siege(siege::SiegeArgs),
+    /// Runs kubectl, client-go, controller-runtime, Python and kopf on one server for an hour
+    Soak(soak::SoakArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -101,6 +107,8 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::E2e(args) => e2e::run(&workspace, &args),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
+        Command::Soak(args) => soak::run(&workspace, &args),
+        Command::Siege(args) => siege::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),

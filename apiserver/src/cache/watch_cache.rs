@@ -15,6 +15,7 @@ use super::hub::{Hub, ObjectChange, StopReason};
 use super::objects::IndexedObjects;
 use super::ring::RingBudget;
 use super::{ObjectState, View};
+use crate::flowcontrol::without_seat;
 use crate::kind::Kind;
 use crate::metrics::SelectionCounters;
 use crate::refusal::Refusal;
@@ -170,7 +171,7 @@ impl WatchCache {
             }
             // Writes of other kinds advance the store without an event of this kind.
             self.request_progress();
-            let _ = timeout_at(until, changed).await;
+            let _ = without_seat(timeout_at(until, changed)).await;
         }
     }
 

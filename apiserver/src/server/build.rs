@@ -260,6 +260,7 @@ impl Builder {
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
+        let flows = metrics.flows.clone();
         let transport =
             WebhookTransport { tasks: tasks.clone(), stopping: stopping.clone(), ..self.transport };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
@@ -286,7 +287,7 @@ impl Builder {
             definitions: tokio::sync::Mutex::default(),
             late: controllers::LateObjects::new(),
             decoded: DecodedCaches::default(),
-            capacity: Capacity::new(&self.limits),
+            capacity: Capacity::new(&self.limits, flows, seed),
             interests: interests.into(),
             stopping,
         });

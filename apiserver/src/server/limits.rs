@@ -10,10 +10,18 @@ use crate::metrics::Event;
 pub struct Limits {
     /// Bytes of a request body. A longer body is refused with 413.
     pub body_bytes: usize,
-    /// Bytes of all buffered bodies, at most 4 GiB. Beyond it requests are refused with 429.
+    /// Bytes of all buffered bodies, at most 4 GiB. Beyond it requests are refused with 429. A user
+    /// may take as many as are free; the same holds for long lists and watches.
     pub bodies_bytes: u32,
-    /// Requests in flight, without watches. Beyond it requests are refused with 429.
+    /// Requests that are executed at the same time, without watches: the seats of flow control. A
+    /// request that waits for a webhook, a future revision, a guard or a quota has none. Beyond it
+    /// requests are queued: see `docs/designs/027-fair-shares.md`.
     pub in_flight: usize,
+    /// Requests that are queued, executed or waiting. A user may have as many as are free, so half
+    /// of them if it is the only one; beyond it requests of that user are refused with 429.
+    pub admitted: usize,
+    /// Timeout of a request in a queue. It is refused with 429.
+    pub queue_time: Duration,
     /// Lists longer than 64 KiB that are being sent. Beyond it lists are refused with 429.
     pub long_lists: usize,
     /// Open watches. Beyond it watches are refused with 429.
@@ -93,6 +101,8 @@ impl Default for Limits {
             body_bytes: 3 << 20,
             bodies_bytes: 512 << 20,
             in_flight: 400,
+            admitted: 4096,
+            queue_time: Duration::from_secs(15),
             long_lists: 400,
             watches: 100_000,
             ring_revisions: 4096,

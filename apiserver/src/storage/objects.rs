@@ -21,6 +21,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 const FRESH: u64 = 1000;
 /// The polling interval of the wait.
 const LOOK: Duration = Duration::from_millis(10);
+/// The maximum of the interval, which doubles: many clients may wait for a distant future.
+const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// The store, as the server uses it.
 #[derive(Clone)]
@@ -103,6 +105,7 @@ impl Objects {
     /// Waits until the store has reached a revision, up to a timeout.
     pub(crate) async fn reach(&self, least: Revision) -> Result<(), Refusal> {
         let until = tokio::time::Instant::now() + PATIENCE;
+        let mut look = LOOK;
         loop {
             let current = self.revision().await?;
             if current >= least {
@@ -111,7 +114,8 @@ impl Objects {
             if tokio::time::Instant::now() >= until {
                 return Err(too_large(least, current));
             }
-            tokio::time::sleep(LOOK).await;
+            crate::flowcontrol::without_seat(tokio::time::sleep(look)).await;
+            look = LONGEST_LOOK.min(look * 2);
         }
     }
 

@@ -65,6 +65,20 @@ async fn every_namespace_has_a_default_account_and_the_root_certificate() {
     }
 }
 
+/// The ConfigMap of one namespace was changed and made immutable, so that its correction is refused
+/// each time. Namespaces created later get their objects nonetheless.
+#[tokio::test]
+async fn an_immutable_config_map_keeps_no_other_namespace_from_its_objects() {
+    let (_server, client) = cluster().await;
+    let config = "/api/v1/namespaces/default/configmaps/kube-root-ca.crt";
+    eventually("it exists", || is_there(&client, config)).await;
+    client.merge(config, &json!({"immutable": true, "data": {"ca.crt": "other"}})).await.fine();
+    client.post("/api/v1/namespaces", &json!({"metadata": {"name": "later"}})).await.fine();
+    let account = "/api/v1/namespaces/later/serviceaccounts/default";
+    eventually("the account exists", || is_there(&client, account)).await;
+    assert_eq!(client.get(config).await.fine()["data"], json!({"ca.crt": "other"}));
+}
+
 /// The objects of a namespace in deletion are deleted, not created again.
 #[tokio::test]
 async fn a_namespace_with_default_objects_can_be_deleted() {

@@ -15,6 +15,7 @@ mod differential;
 mod encryption;
 mod expired;
 mod expiry;
+mod fair_shares;
 mod fences;
 mod foreign_origins;
 mod full;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use http::Method;
 use rustix::process::Signal;
@@ -11,11 +11,10 @@ use tokio::process::Command;
 
 use crate::client::Connection;
 use crate::clock::MovedClock;
+use crate::mounted::{mounted_home, run_mounted};
 use crate::program::{ServerProcess, free_port};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Mount point of the file system, set in the process that has mounted it.
-const MOUNT: &str = "MACHINERY_TEST_FULL_START";
 
 /// Takes all space that is left.
 fn fill(path: &Path) {
@@ -28,14 +27,8 @@ fn fill(path: &Path) {
 /// Not a test of its own: works on a file system of 8 MiB in a private mount namespace.
 #[tokio::test]
 async fn mounted_for_start() {
-    let Some(home) = std::env::var_os(MOUNT).map(PathBuf::from) else { return };
+    let Some(home) = mounted_home().await else { return };
     let data = home.join("data");
-    fs::create_dir(&data).unwrap();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "none"]).arg(&data).status();
-    if !mount.await.is_ok_and(|status| status.success()) {
-        return;
-    }
-    println!("@mounted");
     let listen = format!("127.0.0.1:{}", free_port());
     let serve = ["--data-dir", "data", "--listen", &listen];
     let serving = ServerProcess::start(&serve, &home).await;
@@ -116,25 +109,7 @@ async fn mounted_for_start() {
     println!("@done");
 }
 
-/// Runs in a mount namespace, without root where the kernel permits user namespaces.
 #[tokio::test]
 async fn a_start_on_a_full_disk_serves_reads() {
-    let home = tempfile::tempdir().unwrap();
-    let program = std::env::current_exe().unwrap();
-    let done = Command::new("unshare")
-        .args(["--map-root-user", "--mount"])
-        .arg(program)
-        .args(["--exact", "disk_full_start::mounted_for_start", "--nocapture"])
-        .env(MOUNT, home.path())
-        .output()
-        .await;
-    let output = done.map_or_else(
-        |error| error.to_string(),
-        |done| String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned(),
-    );
-    if !output.contains("@mounted") {
-        println!("SKIPPED: no file system could be mounted in a namespace: {output}");
-        return;
-    }
-    assert!(output.contains("@done"), "{output}");
+    run_mounted("disk_full_start::mounted_for_start").await;
 }

@@ -16,6 +16,7 @@ mod history_memory;
 mod kill;
 mod leader_election;
 mod memory;
+mod mounted;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use tokio_util::task::TaskTracker;
 
+use super::late::unless_unwritable;
 use super::start::{spawn, store};
 use crate::refusal::Refusal;
 use crate::server::{ApiServer, Shared, StartError};
@@ -43,10 +44,10 @@ async fn begin(
     port: Option<u16>,
 ) -> Result<(), Refusal> {
     let defaults = namespaces::NamespaceDefaults::new(root_ca);
-    defaults.reconcile(shared, &Default::default()).await?;
-    api_services::reconcile(shared).await?;
+    unless_unwritable(defaults.reconcile(shared, &Default::default()).await)?;
+    unless_unwritable(api_services::reconcile(shared).await)?;
     if let Some(port) = port {
-        service::reconcile(shared, port).await?;
+        unless_unwritable(service::reconcile(shared, port).await)?;
         spawn(shared, tasks, service::run(shared.clone(), port));
     }
     spawn(shared, tasks, namespaces::run(shared.clone(), defaults));
@@ -57,5 +58,5 @@ async fn begin(
 /// Ignores the refusal of a creation, such as by a namespace in deletion; errors of the store are
 /// returned.
 fn created(outcome: Result<(), Refusal>) -> Result<(), Refusal> {
-    outcome.or_else(|refusal| if matches!(refusal.code, 503 | 504) { Err(refusal) } else { Ok(()) })
+    outcome.or_else(|refusal| if matches!(refusal.code, 503 | 504 | 507) { Err(refusal) } else { Ok(()) })
 }
