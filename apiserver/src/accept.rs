@@ -7,6 +7,8 @@ use crate::refusal::Refusal;
 pub(crate) enum EndpointKind {
     /// An object or a list of objects.
     Object,
+    /// An object that is answered and not stored, such as a review. It has no table.
+    Review,
     /// A watch stream.
     Watch,
     /// `/api` and `/apis`, which have an aggregated form.
@@ -288,6 +290,9 @@ impl<'a> Range<'a> {
         let shape = match place {
             EndpointKind::Roots => discovery(wish)?,
             EndpointKind::Object | EndpointKind::Watch if asked => conversion(wish)?,
+            EndpointKind::Review if asked => {
+                conversion(wish).filter(|shape| !matches!(shape, Representation::Table(_)))?
+            }
             _ if asked => return None,
             _ => Representation::Whole,
         };

@@ -50,7 +50,7 @@
 //! | 35 | **[`Admission`] applies on the wire and through handles**, and so do webhooks. A panic refuses one request | `in_process_admission_applies_on_the_wire_and_through_handles`, `a_panic_of_admission_refuses_one_request`, `webhooks_are_called_for_writes_through_a_handle` |
 //! | 36 | **CEL rules**: `x-kubernetes-validations` with the messages, cost budgets and ratcheting of Kubernetes; invalid rules are refused with their definition. `matchConditions` of webhooks may use the authorizer | the cases `expressions`, `every_value_is_validated_by_its_rule`, `a_rule_over_its_cost_budget_is_stopped_and_reported`, `unchanged_violations_are_tolerated_unless_the_rule_uses_old_self`, `conditions_read_the_request_and_its_objects`, `conditions_authorize_the_user_of_the_request`, `conditions_over_the_cost_budget_refuse_the_request` |
 //! | 37 | **Encryption at rest** by Kubernetes' `EncryptionConfiguration`, invisible to clients; no configured secret is in a file in plain. Keys are rotated at a start. A server that cannot decrypt its store names the object and key and does not start. Errors in the configuration name no secret. Design: `docs/designs/021-encryption-at-rest.md` | `configured_kinds_are_encrypted_on_both_write_paths`, `answers_equal_the_recorded_ones_on_an_encrypted_store`, `no_secret_is_in_any_file`, `keys_are_rotated_over_restarts_and_retired_ones_cannot_decrypt`, `a_server_without_the_key_does_not_start`, `invalid_providers_are_rejected_with_advice` |
-//! | 38 | **A ResourceQuota is exact** under concurrent creation by any number of servers, from its response on, with the messages of Kubernetes, for every kind, on the wire and through handles. A status includes every acknowledged creation and is right at rest. Unenforced settings are a warning. Design: `docs/designs/022-quotas.md` | `concurrent_creators_fill_a_quota_exactly`, `an_object_created_between_count_and_commit_is_counted`, `a_new_quota_applies_to_creations_after_its_response`, `a_quota_created_between_count_and_commit_is_enforced`, `an_object_over_the_quota_is_refused_as_in_kubernetes`, `objects_of_every_kind_are_counted_on_every_write_path`, `a_quota_applies_to_a_handle_as_on_the_wire`, `an_acknowledged_object_is_counted`, `no_revision_exceeds_a_quota_and_final_counts_are_exact`, `changes_without_a_running_server_are_counted_after_a_restart`, `a_writer_is_warned_of_unenforced_keys` |
+//! | 38 | **A ResourceQuota is exact** under concurrent creation by any number of servers, from its response on, with the messages of Kubernetes, for numbers of every kind and resources of pods, services and claims, on the wire and through handles. A status includes every acknowledged creation and is right at rest. Unenforced settings are a warning. Design: `docs/designs/022-quotas.md` | `concurrent_creators_fill_a_quota_exactly`, `an_object_created_between_count_and_commit_is_counted`, `a_new_quota_applies_to_creations_after_its_response`, `a_quota_created_between_count_and_commit_is_enforced`, `an_object_over_the_quota_is_refused_as_in_kubernetes`, `objects_of_every_kind_are_counted_on_every_write_path`, `a_quota_applies_to_a_handle_as_on_the_wire`, `an_acknowledged_object_is_counted`, `no_revision_exceeds_a_quota_and_final_counts_are_exact`, `changes_without_a_running_server_are_counted_after_a_restart`, `a_writer_is_warned_of_unenforced_keys` |
 //!
 //! # Non-goals
 //!
@@ -67,13 +67,13 @@
 //!   `OwnerReferencesPermissionEnforcement`, off by default in Kubernetes, is not implemented. If
 //!   an owner and the definition of its kind are deleted while no collector runs, its dependents
 //!   are kept.
-//! - Discovery, CustomResourceDefinitions and tables are served in JSON or YAML, never in protobuf.
-//!   Clients accept JSON, too.
+//! - Discovery and tables are served in JSON or YAML, never in protobuf. Clients accept JSON, too.
 //! - Server-side controllers call neither webhooks nor [`Admission`]: their writes follow from
 //!   admitted ones. There is no `CONNECT`. Without the feature `server` webhook calls fail, and
 //!   `failurePolicy` applies.
-//! - There is no scheduler, and there are no controllers of workloads: pods and deployments are
-//!   plain records.
+//! - There is no scheduler, and there are no controllers of workloads, volumes, networks or
+//!   certificates: their kinds are plain records. Requests are not proxied to the service of an
+//!   APIService. Design: `docs/designs/024-kinds-without-controllers.md`.
 //! - An object deeper than 120 levels is refused, so that every client can read it, and so is a
 //!   body deeper than 128 levels or with more than 100 000 values: the memory of a request is a
 //!   small multiple of its bytes. Kubernetes accepts both.
@@ -127,6 +127,7 @@ mod accept;
 mod admission;
 mod audit;
 mod auth;
+mod bounded;
 mod builtin;
 mod cache;
 mod change;
@@ -136,6 +137,7 @@ mod discovery;
 mod documents;
 mod encryption;
 mod fence;
+mod flowcontrol;
 mod go_format;
 mod guard;
 mod handle;
@@ -146,6 +148,7 @@ mod json;
 mod kind;
 #[cfg(feature = "server")]
 mod listen;
+mod long_work;
 mod managed;
 mod meta;
 mod metrics;
@@ -176,11 +179,15 @@ mod yaml;
 pub use admission::{Admission, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
+pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
-pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
+pub use listen::{
+    Access, CertificateFiles, LingerLimits, LingeringStream, Listen, ListenError, Reloaded, TrackedBody,
+    UnreadBody, track_body,
+};
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

@@ -13,6 +13,7 @@ use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Budget, Options, budget, options};
 
+use crate::bounded::{TEXT_BYTES, shortened};
 use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
 /// The stack of the recursive parser, which needs much of it for each level in unoptimized builds.
@@ -108,7 +109,8 @@ impl Node<'_> {
     fn below(&mut self, below: usize, step: &str) {
         for path in &mut self.duplicates[below..] {
             let dot = if path.starts_with('[') { "" } else { "." };
-            *path = format!("{step}{dot}{path}");
+            // The step is repeated in each path below it.
+            *path = shortened(format!("{step}{dot}{path}"), TEXT_BYTES);
         }
     }
 }
@@ -194,7 +196,7 @@ impl<'de> Visitor<'de> for Node<'_> {
                 && self.duplicates.len() < MAX_DUPLICATES
                 && !self.duplicates[first..].contains(&key)
             {
-                self.duplicates.push(key.clone());
+                self.duplicates.push(shortened(key.clone(), TEXT_BYTES));
             }
             let below = self.duplicates.len();
             let value = map.next_value_seed(Node { duplicates: &mut *self.duplicates })?;

@@ -64,9 +64,9 @@ impl Env {
         let (node, ids) = syntax::parse(text).map_err(wrong)?;
         let types: Vec<_> = self.variables.iter().map(Variable::ty).collect();
         let checked = check::check(node, ids, &types).map_err(wrong)?;
-        let step = plan(&checked).map_err(wrong)?;
+        let (step, pattern_states) = plan(&checked).map_err(wrong)?;
         let names = self.variables.iter().map(|it| it.name.clone()).collect();
-        Ok(Program { variables: self.variables.clone(), names, checked, step })
+        Ok(Program { variables: self.variables.clone(), names, checked, step, pattern_states })
     }
 }
 
@@ -84,6 +84,7 @@ pub struct Program {
     names: Vec<String>,
     checked: Checked,
     step: Step,
+    pattern_states: u64,
 }
 
 impl Program {
@@ -96,6 +97,11 @@ impl Program {
     pub fn uses(&self, variable: &str) -> bool {
         let is = |it: &Meaning| matches!(it, Meaning::Variable(place) if self.names[*place] == variable);
         self.checked.meanings.iter().any(is)
+    }
+
+    /// Returns the number of states of the constant regular expressions.
+    pub fn pattern_states(&self) -> u64 {
+        self.pattern_states
     }
 
     /// Returns the cost range of a run, from the declared limits.

@@ -45,15 +45,30 @@ impl CompileErrors {
     }
 
     fn text(&self) -> String {
-        let shown = self.errors.iter().map(|it| {
-            let line = self.expression.split('\n').nth(it.line - 1).unwrap_or_default().replace('\t', " ");
-            let mut chars = line.chars();
-            let dots: String = chars.by_ref().take(it.column - 1).map(|c| mark(Some(c), '.', '．')).collect();
-            let here = mark(chars.next(), '^', '＾');
-            let CompileError { line: number, column, message } = it;
-            format!("ERROR: <input>:{number}:{column}: {message}\n | {line}\n | {dots}{here}")
-        });
-        shown.collect::<Vec<_>>().join("\n")
+        let mut text = String::new();
+        for (at, error) in self.errors.iter().enumerate() {
+            if text.len() > limits::ERRORS_BYTES {
+                text.push_str(&format!("\nand {} more errors", self.errors.len() - at));
+                break;
+            }
+            text.push_str(if at == 0 { "" } else { "\n" });
+            text.push_str(&self.shown(error));
+        }
+        text
+    }
+
+    /// Returns an error with its line, and a mark below its column.
+    fn shown(&self, error: &CompileError) -> String {
+        let CompileError { line: number, column, message } = error;
+        let line = self.expression.split('\n').nth(number - 1).unwrap_or_default().replace('\t', " ");
+        if line.len() > limits::ERRORS_BYTES {
+            // Each error would repeat the whole line.
+            return format!("ERROR: <input>:{number}:{column}: {message}");
+        }
+        let mut chars = line.chars();
+        let dots: String = chars.by_ref().take(column - 1).map(|c| mark(Some(c), '.', '．')).collect();
+        let here = mark(chars.next(), '^', '＾');
+        format!("ERROR: <input>:{number}:{column}: {message}\n | {line}\n | {dots}{here}")
     }
 }
 

@@ -12,6 +12,10 @@ pub const MAX_NODES: u32 = 100_000;
 /// Maximum errors reported by a compilation.
 pub const MAX_ERRORS: usize = 100;
 
+/// Bytes of the errors of one expression, after which no further one is shown, and of a line, above
+/// which it is not shown.
+pub(crate) const ERRORS_BYTES: usize = 16 << 10;
+
 /// Maximum cost of one run.
 pub const RUN_COST: u64 = 1_000_000;
 
@@ -35,6 +39,11 @@ pub const REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
 /// Maximum size of a compiled regular expression.
 pub const PATTERN_BYTES: usize = 10 << 20;
+
+/// Maximum number of states of the regular expressions of one expression, and of all schemas of one
+/// definition: they bound the time and memory of compilation. A counted part has its states as
+/// often as its greatest count.
+pub const PATTERN_STATES: u64 = 100_000;
 
 /// Maximum size of a regular expression compiled at run time: its cost does not bound its time.
 pub const PATTERN_BYTES_AT_RUN: usize = 1 << 20;

@@ -1,10 +1,11 @@
 //! A data directory: the store, the certificates and tokens, and the kubeconfig.
 
 use std::fs;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+
+use crate::temporary::TemporaryDirectory;
 
 const STORE: &str = "store";
 
@@ -14,21 +15,18 @@ const KNOWN_ENTRIES: [&str; 5] = [STORE, "pki", "kubeconfig", "kubeconfig.new", 
 /// A data directory. A temporary one is removed on drop.
 pub(crate) struct DataDirectory {
     path: PathBuf,
-    temporary: bool,
+    temporary: Option<TemporaryDirectory>,
 }
 
 impl DataDirectory {
     pub(crate) fn at(path: PathBuf) -> Self {
-        Self { path, temporary: false }
+        Self { path, temporary: None }
     }
 
     /// Creates a temporary directory for this process.
     pub(crate) fn temporary() -> anyhow::Result<Self> {
-        let path = std::env::temp_dir().join(format!("machinery-{}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&path).with_context(|| {
-            format!("cannot create {}; remove it, or set TMPDIR to another directory", path.display())
-        })?;
-        Ok(Self { path, temporary: true })
+        let temporary = TemporaryDirectory::new(&std::env::temp_dir())?;
+        Ok(Self { path: temporary.path().to_owned(), temporary: Some(temporary) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -49,6 +47,9 @@ impl DataDirectory {
 
     /// Refuses a directory with foreign files, to keep ours apart from them. Writes nothing.
     pub(crate) fn check(&self) -> anyhow::Result<()> {
+        if self.temporary.is_some() {
+            return Ok(());
+        }
         let shown = self.path.display();
         let wrong = || format!("cannot use {shown}; name a readable and writable directory");
         let Ok(found) = fs::metadata(&self.path) else { return Ok(()) };
@@ -77,13 +78,5 @@ impl DataDirectory {
             bail!("there is no data in {shown}; name the directory of `machinery serve` with --data-dir");
         }
         Ok(())
-    }
-}
-
-impl Drop for DataDirectory {
-    fn drop(&mut self) {
-        if self.temporary {
-            let _ = fs::remove_dir_all(&self.path);
-        }
     }
 }

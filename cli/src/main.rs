@@ -3,12 +3,15 @@
 mod audit;
 mod core_dumps;
 mod crds;
+mod descriptors;
 mod directory;
 mod encryption;
 mod explain;
+mod memory;
 mod progress;
 mod serve;
 mod store;
+mod temporary;
 #[cfg(feature = "otel")]
 mod traces;
 mod webhooks;

@@ -8,16 +8,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Encryption, Listen};
+use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, ClusterFacts, Encryption, Listen};
 use machinery::store::{Backend as _, Disk, DiskOptions, Memory, Options, Transaction};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::directory::DataDirectory;
+use crate::memory::{MemoryArgs, MemoryBudget};
 use crate::progress::with_progress;
 use crate::webhooks::WebhookTargets;
-use crate::{core_dumps, crds};
+use crate::{core_dumps, crds, descriptors};
 
 /// Signals within this time count as one.
 const SIGNAL_COALESCING: Duration = Duration::from_millis(300);
@@ -54,9 +55,12 @@ pub(crate) struct ServeArgs {
     /// Certificate authority of client certificates, with --tls-cert
     #[arg(long, value_name = "F", requires = "tls_cert")]
     client_ca: Option<PathBuf>,
-    /// Serve HTTP without TLS and without authentication: every client is admin
+    /// Serve HTTP without TLS and without authentication: every client is admin. Web pages of other
+    /// origins are refused
     #[arg(long)]
     insecure_http: bool,
+    #[command(flatten)]
+    memory_budget: MemoryArgs,
     #[command(flatten)]
     audit: crate::audit::AuditArgs,
     #[command(flatten)]
@@ -70,6 +74,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     core_dumps::disable()?;
+    descriptors::raise_limit();
     // All arguments are validated before the first file is created: a failed start changes nothing.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
@@ -99,11 +104,12 @@ pub(crate) async fn run(arguments: ServeArgs) -> anyhow::Result<()> {
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
     let traces = arguments.traces.start()?;
-    let memory = arguments.memory;
+    let (memory, budget) = (arguments.memory, arguments.memory_budget.budget());
+    let options = ServerOptions { memory, budget, crds, listen, audit, encryption, webhooks };
     let up = tokio::select! {
         biased;
         () = signals.recv() => return Ok(()),
-        up = RunningServer::start(&directory, ServerOptions { memory, crds, listen, audit, encryption, webhooks }) => up?,
+        up = RunningServer::start(&directory, options) => up?,
     };
     up.announce(&directory, memory);
     up.serve_until_signal(&mut signals, &mut hangup).await;
@@ -147,6 +153,7 @@ async fn validate_crds(crds: Vec<Value>) -> anyhow::Result<()> {
 /// The parsed and validated arguments of a server.
 struct ServerOptions {
     memory: bool,
+    budget: MemoryBudget,
     crds: Vec<Value>,
     listen: Listen,
     audit: Option<Audit>,
@@ -163,14 +170,16 @@ struct RunningServer {
 
 impl RunningServer {
     async fn start(directory: &DataDirectory, wanted: ServerOptions) -> anyhow::Result<Self> {
-        let ServerOptions { memory, crds, listen, audit, encryption, webhooks } = wanted;
+        let ServerOptions { memory, budget, crds, listen, audit, encryption, webhooks } = wanted;
         let (builder, disk) = if memory {
-            (ApiServer::builder(Memory::new(Options::default())), None)
+            (ApiServer::builder(Memory::new(budget.store())), None)
         } else {
             let (store, activity) = (directory.store(), format!("opening {}", directory.path().display()));
-            let disk = with_progress(&activity, move || Disk::open(store, DiskOptions::default())).await??;
+            let options = DiskOptions { store: budget.store(), ..DiskOptions::default() };
+            let disk = with_progress(&activity, move || Disk::open(store, options)).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
         };
+        let builder = builder.limits(budget.limits());
         let builder = match audit {
             Some(audit) => builder.audit(audit),
             None => builder,
@@ -181,6 +190,8 @@ impl RunningServer {
         };
         let server = webhooks.configure(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
+        let facts = ClusterFacts { root_ca: access.ca.clone(), port: Some(access.address.port()) };
+        server.maintain(facts).await?;
         Ok(Self { server, disk, access })
     }
 
@@ -234,10 +245,10 @@ impl RunningServer {
         }
     }
 
-    /// The reason why the store is degraded. An empty transaction makes a full store retry.
+    /// The reason why the store is degraded. An empty transaction makes a full store retry, and any
+    /// store check that its files are still in their place.
     async fn store_trouble(&self) -> Option<Arc<str>> {
         let disk = self.disk.as_ref()?;
-        disk.trouble()?;
         let _ = timeout(POLL_INTERVAL, disk.commit(Transaction::new())).await;
         disk.trouble()
     }
@@ -273,7 +284,7 @@ impl RunningServer {
                 Ok(Shutdown::Forced)
             }
             ended = end => {
-                let why = "the store could not be closed cleanly; acknowledged writes are safe";
+                let why = "the store could not be closed cleanly";
                 ended.map(|()| Shutdown::Clean).context(why)
             }
         }

@@ -67,10 +67,8 @@ impl Caller {
             return Ok(Ok(response));
         }
         let (head, body) = response.into_parts();
-        let body = match collect(body, REFUSAL_BYTES).await {
-            Ok(body) => body,
-            Err(_) => Bytes::new(), // the status says enough
-        };
+        // Without a body, the status says enough.
+        let body = collect(body, REFUSAL_BYTES).await.unwrap_or_default();
         Ok(Err(Refusal::of_answer(head.status, &head.headers, &body)))
     }
 }

@@ -27,9 +27,10 @@
 //! | 12 | **A snapshot is restored whole or not at all**, at revisions that no client of the old store has seen | `p12_…` |
 //! | 13 | **Every released format can be opened**; files of an older one are copied before they are rewritten | `p13_…` |
 //! | 14 | **Every limit has a name** in [`Limits`], and an error that states it; a commit waits while the queue is full | `conformance::limits` |
-//! | 15 | **Opening refuses bad input unchanged**: foreign files, a newer format, a truncated file, another process, a full or read-only disk are errors that name the path and the remedy | `bad_input.rs` |
+//! | 15 | **Opening refuses bad input unchanged**: foreign files, a newer format, a truncated file, another process, a read-only disk are errors that name the path and the remedy. A store on a full disk is opened for reads | `bad_input.rs`, `a_store_opened_on_a_full_disk_serves_reads_until_there_is_space` |
 //! | 16 | **Files are private to their owner**: files 0600, directories 0700 | `files_are_accessible_to_their_owner_only` |
 //! | 17 | **Sealed values are in no file in plain** (feature `sealed`); a changed, truncated or moved value is refused, and keys are rotated; see the promises of [`sealed`] and `docs/designs/021-encryption-at-rest.md` | `no_value_is_in_any_file_of_a_sealed_disk`, `a_changed_cut_or_moved_value_is_refused`, `keys_are_rotated_and_removed` |
+//! | 18 | **A moved, replaced or removed directory, lock file or log** is noticed before the next acknowledgement, and ends writes; a log that two processes wrote to is not opened (`docs/designs/029-lost-ground.md`) | `ownership.rs` |
 //!
 //! # Non-goals
 //!

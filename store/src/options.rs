@@ -18,8 +18,9 @@ pub struct Options {
 /// A compaction policy: how long history is kept for reads at a revision and for watches that
 /// resume.
 ///
-/// Reaching either limit compacts. The policy runs with each commit, so an idle store keeps its
-/// history.
+/// Reaching any limit compacts. The policy runs with each commit, so an idle store keeps its
+/// history. Watches that have not read a compacted change end with
+/// [`TooSlow`](crate::WatchError::TooSlow).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// Compacts revisions older than this; `None` disables compaction by age.
@@ -27,16 +28,20 @@ pub struct Retention {
     /// Keeps at least this many revisions and compacts older ones; `None` disables compaction by
     /// count.
     pub revisions: Option<u64>,
+    /// Compacts the oldest revisions when history takes more bytes of memory than this; `None`
+    /// disables compaction by bytes. Counted are keys and values of replaced and deleted entries,
+    /// and about 256 bytes for each revision.
+    pub bytes: Option<u64>,
 }
 
 impl Retention {
     /// Compacts only on request.
-    pub const MANUAL: Self = Self { age: None, revisions: None };
+    pub const MANUAL: Self = Self { age: None, revisions: None, bytes: None };
 }
 
 impl Default for Retention {
     fn default() -> Self {
-        Self { age: Some(Duration::from_secs(300)), revisions: Some(200_000) }
+        Self { age: Some(Duration::from_secs(300)), revisions: Some(200_000), bytes: Some(512 << 20) }
     }
 }
 

@@ -4,6 +4,7 @@
 //! developer run the same thing.
 
 mod counts;
+mod e2e;
 mod fuzz;
 mod kubernetes;
 mod layering;
@@ -17,6 +18,8 @@ mod races;
 mod record;
 mod setup;
 mod shell;
+mod siege;
+mod soak;
 mod sources;
 mod stages;
 mod test;
@@ -58,10 +61,16 @@ enum Command {
     Fuzz(fuzz::FuzzArgs),
     /// Builds Kubernetes from its Go modules, and runs the tests of our server on it
     Kubernetes,
+    /// Runs Kubernetes' e2e specs of API machinery, built from Go modules, on `machinery serve`
+    E2e(e2e::E2eArgs),
     /// Builds the examples of kube-rs, and runs them on `machinery serve`
     Operators(operators::OperatorArgs),
     /// Records the responses of the genuine Kubernetes API machinery (in Go) for the tests
     Record(record::RecordArgs),
+    /// Attacks a server of 2 GiB and 1 024 descriptors, beside a polite client, watches and a kill
+    Siege(siege::SiegeArgs),
+    /// Runs kubectl, client-go, controller-runtime, Python and kopf on one server for an hour
+    Soak(soak::SoakArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -95,8 +104,11 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Load => load::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
         Command::Kubernetes => kubernetes::run(&workspace),
+        Command::E2e(args) => e2e::run(&workspace, &args),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
+        Command::Soak(args) => soak::run(&workspace, &args),
+        Command::Siege(args) => siege::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),

@@ -42,6 +42,11 @@ impl Program {
         Ok(Self { child, lines, seen: Vec::new() })
     }
 
+    /// Returns the process ID.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Waits for a line that contains this text.
     pub(crate) fn expect_line(&mut self, what: &str) -> anyhow::Result<()> {
         let end = Instant::now() + TIMEOUT;

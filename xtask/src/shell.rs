@@ -14,6 +14,8 @@ pub(crate) enum Show {
     Lines,
     /// On a terminal one line that is overwritten; elsewhere a message every half minute.
     Progress,
+    /// Nothing.
+    Nothing,
 }
 
 /// The result of a child that exited.
@@ -150,7 +152,7 @@ impl Progress {
     fn tick(&mut self) {
         let seconds = self.begun.elapsed().as_secs();
         match (self.show, self.terminal) {
-            (Show::Lines, _) => {}
+            (Show::Lines | Show::Nothing, _) => {}
             (Show::Progress, true) => {
                 let last: String = self.last.chars().filter(|c| !c.is_control()).take(90).collect();
                 print!("\r\x1b[2K      {seconds} s  {last}\x1b[0m");

@@ -1,4 +1,5 @@
-//! The stages of `cargo xtask test`, in order. The cheap ones come first.
+//! The stages of `cargo xtask test`, in order: the cheap ones, then those that build test programs,
+//! which run while the others compile.
 
 use std::process::Command;
 
@@ -23,7 +24,8 @@ pub(crate) enum Work {
     Check(Vec<Command>),
     /// Test harnesses, counted by their closing lines. Each command must run at least one test.
     Harness(Vec<Command>),
-    /// A `cargo test` command, without the programs' arguments: its programs are run side by side.
+    /// A `cargo test` command, without the programs' arguments. Its build is one test, which passes
+    /// without warnings; the programs run beside the next stages.
     Programs(Command),
     /// A check in this process: one test. Its findings are printed.
     Inside(fn(&Workspace) -> anyhow::Result<Vec<String>>),
@@ -34,11 +36,11 @@ pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
     let stage = |name, work| Stage { name, work, needs: None };
     vec![
         Stage { needs: Some("rustfmt"), ..stage("formatting", formatting(workspace)) },
-        Stage { needs: Some("clippy"), ..stage("lints", lints(workspace)) },
         stage("words", Work::Inside(words::findings)),
         stage("layering", Work::Inside(layering::findings)),
         stage("tests", tests(workspace)),
         stage("tests-bare", tests_bare(workspace)),
+        Stage { needs: Some("clippy"), ..stage("lints", lints(workspace)) },
         stage("doc-tests", doc_tests(workspace)),
         stage("loom", Work::Harness(loom::commands(workspace, None))),
         stage("outside", outside(workspace)),
@@ -59,13 +61,14 @@ fn formatting(workspace: &Workspace) -> Work {
     ])
 }
 
-/// The workspace with all features, then each library with no feature and with each feature alone:
-/// features only add, so every subset must compile by itself, and single features find missing
-/// dependencies.
+/// The workspace with all features except its tests, which are linted while the stage `tests`
+/// compiles them. Then each library with no feature and with each feature alone: features only add,
+/// so every subset must compile by itself, and single features find missing dependencies.
 fn lints(workspace: &Workspace) -> Work {
-    let mut whole = workspace.cargo(["clippy", "--workspace", "--all-targets", "--all-features"]);
+    let mut whole =
+        workspace.cargo(["clippy", "--workspace", "--lib", "--bins", "--examples", "--all-features"]);
     whole.args(STRICT);
-    // Its target is excluded from `--all-targets`, because only `cargo xtask kubernetes` runs it.
+    // The stage `tests` does not have this target, because only `cargo xtask kubernetes` runs it.
     // With `--workspace` the features of dependencies are the same as above, so nothing is compiled
     // twice.
     let mut elsewhere = workspace.cargo(["clippy", "--workspace", "--all-features", "--test", "kubernetes"]);
@@ -102,8 +105,19 @@ fn tests(workspace: &Workspace) -> Work {
 /// Returns the command that builds and runs all test programs, and builds the programs that they
 /// start.
 pub(crate) fn tests_command(workspace: &Workspace) -> Command {
-    let mut command = workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    let mut command = linting(workspace, ["test", "--workspace", "--all-features", "--no-fail-fast"]);
     command.args(["--lib", "--bins", "--tests", "--examples"]);
+    command
+}
+
+/// Returns a cargo command in which clippy's driver compiles the workspace: crates are linted and
+/// compiled once, instead of checked first and compiled later. Without clippy, only the compiler
+/// warns.
+fn linting(workspace: &Workspace, args: [&str; 4]) -> Command {
+    let mut command = workspace.cargo(args);
+    if let Some(clippy) = workspace.clippy_driver() {
+        command.env("RUSTC_WORKSPACE_WRAPPER", clippy);
+    }
     command
 }
 
@@ -111,15 +125,17 @@ pub(crate) fn tests_command(workspace: &Workspace) -> Command {
 /// without features, and crates with tests that need features of the crate itself: their tests are
 /// the same as with all features.
 fn tests_bare(workspace: &Workspace) -> Work {
-    let mut command =
-        workspace.cargo(["test", "--no-default-features", "--no-fail-fast", "--lib", "--tests"]);
+    let mut command = linting(workspace, ["test", "--no-default-features", "--no-fail-fast", "--lib"]);
+    command.arg("--tests");
     let differs = |package: &&Package| !package.features.is_empty() && !asks_itself(package);
     command.args(named(workspace.libraries().filter(differs)));
     Work::Programs(command)
 }
 
 fn doc_tests(workspace: &Workspace) -> Work {
-    Work::Harness(vec![workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast", "--doc"])])
+    let mut command = linting(workspace, ["test", "--workspace", "--all-features", "--no-fail-fast"]);
+    command.arg("--doc");
+    Work::Harness(vec![command])
 }
 
 /// A user's crate, with default features of its dependencies and with none. No dependency may need

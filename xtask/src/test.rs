@@ -9,7 +9,7 @@ use crate::counts::{self, Counts};
 use crate::setup::{self, Caller, Setup};
 use crate::shell::{self, Show};
 use crate::stages::{self, Stage, Work};
-use crate::test_programs;
+use crate::test_programs::{self, ProgramResult, Runner};
 use crate::workspace::Workspace;
 
 /// Runs all stages, or those in `only`, also after a failed one. Returns whether all passed.
@@ -26,19 +26,41 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     let mut times = vec![("setup", begun.elapsed().as_secs_f64())];
     let mut total = Report::default();
     let mut failed = Vec::new();
+    let runner = Runner::start();
+    let mut programs = 0;
     let count = stages.len();
     for (index, stage) in stages.into_iter().enumerate() {
         println!("[{}/{count}] {} ...", index + 1, stage.name);
         let (name, begun) = (stage.name, shell::now());
-        let report = perform(workspace, &setup, stage);
+        let (report, started) = perform(workspace, &setup, &runner, stage);
+        programs += started;
         let seconds = begun.elapsed().as_secs_f64();
         println!("      {} in {seconds:.1} s", report.verdict());
         times.push((name, seconds));
         if report.counts.failed > 0 {
             failed.push(name);
         }
-        total.counts += report.counts;
-        total.skips.extend(report.skips);
+        total.add_report(report);
+    }
+    if programs > 0 {
+        println!("waiting for {programs} test programs, if some still run ...");
+        let begun = shell::now();
+        let results = runner.finish();
+        if results.len() < programs {
+            println!("{} test programs have no result", programs - results.len());
+            total.counts.failed += programs - results.len();
+        }
+        for result in results {
+            let report = report_of(&result);
+            if report.counts.failed > 0 {
+                println!("      {}: {}", result.name, report.verdict());
+                if !failed.contains(&result.stage) {
+                    failed.push(result.stage);
+                }
+            }
+            total.add_report(report);
+        }
+        times.push(("end of tests", begun.elapsed().as_secs_f64()));
     }
 
     println!("\n{}", table_of(&times));
@@ -49,7 +71,7 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
         println!("failed: {name} (alone: cargo xtask test {name})");
     }
     println!("{}", total.counts);
-    Ok(failed.is_empty())
+    Ok(total.counts.failed == 0)
 }
 
 /// Returns a table of seconds by stage, with their sum.
@@ -86,17 +108,24 @@ impl Report {
         self.skips.extend(counts::ignored(text).into_iter().map(|(test, why)| format!("{test}: {why}")));
     }
 
+    fn add_report(&mut self, other: Self) {
+        self.counts += other.counts;
+        self.skips.extend(other.skips);
+    }
+
     fn skipped(why: String) -> Self {
         Self { counts: Counts { skipped: 1, ..Counts::default() }, skips: vec![why] }
     }
 }
 
-fn perform(workspace: &Workspace, setup: &Setup, stage: Stage) -> Report {
+/// Performs a stage. Returns its report and the number of test programs that it started: their
+/// results come at the end of the run.
+fn perform(workspace: &Workspace, setup: &Setup, runner: &Runner, stage: Stage) -> (Report, usize) {
     let name = stage.name;
     if let Some(missing) = stage.needs.and_then(|tool| setup.missing(tool)) {
-        return Report::skipped(format!("{name}: {} is missing: {}", missing.tool, missing.why));
+        return (Report::skipped(format!("{name}: {} is missing: {}", missing.tool, missing.why)), 0);
     }
-    match stage.work {
+    let report = match stage.work {
         Work::Inside(check) => {
             let findings = check(workspace).unwrap_or_else(|error| vec![format!("{error:#}")]);
             findings.iter().for_each(|finding| println!("{finding}"));
@@ -107,56 +136,63 @@ fn perform(workspace: &Workspace, setup: &Setup, stage: Stage) -> Report {
             let failures = commands.into_iter().map(attempt).filter(|(ok, _)| !ok).count();
             Report { counts: one(failures == 0), skips: Vec::new() }
         }
-        Work::Harness(commands) => {
-            let mut report = Report::default();
-            if commands.is_empty() {
-                println!("      {name} has no tests at all, and should");
-                report.counts.failed += 1;
-            }
-            for command in commands {
-                let line = shell::describe(&command);
-                let (ok, text) = attempt(command);
-                let counts = judge(ok, Counts::of(&text));
-                if ok && counts.failed > 0 {
-                    println!("      `{line}` ran no test, and should run at least one");
-                }
-                report.add(counts, &text);
-            }
-            report
+        Work::Harness(commands) => harness(name, commands),
+        Work::Programs(command) => return start_programs(name, command, runner),
+    };
+    (report, 0)
+}
+
+fn harness(name: &str, commands: Vec<Command>) -> Report {
+    let mut report = Report::default();
+    if commands.is_empty() {
+        println!("      {name} has no tests at all, and should");
+        report.counts.failed += 1;
+    }
+    for command in commands {
+        let line = shell::describe(&command);
+        let (ok, text) = attempt(command);
+        let counts = judge(ok, Counts::of(&text));
+        if ok && counts.failed > 0 {
+            println!("      `{line}` ran no test, and should run at least one");
         }
-        Work::Programs(command) => run_programs(name, command),
+        report.add(counts, &text);
+    }
+    report
+}
+
+/// Builds test programs, and starts them. The report has one test: a build without warnings.
+fn start_programs(stage: &'static str, command: Command, runner: &Runner) -> (Report, usize) {
+    let built = match test_programs::build(command) {
+        Ok(built) if built.programs.is_empty() => Err("there are no test programs, and should be".into()),
+        Ok(built) => Ok(built),
+        Err(error) => Err(format!("{error:#}")),
+    };
+    match built {
+        Ok(built) => {
+            built.warnings.iter().for_each(|warning| println!("{warning}"));
+            let (report, count) =
+                (Report { counts: one(built.warnings.is_empty()), skips: Vec::new() }, built.programs.len());
+            println!("      {count} test programs run beside the next stages");
+            runner.queue(stage, built.programs);
+            (report, count)
+        }
+        Err(error) => {
+            println!("      {error}");
+            (Report { counts: one(false), skips: Vec::new() }, 0)
+        }
     }
 }
 
-/// Builds test programs, and runs them side by side.
-fn run_programs(stage: &str, command: Command) -> Report {
-    let begun = shell::now();
-    let programs = match test_programs::build(command) {
-        Ok(programs) => programs,
-        Err(error) => {
-            println!("      {error:#}");
-            return Report { counts: one(false), skips: Vec::new() };
-        }
+/// Counts the tests of a program.
+fn report_of(result: &ProgramResult) -> Report {
+    let (ok, text) = match &result.outcome {
+        Ok(outcome) => (outcome.ok, outcome.text.as_str()),
+        Err(_) => (false, ""),
     };
-    println!("      {} test programs built in {:.1} s", programs.len(), begun.elapsed().as_secs_f64());
+    let counts = Counts::of(text);
     let mut report = Report::default();
-    for result in test_programs::run(programs) {
-        let (ok, text) = match result.outcome {
-            Ok(outcome) if outcome.ok => (true, outcome.text),
-            Ok(outcome) => {
-                println!("{}      {}: {}", outcome.text, result.name, outcome.ending);
-                (false, outcome.text)
-            }
-            Err(error) => (false, format!("{error:#}")),
-        };
-        let counts = Counts::of(&text);
-        // A program may have no tests: many crates have none in `main.rs`.
-        report.add(if ok { counts } else { judge(false, counts) }, &text);
-    }
-    if report.counts.ran() == 0 {
-        println!("      {stage} ran no test, and should run at least one");
-        report.counts.failed += 1;
-    }
+    // A program may have no tests: many crates have none in `main.rs`.
+    report.add(if ok { counts } else { judge(false, counts) }, text);
     report
 }
 

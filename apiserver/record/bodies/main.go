@@ -20,6 +20,7 @@ import (
 
 	apps "k8s.io/api/apps/v1"
 	core "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -56,6 +57,7 @@ func main() {
 	}
 	// Options come in the group of what they are for.
 	write(to, "apps/v1", "DeleteOptions", "group", meta.NewDeleteOptions(0))
+	write(to, "apiextensions.k8s.io/v1", "CustomResourceDefinition", "typical", definition())
 	frame(to)
 	quantities(to)
 	times(to)
@@ -94,12 +96,17 @@ type filler struct {
 	full  bool
 	deep  bool
 	count int
+	// Schemas around the current one: they contain each other.
+	schemas int
 }
 
 var opaque = map[reflect.Type]bool{
 	reflect.TypeFor[meta.Time]():      true,
 	reflect.TypeFor[meta.MicroTime](): true,
 	reflect.TypeFor[meta.FieldsV1]():  true,
+
+	reflect.TypeFor[apiextensions.JSON]():                   true,
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray](): true,
 }
 
 func (f *filler) message(v reflect.Value, empty bool) {
@@ -107,7 +114,10 @@ func (f *filler) message(v reflect.Value, empty bool) {
 		return
 	}
 	for i := range v.NumField() {
-		if v.Type().Field(i).Type != reflect.TypeFor[meta.TypeMeta]() {
+		of := v.Type().Field(i)
+		// Empty bytes that JSON leaves out are not to be told from none.
+		lost := !f.full && of.Type == reflect.TypeFor[[]byte]() && strings.Contains(of.Tag.Get("json"), "omitempty")
+		if of.Type != reflect.TypeFor[meta.TypeMeta]() && !lost {
 			f.value(v.Field(i))
 		}
 	}
@@ -148,6 +158,49 @@ func (f *filler) value(v reflect.Value) {
 			made.Raw = fmt.Appendf(nil, `{"n":%d}`, f.count)
 		}
 		return
+	case *apiextensions.JSON:
+		if f.full {
+			made.Raw = fmt.Appendf(nil, []string{`{"n":%d}`, `%d`, `["%d",null]`, `"%d"`}[f.count%4], f.count)
+		}
+		return
+	case *apiextensions.JSONSchemaPropsOrBool:
+		made.Allows = f.full
+		if f.full && f.count%2 == 0 {
+			made.Schema = &apiextensions.JSONSchemaProps{}
+			f.value(reflect.ValueOf(made.Schema).Elem())
+		}
+		return
+	case *apiextensions.JSONSchemaPropsOrArray:
+		if f.full && f.count%2 == 0 {
+			made.Schema = &apiextensions.JSONSchemaProps{}
+			f.value(reflect.ValueOf(made.Schema).Elem())
+		} else if f.full {
+			made.JSONSchemas = make([]apiextensions.JSONSchemaProps, 2)
+			f.value(reflect.ValueOf(made.JSONSchemas).Index(1))
+		}
+		return
+	case *apiextensions.JSONSchemaPropsOrStringArray:
+		if f.full && f.count%2 == 0 {
+			made.Property = []string{"a", "b"}
+		} else if f.full {
+			made.Schema = &apiextensions.JSONSchemaProps{}
+			f.value(reflect.ValueOf(made.Schema).Elem())
+		}
+		return
+	case *apiextensions.JSONSchemaProps:
+		if f.schemas == 2 {
+			made.Type, made.Description = "object", fmt.Sprint("schema-", f.count)
+			return
+		}
+		f.schemas++
+		f.plain(v)
+		f.schemas--
+		return
+	case *apiextensions.CustomResourceDefinition:
+		if !f.deep {
+			made.Name = fmt.Sprint("item-", f.count)
+			return
+		}
 	case *core.PodTemplateSpec:
 		// Pods have a case of their own: here is enough to see that a template is one.
 		made.Name = "template"
@@ -156,7 +209,7 @@ func (f *filler) value(v reflect.Value) {
 	case *core.EphemeralContainerCommon:
 		made.Name = "debug"
 		return
-	case *apps.Deployment, *apps.ReplicaSet, *core.Pod, *core.Node, *core.Service:
+	case *apps.Deployment, *apps.ReplicaSet, *core.Pod, *core.Node, *core.Service, *core.PersistentVolume, *apps.StatefulSet:
 		if !f.deep {
 			reflect.ValueOf(made).Elem().FieldByName("Name").SetString(fmt.Sprint("item-", f.count))
 			return
@@ -187,6 +240,10 @@ func (f *filler) plain(v reflect.Value) {
 		} else if f.full {
 			v.SetInt(int64(f.count))
 		}
+	case reflect.Float64:
+		if f.full {
+			v.SetFloat(float64(f.count) / 2)
+		}
 	case reflect.Slice:
 		if v.Type() == reflect.TypeFor[[]byte]() {
 			v.SetBytes([]byte{})
@@ -210,6 +267,51 @@ func (f *filler) plain(v reflect.Value) {
 	default:
 		log.Fatalf("a field is a %v", v.Type())
 	}
+}
+
+// definition is one that a client could create, with each union of a schema in each form.
+func definition() *apiextensions.CustomResourceDefinition {
+	text := func(text string) *apiextensions.JSON { return &apiextensions.JSON{Raw: []byte(text)} }
+	least, most, yes := 1.0, 9.5, true
+	length := int64(20)
+	word := apiextensions.JSONSchemaProps{Type: "string", MaxLength: &length, Enum: []apiextensions.JSON{*text(`"red"`), *text(`"blue"`)}, Default: text(`"red"`)}
+	number := apiextensions.JSONSchemaProps{Type: "number", Minimum: &least, Maximum: &most, Default: text("2.5")}
+	spec := apiextensions.JSONSchemaProps{
+		Type:     "object",
+		Required: []string{"color"},
+		Properties: map[string]apiextensions.JSONSchemaProps{
+			"color":  word,
+			"factor": number,
+			"size":   {Type: "integer", Format: "int32", Default: text("3")},
+			"port":   {XIntOrString: true, AnyOf: []apiextensions.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}},
+			"words":  {Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: &word}, Default: text(`["blue","red"]`)},
+			"labels": {Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: &apiextensions.JSONSchemaProps{Type: "string"}}},
+			"open":   {Type: "object", XPreserveUnknownFields: &yes, Nullable: true, Default: text(`{"a":{"b":[1,null]}}`)},
+			"opener": {Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true}},
+		},
+		XValidations: apiextensions.ValidationRules{{Rule: "self.factor < 9.0", Message: "less"}},
+	}
+	root := apiextensions.JSONSchemaProps{Type: "object", Description: "A gadget.", Properties: map[string]apiextensions.JSONSchemaProps{
+		"spec":   spec,
+		"status": {Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{"size": {Type: "integer"}}},
+	}}
+	made := &apiextensions.CustomResourceDefinition{Spec: apiextensions.CustomResourceDefinitionSpec{
+		Group: "example.com",
+		Scope: apiextensions.NamespaceScoped,
+		Names: apiextensions.CustomResourceDefinitionNames{Plural: "gadgets", Singular: "gadget", Kind: "Gadget", ListKind: "GadgetList", ShortNames: []string{"gg"}},
+		Versions: []apiextensions.CustomResourceDefinitionVersion{{
+			Name: "v1", Served: true, Storage: true,
+			Schema: &apiextensions.CustomResourceValidation{OpenAPIV3Schema: &root},
+			Subresources: &apiextensions.CustomResourceSubresources{
+				Status: &apiextensions.CustomResourceSubresourceStatus{},
+				Scale:  &apiextensions.CustomResourceSubresourceScale{SpecReplicasPath: ".spec.size", StatusReplicasPath: ".status.size"},
+			},
+			AdditionalPrinterColumns: []apiextensions.CustomResourceColumnDefinition{{Name: "Color", Type: "string", JSONPath: ".spec.color"}},
+			SelectableFields:         []apiextensions.SelectableField{{JSONPath: ".spec.color"}},
+		}},
+	}}
+	made.Name = "gadgets.example.com"
+	return made
 }
 
 // frame is an event of a watch: the bare message, whose object is a whole body.

@@ -17,6 +17,7 @@ import (
 	"strings"
 
 	core "k8s.io/api/core/v1"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -53,6 +54,11 @@ var special = map[reflect.Type]string{
 	reflect.TypeFor[resource.Quantity]():    "Quantity",
 	reflect.TypeFor[intstr.IntOrString]():   "IntOrString",
 	reflect.TypeFor[runtime.RawExtension](): "RawExtension",
+
+	reflect.TypeFor[apiextensions.JSON]():                         "JSON",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrBool]():        "SchemaOrBool",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray]():       "SchemaOrArray",
+	reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray](): "SchemaOrStrings",
 }
 
 type marshaler interface{ Marshal() ([]byte, error) }
@@ -293,6 +299,8 @@ func base(owner reflect.Type, of reflect.StructField, t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String, reflect.Bool, reflect.Int32, reflect.Int64:
 		return t.Kind().String()
+	case reflect.Float64:
+		return "double"
 	case reflect.Struct:
 		return message(t)
 	}

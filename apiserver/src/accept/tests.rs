@@ -76,6 +76,16 @@ fn accept_headers_of_kubectl_and_controllers_are_negotiated() {
     check(EndpointKind::Watch, "application/json;stream=watch", json(Representation::Whole));
 }
 
+/// A review was answered as a table without columns, where kube-apiserver refuses.
+#[test]
+fn a_review_has_no_table() {
+    refused(EndpointKind::Review, TABLE, BOTH);
+    let plain = format!("{TABLE},application/json");
+    check(EndpointKind::Review, &plain, json(Representation::Whole));
+    let metadata = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    check(EndpointKind::Review, metadata, json(Representation::Metadata(MetaVersion::V1)));
+}
+
 #[test]
 fn the_roots_prefer_the_aggregated_form() {
     check(

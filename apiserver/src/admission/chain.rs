@@ -15,6 +15,7 @@ use super::reinvocation::Reinvocation;
 use super::review::{self, ReviewResponse, internal};
 use super::webhook::{Webhook, Webhooks};
 use super::{Attributes, Denied, GROUP, Operation};
+use crate::flowcontrol::without_seat;
 use crate::kind::{Kind, Subresource};
 use crate::managed;
 use crate::metrics::Event;
@@ -75,7 +76,7 @@ impl<'a> AdmissionChain<'a> {
                 && match request.subresource {
                     Subresource::Status => other.has_status,
                     Subresource::Scale => other.scale.is_some(),
-                    Subresource::Main | Subresource::Finalize => true,
+                    Subresource::Main | Subresource::Finalize | Subresource::Approval => true,
                 }
         };
         let equivalents = kinds.kinds().filter(is_other).cloned().collect();
@@ -90,7 +91,7 @@ impl<'a> AdmissionChain<'a> {
             let mut made = shown.clone();
             let objects = ReviewedObjects { object: None, old };
             let attributes = Attributes { name: name(&shown), ..self.attributes(&objects) };
-            catch_panic(admission.mutate(&attributes, &mut made), &attributes).await?;
+            without_seat(catch_panic(admission.mutate(&attributes, &mut made), &attributes)).await?;
             if made != shown {
                 shown = self.normalized(made, false)?;
             }
@@ -119,7 +120,7 @@ impl<'a> AdmissionChain<'a> {
         let objects = ReviewedObjects { object: object.as_ref(), old: old.as_ref() };
         for admission in &self.request.shared.admission.own {
             let attributes = self.attributes(&objects);
-            catch_panic(admission.validate(&attributes), &attributes).await?;
+            without_seat(catch_panic(admission.validate(&attributes), &attributes)).await?;
         }
         let call = |(at, webhook)| async move {
             let Some(version) = self.matches(webhook, &objects).await? else { return Ok(()) };
@@ -230,7 +231,7 @@ impl<'a> AdmissionChain<'a> {
             Err(why) => Err(why.clone()),
             Ok(caller) => {
                 let body = serde_json::to_vec(&review).unwrap_or_default();
-                let bytes = caller.call(body.into(), webhook.timeout).await;
+                let bytes = without_seat(Box::pin(caller.call(body.into(), webhook.timeout))).await;
                 bytes.map_err(|why| format!("failed to call webhook: {why}")).and_then(|bytes| {
                     let wrong = |why| format!("{WRONG}: {why}");
                     review::read(&bytes, &uid, mutates).map_err(wrong)

@@ -75,7 +75,7 @@ impl Log {
         task.close();
         // Requests rejected by the concurrency limits are logged too.
         let long = limits.watches.saturating_add(limits.long_lists);
-        let slots = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
+        let slots = long.saturating_add(limits.admitted.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
         let slots = Arc::new(Semaphore::new(slots));
         Self { policy, strict, queue, slots, request_timeout: limits.work, metrics, task, stopping }
     }

@@ -16,21 +16,23 @@ pub(crate) struct FileError {
     pub(crate) path: PathBuf,
     pub(crate) what: String,
     pub(crate) remedy: String,
+    /// Whether there was no room on the disk.
+    pub(crate) full: bool,
 }
 
 impl FileError {
     pub(crate) fn new(path: &Path, what: impl Display, remedy: impl Display) -> Self {
-        Self { path: path.into(), what: what.to_string(), remedy: remedy.to_string() }
+        Self { path: path.into(), what: what.to_string(), remedy: remedy.to_string(), full: false }
     }
 
     fn of(path: &Path, doing: &str, error: &io::Error) -> Self {
         let remedy = match error.kind() {
             io::ErrorKind::NotFound => "check the path",
             io::ErrorKind::PermissionDenied => "let this user read and write it, or name another path",
-            io::ErrorKind::StorageFull => "make room, or name another path",
+            _ if is_full(error) => "make room, or name another path",
             _ => "check the disk, or name another path",
         };
-        Self::new(path, format_args!("{doing} failed: {error}"), remedy)
+        Self { full: is_full(error), ..Self::new(path, format_args!("{doing} failed: {error}"), remedy) }
     }
 }
 
@@ -80,8 +82,11 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
         return Err(FileError::new(path, what, "name a path in a directory"));
     }
     let probe = there.join(format!(".machinery-{}", std::process::id()));
-    put(&probe, "").map_err(|error| FileError::of(path, "writing", &error))?;
-    remove(&probe)
+    match put(&probe, "") {
+        // A full disk is no wrong path, and a server with a full disk serves reads.
+        Err(error) if !is_full(&error) => Err(FileError::of(path, "writing", &error)),
+        _ => remove(&probe),
+    }
 }
 
 /// Distinguishes versions of a file: modification time, size and inode. `None` if it does not
@@ -102,19 +107,58 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
 }
 
 /// Replaces the file atomically, with mode 0600. Concurrent readers, and readers after a crash, see
-/// the previous contents or all of `text`.
+/// the previous contents or all of `text`. A file that has it already stays, so that a full disk
+/// is no error.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
-    let directory = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
+    let is_ours = |found: fs::Metadata| found.is_file() && found.mode() & 0o777 == 0o600;
+    if fs::symlink_metadata(path).is_ok_and(is_ours) && read(path).is_ok_and(|it| it.as_deref() == Some(text))
+    {
+        return Ok(());
+    }
+    stage(path, text)?.place()
+}
+
+/// New contents of a file beside it.
+pub(crate) struct StagedFile<'a> {
+    path: &'a Path,
+    new: PathBuf,
+}
+
+/// Writes the new contents of a file beside it.
+pub(crate) fn stage<'a>(path: &'a Path, text: &str) -> Result<StagedFile<'a>, FileError> {
+    let directory = directory_of(path);
     make_directory(directory)?;
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
     let new = directory.join(name);
-    put(&new, text).map_err(|error| FileError::of(&new, "writing", &error))?;
-    let moved = fs::rename(&new, path).and_then(|()| File::open(directory)?.sync_all());
-    moved.map_err(|error| FileError::of(path, "writing", &error))
+    match put(&new, text) {
+        Ok(()) => Ok(StagedFile { path, new }),
+        Err(error) => {
+            // A part of it would take the room that is left.
+            let _ = fs::remove_file(&new);
+            Err(FileError::of(&new, "writing", &error))
+        }
+    }
+}
+
+impl StagedFile<'_> {
+    /// Replaces the file.
+    pub(crate) fn place(self) -> Result<(), FileError> {
+        let moved =
+            fs::rename(&self.new, self.path).and_then(|()| File::open(directory_of(self.path))?.sync_all());
+        moved.map_err(|error| FileError::of(self.path, "writing", &error))
+    }
+}
+
+fn directory_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Removes the file if it exists.

@@ -1,5 +1,7 @@
 //! Type checks of built-in kinds, with the error messages of Go's decoder.
 
+use std::fmt::Write as _;
+
 use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
@@ -8,6 +10,7 @@ use serde_json::Value;
 use super::quantity;
 use super::time::{KubeTime, Precision};
 use super::types::{Base, Cardinality, MessageField, Type, table};
+use crate::bounded::{TEXT_BYTES, short, shortened};
 use crate::json::plain_type_name;
 
 /// As in Go: padding is required, and trailing bits are ignored.
@@ -18,6 +21,9 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
 
 /// Maximum number of unknown fields to report, as in the decoder of Kubernetes.
 const MOST_UNKNOWN: usize = 100;
+
+/// Maximum number of type errors to report.
+const MOST_WRONG: usize = 100;
 
 /// A value of the wrong type.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,11 +38,10 @@ pub(crate) struct TypeError {
 pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
     let mut walk = Walk::default();
     walk.message(of, value);
-    walk.unknown.truncate(MOST_UNKNOWN);
     walk.unknown
 }
 
-/// Returns all type errors. Kubernetes reports the first of them only.
+/// Returns the first type errors. Kubernetes reports only one.
 pub(crate) fn type_errors(of: &Type, value: &Value) -> Vec<TypeError> {
     let mut walk = Walk::default();
     walk.message(of, value);
@@ -87,7 +92,7 @@ impl<'a> Walk<'a> {
             if !self.path.is_empty() {
                 self.path.push('.');
             }
-            self.path.push_str(name);
+            self.step(name);
             match table_field(of, name) {
                 Some((through, field)) => {
                     self.owner = Some(of);
@@ -95,7 +100,8 @@ impl<'a> Walk<'a> {
                     self.fields.push(&field.name);
                     self.field(field, value);
                 }
-                None => self.unknown.push(self.path.clone()),
+                None if self.unknown.len() < MOST_UNKNOWN => self.unknown.push(self.path.clone()),
+                None => {}
             }
             self.path.truncate(path);
             self.fields.truncate(fields);
@@ -118,7 +124,7 @@ impl<'a> Walk<'a> {
             (Cardinality::Map, Value::Object(entries)) => {
                 for (key, entry) in entries {
                     self.path.push('.');
-                    self.path.push_str(key);
+                    self.step(key);
                     self.single(field.base, entry);
                     self.path.truncate(path);
                 }
@@ -132,10 +138,29 @@ impl<'a> Walk<'a> {
         let go = go_type(base);
         match (base, value) {
             (_, Value::Null)
-            | (Base::RawExtension | Base::FieldsV1, _)
+            | (Base::RawExtension | Base::FieldsV1 | Base::Json, _)
+            | (Base::Double, Value::Number(_))
+            | (Base::SchemaOrBool(_), Value::Bool(_))
             | (Base::String | Base::IntOrString, Value::String(_))
             | (Base::Bool, Value::Bool(_)) => {}
             (Base::Message(index), _) => self.message(table().get(index), value),
+            (
+                Base::SchemaOrBool(of) | Base::SchemaOrArray(of) | Base::SchemaOrStrings(of),
+                Value::Object(_),
+            ) => {
+                self.separate(of, value);
+            }
+            (Base::SchemaOrBool(_), _) => self.check::<()>(Err("boolean or JSON schema expected".into())),
+            (Base::SchemaOrArray(of), Value::Array(schemas)) => {
+                schemas.iter().for_each(|schema| self.separate(of, schema));
+            }
+            // As in Go: a value of another type counts as absent.
+            (Base::SchemaOrArray(_) | Base::SchemaOrStrings(_), _) if !value.is_array() => {}
+            (Base::SchemaOrStrings(_), Value::Array(names)) => {
+                for name in names.iter().filter(|name| !name.is_string() && !name.is_null()) {
+                    self.mismatch(name, "string");
+                }
+            }
             (Base::Int32 | Base::IntOrString, Value::Number(number)) => {
                 if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
                     self.say(&format!("number {number}"), "int32");
@@ -163,9 +188,27 @@ impl<'a> Walk<'a> {
         }
     }
 
+    /// Checks a schema that Go decodes separately, and without reporting unknown fields.
+    fn separate(&mut self, of: usize, schema: &Value) {
+        let unknown = self.unknown.len();
+        self.message(table().get(of), schema);
+        self.unknown.truncate(unknown);
+    }
+
     fn check<T>(&mut self, outcome: Result<T, String>) {
         if let Err(message) = outcome {
-            self.wrong.push(TypeError { path: self.path.clone(), message });
+            self.report(message);
+        }
+    }
+
+    /// Appends a name to the path, which is repeated in each error.
+    fn step(&mut self, name: &str) {
+        write!(self.path, "{}", short(name)).expect("a String takes all");
+    }
+
+    fn report(&mut self, message: String) {
+        if self.wrong.len() < MOST_WRONG {
+            self.wrong.push(TypeError { path: self.path.clone(), message: shortened(message, TEXT_BYTES) });
         }
     }
 
@@ -179,7 +222,7 @@ impl<'a> Walk<'a> {
             None => "value".to_owned(),
         };
         let message = format!("json: cannot unmarshal {value} into Go {into} of type {go}");
-        self.wrong.push(TypeError { path: self.path.clone(), message });
+        self.report(message);
     }
 }
 
@@ -207,6 +250,11 @@ fn go_type(base: Base) -> &'static str {
         Base::IntOrString => "intstr.IntOrString",
         Base::RawExtension => "runtime.RawExtension",
         Base::FieldsV1 => "v1.FieldsV1",
+        Base::Double => "float64",
+        Base::Json => "v1.JSON",
+        Base::SchemaOrBool(_) => "v1.JSONSchemaPropsOrBool",
+        Base::SchemaOrArray(_) => "v1.JSONSchemaPropsOrArray",
+        Base::SchemaOrStrings(_) => "v1.JSONSchemaPropsOrStringArray",
         Base::Message(index) => table().get(index).go_name(),
     }
 }

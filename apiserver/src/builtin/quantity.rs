@@ -74,6 +74,23 @@ pub(crate) fn whole(text: &str) -> IntegerQuantity {
     }
 }
 
+/// Parses a quantity as a number of billionths, saturated, with its notation. `None` for a negative
+/// amount, and for a text that is not a quantity.
+pub(crate) fn billionths(text: &str) -> Option<(u128, Notation)> {
+    let parts = QuantityParts::parse(text).ok()?;
+    let suffix = Suffix::parse(parts.suffix).ok()?;
+    let amount = Amount::new(&parts, suffix).ok()?;
+    let factor = power_of_ten(amount.exponent.saturating_add(9)).unwrap_or(u128::MAX);
+    let billionths = amount.mantissa.saturating_mul(factor);
+    (!amount.negative || billionths == 0).then_some((billionths, suffix.form))
+}
+
+/// Returns the canonical text of a number of billionths, in a notation.
+pub(crate) fn text_of_billionths(billionths: u128, form: Notation) -> String {
+    let amount = Amount { negative: false, mantissa: billionths, exponent: -9 };
+    amount.text(form).unwrap_or_else(|_| (billionths / 1_000_000_000).to_string())
+}
+
 /// The text of a quantity in JSON, which may also be a number; any other value yields a text that
 /// is not a quantity.
 pub(crate) fn text(value: &Value) -> Cow<'_, str> {
@@ -137,7 +154,7 @@ fn split(text: &str, mut belongs: impl FnMut(u8) -> bool) -> (&str, &str) {
 
 /// The three notations of powers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Notation {
+pub(crate) enum Notation {
     Decimal,
     Exponent,
     Binary,

@@ -99,6 +99,17 @@ pub(crate) enum Base {
     RawExtension,
     /// The fields that a manager owns: JSON, also in protobuf.
     FieldsV1,
+    /// A 64-bit floating-point number.
+    Double,
+    /// Any JSON value: the defaults and enums of a schema.
+    Json,
+    /// A schema, or a boolean that allows or forbids everything. As the others below, with the
+    /// index of the schema's type.
+    SchemaOrBool(usize),
+    /// A schema, or a list of schemas.
+    SchemaOrArray(usize),
+    /// A schema, or a list of names.
+    SchemaOrStrings(usize),
     /// A message: the index for [`TypeTable::get`].
     Message(usize),
 }

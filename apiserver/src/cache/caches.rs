@@ -11,7 +11,7 @@ use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ring::RingLimits;
+use super::ring::{AllRings, RingBudget, RingLimits};
 use super::{CacheWatcher, KeyField, ObjectFilter, View, WatchCache, WatchKeys};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
@@ -25,7 +25,7 @@ pub(crate) struct WatchCaches {
     made: Arc<Mutex<HashMap<KindId, CacheEntry, FixedState>>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    limits: RingLimits,
+    limits: RingBudget,
     seed: u64,
 }
 
@@ -52,7 +52,8 @@ impl WatchCaches {
         stopping: CancellationToken,
         seed: u64,
     ) -> Self {
-        let limits = RingLimits { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
+        let each = RingLimits { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
+        let limits = RingBudget { each, all: AllRings::new(limits.rings_bytes) };
         let made = Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed)));
         Self { store, made: Arc::new(made), tasks, stopping, limits, seed }
     }
@@ -86,7 +87,7 @@ impl WatchCaches {
     ) -> Arc<SetOnce<Result<Arc<WatchCache>, Refusal>>> {
         let loaded = Arc::new(SetOnce::new());
         let (store, limits, seed, counted) =
-            (self.store.clone(), self.limits, self.seed, metrics.selection(&kind));
+            (self.store.clone(), self.limits.clone(), self.seed, metrics.selection(&kind));
         let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
         self.tasks.spawn(async move {
             let load = WatchCache::load(kind, store, limits, seed, counted);

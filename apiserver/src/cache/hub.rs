@@ -8,7 +8,7 @@ use machinery_store::{Change as Changed, Event, Key, WatchError};
 
 use super::objects::IndexedObjects;
 use super::pending::PendingRevisions;
-use super::ring::{RevisionChanges, Ring, RingLimits, WatchChange};
+use super::ring::{RevisionChanges, Ring, RingBudget, WatchChange};
 use super::watchers::Watchers;
 use super::{ObjectState, View};
 use crate::kind::Kind;
@@ -58,7 +58,7 @@ impl Hub {
         kind: Arc<Kind>,
         objects: IndexedObjects,
         at: Revision,
-        limits: RingLimits,
+        limits: RingBudget,
         seed: u64,
     ) -> Self {
         let (ring, watches) = (Ring::new(at, limits), Watchers::new(seed));

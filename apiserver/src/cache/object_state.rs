@@ -1,13 +1,14 @@
 //! A cached object with its labels, selectable fields and guard keys, parsed once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use machinery_objects::Labels;
 use machinery_store::Entry;
 use serde::Deserialize;
 
 use crate::kind::Kind;
+use crate::quota::{MeasuredKind, ObjectUsage};
 use crate::storage::{Stored, Text};
 use crate::verbs::output::read;
 
@@ -16,6 +17,8 @@ use crate::verbs::output::read;
 pub(crate) struct ObjectState {
     pub(crate) entry: Arc<Entry>,
     marks: Option<LookupAttributes>,
+    // Measured by the first quota that counts the object: most are never counted.
+    usage: OnceLock<Option<Box<ObjectUsage>>>,
 }
 
 /// Index values of an object.
@@ -32,13 +35,13 @@ impl ObjectState {
     /// Parses an entry. An unreadable object can be found by key only.
     pub(crate) fn of(kind: &Kind, entry: Arc<Entry>) -> Self {
         let marks = LookupAttributes::of(kind, &entry);
-        Self { entry, marks }
+        Self { entry, marks, usage: OnceLock::new() }
     }
 
     /// Returns a state without index values.
     #[cfg(test)]
     pub(crate) const fn bare(entry: Arc<Entry>) -> Self {
-        Self { entry, marks: None }
+        Self { entry, marks: None, usage: OnceLock::new() }
     }
 
     /// Returns the labels, if the object is readable.
@@ -54,6 +57,15 @@ impl ObjectState {
     /// Returns the values of all selectable fields.
     pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
         self.marks.iter().flat_map(|marks| marks.fields.iter().map(|value| &**value))
+    }
+
+    /// Returns the usage of a measured kind's object, if the object is readable.
+    pub(crate) fn usage(&self, of: &Kind, kind: MeasuredKind) -> Option<&ObjectUsage> {
+        let measure = || {
+            let object = read(of, &self.entry, self.entry.modified).ok()?;
+            Some(Box::new(ObjectUsage::of(kind, &object)))
+        };
+        self.usage.get_or_init(measure).as_deref()
     }
 
     /// Returns the guard keys.

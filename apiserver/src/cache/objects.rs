@@ -151,6 +151,11 @@ impl View {
         all.take(limits).count() as u64
     }
 
+    /// Folds the objects under a key prefix.
+    pub(crate) fn fold<T>(&self, start: &str, first: T, each: impl Fn(T, &ObjectState) -> T) -> T {
+        self.snapshot.prefix(&self.indexes.keys, start).fold(first, |sum, (_, state)| each(sum, state))
+    }
+
     /// Returns the object with this key.
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<ObjectState>> {
         self.snapshot.get(key)

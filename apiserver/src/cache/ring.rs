@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use machinery_objects::Revision;
 use machinery_sync::Mutex;
+use machinery_sync::atomic::{AtomicUsize, Ordering};
 
 use super::{EventType, ObjectState};
 use crate::accept;
@@ -89,6 +90,7 @@ pub(super) struct Ring {
     encoded_from: u64,
     encoded_bytes: usize,
     limits: RingLimits,
+    all: AllRings,
 }
 
 /// Limits of revisions with cached encodings: nearly all watchers read within them.
@@ -102,8 +104,48 @@ pub(crate) struct RingLimits {
     pub(crate) bytes: usize,
 }
 
+/// The limits of a ring, and the memory that all rings share.
+#[derive(Clone, Debug)]
+pub(crate) struct RingBudget {
+    pub(crate) each: RingLimits,
+    pub(crate) all: AllRings,
+}
+
+/// The bytes of the objects' states in all rings, and their limit.
+#[derive(Clone, Debug)]
+pub(crate) struct AllRings {
+    bytes: Arc<AtomicUsize>,
+    limit: usize,
+}
+
+impl AllRings {
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { bytes: Arc::new(AtomicUsize::new(0)), limit }
+    }
+
+    fn add(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    fn remove(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) > self.limit
+    }
+}
+
+/// A ring that shares its memory with no other.
+impl From<RingLimits> for RingBudget {
+    fn from(each: RingLimits) -> Self {
+        Self { each, all: AllRings::new(usize::MAX) }
+    }
+}
+
 impl Ring {
-    pub(super) const fn new(since: Revision, limits: RingLimits) -> Self {
+    pub(super) fn new(since: Revision, budget: RingBudget) -> Self {
+        let RingBudget { each: limits, all } = budget;
         Self {
             revised: VecDeque::new(),
             first: 0,
@@ -112,12 +154,14 @@ impl Ring {
             encoded_from: 0,
             encoded_bytes: 0,
             limits,
+            all,
         }
     }
 
     pub(super) fn push(&mut self, revised: Arc<RevisionChanges>) {
         let bytes = revised.bytes();
         self.bytes += bytes;
+        self.all.add(bytes);
         self.encoded_bytes += bytes;
         self.revised.push_back(revised);
         while self.end() - self.encoded_from > ENCODED_LIMITS.revisions as u64
@@ -126,13 +170,14 @@ impl Ring {
             self.drop_encodings();
         }
         while self.revised.len() > self.limits.revisions.max(1)
-            || self.bytes > self.limits.bytes && self.revised.len() > 1
+            || (self.bytes > self.limits.bytes || self.all.is_over()) && self.revised.len() > 1
         {
             if self.encoded_from == self.first {
                 self.drop_encodings();
             }
             let Some(gone) = self.revised.pop_front() else { break };
             self.bytes -= gone.bytes();
+            self.all.remove(gone.bytes());
             self.first += 1;
             self.since = gone.revision;
         }
@@ -165,10 +210,34 @@ impl Ring {
     }
 }
 
+impl Drop for Ring {
+    fn drop(&mut self) {
+        self.all.remove(self.bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use machinery_store::Entry;
+
+    #[test]
+    fn all_rings_share_their_memory() {
+        let each = RingLimits { revisions: 100, bytes: 1000 };
+        let all = AllRings::new(1500);
+        let ring = || Ring::new(Revision(0), RingBudget { each, all: all.clone() });
+        let (mut idle, mut busy) = (ring(), ring());
+        (1..=10).for_each(|revision| idle.push(revised(revision, 100)));
+        (1..=10).for_each(|revision| busy.push(revised(revision, 100)));
+        assert_eq!((idle.bytes, busy.bytes), (1000, 500));
+        busy.push(revised(11, 900));
+        assert_eq!((busy.bytes, busy.after(Revision(10))), (900, Some(10)), "the newest is always there");
+        drop(idle);
+        (12..=30).for_each(|revision| busy.push(revised(revision, 100)));
+        assert_eq!((busy.bytes, all.bytes.load(Ordering::Relaxed)), (1000, 1000));
+        drop(busy);
+        assert_eq!(all.bytes.load(Ordering::Relaxed), 0);
+    }
 
     fn revised(revision: u64, bytes: usize) -> Arc<RevisionChanges> {
         let (created, modified) = (Revision(1), Revision(revision));
@@ -179,7 +248,7 @@ mod tests {
 
     #[test]
     fn the_ring_keeps_the_newest_revisions_within_its_limits() {
-        let mut ring = Ring::new(Revision(5), RingLimits { revisions: 3, bytes: 100 });
+        let mut ring = Ring::new(Revision(5), RingLimits { revisions: 3, bytes: 100 }.into());
         assert_eq!((ring.after(Revision(5)), ring.after(Revision(4)), ring.end()), (Some(0), None, 0));
         for revision in [7, 9, 10] {
             ring.push(revised(revision, 10));
@@ -201,7 +270,7 @@ mod tests {
 
     #[test]
     fn encodings_are_kept_for_the_newest_revisions() {
-        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 3, bytes: usize::MAX });
+        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 3, bytes: usize::MAX }.into());
         let is_kept = |ring: &Ring, number| {
             ring.get(number)
                 .is_some_and(|revised: &Arc<RevisionChanges>| revised.changes[0].encodings.lock().is_some())
@@ -217,7 +286,7 @@ mod tests {
         ring.push(revised(7, 5 * megabyte));
         assert_eq!([4, 5, 6].map(|number| is_kept(&ring, number)), [false, false, true], "the newest always");
 
-        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 2000, bytes: usize::MAX });
+        let mut ring = Ring::new(Revision(0), RingLimits { revisions: 2000, bytes: usize::MAX }.into());
         (0..1500).for_each(|revision| ring.push(revised(revision, 1)));
         assert_eq!([475, 476, 1499].map(|number| is_kept(&ring, number)), [false, true, true]);
         assert_eq!(ring.encoded_bytes, 1024);

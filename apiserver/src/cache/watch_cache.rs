@@ -13,8 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::hub::{Hub, ObjectChange, StopReason};
 use super::objects::IndexedObjects;
-use super::ring::RingLimits;
+use super::ring::RingBudget;
 use super::{ObjectState, View};
+use crate::flowcontrol::without_seat;
 use crate::kind::Kind;
 use crate::metrics::SelectionCounters;
 use crate::refusal::Refusal;
@@ -43,7 +44,7 @@ impl WatchCache {
     pub(super) async fn load(
         kind: Arc<Kind>,
         store: storage::Objects,
-        limits: RingLimits,
+        limits: RingBudget,
         seed: u64,
         counted: SelectionCounters,
     ) -> Result<(Arc<Self>, Watch), Refusal> {
@@ -170,7 +171,7 @@ impl WatchCache {
             }
             // Writes of other kinds advance the store without an event of this kind.
             self.request_progress();
-            let _ = timeout_at(until, changed).await;
+            let _ = without_seat(timeout_at(until, changed)).await;
         }
     }
 

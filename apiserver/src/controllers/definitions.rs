@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 use super::plans::{DefinitionPlan, plan};
 use super::trigger::RescanTrigger;
 use super::writes::{self, DeleteMode};
-use crate::crd::{CLEANUP, condition, drop_condition, set_condition};
+use crate::crd::{CLEANUP, CONFORMANT, approval_condition, condition, drop_condition, set_condition};
 use crate::kind::{Kind, KindNames, Registry, Subresource};
+use crate::long_work::run_long;
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -42,7 +43,7 @@ pub(super) async fn reconcile(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal>
     // The oldest definition gets a disputed name.
     definitions.sort_by_key(|(entry, _)| entry.created);
     let there: Vec<Arc<Kind>> = native::kinds().chain(shared.own.iter().cloned()).collect();
-    let (plans, replaced) = plan(&there, &definitions, &mut known);
+    let (plans, replaced) = run_long(|| plan(&there, &definitions, &mut known));
     let made = || plans.iter().map(|plan| &plan.made);
     let kinds = there.iter().chain(made().flat_map(|made| &made.served)).cloned();
     let stored = made().flat_map(|made| made.stored.clone());
@@ -95,6 +96,9 @@ async fn update_status(
                 let message = "the initial names have been accepted";
                 set_condition(object, "Established", "True", "InitialNamesAccepted", message, &now);
             }
+        }
+        if let Some((status, reason, message)) = approval_condition(object) {
+            set_condition(object, CONFORMANT, status, reason, &message, &now);
         }
         match plan.made.wrong.as_slice() {
             [] => drop_condition(object, WRONG),

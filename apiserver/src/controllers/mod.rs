@@ -2,9 +2,11 @@
 //! garbage collector runs, quota statuses are updated and Events expire.
 
 mod after_write;
+mod cluster;
 mod definitions;
 mod events;
 mod garbage_collector;
+mod late;
 mod namespace_conditions;
 mod namespaces;
 mod owner_graph;
@@ -18,6 +20,8 @@ mod webhooks;
 mod writes;
 
 pub(crate) use after_write::after_write;
+pub use cluster::ClusterFacts;
+pub(crate) use late::LateObjects;
 pub(crate) use plans::KnownDefinitions;
 pub(crate) use running::{Controller, EndedControllers, ended};
 pub(crate) use start::start;

@@ -11,7 +11,7 @@ use super::trigger::{ChangeTrigger, RETRY_DELAY};
 use super::writes;
 use crate::kind::{Kind, Subresource};
 use crate::native;
-use crate::quota::{Quotas, Use, Watched, count, limits, tell};
+use crate::quota::{QuotaAmount, QuotaScopes, Quotas, Use, Watched, count, limits, tell};
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Moment;
@@ -87,11 +87,12 @@ async fn update_namespace(
     let mut counted = BTreeSet::new();
     for quota in &quotas.all {
         let mut uses = Vec::new();
+        let scopes = QuotaScopes::of(&quota.object);
         for limit in limits(&quota.object) {
             let Some(of) = registry.in_namespaces(limit.what.group, limit.what.plural) else { continue };
             let view = shared.view(of, Some(quotas.at)).await?;
-            let used = count(of, &view, namespace, limit.what, u64::MAX);
-            uses.push(Use { limit, used });
+            let used = count(of, &view, namespace, &limit, &scopes, u64::MAX);
+            uses.push(Use { limit, used, requested: QuotaAmount::ZERO });
             counted.insert(of.place.start(None));
         }
         if tell(&mut quota.object.clone(), &uses) {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
 use super::running::{Controller, RunningController};
-use super::{definitions, events, garbage_collector, namespaces, plans, quotas, roles, webhooks};
+use super::{definitions, events, garbage_collector, late, namespaces, plans, quotas, roles, webhooks};
 use crate::auth::rbac::defaults;
 use crate::change::{ObjectWrite, WriteAction, WritePreconditions};
 use crate::interest;
@@ -42,7 +42,7 @@ pub(crate) async fn start(
                 ensure(shared, &kind, object).await.map_err(store)?;
             }
         }
-        roles::reconcile(shared).await.map_err(store)?;
+        late::unless_unwritable(roles::reconcile(shared).await).map_err(store)?;
     }
     let definition = native::definition();
     if let Some(name) = plans::clash(&shared.own) {
@@ -63,7 +63,7 @@ pub(crate) async fn start(
         not_defined(&shared.own, &crd).map_err(&refused)?;
         ensure(shared, &definition, crd).await.map_err(refused)?;
     }
-    definitions::reconcile(shared).await.map_err(store)?;
+    late::unless_unwritable(definitions::reconcile(shared).await).map_err(store)?;
     webhooks::reconcile(shared).await.map_err(store)?;
     run(shared, tasks, Controller::Webhooks, webhooks::run(shared.clone()));
     run(shared, tasks, Controller::Definitions, definitions::run(shared.clone()));
@@ -77,10 +77,14 @@ pub(crate) async fn start(
     if shared.rules.is_some() {
         run(shared, tasks, Controller::Roles, roles::run(shared.clone()));
     }
+    let late = shared.late.take();
+    if !late.is_empty() {
+        spawn(shared, tasks, late::run(shared.clone(), late));
+    }
     Ok(())
 }
 
-fn store(refusal: Refusal) -> StartError {
+pub(super) fn store(refusal: Refusal) -> StartError {
     StartError::Store(refusal.message)
 }
 
@@ -98,7 +102,7 @@ fn run(
     });
 }
 
-fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
+pub(super) fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
     let stopping = shared.stopping.clone();
     tasks.spawn(async move {
         tokio::select! {
@@ -109,8 +113,17 @@ fn spawn(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + 
     });
 }
 
-/// Creates an object unless it exists.
-pub(super) async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
+/// Creates an object unless it exists. During the start an object that the store has no room for is
+/// created later.
+pub(super) async fn ensure(shared: &Shared, kind: &Kind, object: Value) -> Result<(), Refusal> {
+    if shared.late.add_after_others(&object) {
+        return Ok(());
+    }
+    let created = create(shared, kind, object.clone()).await;
+    shared.late.add_if_unwritable(&object, created)
+}
+
+async fn create(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
     kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);
     let context = Context {

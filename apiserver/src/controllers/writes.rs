@@ -111,7 +111,7 @@ async fn done(
     // Without admission: a webhook that is down must not prevent clean-up.
     let change = ObjectWrite { shared, kind, key: &entry.key, preconditions, dry_run: false };
     match change.commit(Some(entry.clone()), step).await {
-        Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),
+        Err(refusal) if matches!(refusal.code, 503 | 504 | 507) => Err(refusal),
         _ => Ok(()),
     }
 }

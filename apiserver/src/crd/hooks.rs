@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{set_condition, types, unknown, validate};
+use crate::bounded::BoundedTexts;
 use crate::invalid::FieldError;
 use crate::kind::{KindHooks, Subresource};
 use crate::refusal::Refusal;
@@ -61,12 +62,12 @@ impl KindHooks for Definitions {
         }
     }
 
-    fn unknown(&self, crd: &Value) -> Vec<String> {
+    fn unknown(&self, crd: &Value) -> BoundedTexts {
         unknown::prune(&mut crd.clone())
     }
 
     fn unfit(&self, crd: &Value) -> Option<String> {
-        types::error(crd)
+        types::error(crd).or_else(|| types::open_part_error(crd))
     }
 
     fn validate(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {

@@ -6,7 +6,8 @@ use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::hash::BuildHasher;
 
-use crate::discovery::CUSTOM_VERBS;
+use crate::bounded::FieldErrors;
+use crate::discovery::{CUSTOM_VERBS, by_priority};
 use crate::invalid::FieldError;
 use crate::kind::{
     DefaultHooks, Kind, KindNames, KindSchema, KindVersion, KindVersions, Replaced, Scale, Selectable,
@@ -37,7 +38,11 @@ pub(crate) fn kinds(crd: &Value, names: &KindNames, replaced: &Replaced) -> Defi
         let kind = kind(crd, names, at, version, &mut made.wrong);
         all.push((version, Kind { replaced: replaced.clone(), ..kind }));
     }
-    let form = |kind: &Kind| KindVersion { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
+    let form = |kind: &Kind| KindVersion {
+        shape: kind.shape.clone(),
+        hooks: kind.hooks.clone(),
+        replicas: kind.scale.as_ref().map(|scale| scale.desired.clone()),
+    };
     let forms: Arc<KindVersions> =
         Arc::new(all.iter().map(|(_, kind)| (kind.api_version.clone(), form(kind))).collect());
     let all = all.into_iter().map(|(version, kind)| (version, Kind { forms: forms.clone(), ..kind }));
@@ -58,7 +63,7 @@ pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError>
     let before = old.map(versions).unwrap_or_default();
     let mut known = Known::default();
     before.iter().for_each(|version| known.add(&version["schema"]));
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (at, version) in versions(crd).iter().enumerate() {
         let was = before.iter().find(|before| before["name"] == version["name"]);
         if was.is_some_and(|was| ["schema", "subresources"].iter().all(|field| was[field] == version[field]))
@@ -71,7 +76,7 @@ pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError>
             Err(found) => errors.extend(found),
         }
     }
-    errors
+    errors.into_list()
 }
 
 fn versions(crd: &Value) -> &[Value] {
@@ -124,7 +129,7 @@ fn kind(crd: &Value, names: &KindNames, at: usize, version: &Value, wrong: &mut 
         replaced: Arc::default(),
         stored: None,
         forms: Arc::default(),
-        deprecation: deprecation(version, &api_version, &names.kind),
+        deprecation: deprecation(crd, version),
         definition: Some(native::definition_key(meta_text(crd, "name"))),
         is_terminating: is_deleting(crd),
         review: None,
@@ -138,10 +143,22 @@ fn kind(crd: &Value, names: &KindNames, at: usize, version: &Value, wrong: &mut 
 
 const PRINT: u64 = 0x6d61_6368_696e_6572;
 
-fn deprecation(version: &Value, api_version: &str, kind: &str) -> Option<String> {
-    let given = version["deprecationWarning"].as_str().map(str::to_owned);
-    (version["deprecated"] == true)
-        .then(|| given.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
+/// The given warning, or one that names the best version to use instead.
+fn deprecation(crd: &Value, version: &Value) -> Option<String> {
+    if version["deprecated"] != true {
+        return None;
+    }
+    if let Some(given) = version["deprecationWarning"].as_str() {
+        return Some(given.to_owned());
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, kind, name) =
+        (text(&crd["spec"]["group"]), text(&crd["spec"]["names"]["kind"]), text(&version["name"]));
+    let is_usable = |other: &&Value| other["served"] == true && other["deprecated"] != true;
+    let better = versions(crd).iter().filter(is_usable).map(|other| text(&other["name"]));
+    let better = better.filter(|other| by_priority(other, &name).is_lt()).min_by(|a, b| by_priority(a, b));
+    let instead = better.map(|better| format!("; use {group}/{better} {kind}")).unwrap_or_default();
+    Some(format!("{group}/{name} {kind} is deprecated{instead}"))
 }
 
 /// Ignores malformed columns, which are rejected when a definition is written.
@@ -158,4 +175,29 @@ fn selectable(version: &Value) -> Vec<Selectable> {
         Selectable { field, path }
     };
     paths.map(selectable).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_deprecation_names_the_best_version_to_use_instead() {
+        let version =
+            |name: &str, deprecated: bool| json!({"name": name, "served": true, "deprecated": deprecated});
+        let crd = |versions: &[Value]| json!({"spec": {"group": "example.com", "names": {"kind": "Widget"}, "versions": versions}});
+        let old = version("v1beta1", true);
+        let all = crd(&[old.clone(), version("v1", false), version("v2", false), version("v1alpha1", false)]);
+        assert_eq!(
+            deprecation(&all, &old).unwrap(),
+            "example.com/v1beta1 Widget is deprecated; use example.com/v2 Widget"
+        );
+        let worse = crd(&[old.clone(), version("v1alpha1", false)]);
+        assert_eq!(deprecation(&worse, &old).unwrap(), "example.com/v1beta1 Widget is deprecated");
+        assert_eq!(deprecation(&all, &version("v1", false)), None);
+        let given = json!({"name": "v1", "deprecated": true, "deprecationWarning": "go on"});
+        assert_eq!(deprecation(&all, &given).unwrap(), "go on");
+    }
 }

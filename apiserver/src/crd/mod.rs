@@ -1,6 +1,7 @@
 //! CustomResourceDefinitions: kinds defined at run time.
 
 mod accept;
+mod approval;
 mod conditions;
 mod hooks;
 mod kinds;
@@ -11,6 +12,7 @@ mod unknown;
 mod validate;
 
 pub(crate) use accept::{Accepted, NameReservations};
+pub(crate) use approval::{CONFORMANT, approval_condition};
 pub(crate) use conditions::{condition, drop_condition, set_condition};
 pub(crate) use hooks::{CLEANUP, Definitions};
 pub(crate) use kinds::{DefinedKinds, kinds};

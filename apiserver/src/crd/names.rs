@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::KindNames;
 use crate::meta::names::{MIXED_CASE, dns_1035_label, dns_subdomain};
@@ -37,7 +38,7 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     let spec = &crd["spec"];
     let names = names(&spec["names"]);
     let group = spec["group"].as_str().unwrap_or_default();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     match group {
         "" => errors.push(FieldError::new("spec.group", Problem::Required, "")),
         _ => {
@@ -87,5 +88,5 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
         let problem = Problem::Invalid(names.list_kind.as_str().into());
         errors.push(FieldError::new("spec.names.listKind", problem, "kind and listKind may not be the same"));
     }
-    errors
+    errors.into_list()
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 
 /// Maximum number of selectable fields.
@@ -38,7 +39,7 @@ pub(super) fn scale_errors(scale: &Value, at: &str) -> Vec<FieldError> {
 
 /// Validates the selectable fields.
 pub(super) fn selectable_errors(fields: &Value, schema: &Value, at: &str) -> Vec<FieldError> {
-    let (mut errors, mut known) = (Vec::new(), BTreeSet::new());
+    let (mut errors, mut known) = (FieldErrors::default(), BTreeSet::new());
     for (index, field) in fields.as_array().into_iter().flatten().enumerate() {
         let at = format!("{at}[{index}].jsonPath");
         let path = field["jsonPath"].as_str().unwrap_or_default();
@@ -69,7 +70,7 @@ pub(super) fn selectable_errors(fields: &Value, schema: &Value, at: &str) -> Vec
             format!("must have at most {MOST} items"),
         ));
     }
-    errors
+    errors.into_list()
 }
 
 /// Returns the schema of the field at a dotted path.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::unknown::{LISTS, MAPS, ONE, RULES};
+use crate::builtin::{table, type_errors};
 use crate::json::plain_type_name;
 
 /// The fields of a validation rule with their types.
@@ -29,6 +30,14 @@ pub(super) fn error(crd: &Value) -> Option<String> {
             &SchemaPath { path: "spec.versions.schema.openAPIV3Schema".into(), separate: false },
         )
     })
+}
+
+/// Returns the first type error in the parts of a definition that its own schema leaves open. They
+/// could be stored, but not be encoded in protobuf.
+pub(super) fn open_part_error(crd: &Value) -> Option<String> {
+    let of = table().kind("apiextensions.k8s.io", "v1", "CustomResourceDefinition")?;
+    let is_open = |path: &str| path.starts_with("spec.conversion") || path.contains(".openAPIV3Schema");
+    type_errors(of, crd).into_iter().find(|error| is_open(&error.path)).map(|error| error.message)
 }
 
 #[derive(Clone)]
@@ -101,6 +110,27 @@ mod tests {
         let crd = json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
         let begin = "json: cannot unmarshal ";
         assert_eq!(error(&crd), expected.map(|expected| format!("{begin}{expected}")));
+    }
+
+    /// Stored with values of other types, a definition made each list of definitions in protobuf
+    /// fail.
+    #[test]
+    fn open_parts_have_the_types_of_go() {
+        let crd = |schema: Value, webhook: Value| {
+            json!({"spec": {"conversion": {"strategy": "None", "webhook": webhook},
+                "versions": [{"schema": {"openAPIV3Schema": schema}}]}})
+        };
+        let schema = json!({"type": "object", "properties": {"a": {"default": [1], "maximum": 1.5, "items": {"type": "string"}}}});
+        assert_eq!(open_part_error(&crd(schema, json!({"clientConfig": {"url": "https://a"}}))), None);
+        for (schema, webhook) in [
+            (json!({"title": 5}), Value::Null),
+            (json!({"properties": {"a": {"maximum": "x"}}}), Value::Null),
+            (json!({"additionalProperties": 5}), Value::Null),
+            (json!({"items": {"description": []}}), Value::Null),
+            (json!({}), json!({"clientConfig": 5})),
+        ] {
+            assert!(open_part_error(&crd(schema.clone(), webhook)).is_some(), "{schema}");
+        }
     }
 
     #[test]

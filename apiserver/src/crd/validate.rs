@@ -1,23 +1,23 @@
 //! Validation of CustomResourceDefinitions, with the error texts of Kubernetes.
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
+use super::approval::{APPROVAL, ApprovalState, annotation, is_protected, state};
 use super::kinds::schema_errors;
 use super::{condition, names, subresources};
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::dns_1035_label;
-use crate::strategy::metadata;
 use crate::table::check_columns;
-
-/// Groups of the Kubernetes project require this annotation.
-const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// Validates a definition, as a new one or as an update of `old`.
 pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     // Unchanged fields are not validated again: validation may have become stricter, and stored
     // definitions must remain editable.
     let is_new = |field: &str| old.is_none_or(|old| old["spec"][field] != crd["spec"][field]);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if is_new("names") || is_new("group") {
         errors.extend(names::errors(crd));
     }
@@ -26,7 +26,7 @@ pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if is_new("conversion") {
         errors.extend(conversion(&crd["spec"]["conversion"]));
     }
-    errors.extend(approval(crd, old));
+    errors.extend(approval_error(crd, old));
     if crd["spec"]["preserveUnknownFields"] == true && is_new("preserveUnknownFields") {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::new("spec.preserveUnknownFields", Problem::Invalid(true.into()), detail));
@@ -36,7 +36,7 @@ pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     if errors.is_empty() {
         errors.extend(schema_errors(crd, old));
     }
-    at_the_top(crd, errors)
+    at_the_top(crd, errors.into_list())
 }
 
 fn all_versions(crd: &Value) -> &[Value] {
@@ -47,7 +47,7 @@ fn all_versions(crd: &Value) -> &[Value] {
 fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let versions = all_versions(crd);
     let before = old.map(all_versions).unwrap_or_default();
-    let mut errors = Vec::new();
+    let (mut errors, mut known) = (FieldErrors::default(), BTreeSet::new());
     let stored = versions.iter().filter(|version| version["storage"] == true).count();
     if stored != 1 {
         let detail = "must have exactly one version marked as storage version";
@@ -55,7 +55,7 @@ fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
         errors.push(FieldError::new("spec.versions", Problem::Invalid(value), detail));
     }
     for (at, version) in versions.iter().enumerate() {
-        let is_named_before = versions[..at].iter().any(|other| other["name"] == version["name"]);
+        let is_named_before = !known.insert(version["name"].as_str());
         if before.contains(version) && !is_named_before {
             continue;
         }
@@ -98,7 +98,7 @@ fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
             &format!("{path}.selectableFields"),
         ));
     }
-    errors
+    errors.into_list()
 }
 
 fn conversion(conversion: &Value) -> Vec<FieldError> {
@@ -128,32 +128,16 @@ fn conversion(conversion: &Value) -> Vec<FieldError> {
 }
 
 /// Requires the approval annotation for groups of the Kubernetes project; an unchanged one passes.
-fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
-    let group = crd["spec"]["group"].as_str().unwrap_or_default();
-    let is_theirs =
-        |theirs: &str| group.strip_suffix(theirs).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !is_theirs("k8s.io") && !is_theirs("kubernetes.io") {
+fn approval_error(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let text = annotation(crd);
+    let (state, detail) = state(text);
+    let is_refused = matches!(state, ApprovalState::Missing | ApprovalState::Invalid);
+    let is_kept = old.is_some_and(|old| annotation(old) == text);
+    if !is_protected(crd["spec"]["group"].as_str().unwrap_or_default()) || !is_refused || is_kept {
         return None;
     }
-    let given = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
-    let text = given(crd).unwrap_or_default();
-    let is_url = text.parse::<http::Uri>().is_ok_and(|url| url.scheme().is_some() && url.host().is_some());
-    if text.starts_with("unapproved")
-        || is_url
-        || old.is_some_and(|old| given(old).unwrap_or_default() == text)
-    {
-        return None;
-    }
-    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
-    let needs = format!("protected groups must have approval annotation {APPROVAL:?}");
-    let field = format!("metadata.annotations[{APPROVAL}]");
-    Some(match text.as_str() {
-        "" => FieldError::new(field, Problem::Required, format!("{needs}, {see}")),
-        _ => {
-            let detail = format!("{needs} with either a URL or a reason starting with \"unapproved\", {see}");
-            FieldError::new(field, Problem::Invalid(text.into()), detail)
-        }
-    })
+    let problem = if text.is_empty() { Problem::Required } else { Problem::Invalid(text.into()) };
+    Some(FieldError::new(format!("metadata.annotations[{APPROVAL}]"), problem, detail))
 }
 
 /// Versions in `status.storedVersions` must remain in the spec.
@@ -163,7 +147,9 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
         let detail = "must have at least one stored version";
         return vec![FieldError::new("status.storedVersions", Problem::Invalid(Value::Null), detail)];
     }
-    let gone = |name: &Value| !all_versions(crd).iter().any(|version| version["name"] == *name);
+    let named: BTreeSet<_> =
+        all_versions(crd).iter().filter_map(|version| version["name"].as_str()).collect();
+    let gone = |name: &Value| name.as_str().is_none_or(|name| !named.contains(name));
     let missing = |(at, name): (usize, &Value)| {
         let text = name.as_str().unwrap_or_default();
         let detail = format!(
@@ -172,7 +158,8 @@ fn stored_versions(crd: &Value) -> Vec<FieldError> {
         );
         FieldError::new(format!("status.storedVersions[{at}]"), Problem::Invalid(name.clone()), detail)
     };
-    stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect()
+    let errors: FieldErrors = stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect();
+    errors.into_list()
 }
 
 /// The group, scope and names of an established definition are immutable, since its objects' keys

@@ -41,7 +41,7 @@ pub(crate) struct KindInfo {
 /// A subresource; its body may be of another kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SubresourceInfo {
-    /// `status` or `scale`.
+    /// `status`, `approval` or `scale`.
     pub(crate) name: String,
     pub(crate) group: String,
     pub(crate) version: String,
@@ -54,6 +54,11 @@ impl KindInfo {
     pub(crate) fn status(&self) -> SubresourceInfo {
         let (group, version, kind) = (self.group.clone(), self.version.clone(), self.kind.clone());
         SubresourceInfo { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
+    }
+
+    /// The subresource `approval` of the kind.
+    pub(crate) fn approval(&self) -> SubresourceInfo {
+        SubresourceInfo { name: "approval".into(), ..self.status() }
     }
 }
 

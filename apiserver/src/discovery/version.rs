@@ -15,7 +15,7 @@ pub(crate) fn by_priority(a: &str, b: &str) -> Ordering {
 
 /// Orders groups by preference: those of Kubernetes in its order, then others by name.
 pub(super) fn groups_by_priority(a: &str, b: &str) -> Ordering {
-    rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
+    group_priority(b).cmp(&group_priority(a)).then_with(|| a.cmp(b))
 }
 
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
@@ -40,9 +40,11 @@ fn parse(version: &str) -> Option<(Maturity, u64, u64)> {
     Some((stage, number(major)?, number(minor)?))
 }
 
-/// The group priorities of kube-apiserver. Custom groups have 1000.
-fn rank(group: &str) -> u32 {
+/// Returns the priority of a group in kube-apiserver. Custom groups have 1000.
+pub(crate) fn group_priority(group: &str) -> u32 {
     match group {
+        // Not from its table: the aggregator lists its own group first.
+        "apiregistration.k8s.io" => 20_000,
         "" => 18_000,
         "apps" => 17_800,
         "events.k8s.io" => 17_750,
@@ -58,6 +60,8 @@ fn rank(group: &str) -> u32 {
         "apiextensions.k8s.io" | "admissionregistration.k8s.io" => 16_700,
         "scheduling.k8s.io" => 16_600,
         "coordination.k8s.io" => 16_500,
+        "node.k8s.io" => 16_300,
+        "discovery.k8s.io" => 16_200,
         _ => 1000,
     }
 }

@@ -83,6 +83,7 @@ fn index(shared: &Shared, documents: &Documents) -> Response<Body> {
 /// Renders the metrics. If the store does not respond, they keep its last revision.
 async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     let revision = shared.objects.revision().await.ok().map(|revision| revision.0);
+    shared.capacity.export();
     let page = shared.metrics.page(revision, shared.kinds().kinds().count());
     answer::bytes(200, CONTENT_TYPE, Body::whole(page))
 }

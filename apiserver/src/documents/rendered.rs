@@ -49,6 +49,7 @@ fn described(kind: &Kind) -> Described {
     if kind.has_status {
         info.subresources.push(info.status());
     }
+    info.subresources.extend(kind.has_approval().then(|| info.approval()));
     info.subresources.extend(kind.scale.is_some().then(SubresourceInfo::scale));
     let schema: Option<Value> = match &kind.shape {
         KindSchema::Custom(_) if kind.defines_kinds => Some(native::openapi::definition()),

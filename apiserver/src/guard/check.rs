@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 use super::Guard;
 use super::hold::{ROOT, panicked, wrong};
 use crate::change::{ObjectWrite, unserved};
+use crate::flowcontrol::without_seat;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Kind;
 use crate::metrics::Event;
@@ -63,7 +64,7 @@ pub(super) async fn run(
         return Err(wrong(change, &[FieldError::new(ROOT, Problem::TooMany(others.len()), why)]));
     }
     let slots = shared.checks.slots.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
-    let slot = timeout(limits.guard_time, slots.clone().acquire_owned()).await;
+    let slot = without_seat(timeout(limits.guard_time, slots.clone().acquire_owned())).await;
     let Ok(Ok(slot)) = slot else {
         shared.metrics.counted.add(Event::TooManyGuards);
         return Err(too_many(change, guard));
@@ -78,7 +79,7 @@ pub(super) async fn run(
         drop(slot);
         found
     });
-    match timeout(limits.guard_time, &mut task).await {
+    match without_seat(timeout(limits.guard_time, &mut task)).await {
         Ok(Ok(found)) => found,
         Ok(Err(error)) if error.is_panic() => Err(panicked(change, guard.name())),
         // The task did not start: the runtime is shutting down.

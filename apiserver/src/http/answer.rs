@@ -4,12 +4,13 @@ use http::header::{
     CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING,
     WWW_AUTHENTICATE,
 };
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 use http_body::Body as _;
 use serde_json::Value;
 
 use super::Body;
 use crate::accept::{Media, ResponseFormat};
+use crate::bounded::all_warnings;
 use crate::protobuf;
 use crate::refusal::Refusal;
 
@@ -39,9 +40,7 @@ pub(crate) fn refused(refusal: &Refusal, form: ResponseFormat) -> Response<Body>
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, seconds.into());
     }
-    for warning in refusal.warnings.iter().filter_map(|warning| warning_header(warning)) {
-        headers.append(WARNING, warning);
-    }
+    put_warnings(headers, &[], &refusal.warnings);
     if refusal.code == 401 {
         headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="machinery""#));
     }
@@ -53,25 +52,30 @@ pub(crate) fn nothing_there() -> Response<Body> {
     bytes(404, "text/plain; charset=utf-8", Body::whole("404 page not found\n"))
 }
 
-/// Appends `Warning` headers. Characters that a header cannot hold are omitted.
+/// Appends `Warning` headers, within Kubernetes' limits of all warnings of a response. Characters
+/// that a header cannot hold are omitted.
 pub(crate) fn with_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
-    for warning in warnings {
-        if let Some(header) = warning_header(warning) {
-            response.headers_mut().append(WARNING, header);
-        }
-    }
+    put_warnings(response.headers_mut(), &[], warnings);
     response
 }
 
 /// Inserts `Warning` headers before existing ones.
 pub(crate) fn with_first_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
-    let said: Vec<HeaderValue> = response.headers().get_all(WARNING).iter().cloned().collect();
-    response.headers_mut().remove(WARNING);
-    let mut response = with_warnings(response, warnings);
-    for header in said {
-        response.headers_mut().append(WARNING, header);
-    }
+    put_warnings(response.headers_mut(), warnings, &[]);
     response
+}
+
+/// Puts warnings before and after the existing ones.
+fn put_warnings(headers: &mut HeaderMap, first: &[String], last: &[String]) {
+    if first.is_empty() && last.is_empty() {
+        return;
+    }
+    let existing: Vec<String> = headers.get_all(WARNING).iter().filter_map(warning_text).collect();
+    headers.remove(WARNING);
+    let all = first.iter().chain(&existing).chain(last).map(String::as_str);
+    for warning in all_warnings(all).into_iter().filter_map(warning_header) {
+        headers.append(WARNING, warning);
+    }
 }
 
 /// The response to `HEAD`: everything but the body.
@@ -102,6 +106,18 @@ fn warning_header(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
+/// Returns the text of a header made by `warning_header`.
+fn warning_text(header: &HeaderValue) -> Option<String> {
+    let text = std::str::from_utf8(header.as_bytes()).ok()?;
+    let quoted = text.strip_prefix("299 - \"")?.strip_suffix('"')?;
+    let mut chars = quoted.chars();
+    let unescaped = std::iter::from_fn(|| match chars.next()? {
+        '\\' => chars.next(),
+        other => Some(other),
+    });
+    Some(unescaped.collect())
+}
+
 fn written(form: ResponseFormat, value: &Value) -> Result<Vec<u8>, Refusal> {
     let mut bytes = match (form.media, form.pretty) {
         (Media::Yaml, _) => return Ok(crate::yaml::write(value).into_bytes()),
@@ -112,4 +128,35 @@ fn written(form: ResponseFormat, value: &Value) -> Result<Vec<u8>, Refusal> {
     .expect("a value is JSON");
     bytes.push(b'\n');
     Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn warnings(response: &Response<Body>) -> Vec<String> {
+        response.headers().get_all(WARNING).iter().filter_map(warning_text).collect()
+    }
+
+    #[test]
+    fn warnings_keep_their_order_and_text() {
+        let texts = |texts: &[&str]| texts.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let response = bytes(200, "text/plain", Body::whole(""));
+        let response = with_warnings(response, &texts(&["b \"quoted\" \\", "c"]));
+        let response = with_first_warnings(response, &texts(&["a"]));
+        let response = with_warnings(response, &texts(&["d", "c"]));
+        assert_eq!(warnings(&response), ["a", "b \"quoted\" \\", "c", "d"]);
+        let first = response.headers().get_all(WARNING).iter().nth(1).unwrap();
+        assert_eq!(first, r#"299 - "b \"quoted\" \\""#);
+    }
+
+    #[test]
+    fn warnings_of_a_response_are_bounded_in_number_and_bytes() {
+        let many: Vec<String> = (0..50_000).map(|at| format!("{at} {}", "x".repeat(1000))).collect();
+        let refusal = Refusal::bad_request("no").warning(&many);
+        let response = refused(&refusal, ResponseFormat::default());
+        let response = with_warnings(response, &many);
+        let sent = warnings(&response);
+        assert!(sent.len() <= 17 && sent.iter().all(|text| text.len() == 256), "{}", sent.len());
+    }
 }

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -10,9 +11,9 @@ use futures::Stream;
 use futures::stream::BoxStream;
 use http_body::{Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::audit::Tail;
+use crate::flowcontrol::{FairPool, PoolShare};
 
 /// Maximum size of a frame of a long response.
 const PART: usize = 64 << 10;
@@ -23,7 +24,7 @@ pub struct Body {
     /// Counts the bytes sent.
     sent: Option<Counter>,
     /// A concurrency slot, released with the body.
-    _place: Option<OwnedSemaphorePermit>,
+    _place: Option<PoolShare<Arc<FairPool>>>,
 }
 
 pub(super) enum BodyKind {
@@ -82,7 +83,7 @@ impl Body {
     }
 
     /// Attaches a concurrency slot, released at the end of the body.
-    pub(crate) fn holding(self, place: OwnedSemaphorePermit) -> Self {
+    pub(crate) fn holding(self, place: PoolShare<Arc<FairPool>>) -> Self {
         Self { _place: Some(place), ..self }
     }
 

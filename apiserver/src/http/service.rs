@@ -39,6 +39,18 @@ impl Service {
     pub(crate) fn from(self, peer: Option<IpAddr>) -> Self {
         Self { peer, ..self }
     }
+
+    /// Returns a service that authenticates each request by its token.
+    #[cfg(feature = "server")]
+    pub(crate) fn without_identity(&self) -> Self {
+        Self { identity: None, ..self.clone() }
+    }
+
+    /// Returns the sender of a request with these headers, if authenticated.
+    #[cfg(feature = "server")]
+    pub(crate) fn sender(&self, headers: &http::HeaderMap) -> Option<Arc<Identity>> {
+        self.shared.authenticator.load().identify(headers, self.identity.as_ref()).ok()
+    }
 }
 
 impl<B> tower_service::Service<Request<B>> for Service

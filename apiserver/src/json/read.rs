@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::character::quoted;
+use crate::bounded::{TEXT_BYTES, shortened};
 use crate::refusal::Refusal;
 
 /// Maximum nesting depth, since the parser is recursive.
@@ -176,7 +177,8 @@ impl JsonReader<'_> {
             return;
         }
         for found in self.duplicates.split_off(below) {
-            let found = path(&found);
+            // A prefix is repeated in each path below it.
+            let found = shortened(path(&found), TEXT_BYTES);
             if !self.duplicates[first..].contains(&found) {
                 self.duplicates.push(found);
             }
@@ -186,7 +188,7 @@ impl JsonReader<'_> {
     /// Reports a duplicate key of this object, before those found below it.
     fn twice(&mut self, first: usize, below: usize, key: &str) {
         if !self.duplicates[first..].iter().any(|known| known == key) {
-            self.duplicates.insert(below, key.to_owned());
+            self.duplicates.insert(below, shortened(key.to_owned(), TEXT_BYTES));
             self.duplicates.truncate(MAX_DUPLICATES);
         }
     }

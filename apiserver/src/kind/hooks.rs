@@ -5,6 +5,8 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use serde_json::Value;
 
+use crate::auth::Identity;
+use crate::bounded::BoundedTexts;
 use crate::guard::{self, Guard};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
@@ -16,14 +18,17 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
     fn convert(&self, _object: &mut Value) {}
 
     /// Returns the paths of unknown fields that the schema does not detect.
-    fn unknown(&self, _object: &Value) -> Vec<String> {
-        Vec::new()
+    fn unknown(&self, _object: &Value) -> BoundedTexts {
+        BoundedTexts::default()
     }
 
     /// Returns the first type error that the schema does not detect.
     fn unfit(&self, _object: &Value) -> Option<String> {
         None
     }
+
+    /// Sets the fields of a new object that name its creator.
+    fn author(&self, _new: &mut Value, _identity: &Identity) {}
 
     /// Sets default values.
     fn default(&self, _object: &mut Value) {}
@@ -81,6 +86,8 @@ pub(crate) enum Subresource {
     Scale,
     /// The finalizers in a namespace's spec.
     Finalize,
+    /// The conditions of a CertificateSigningRequest.
+    Approval,
 }
 
 /// No kind-specific behaviour.
@@ -96,6 +103,7 @@ impl Subresource {
             Self::Status => Some("status"),
             Self::Scale => Some("scale"),
             Self::Finalize => Some("finalize"),
+            Self::Approval => Some("approval"),
         }
     }
 }

@@ -6,6 +6,7 @@ mod merge_metadata;
 mod registry;
 mod scale;
 mod shape;
+mod status;
 
 pub(crate) use hooks::{DefaultHooks, KindHooks, Subresource};
 pub(crate) use registry::Registry;
@@ -107,6 +108,8 @@ pub(crate) type KindVersions = BTreeMap<String, KindVersion>;
 
 /// The parts of a version that field ownership needs.
 pub(crate) struct KindVersion {
+    /// The path of the desired replicas, if the version has the subresource `scale`.
+    pub(crate) replicas: Option<String>,
     pub(crate) shape: KindSchema,
     pub(crate) hooks: Arc<dyn KindHooks>,
 }
@@ -165,7 +168,21 @@ impl Kind {
 
     /// Returns whether its objects have a protobuf encoding.
     pub(crate) const fn has_messages(&self) -> bool {
-        matches!(self.shape, KindSchema::Typed(_))
+        matches!(self.shape, KindSchema::Typed(_)) || self.defines_kinds
+    }
+
+    /// Returns the path of the desired replicas in a version of the kind. Outer none: there is no
+    /// such version.
+    pub(crate) fn replicas_in(&self, api_version: &str) -> Option<Option<&str>> {
+        if api_version == self.api_version {
+            return Some(self.scale.as_ref().map(|scale| scale.desired.as_str()));
+        }
+        self.forms.get(api_version).map(|form| form.replicas.as_deref())
+    }
+
+    /// Returns whether it has the subresource `approval`.
+    pub(crate) fn has_approval(&self) -> bool {
+        &*self.group == "certificates.k8s.io" && self.names.plural == "certificatesigningrequests"
     }
 
     pub(crate) fn can(&self, verb: &str) -> bool {

@@ -89,6 +89,12 @@ const KEPT: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creatio
 fn text_of(selector: &Value) -> String {
     match selector {
         Value::String(text) => text.clone(),
+        // The labels that a ReplicationController selects.
+        Value::Object(labels) if labels.values().all(Value::is_string) => {
+            let pairs =
+                labels.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()));
+            pairs.collect::<Vec<_>>().join(",")
+        }
         selector => label_selector(selector).map(|selector| selector.to_string()).unwrap_or_default(),
     }
 }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::{Kind, KindSchema, Subresource};
+use crate::bounded::{BoundedTexts, FieldErrors};
 use crate::builtin::{type_errors, unknown_fields};
 use crate::invalid::{FieldError, Problem};
 use crate::meta::{check_embedded, coerce};
@@ -14,6 +15,13 @@ use crate::request::cannot_be_handled;
 pub(crate) struct Checked {
     pub(crate) errors: Vec<FieldError>,
     pub(crate) warnings: Vec<String>,
+}
+
+impl KindSchema {
+    /// Returns whether a write evaluates expressions of the schema.
+    pub(crate) fn has_rules(&self) -> bool {
+        matches!(self, Self::Custom(schema) if schema.has_rules)
+    }
 }
 
 impl Kind {
@@ -33,8 +41,8 @@ impl Kind {
     }
 
     /// Coerces the metadata of embedded resources; returns the paths of dropped fields.
-    pub(crate) fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
-        let (mut unknown, mut wrong) = (Vec::new(), None);
+    pub(crate) fn coerce_embedded(&self, object: &mut Value) -> Result<BoundedTexts, String> {
+        let (mut unknown, mut wrong) = (BoundedTexts::default(), None);
         if let KindSchema::Custom(schema) = &self.shape {
             schema.change_embedded_metadata(object, &mut |at, metadata| match coerce(metadata) {
                 _ if metadata.is_null() => {}
@@ -49,16 +57,17 @@ impl Kind {
     }
 
     /// Returns the paths of unknown fields, except those of metadata.
-    pub(crate) fn unknown_fields(&self, object: &Value) -> Vec<String> {
+    pub(crate) fn unknown_fields(&self, object: &Value) -> BoundedTexts {
         match &self.shape {
             KindSchema::Custom(schema) => {
-                let mut fields = schema.unknown(object);
-                fields.extend(self.hooks.unknown(object));
+                let mut fields = schema.unknown_fields(object);
+                fields.append(self.hooks.unknown(object));
                 fields
             }
             KindSchema::Typed(of) => {
-                let mut fields = unknown_fields(of, object);
-                fields.retain(|field| !field.starts_with("metadata."));
+                let mut fields = BoundedTexts::default();
+                let found = unknown_fields(of, object);
+                fields.extend(found.iter().filter(|field| !field.starts_with("metadata.")));
                 fields
             }
         }
@@ -69,7 +78,9 @@ impl Kind {
     pub(crate) fn undeclared_field(&self, object: &Value) -> Option<String> {
         match &self.shape {
             KindSchema::Custom(schema) if !self.built_in => schema.undeclared(object),
-            KindSchema::Custom(_) | KindSchema::Typed(_) => self.unknown_fields(object).into_iter().next(),
+            KindSchema::Custom(_) | KindSchema::Typed(_) => {
+                self.unknown_fields(object).kept().first().cloned()
+            }
         }
     }
 
@@ -129,9 +140,10 @@ impl Kind {
         let mut errors = match (&self.shape, old, subresource) {
             (KindSchema::Custom(schema), Some(old), Subresource::Status) => schema.validate_status(new, old),
             (KindSchema::Custom(schema), ..) => {
-                let embedded = schema.embedded_metadata(new).into_iter();
-                let embedded = embedded.flat_map(|(at, metadata)| check_embedded(metadata, &at));
-                schema.validate(new, old).into_iter().chain(embedded).collect()
+                let mut errors: FieldErrors = schema.validate(new, old).into_iter().collect();
+                schema
+                    .embedded_metadata(new, &mut |at, metadata| errors.extend(check_embedded(metadata, at)));
+                errors.into_list()
             }
             (KindSchema::Typed(_), ..) => Vec::new(),
         };

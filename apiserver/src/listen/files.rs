@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use thiserror::Error;
-use tokio::net::TcpListener;
 
-use super::connection;
+use super::listener::{self, Protection};
+use super::origin::LocalNames;
 use super::reload::{Reloaded, Reloads};
 use crate::auth::Identity;
 use crate::auth::private::{self, FileError};
@@ -36,7 +36,8 @@ pub struct Listen {
     /// it decides their permissions.
     pub others: Vec<(Identity, PathBuf)>,
     /// HTTP without TLS. Clients do not send the credentials of a kubeconfig to such a server, so
-    /// every client has all permissions.
+    /// every client has all permissions. Requests of web pages are refused: those with another
+    /// `Host` than a loopback name, the local address or one of `hosts`, or of another `Origin`.
     pub insecure: bool,
 }
 
@@ -84,6 +85,12 @@ pub enum ListenError {
     /// A certificate, token or kubeconfig file is not usable.
     #[error("{0}")]
     File(String),
+    /// The clock shows a time before 1970, which no HTTP date and no certificate can state.
+    #[error("the clock shows {now}, which is before 1970; set it, and start again")]
+    Clock {
+        /// The time.
+        now: Timestamp,
+    },
 }
 
 impl Listen {
@@ -106,8 +113,10 @@ impl Listen {
     /// # Errors
     /// The file errors of [`ApiServer::listen`].
     pub fn check(&self) -> Result<(), ListenError> {
+        let now = Timestamp::now();
+        check_clock(now)?;
         if !self.insecure {
-            self.source().check(Timestamp::now()).map_err(file)?;
+            self.source().check(now).map_err(file)?;
         }
         token_file::check(&self.tokens()).map_err(file)?;
         let others = self.others.iter().map(|(_, path)| path.clone());
@@ -179,14 +188,14 @@ impl ApiServer {
     /// Listens until the server is stopped.
     ///
     /// # Errors
-    /// The address is in use, or a file is not usable. Nothing listens then.
+    /// The address is in use, a file is not usable, or the clock is wrong. Nothing listens then.
     pub async fn listen(&self, listen: Listen) -> Result<Access, ListenError> {
-        let socket =
-            TcpListener::bind(listen.address).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
+        let socket = listener::bind(listen.address).and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             socket.map_err(|why| ListenError::Address { address: listen.address, why })?;
-        private::make_directory(&listen.directory).map_err(file)?;
         let now = self.shared().environment.now();
+        check_clock(now)?;
+        private::make_directory(&listen.directory).map_err(file)?;
         let path = listen.tokens();
         let random = self.shared().environment.bytes();
         let token = token_file::ensure(&path, &Identity::admin(), random).map_err(file)?;
@@ -196,7 +205,7 @@ impl ApiServer {
             others.push((kubeconfig, token_file::ensure(&path, identity, random).map_err(file)?));
         }
         let tokens = TokenFile::open(&path).map_err(file)?;
-        let (serving, notes) = if listen.insecure {
+        let (serving, mut notes) = if listen.insecure {
             (None, Vec::new())
         } else {
             let (serving, notes) = Serving::open(listen.source(), now).map_err(file)?;
@@ -206,10 +215,18 @@ impl ApiServer {
         let (url, kubeconfig) = (listen.url(address), listen.kubeconfig());
         others.push((&kubeconfig, token.clone()));
         for (path, token) in others {
-            write_kubeconfig(path, &url, ca.as_deref(), &token).map_err(file)?;
+            match write_kubeconfig(path, &url, ca.as_deref(), &token) {
+                // Clients with the kubeconfig of an earlier start may read.
+                Err(error) if error.full => notes.push(format!("not written, {error}")),
+                done => done.map_err(file)?,
+            }
         }
         let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
-        self.spawn_task(connection::accept(self.shared().clone(), socket, serving));
+        let protection = match serving {
+            Some(serving) => Protection::Tls(serving),
+            None => Protection::Insecure(Arc::new(LocalNames::new(listen.hosts))),
+        };
+        self.spawn_task(listener::accept(self.shared().clone(), socket, protection));
         Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })
     }
 }
@@ -217,6 +234,11 @@ impl ApiServer {
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err is given")]
 fn file(error: FileError) -> ListenError {
     ListenError::File(error.to_string())
+}
+
+/// Refuses a time at which HTTP and TLS fail.
+fn check_clock(now: Timestamp) -> Result<(), ListenError> {
+    if now < Timestamp::UNIX_EPOCH { Err(ListenError::Clock { now }) } else { Ok(()) }
 }
 
 /// Replaces an unspecified address by that of the loopback interface.

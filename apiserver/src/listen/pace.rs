@@ -3,12 +3,15 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
 use machinery_sync::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::time::Instant;
+use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::client::{ClientState, ConnectionClient};
+use super::expiry::Expiry;
+use crate::auth::Identity;
 use crate::metrics::Event;
 use crate::server::Limits;
 
@@ -30,29 +33,54 @@ struct State {
     http2: bool,
     /// Whether to close the connection, after an unauthenticated HTTP/2 request.
     unauthenticated: bool,
+    client: ConnectionClient,
+    /// Time until which nothing is read from the client.
+    paused: Option<Instant>,
+    /// Whether the connection has ended: its requests end with it.
+    ended: bool,
 }
 
 impl Pace {
-    /// Starts with the timeout of a request head.
-    pub(super) fn new() -> Arc<Self> {
+    /// Starts with the timeout of a request head. It includes the TLS handshake.
+    pub(super) fn new(client: ConnectionClient) -> Arc<Self> {
         let (idle, head) = (Instant::now(), Some(Instant::now()));
-        let state =
-            State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unauthenticated: false };
-        Arc::new(Self(Mutex::new(state)))
+        Arc::new(Self(Mutex::new(State {
+            open: 0,
+            watches: 0,
+            idle,
+            head,
+            stalled: None,
+            http2: false,
+            unauthenticated: false,
+            client,
+            paused: None,
+            ended: false,
+        })))
     }
 
-    /// Restarts the timeout after the TLS handshake, which has its own.
-    pub(super) fn handshake_done(&self) {
-        self.0.lock().head = Some(Instant::now());
+    /// Records that a request, or the certificate, has authenticated the client.
+    pub(super) fn authenticated(&self, identity: Arc<Identity>) {
+        let mut state = self.0.lock();
+        state.client.authenticated(identity);
+        // The timeout of an unauthenticated connection ends here.
+        if state.open == 0 {
+            state.head = Some(Instant::now());
+        }
     }
 
-    /// Registers a received request until the result is dropped.
-    pub(super) fn begin(self: &Arc<Self>, http2: bool) -> Open {
+    /// Registers the expiry of the client's certificate.
+    pub(super) fn expires(&self, expiry: Expiry) {
+        self.0.lock().client.expiry = Some(expiry);
+    }
+
+    /// Registers a received request until the result is dropped. Also returns the state of the
+    /// client's authentication.
+    pub(super) fn begin(self: &Arc<Self>, http2: bool) -> (Open, ClientState) {
         let mut state = self.0.lock();
         state.open += 1;
         state.head = None;
         state.http2 |= http2;
-        Open { pace: self.clone(), is_watch: false }
+        (Open { pace: self.clone(), is_watch: false, is_complete: !http2 }, state.client.state())
     }
 
     pub(super) fn unauthenticated(&self) {
@@ -61,7 +89,8 @@ impl Pace {
 
     /// Returns the next deadline, with its event.
     pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
-        let state = self.0.lock();
+        let mut state = self.0.lock();
+        let expires = state.client.expiry.as_mut().map(|expiry| (expiry.due(), Event::ExpiredCertificate));
         if state.unauthenticated {
             return Some((state.idle, Event::UnknownClient));
         }
@@ -72,7 +101,21 @@ impl Pace {
             Some(since) => Some((since + limits.head, Event::LateHead)),
             None => Some((state.idle + limits.idle, Event::Idle)),
         };
-        stalled.into_iter().chain(waiting).min_by_key(|(at, _)| *at)
+        stalled.into_iter().chain(waiting).chain(expires).min_by_key(|(at, _)| *at)
+    }
+
+    /// Returns the end of the pause, if reading is paused.
+    fn paused(&self) -> Option<Instant> {
+        self.0.lock().paused
+    }
+
+    /// Records the end of the connection.
+    pub(super) fn ended(&self) {
+        self.0.lock().ended = true;
+    }
+
+    fn resume(&self) {
+        self.0.lock().paused = None;
     }
 
     /// Returns the number of open watches.
@@ -101,12 +144,19 @@ impl Pace {
 pub(super) struct Open {
     pace: Arc<Pace>,
     is_watch: bool,
+    /// False for a request of HTTP/2 until its response is complete: the client may cancel it.
+    is_complete: bool,
 }
 
 impl Open {
     pub(super) fn is_watch(&mut self) {
         self.is_watch = true;
         self.pace.0.lock().watches += 1;
+    }
+
+    /// Records that the response was produced to its end.
+    pub(super) fn complete(&mut self) {
+        self.is_complete = true;
     }
 }
 
@@ -116,14 +166,41 @@ impl Drop for Open {
         state.open -= 1;
         state.watches -= usize::from(self.is_watch);
         state.idle = Instant::now();
+        if !self.is_complete && !state.ended {
+            state.paused = state.client.cancelled(state.idle).or(state.paused);
+        }
     }
 }
 
 /// A socket that reports its activity. It is below TLS, since partly sent records are not visible
 /// above.
 pub(super) struct Paced<S> {
-    pub(super) stream: S,
-    pub(super) pace: Arc<Pace>,
+    stream: S,
+    pace: Arc<Pace>,
+    resumes: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Paced<S> {
+    pub(super) const fn new(stream: S, pace: Arc<Pace>) -> Self {
+        Self { stream, pace, resumes: None }
+    }
+
+    /// Waits for the end of a pause.
+    fn poll_pause(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while let Some(until) = self.pace.paused() {
+            let sleep = self.resumes.get_or_insert_with(|| Box::pin(sleep_until(until)));
+            if sleep.deadline() != until {
+                sleep.as_mut().reset(until);
+            }
+            ready!(sleep.as_mut().poll(cx));
+            // A cancellation may have prolonged it meanwhile.
+            if self.pace.paused() == Some(until) {
+                self.pace.resume();
+            }
+        }
+        self.resumes = None;
+        Poll::Ready(())
+    }
 }
 
 impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
@@ -132,6 +209,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        ready!(self.poll_pause(cx));
         let before = buffer.filled().len();
         let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
         self.pace.received(buffer.filled().len() - before);

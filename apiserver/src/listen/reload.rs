@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 use machinery_sync::Mutex;
+use tokio::time::Instant;
 
+use super::steady_clock::SteadyClock;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::private::{self, Stamp};
 use crate::auth::token_file::TokenFile;
@@ -27,6 +29,7 @@ pub(super) struct Reloads {
     shared: Arc<Shared>,
     tokens: TokenFile,
     serving: Option<Arc<Serving>>,
+    clock: Mutex<SteadyClock>,
     stamps: Mutex<FileStamps>,
 }
 
@@ -42,21 +45,24 @@ impl Reloads {
         let mut files = vec![tokens.path().to_owned()];
         files.extend(serving.iter().flat_map(|serving| serving.paths()));
         let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
-        let stamps = Mutex::new(FileStamps { files: files.collect(), at: shared.environment.now() });
-        let this = Self { shared, tokens, serving, stamps };
+        let now = shared.environment.now();
+        let stamps = Mutex::new(FileStamps { files: files.collect(), at: now });
+        let clock = Mutex::new(SteadyClock::new(now, Instant::now()));
+        let this = Self { shared, tokens, serving, clock, stamps };
         this.activate_tokens();
         this
     }
 
     pub(super) fn is_outdated(&self) -> bool {
+        let now = self.now();
         let stamps = self.stamps.lock();
         let day = SignedDuration::from_hours(24);
-        self.shared.environment.now().duration_since(stamps.at) >= day
+        now.duration_since(stamps.at) >= day
             || stamps.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
     }
 
     pub(super) fn reload(&self) -> Reloaded {
-        let now = self.shared.environment.now();
+        let now = self.now();
         // Stamps are recorded before reading, so that a concurrent change causes another reload.
         self.record_stamps(now);
         let mut reloaded = Reloaded::default();
@@ -76,6 +82,11 @@ impl Reloads {
             None => {}
         }
         reloaded
+    }
+
+    /// The time, without a short jump of the clock.
+    fn now(&self) -> Timestamp {
+        self.clock.lock().now(self.shared.environment.now(), Instant::now())
     }
 
     fn record_stamps(&self, now: Timestamp) {

@@ -115,18 +115,21 @@ pub(super) struct SocketBody {
     body: Body,
     /// `None` for HTTP/1.1.
     progress: Option<Arc<SendProgress>>,
-    _open: Open,
+    open: Open,
 }
 
 impl SocketBody {
     /// Must be called in the task of the stream.
     pub(super) fn new(body: Body, mut open: Open) -> Self {
         let progress = STREAM.try_with(Arc::clone).ok();
+        if http_body::Body::is_end_stream(&body) {
+            open.complete();
+        }
         if body.is_watch() {
             open.is_watch();
             progress.iter().for_each(|progress| progress.0.lock().is_watch = true);
         }
-        Self { body, progress, _open: open }
+        Self { body, progress, open }
     }
 }
 
@@ -139,6 +142,9 @@ impl http_body::Body for SocketBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<SendChunk>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
+        if http_body::Body::is_end_stream(&self.body) || matches!(polled, Poll::Ready(None)) {
+            self.open.complete();
+        }
         polled.map_ok(|frame| frame.map_data(|bytes| SendChunk::new(bytes, self.progress.clone())))
     }
 

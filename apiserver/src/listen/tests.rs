@@ -25,7 +25,8 @@ use tokio_rustls::client::TlsStream;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
-use super::connection::requests;
+use super::client::ConnectionClient;
+use super::connection::{HttpConnection, requests};
 use super::pace::{Pace, Paced};
 use super::send_progress::StreamExecutor;
 use crate::auth::Identity;
@@ -63,9 +64,10 @@ fn connect(server: &ApiServer, tasks: &TaskTracker, known: bool) -> DuplexStream
     let (client, stream) = duplex(4 << 10);
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), known.then(|| Arc::new(Identity::admin())));
-    let pace = Pace::new();
-    let stream = Paced { stream, pace: pace.clone() };
-    tasks.spawn(requests(StreamExecutor { shared, tasks: tasks.clone() }, stream, pace, service, None));
+    let pace = Pace::new(ConnectionClient::default());
+    let stream = Paced::new(stream, pace.clone());
+    let http = HttpConnection { pace, service, protocol: None, origins: None };
+    tasks.spawn(requests(StreamExecutor { shared, tasks: tasks.clone() }, stream, http));
     client
 }
 

@@ -14,6 +14,7 @@ use super::prune::prune;
 use super::update::{OF_NO_ONE, added_by};
 use super::versions::{Differences, brought_up_to_date};
 use super::{FieldSet, MalformedFields, Write};
+use crate::bounded::{LIST_BYTES, MAX_ERRORS};
 
 /// The field manager recorded for all fields that existed before field ownership was tracked.
 const BEFORE: &str = "before-first-apply";
@@ -27,10 +28,18 @@ pub(crate) struct Conflict {
     pub(crate) field: String,
 }
 
+/// The conflicts of an apply. Long lists are bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Conflicts {
+    pub(crate) listed: Vec<Conflict>,
+    /// Number of further conflicts.
+    pub(crate) others: usize,
+}
+
 /// Why something was not applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum NotApplied {
-    Conflicts(Vec<Conflict>),
+    Conflicts(Conflicts),
     /// The object has a list with duplicate keys.
     Unkeyed,
     /// The `managedFields` of the object cannot be decoded.
@@ -73,7 +82,7 @@ pub(crate) fn applied(
 
     let mut differences = Differences::new(&live, &new, write, leaves);
     let conflicts = conflicts(&managed, &mut differences, &applied_before(&live, write))?;
-    if !force && !conflicts.is_empty() {
+    if !force && !conflicts.listed.is_empty() {
         return Err(NotApplied::Conflicts(conflicts));
     }
     // The keys are checked in the version of the write even if no other manager owns a field.
@@ -97,15 +106,24 @@ fn conflicts(
     managed: &Managed,
     differences: &mut Differences<'_>,
     free: &FieldSet,
-) -> Result<Vec<Conflict>, Unkeyed> {
+) -> Result<Conflicts, Unkeyed> {
     let mut others: Vec<_> = managed.iter().collect();
     others.sort_by_key(|(by, _)| (&by.name, !by.applied, &by.api_version, &by.subresource));
-    let mut conflicts = Vec::new();
+    let (mut conflicts, mut bytes) = (Conflicts::default(), 0);
     for (by, owned) in others {
         let Comparison { added, modified, .. } = differences.in_version(&owned.api_version)?;
         let changed = owned.set.intersection(modified).union(owned.set.intersection(added));
-        let fields = changed.difference(free).texts().into_iter();
-        conflicts.extend(fields.map(|field| Conflict { with: by.to_string(), field }));
+        let fields = changed.difference(free).texts();
+        conflicts.others += fields.more();
+        for field in fields.kept() {
+            let conflict = Conflict { with: by.to_string(), field: field.clone() };
+            if conflicts.listed.len() < MAX_ERRORS && bytes < LIST_BYTES {
+                bytes += conflict.with.len() + conflict.field.len();
+                conflicts.listed.push(conflict);
+            } else {
+                conflicts.others += 1;
+            }
+        }
     }
     Ok(conflicts)
 }

@@ -2,8 +2,10 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::from_fn;
 
 use super::PathElement;
+use crate::bounded::BoundedTexts;
 
 /// A set of paths. A path does not imply its parents or children. No child is empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -88,12 +90,25 @@ impl FieldSet {
     }
 
     /// Returns the paths, in order, as error messages show them.
-    pub(super) fn texts(&self) -> Vec<String> {
-        let members = self.members.iter().map(PathElement::to_string);
-        let below = self.children.iter().flat_map(|(element, below)| {
-            below.texts().into_iter().map(move |text| format!("{element}{text}"))
-        });
-        members.chain(below).collect()
+    pub(super) fn texts(&self) -> BoundedTexts {
+        let mut texts = BoundedTexts::default();
+        self.add_texts(&mut Vec::new(), &mut texts);
+        texts
+    }
+
+    fn add_texts<'a>(&'a self, path: &mut Vec<&'a PathElement>, texts: &mut BoundedTexts) {
+        for member in &self.members {
+            let path = &*path;
+            texts.push(from_fn(|f| {
+                path.iter().try_for_each(|element| write!(f, "{element}"))?;
+                write!(f, "{member}")
+            }));
+        }
+        for (element, below) in &self.children {
+            path.push(element);
+            below.add_texts(path, texts);
+            path.pop();
+        }
     }
 
     /// Adds the set below a path element, and the element itself if it is in the set.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::json::is_printable;
 use crate::refusal::Refusal;
@@ -50,7 +51,7 @@ pub(crate) fn manager_problems(name: &str, field: &str) -> Vec<FieldError> {
 
 /// Returns the errors of decodable entries of managedFields.
 pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
-    let mut problems = Vec::new();
+    let mut problems = FieldErrors::default();
     for (at, entry) in entries.as_array().into_iter().flatten().enumerate() {
         let field = |name: &str| format!("metadata.managedFields[{at}].{name}");
         let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
@@ -59,7 +60,7 @@ pub(crate) fn problems(entries: &Value) -> Vec<FieldError> {
             problems.push(too_long(&field("subresource"), LONGEST_SUBRESOURCE));
         }
     }
-    problems
+    problems.into_list()
 }
 
 fn too_long(field: &str, limit: usize) -> FieldError {

@@ -29,7 +29,7 @@ mod typed;
 mod update;
 mod versions;
 
-pub(crate) use apply::{Conflict, NotApplied, applied};
+pub(crate) use apply::{Conflict, Conflicts, NotApplied, applied};
 pub(crate) use check::check_items;
 pub(crate) use codec::MalformedFields;
 pub(crate) use compare::Comparison;

@@ -115,10 +115,10 @@ fn checked_apply(
             Ok(Some(forced))
         }
         Err(NotApplied::Conflicts(conflicts)) if !force && !taken.is_empty() => {
-            let mut fields: Vec<_> = conflicts.into_iter().map(|conflict| conflict.field).collect();
+            let mut fields: Vec<_> = conflicts.listed.into_iter().map(|conflict| conflict.field).collect();
             fields.sort();
             fields.dedup();
-            let mut expected = taken.texts();
+            let mut expected = taken.texts().kept().to_vec();
             expected.sort();
             prop_assert_eq!(fields, expected, "5: what is others' is named");
             Ok(live)

@@ -39,6 +39,7 @@ fn writes_to_built_in_kinds_equal_those_of_kubernetes() {
                 }
                 Err(NotApplied::Conflicts(conflicts)) => {
                     let told: Vec<_> = conflicts
+                        .listed
                         .iter()
                         .map(|one| format!("{}: conflict with {}", one.field, one.with))
                         .collect();

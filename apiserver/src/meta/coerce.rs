@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::time;
+use crate::bounded::short;
 use crate::json::type_name;
 
 /// Metadata of known fields only.
@@ -121,7 +122,7 @@ fn record(
     for (key, value) in map {
         let Some((_, kind)) = record.fields.iter().find(|(known, _)| known == key) else {
             if unknown.len() < MAX_UNKNOWN {
-                unknown.push(format!("{path}{key}"));
+                unknown.push(format!("{path}{}", short(key)));
             }
             continue;
         };

@@ -4,20 +4,22 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
 
+use crate::bounded::BoundedTexts;
+
 /// Drops owners that are there more than once, and gives the warning for it.
 pub(crate) fn dedup_owners(meta: &mut Map<String, Value>) -> Option<String> {
     let owners = meta.get_mut("ownerReferences")?.as_array_mut()?;
     let mut known = BTreeSet::new();
-    let mut twice = Vec::new();
+    let mut twice = BoundedTexts::default();
     // Compared as texts: their keys are sorted, and there may be very many.
     owners.retain(|owner| {
         let new = known.insert(owner.to_string());
         if !new {
-            twice.push(owner["uid"].as_str().unwrap_or_default().to_owned());
+            twice.push(owner["uid"].as_str().unwrap_or_default());
         }
         new
     });
-    (!twice.is_empty()).then(|| {
+    (!twice.kept().is_empty()).then(|| {
         format!(
             ".metadata.ownerReferences contains duplicate entries; API server dedups owner references in 1.20+, and may \
              reject such requests as early as 1.24; please fix your requests; duplicate UID(s) observed: {}",

@@ -94,6 +94,7 @@ impl RequestLabels {
             None if resource.interest.is_some() => "interests",
             Some("status") => "status",
             Some("finalize") => "finalize",
+            Some("approval") => "approval",
             _ => "",
         };
         let names = [kind.group.clone(), kind.version.clone(), kind.names.plural.as_str().into()];

@@ -38,6 +38,15 @@ pub(crate) enum Event {
     /// An HTTP/2 connection was closed because its client did not authenticate.
     #[cfg(feature = "server")]
     UnknownClient,
+    /// A connection whose client had not authenticated was closed in favour of another one.
+    #[cfg(feature = "server")]
+    Displaced,
+    /// A connection was closed because the client's certificate had expired.
+    #[cfg(feature = "server")]
+    ExpiredCertificate,
+    /// A connection could not be accepted, because the process or the system had no descriptor.
+    #[cfg(feature = "server")]
+    NoDescriptor,
 }
 
 /// A counter per [`Event`].
@@ -71,6 +80,12 @@ impl Event {
             Self::SlowWatch => "slow_watch",
             #[cfg(feature = "server")]
             Self::UnknownClient => "unknown_client",
+            #[cfg(feature = "server")]
+            Self::Displaced => "displaced",
+            #[cfg(feature = "server")]
+            Self::ExpiredCertificate => "expired_certificate",
+            #[cfg(feature = "server")]
+            Self::NoDescriptor => "no_descriptor",
         }
     }
 }

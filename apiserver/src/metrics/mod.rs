@@ -3,18 +3,21 @@
 //! * [`about`]: the bounded labels of requests
 //! * [`audited`]: counters of the audit log's events
 //! * [`counted`]: counters of limits and failures
+//! * [`flowcontrol`]: metrics of flow control
 //! * [`interested`]: counters of interest streams
 //! * [`page`]: all of it as text
 
 mod about;
 mod audited;
 mod counted;
+mod flowcontrol;
 mod interested;
 mod page;
 
 pub(crate) use about::RequestLabels;
 pub(crate) use audited::Audited;
 pub(crate) use counted::{Event, EventCounters};
+pub(crate) use flowcontrol::FlowCounters;
 pub(crate) use interested::Interested;
 pub(crate) use page::CONTENT_TYPE;
 
@@ -51,6 +54,7 @@ pub(crate) struct Metrics {
     kinds: Gauge,
     pub(crate) audited: Audited,
     pub(crate) counted: EventCounters,
+    pub(crate) flows: FlowCounters,
     pub(crate) interested: Interested,
 }
 
@@ -121,6 +125,7 @@ impl Metrics {
             kinds: Gauge::default(),
             audited: Audited::default(),
             counted: EventCounters::default(),
+            flows: FlowCounters::default(),
             interested: Interested::default(),
         };
         metrics.register(limits);

@@ -34,6 +34,7 @@ impl Metrics {
         let Self { registry, .. } = self;
         self.audited.register(registry);
         self.counted.register(registry);
+        self.flows.register(registry);
         self.interested.register(registry);
         registry.register(
             "apiserver_request",
@@ -102,6 +103,7 @@ impl Metrics {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (of, limit) in [
             ("requests", whole(limits.in_flight)),
+            ("admitted", whole(limits.admitted)),
             ("long_lists", whole(limits.long_lists)),
             ("watches", whole(limits.watches)),
             ("connections", whole(limits.connections)),

@@ -5,6 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::secret_types;
+use crate::bounded::{FieldErrors, short};
 use crate::invalid::{FieldError, Problem};
 use crate::kind::KindHooks;
 
@@ -17,12 +18,12 @@ pub(super) struct Secrets;
 impl KindHooks for ConfigMaps {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let (data, binary) = (map(new, "data"), map(new, "binaryData"));
-        let mut errors = keys(data, "data");
+        let mut errors: FieldErrors = keys(data, "data").into_iter().collect();
         errors.extend(keys(binary, "binaryData"));
         for key in binary.keys().filter(|key| data.contains_key(*key)) {
             let problem = Problem::Invalid(key.as_str().into());
             errors.push(FieldError::new(
-                format!("data[{key}]"),
+                format!("data[{}]", short(key)),
                 problem,
                 "duplicate of key present in binaryData",
             ));
@@ -32,7 +33,7 @@ impl KindHooks for ConfigMaps {
             errors.push(FieldError::new("", Problem::TooLong, format!("may not be more than {MOST} bytes")));
         }
         errors.extend(old.into_iter().flat_map(|old| unchanged(new, old, &["data", "binaryData"])));
-        errors
+        errors.into_list()
     }
 }
 
@@ -93,9 +94,10 @@ fn keys(data: &Map<String, Value>, field: &str) -> Vec<FieldError> {
     let detail = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or \
          'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
     let error = |key: &String| {
-        FieldError::new(format!("{field}[{key}]"), Problem::Invalid(key.as_str().into()), detail)
+        FieldError::new(format!("{field}[{}]", short(key)), Problem::Invalid(key.as_str().into()), detail)
     };
-    wrong.map(error).collect()
+    let errors: FieldErrors = wrong.map(error).collect();
+    errors.into_list()
 }
 
 /// Rejects changes of immutable objects, and of the field `immutable` itself.

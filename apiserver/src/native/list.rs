@@ -1,14 +1,18 @@
 //! The list of built-in kinds, with their properties.
 
+mod records;
+
 use std::sync::{Arc, LazyLock};
 
 use machinery_objects::NameRule;
 use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 
 use super::config::{ConfigMaps, Secrets};
+use super::defaults;
 use super::event::EventGroup;
 use super::lease::Leases;
 use super::namespace::Namespaces;
+use super::pod_update::Pods;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::{Type, table};
@@ -17,6 +21,7 @@ use crate::kind::{
     DefaultHooks, Kind, KindHooks, KindNames, KindSchema, KindVersion, KindVersions, Review, Scale,
     Selectable,
 };
+use crate::native::api_service::GROUP as API_SERVICES;
 use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -41,6 +46,26 @@ pub(crate) fn quota() -> Arc<Kind> {
     of("ResourceQuota")
 }
 
+/// Returns the kind ServiceAccount.
+pub(crate) fn service_account() -> Arc<Kind> {
+    of("ServiceAccount")
+}
+
+/// Returns the kind ConfigMap.
+pub(crate) fn config_map() -> Arc<Kind> {
+    of("ConfigMap")
+}
+
+/// Returns the kind Service.
+pub(crate) fn service() -> Arc<Kind> {
+    of("Service")
+}
+
+/// Returns the kind APIService.
+pub(crate) fn api_service() -> Arc<Kind> {
+    of("APIService")
+}
+
 /// Returns the kind `Scale`, which has no objects.
 pub(crate) fn scale() -> Arc<Kind> {
     static SCALE: LazyLock<Arc<Kind>> =
@@ -53,9 +78,13 @@ fn of(name: &str) -> Arc<Kind> {
 }
 
 static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
-    let listed = LIST.iter().map(|native| Arc::new(native.kind()));
+    let listed = all().map(|native| Arc::new(native.kind()));
     listed.chain([Arc::new(super::definition::kind())]).collect()
 });
+
+fn all() -> impl Iterator<Item = &'static Native> {
+    LIST.iter().chain(records::RECORDS)
+}
 
 /// The differences of one built-in kind from the defaults.
 struct Native {
@@ -175,6 +204,7 @@ const LIST: &[Native] = &[
             "status.nominatedNodeName",
         ],
         returns_deleted: true,
+        hooks: || Arc::new(Pods),
         ..native("", "Pod", "pods")
     },
     Native {
@@ -273,17 +303,50 @@ impl Native {
         }
     }
 
+    /// Returns the storage version of a kind that two groups or versions serve, if that is another
+    /// one.
+    fn stored(&self) -> Option<&'static Self> {
+        match (self.group, self.version, self.kind) {
+            ("events.k8s.io", ..) => all().find(|native| native.group.is_empty() && native.kind == "Event"),
+            ("autoscaling", "v1", "HorizontalPodAutoscaler") => {
+                all().find(|native| native.version == "v2" && native.kind == self.kind)
+            }
+            _ => None,
+        }
+    }
+
+    fn is_stored_for_others(&self) -> bool {
+        let path = |native: &Self| (native.group, native.version, native.plural);
+        all().any(|native| native.stored().is_some_and(|stored| path(stored) == path(self)))
+    }
+
+    /// Returns all versions of the kind.
+    fn forms(&self) -> Arc<KindVersions> {
+        let alike = all().filter(|native| native.kind == self.kind);
+        let form = |native: &Self| {
+            let replicas = native.scale.then(|| Scale::of_workload().desired);
+            let shape = KindSchema::Typed(native.shape());
+            let form = KindVersion { shape, hooks: (native.hooks)(), replicas };
+            (native.api_version(), form)
+        };
+        Arc::new(alike.map(form).collect())
+    }
+
     fn kind(&self) -> Kind {
         let api_version = self.api_version();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let selectable = |field: &&str| {
-            // The field `source` of Events selects by the component in it.
-            let path = if *field == "source" { "source.component" } else { field };
+            let path = match *field {
+                "name" => "metadata.name",
+                // The field of Events selects by the component in it.
+                "source" => "source.component",
+                "status.successful" => "status.succeeded",
+                field => field,
+            };
             let path = path.split('.').map(str::to_owned).collect();
             Selectable { field: (*field).to_owned(), path }
         };
-        // Both groups of events are the same ones.
-        let is_new_event = self.group == "events.k8s.io";
+        let stored = self.stored();
         Kind {
             group: self.group.into(),
             version: self.version.into(),
@@ -294,7 +357,7 @@ impl Native {
                 singular: self.kind.to_lowercase(),
                 short_names: texts(self.short),
                 categories: texts(match self.group {
-                    ADMISSION => &["api-extensions"],
+                    ADMISSION | API_SERVICES => &["api-extensions"],
                     _ if self.all => &["all"],
                     _ => &[],
                 }),
@@ -310,46 +373,35 @@ impl Native {
             columns: columns(self.group, self.kind),
             selectable: self.fields.iter().map(selectable).collect(),
             verbs: if self.review.is_some() { &["create"] } else { BUILT_IN_VERBS },
-            print: print(&api_version, self.kind),
+            print: print(&api_version, self.group, self.kind),
             replaced: Arc::default(),
-            stored: is_new_event.then(core_event),
-            forms: if self.kind == "Event" { events() } else { Arc::default() },
+            stored: stored.map(|stored| Arc::new(stored.kind())),
+            forms: if stored.is_some() || self.is_stored_for_others() {
+                self.forms()
+            } else {
+                Arc::default()
+            },
             deprecation: None,
             definition: None,
             is_terminating: false,
             review: self.review,
             defines_kinds: false,
             returns_deleted: self.returns_deleted,
-            place: Place::of(if is_new_event { "" } else { self.group }, self.plural),
-            hooks: (self.hooks)(),
+            place: Place::of(stored.map_or(self.group, |stored| stored.group), self.plural),
+            hooks: match defaults::of(self.group, self.kind) {
+                Some(defaulted) => Arc::new(defaulted.beside((self.hooks)())),
+                None => (self.hooks)(),
+            },
             api_version,
         }
     }
 }
 
-/// Returns the kind Event, which two groups serve.
-fn events() -> Arc<KindVersions> {
-    let events = LIST.iter().filter(|native| native.kind == "Event");
-    let form = |native: &Native| {
-        let form = KindVersion { shape: KindSchema::Typed(native.shape()), hooks: (native.hooks)() };
-        (native.api_version(), form)
-    };
-    Arc::new(events.map(form).collect())
-}
-
-/// Returns the storage version of Events, that of the core group.
-fn core_event() -> Arc<Kind> {
-    let core = LIST.iter().find(|native| native.group.is_empty() && native.kind == "Event");
-    Arc::new(core.expect("it is in the list").kind())
-}
-
 /// Returns the fingerprint of a stored form, which is served unchanged while the fingerprint stays:
 /// a change of the form must change the number.
-fn print(api_version: &str, kind: &str) -> u64 {
+fn print(api_version: &str, group: &str, kind: &str) -> u64 {
     use std::hash::BuildHasher as _;
-    const FORM: u64 = 1;
-    /// With the fields that Go writes although they are not set.
-    const EVENT_FORM: u64 = 2;
-    let form = if kind == "Event" { EVENT_FORM } else { FORM };
+    // The second form has default values, or the fields that Go writes although they are not set.
+    let form = if kind == "Event" || defaults::of(group, kind).is_some() { 2 } else { 1 };
     foldhash::fast::FixedState::with_seed(form).hash_one((api_version, kind))
 }

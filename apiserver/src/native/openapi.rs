@@ -59,6 +59,8 @@ fn property(field: &MessageField) -> Value {
             json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"})
         }
         Base::RawExtension | Base::FieldsV1 => json!({"type": "object"}),
+        Base::Double => json!({"type": "number", "format": "double"}),
+        Base::Json | Base::SchemaOrBool(_) | Base::SchemaOrArray(_) | Base::SchemaOrStrings(_) => json!({}),
         Base::Message(of) => json!({"$ref": format!("#/components/schemas/{}", table().get(of).name)}),
     };
     let mut property = match field.shape {

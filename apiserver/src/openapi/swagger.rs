@@ -174,3 +174,24 @@ fn forget_nullable(map: &mut Map<String, Value>) {
         map.insert("required".into(), required);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The definition of such a kind had no type, and `kubectl explain` no fields of objects.
+    #[test]
+    fn a_kind_that_preserves_unknown_fields_is_an_object_without_properties() {
+        let kind = json!([{"group": "example.com", "version": "v1", "kind": "Foo"}]);
+        let open = json!({
+            "type": "object", "x-kubernetes-preserve-unknown-fields": true, "x-kubernetes-group-version-kind": kind,
+            "properties": {"kind": {"type": "string"}},
+        });
+        let embedded = json!({"type": "object", "x-kubernetes-preserve-unknown-fields": true});
+        let schemas = json!({"Foo": open, "Raw": embedded});
+        let swagger = of(vec![json!({"components": {"schemas": schemas}})]);
+        let expected = json!({"type": "object", "x-kubernetes-group-version-kind": kind});
+        assert_eq!(swagger["definitions"]["Foo"], expected);
+        assert_eq!(swagger["definitions"]["Raw"], json!({"x-kubernetes-preserve-unknown-fields": true}));
+    }
+}

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::json::{self as operations, PatchOperation};
 use super::{PatchKind, PatchMeta, merge, strategic};
+use crate::bounded::BoundedTexts;
 use crate::json::{self, MalformedJson, ParsedJson, plain_type_name};
 use crate::refusal::Refusal;
 
@@ -39,7 +40,9 @@ impl Patch {
         let whose = if kind == PatchKind::Json { "json patch " } else { "" };
         let mut problems: Vec<String> =
             duplicates.iter().map(|path| format!("{whose}duplicate field {path:?}")).collect();
-        problems.extend(patch.unknown_fields());
+        let unknown = patch.unknown_fields();
+        problems.extend_from_slice(unknown.kept());
+        problems.extend(unknown.others());
         Ok((patch, problems))
     }
 
@@ -73,13 +76,15 @@ impl Patch {
         }
     }
 
-    fn unknown_fields(&self) -> Vec<String> {
-        let Self::Json(operations) = self else { return Vec::new() };
-        let of = |(at, operation): (usize, &PatchOperation)| {
-            let said = move |name: &String| format!("json patch unknown field \"[{at}].{name}\"");
-            operation.unknown.iter().map(said).collect::<Vec<_>>()
-        };
-        operations.iter().enumerate().flat_map(of).collect()
+    fn unknown_fields(&self) -> BoundedTexts {
+        let mut fields = BoundedTexts::default();
+        let Self::Json(operations) = self else { return fields };
+        for (at, operation) in operations.iter().enumerate() {
+            for name in &operation.unknown {
+                fields.push(format_args!("json patch unknown field \"[{at}].{name}\""));
+            }
+        }
+        fields
     }
 }
 

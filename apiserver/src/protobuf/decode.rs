@@ -1,5 +1,7 @@
 //! Decodes a protobuf message to the JSON that Go would produce for it.
 
+mod schema;
+
 use serde_json::{Map, Value};
 
 use super::special;
@@ -149,6 +151,10 @@ impl Decoder {
                 self.message(table().get(inner), payload.bytes(name)?, &mut object, depth + 1)?;
                 Value::Object(object)
             }
+            Base::Double => schema::number(payload.double(name)?),
+            Base::SchemaOrBool(_) | Base::SchemaOrArray(_) | Base::SchemaOrStrings(_) => {
+                self.schema_or(field.base, payload.bytes(name)?, depth)?
+            }
             base => special::read(base, payload.bytes(name)?, depth)?,
         })
     }
@@ -188,12 +194,13 @@ impl Decoder {
     /// Returns the JSON form of an unset value of this type.
     fn zero(&mut self, base: Base) -> Result<Value, Malformed> {
         Ok(match base {
-            Base::Bool => false.into(),
-            Base::Int32 | Base::Int64 | Base::IntOrString => 0.into(),
+            Base::Bool | Base::SchemaOrBool(_) => false.into(),
+            Base::Int32 | Base::Int64 | Base::Double | Base::IntOrString => 0.into(),
             Base::String | Base::Bytes => "".into(),
             Base::Quantity => "0".into(),
             Base::Strings => Value::Array(Vec::new()),
-            Base::Time | Base::MicroTime | Base::RawExtension | Base::FieldsV1 => Value::Null,
+            Base::Time | Base::MicroTime | Base::RawExtension | Base::FieldsV1 | Base::Json => Value::Null,
+            Base::SchemaOrArray(_) | Base::SchemaOrStrings(_) => Value::Null,
             Base::Message(inner) => {
                 let mut object = Map::new();
                 self.finish(table().get(inner), &mut object)?;
@@ -219,11 +226,12 @@ fn is_left_out(field: &MessageField, value: &Value) -> bool {
     }
     match field.base {
         Base::Bool => *value == false,
-        Base::Int32 | Base::Int64 => *value == 0,
+        Base::Int32 | Base::Int64 | Base::Double => *value == 0,
         Base::String | Base::Bytes => *value == "",
         Base::Strings => value.as_array().is_none_or(Vec::is_empty),
         Base::Time | Base::MicroTime => value.is_null() && field.omit == Omit::Zero,
         Base::Quantity | Base::IntOrString | Base::RawExtension | Base::FieldsV1 | Base::Message(_) => false,
+        Base::Json | Base::SchemaOrBool(_) | Base::SchemaOrArray(_) | Base::SchemaOrStrings(_) => false,
     }
 }
 
@@ -234,15 +242,15 @@ fn is_left_out_when_absent(field: &MessageField) -> bool {
         Omit::Never => false,
         Omit::Zero => true,
         Omit::Empty => {
-            let is_struct = matches!(
+            let is_struct = !matches!(
                 field.base,
-                Base::Time
-                    | Base::MicroTime
-                    | Base::Quantity
-                    | Base::IntOrString
-                    | Base::RawExtension
-                    | Base::FieldsV1
-                    | Base::Message(_)
+                Base::Bool
+                    | Base::Int32
+                    | Base::Int64
+                    | Base::Double
+                    | Base::String
+                    | Base::Bytes
+                    | Base::Strings
             );
             field.pointer || field.shape != Cardinality::One || !is_struct
         }

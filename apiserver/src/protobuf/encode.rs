@@ -2,12 +2,13 @@
 
 mod envelope;
 mod list;
+mod schema;
 mod special;
 pub(super) mod wire;
 
 use serde_json::{Map, Value};
 
-use self::wire::{write_bytes, write_message, write_varint};
+use self::wire::{write_bytes, write_double, write_message, write_varint};
 use crate::builtin::{Base, Cardinality, MessageField, Type, table};
 
 pub(crate) use envelope::{encode, watch_frame};
@@ -81,6 +82,19 @@ fn single(
             let empty = Map::new();
             let object = value.map_or(Some(&empty), Value::as_object).ok_or_else(|| wrong(field))?;
             write_message(out, number, |out| message(out, table().get(inner), object))?;
+        }
+        Base::Double => {
+            let double = value.map_or(Some(0.0), Value::as_f64).ok_or_else(|| wrong(field))?;
+            write_double(out, number, double);
+        }
+        Base::SchemaOrBool(of) => {
+            write_message(out, number, |out| schema::or_bool(out, field, table().get(of), value))?;
+        }
+        Base::SchemaOrArray(of) => {
+            write_message(out, number, |out| schema::or_array(out, field, table().get(of), value))?;
+        }
+        Base::SchemaOrStrings(of) => {
+            write_message(out, number, |out| schema::or_strings(out, field, table().get(of), value))?;
         }
         base => special::write(out, number, base, value).ok_or_else(|| wrong(field))?,
     }

@@ -18,10 +18,8 @@ pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malf
         Base::MicroTime => read_time(bytes, Precision::Micros),
         Base::Quantity => read_quantity(bytes),
         Base::IntOrString => read_int_or_string(bytes),
-        Base::RawExtension | Base::FieldsV1 => read_raw(bytes, depth),
-        Base::String | Base::Bool | Base::Int32 | Base::Int64 | Base::Message(_) => {
-            Err("a value that is not special".into())
-        }
+        Base::RawExtension | Base::FieldsV1 | Base::Json => read_raw(bytes, depth),
+        _ => Err("a value that is not special".into()),
     }
 }
 

@@ -1,3 +1,4 @@
+mod fixtures;
 mod random;
 
 use std::collections::BTreeMap;

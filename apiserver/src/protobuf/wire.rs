@@ -29,6 +29,7 @@ impl From<String> for Malformed {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Payload<'a> {
     Varint(u64),
+    Fixed64(u64),
     Bytes(&'a [u8]),
     /// Another wire type, which is skipped.
     Other(u8),
@@ -43,9 +44,14 @@ impl<'a> Payload<'a> {
         if let Self::Varint(varint) = self { Ok(varint) } else { Err(self.wrong(field)) }
     }
 
+    pub(super) fn double(self, field: &str) -> Result<f64, Malformed> {
+        if let Self::Fixed64(bits) = self { Ok(f64::from_bits(bits)) } else { Err(self.wrong(field)) }
+    }
+
     fn wrong(self, field: &str) -> Malformed {
         let wire = match self {
             Self::Varint(_) => 0,
+            Self::Fixed64(_) => 1,
             Self::Bytes(_) => 2,
             Self::Other(wire) => wire,
         };
@@ -61,6 +67,7 @@ pub(super) struct WireReader<'a> {
 }
 
 pub(super) const VARINT: u8 = 0;
+pub(super) const FIXED64: u8 = 1;
 pub(super) const BYTES: u8 = 2;
 const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
@@ -92,6 +99,7 @@ impl<'a> WireReader<'a> {
         let payload = match wire {
             VARINT => Payload::Varint(self.varint()?),
             BYTES => Payload::Bytes(self.bytes()?),
+            FIXED64 => Payload::Fixed64(self.fixed64()?),
             GROUP => {
                 self.skip_group()?;
                 Payload::Other(wire)
@@ -114,6 +122,11 @@ impl<'a> WireReader<'a> {
             }
         }
         Err("proto: integer overflow".into())
+    }
+
+    fn fixed64(&mut self) -> Result<u64, Malformed> {
+        let bytes = self.take(8)?.first_chunk().ok_or("unexpected EOF")?;
+        Ok(u64::from_le_bytes(*bytes))
     }
 
     fn bytes(&mut self) -> Result<&'a [u8], Malformed> {

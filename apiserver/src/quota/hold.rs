@@ -3,10 +3,11 @@
 use machinery_store::{Condition, Entry, Operation, Value as Bytes};
 use serde_json::Value;
 
+use super::charge::QuotaCharge;
 use super::read::{Quota, QuotaRecord, Quotas};
 use super::turn::Turn;
 use super::used::{Use, exceeded, raise, recorded_usage};
-use super::{Limit, count, is_about, limits};
+use super::{Limit, Measure, MeasuredKind, QuotaScopes, count, is_about, limits};
 use crate::change::{KindView, ObjectWrite, WriteAction};
 use crate::kind::{Kind, Subresource};
 use crate::native;
@@ -26,11 +27,11 @@ pub(crate) struct Held<'a> {
     pub(crate) turn: Option<Turn<'a>>,
 }
 
-/// Enforces the quotas of a namespace on a change. Only creations are counted; and only changes of
-/// quotas notify the quota controller.
+/// Enforces the quotas of a namespace on a change: a creation, or an update of a kind that requests
+/// resources. Only changes of quotas notify the quota controller.
 ///
 /// # Errors
-/// There may be no more of it.
+/// A quota is exceeded, or requires resources that the object does not specify.
 pub(crate) async fn hold<'a>(
     change: &ObjectWrite<'a>,
     there: Option<&Entry>,
@@ -41,19 +42,27 @@ pub(crate) async fn hold<'a>(
     let is_quota = is_quota(change.kind);
     match (there, write) {
         (_, WriteAction::Keep) => Ok(Held::default()),
-        (None, WriteAction::Put(_)) => made(change, namespace, is_quota).await,
+        (None, WriteAction::Put(new)) => made(change, namespace, is_quota, new).await,
         // Not for a status: no limit changes, and a new record fails concurrent creations.
         (Some(there), WriteAction::Put(new)) if is_quota && wants_else(change, there, new)? => {
             Ok(Held { operations: vec![QuotaRecord::put(namespace)], ..Held::default() })
         }
-        // Updates are free: a quota below the current count limits creations only.
-        (_, WriteAction::Put(_)) => Ok(Held::default()),
+        (Some(there), WriteAction::Put(new)) => match MeasuredKind::of(change.kind) {
+            Some(kind) => updated(change, namespace, kind, there, new).await,
+            // Its number is unchanged.
+            None => Ok(Held::default()),
+        },
         (_, WriteAction::Delete) if is_quota => ended(change, namespace).await,
         (_, WriteAction::Delete) => Ok(Held::default()),
     }
 }
 
-async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> Result<Held<'a>, Refusal> {
+async fn made<'a>(
+    change: &ObjectWrite<'a>,
+    namespace: &str,
+    is_quota: bool,
+    new: &[u8],
+) -> Result<Held<'a>, Refusal> {
     // Before the quotas: that it is still so when this is written means that they are the same ones.
     let record = QuotaRecord::of(change.shared, namespace).await?;
     let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
@@ -62,10 +71,33 @@ async fn made<'a>(change: &ObjectWrite<'a>, namespace: &str, is_quota: bool) -> 
         if is_quota {
             few(change, &Quotas::of(change.shared, namespace).await?)?;
         }
-        count_in(change, namespace, &mut held).await?;
+        // Of other kinds only the number counts.
+        let object = if MeasuredKind::of(change.kind).is_some() { decoded(new)? } else { Value::Null };
+        let charge = QuotaCharge::of_creation(change.kind, object);
+        count_in(change, namespace, &charge, &mut held).await?;
     }
     if is_quota {
         held.operations.push(QuotaRecord::put(namespace));
+    }
+    Ok(held)
+}
+
+/// An update is charged with the resources that it adds. One that adds none is free: a quota below
+/// the current usage limits creations and growth only.
+async fn updated<'a>(
+    change: &ObjectWrite<'a>,
+    namespace: &str,
+    kind: MeasuredKind,
+    there: &Entry,
+    new: &[u8],
+) -> Result<Held<'a>, Refusal> {
+    let record = QuotaRecord::of(change.shared, namespace).await?;
+    let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
+    if record.is_there() {
+        let old = read(change.kind, there, there.modified)?;
+        if let Some(charge) = QuotaCharge::of_update(kind, &old, decoded(new)?) {
+            count_in(change, namespace, &charge, &mut held).await?;
+        }
     }
     Ok(held)
 }
@@ -90,15 +122,17 @@ fn few(change: &ObjectWrite<'_>, quotas: &Quotas) -> Result<(), Refusal> {
     Err(forbidden(change.kind, change.names().1, &why))
 }
 
-/// Counts the objects of each quota that limits the kind. Each quota is written, even if its status
-/// is unchanged: a concurrent count then conflicts and is repeated.
-async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held<'a>) -> Result<(), Refusal> {
+/// Adds a charge to each quota that it concerns. Each of them is written, even if its status is
+/// unchanged: a concurrent count then conflicts and is repeated.
+async fn count_in<'a>(
+    change: &ObjectWrite<'a>,
+    namespace: &str,
+    charge: &QuotaCharge,
+    held: &mut Held<'a>,
+) -> Result<(), Refusal> {
     let (shared, kind, name) = (change.shared, change.kind, change.names().1);
-    let registry = shared.kinds();
-    let about =
-        |quota: &Quota| limits(&quota.object).iter().any(|limit| is_about(&registry, limit.what, kind));
     let mut quotas = Quotas::of(shared, namespace).await?;
-    if !quotas.all.iter().any(about) {
+    if !quotas.all.iter().any(|quota| concerns(change, charge, quota)) {
         return Ok(());
     }
     // A dry run commits nothing: a turn would only delay other creations.
@@ -107,16 +141,13 @@ async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held
         // Read again: the creation before this one in the queue has written them.
         quotas = Quotas::of(shared, namespace).await?;
     }
+    if let Some(why) = quotas.all.iter().find_map(|quota| unspecified(change, charge, quota)) {
+        return Err(forbidden(kind, name, &why));
+    }
     // The count must not be older than the quotas: L ≤ V < C in docs/designs/022-quotas.md.
-    let KindView { kind: of, view } = change.kind_view(Some(quotas.at)).await?;
+    let objects = change.kind_view(Some(quotas.at)).await?;
     for quota in &quotas.all {
-        let used = |limit: &Limit<'_>| match count(&of, &view, namespace, limit.what, limit.most) {
-            // Enough to refuse one more. The exact number is in the quota's status.
-            counted if counted > limit.most => counted.max(recorded_usage(&quota.object, limit.key)),
-            counted => counted,
-        };
-        let limits = limits(&quota.object).into_iter().filter(|limit| is_about(&registry, limit.what, kind));
-        let uses: Vec<Use<'_>> = limits.map(|limit| Use { limit, used: used(&limit) }).collect();
+        let uses = uses(change, charge, quota, &objects, namespace);
         if uses.is_empty() {
             continue;
         }
@@ -131,6 +162,55 @@ async fn count_in<'a>(change: &ObjectWrite<'a>, namespace: &str, held: &mut Held
         held.operations.push(Operation::Put(key, raised(change, namespace, quota, &uses)?));
     }
     Ok(())
+}
+
+/// Returns the limits of a quota that are about the kind of a change.
+fn relevant<'q>(change: &ObjectWrite<'_>, quota: &'q Quota) -> Vec<Limit<'q>> {
+    let registry = change.shared.kinds();
+    let mut limits = limits(&quota.object);
+    limits.retain(|limit| is_about(&registry, limit.what, change.kind));
+    limits
+}
+
+/// Returns whether a quota limits something that a write adds, or requires that it is specified.
+fn concerns(change: &ObjectWrite<'_>, charge: &QuotaCharge, quota: &Quota) -> bool {
+    let scopes = QuotaScopes::of(&quota.object);
+    let limits = relevant(change, quota);
+    limits.iter().any(|limit| !charge.requested(limit, &scopes).is_zero())
+        || unspecified(change, charge, quota).is_some()
+}
+
+fn unspecified(change: &ObjectWrite<'_>, charge: &QuotaCharge, quota: &Quota) -> Option<String> {
+    if !charge.is_selected_by(&QuotaScopes::of(&quota.object)) {
+        return None;
+    }
+    let limits = relevant(change, quota);
+    let missing = charge.unspecified(limits.iter().map(|limit| limit.key))?;
+    Some(format!("failed quota: {}: must specify {missing}", meta_text(&quota.object, "name")))
+}
+
+/// Returns the limits of a quota to which a write adds, with their usage.
+fn uses<'q>(
+    change: &ObjectWrite<'_>,
+    charge: &QuotaCharge,
+    quota: &'q Quota,
+    objects: &KindView,
+    namespace: &str,
+) -> Vec<Use<'q>> {
+    let scopes = QuotaScopes::of(&quota.object);
+    let used = |limit: &Limit<'_>| {
+        let counted = count(&objects.kind, &objects.view, namespace, limit, &scopes, limit.most.whole());
+        // Enough to refuse one more. The exact number is in the quota's status.
+        match counted.exceeds(limit.most) && limit.what.measure != Measure::Usage {
+            true => counted.at_least(recorded_usage(&quota.object, limit.key)),
+            false => counted,
+        }
+    };
+    let added = |limit: Limit<'q>| {
+        let requested = charge.requested(&limit, &scopes);
+        (!requested.is_zero()).then(|| Use { limit, used: used(&limit), requested })
+    };
+    relevant(change, quota).into_iter().filter_map(added).collect()
 }
 
 /// Returns a quota with its usage increased by one.
@@ -158,11 +238,16 @@ fn raised(
 
 /// Returns whether another state of a quota wants something else.
 fn wants_else(change: &ObjectWrite<'_>, there: &Entry, new: &[u8]) -> Result<bool, Refusal> {
-    let unreadable = || Refusal::new(500, "InternalError", "the quota that is to be stored cannot be read");
     let old = read(change.kind, there, there.modified)?;
+    Ok(old["spec"] != decoded(new)?["spec"])
+}
+
+/// Decodes an object as it is to be stored.
+fn decoded(new: &[u8]) -> Result<Value, Refusal> {
+    let unreadable =
+        || Refusal::new(500, "InternalError", "the object that is to be stored cannot be read by quotas");
     let new = Stored::of(new).map_err(|_| unreadable())?;
-    let new: Value = serde_json::from_slice(new.json()).map_err(|_| unreadable())?;
-    Ok(old["spec"] != new["spec"])
+    serde_json::from_slice(new.json()).map_err(|_| unreadable())
 }
 
 /// Returns whether a kind is that of quotas.

@@ -10,6 +10,8 @@ use std::hash::BuildHasher as _;
 use foldhash::fast::FixedState;
 use tokio::sync::{Mutex, MutexGuard, Notify};
 
+use crate::flowcontrol::without_seat;
+
 /// Number of wait queues; a namespace is mapped to one by its hash.
 const LINES: usize = 64;
 
@@ -32,7 +34,7 @@ impl Turns {
     pub(super) async fn take(&self, namespace: &str) -> Turn<'_> {
         let hash = FixedState::default().hash_one(namespace);
         let line = usize::try_from(hash % LINES as u64).unwrap_or_default();
-        Turn(self.lines[line].lock().await)
+        Turn(without_seat(self.lines[line].lock()).await)
     }
 
     /// Signals that the served kinds changed: keys may count other kinds.

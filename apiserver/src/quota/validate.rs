@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use super::names::{SCOPES, fits, is_standard, is_whole};
+use crate::bounded::{FieldErrors, short};
 use crate::builtin::quantity::{self, IntegerQuantity};
 use crate::invalid::{FieldError, Problem};
 use crate::json::go_json;
@@ -17,7 +18,7 @@ pub(crate) struct ResourceQuotas;
 impl KindHooks for ResourceQuotas {
     fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let spec = &new["spec"];
-        let mut errors = amounts(&spec["hard"], "spec.hard");
+        let mut errors: FieldErrors = amounts(&spec["hard"], "spec.hard").into_iter().collect();
         errors.extend(scopes(spec));
         errors.extend(selector(spec));
         if old.is_some_and(|old| set(&old["spec"]["scopes"]) != set(&spec["scopes"])) {
@@ -25,15 +26,15 @@ impl KindHooks for ResourceQuotas {
         }
         errors.extend(amounts(&new["status"]["hard"], "status.hard"));
         errors.extend(amounts(&new["status"]["used"], "status.used"));
-        errors
+        errors.into_list()
     }
 }
 
 fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for (key, amount) in amounts.as_object().into_iter().flatten() {
         let mut wrong = |problem, detail: &str| {
-            errors.push(FieldError::new(format!("{at}[{key}]"), problem, detail));
+            errors.push(FieldError::new(format!("{at}[{}]", short(key)), problem, detail));
         };
         let invalid = || Problem::Invalid(key.as_str().into());
         let unnamed = label_key(key);
@@ -57,22 +58,24 @@ fn amounts(amounts: &Value, at: &str) -> Vec<FieldError> {
             IntegerQuantity::Broken | IntegerQuantity::Number(_) => {}
         }
     }
-    errors
+    errors.into_list()
 }
 
 fn scopes(spec: &Value) -> Vec<FieldError> {
     let at = "spec.scopes";
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for scope in texts(&spec["scopes"]) {
         if !SCOPES.contains(&scope) {
-            errors.push(of_scopes(at, spec, "unsupported scope"));
+            errors.add(|| of_scopes(at, spec, "unsupported scope"));
         }
-        let unfit = keys(spec).filter(|key| is_standard(key) && !fits(scope, key));
-        errors.extend(unfit.map(|_| of_scopes(at, spec, "unsupported scope applied to resource")));
+        for _ in keys(spec).filter(|key| is_standard(key) && !fits(scope, key)) {
+            errors.add(|| of_scopes(at, spec, "unsupported scope applied to resource"));
+        }
     }
-    let conflicts = conflicts(&set(&spec["scopes"]));
-    errors.extend((0..conflicts).map(|_| of_scopes(at, spec, "conflicting scopes")));
-    errors
+    for _ in 0..conflicts(&set(&spec["scopes"])) {
+        errors.add(|| of_scopes(at, spec, "conflicting scopes"));
+    }
+    errors.into_list()
 }
 
 fn selector(spec: &Value) -> Vec<FieldError> {
@@ -81,7 +84,7 @@ fn selector(spec: &Value) -> Vec<FieldError> {
         FieldError::new(format!("{at}.{field}"), Problem::Invalid(value.clone()), detail)
     };
     let expressions = || spec["scopeSelector"]["matchExpressions"].as_array().into_iter().flatten();
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     for one in expressions() {
         let scope = one["scopeName"].as_str().unwrap_or_default();
         let operator = one["operator"].as_str().unwrap_or_default();
@@ -90,8 +93,10 @@ fn selector(spec: &Value) -> Vec<FieldError> {
             errors.push(of("scopeName", &scope.into(), "unsupported scope"));
         }
         for _ in keys(spec).filter(|key| is_standard(key) && !fits(scope, key)) {
-            let problem = Problem::InvalidAs(as_go_has_it(&spec["scopeSelector"]));
-            errors.push(FieldError::new(at, problem, "unsupported scope applied to resource"));
+            errors.add(|| {
+                let problem = Problem::InvalidAs(as_go_has_it(&spec["scopeSelector"]));
+                FieldError::new(at, problem, "unsupported scope applied to resource")
+            });
         }
         if EXIST.contains(&scope) && operator != "Exists" {
             errors.push(of("operator", &operator.into(), ONLY_EXISTS));
@@ -105,7 +110,7 @@ fn selector(spec: &Value) -> Vec<FieldError> {
             "Exists" | "DoesNotExist" if has_values => {
                 let detail =
                     "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
-                errors.push(of("values", &one["values"], detail));
+                errors.add(|| of("values", &one["values"], detail));
             }
             "In" | "NotIn" | "Exists" | "DoesNotExist" => {}
             _ => errors.push(of("operator", &operator.into(), "not a valid selector operator")),
@@ -113,7 +118,7 @@ fn selector(spec: &Value) -> Vec<FieldError> {
     }
     let named = expressions().filter_map(|one| one["scopeName"].as_str()).collect();
     errors.extend((0..conflicts(&named)).map(|_| of_scopes(at, spec, "conflicting scopes")));
-    errors
+    errors.into_list()
 }
 
 const EXIST: [&str; 5] =

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{counted, is_scoped};
+use super::counted;
 use crate::kind::Registry;
 
 /// Maximum number of keys in warnings, which are headers.
@@ -10,12 +10,6 @@ const MAX_TOLD: usize = 20;
 
 /// Returns warnings about the parts of a quota that are not enforced, with the reason.
 pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
-    if is_scoped(quota) {
-        return vec![
-            "spec: is not enforced: this server knows no scopes of objects, and a quota without scopes counts all of them"
-                .into(),
-        ];
-    }
     let hard = quota["spec"]["hard"].as_object().into_iter().flatten();
     let mut why: Vec<(&str, String)> =
         hard.filter_map(|(key, _)| Some((key.as_str(), unenforced(registry, key)?))).collect();
@@ -31,7 +25,7 @@ pub(crate) fn warnings(registry: &Registry, quota: &Value) -> Vec<String> {
 fn unenforced(registry: &Registry, key: &str) -> Option<String> {
     let Some(what) = counted(key) else {
         return Some(
-            "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else"
+            "this server counts objects, as in count/secrets or count/deployments.apps, and resources of pods, services and persistentvolumeclaims"
                 .into(),
         );
     };
@@ -63,20 +57,17 @@ mod tests {
         };
         let held = json!({"pods": "1", "count/deployments.apps": "1", "count/events": "1", "count/events.events.k8s.io": "1"});
         check(json!({"hard": held}), &[]);
-        let hard = json!({"cpu": "1", "secrets": "1", "count/nodes": "1", "count/widgets.example.com": "1", "persistentvolumeclaims": "1"});
-        let objects =
-            "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else";
+        let hard = json!({"example.com/gpu": "1", "cpu": "1", "secrets": "1", "count/nodes": "1", "count/widgets.example.com": "1", "persistentvolumeclaims": "1"});
+        let objects = "this server counts objects, as in count/secrets or count/deployments.apps, and resources of pods, services and persistentvolumeclaims";
         check(
             json!({"hard": hard}),
             &[
                 "spec.hard[count/nodes]: is not enforced: nodes are in no namespace",
                 "spec.hard[count/widgets.example.com]: is not enforced: no widgets.example.com are served here; it will be when there are",
-                &format!("spec.hard[cpu]: is not enforced: {objects}"),
-                "spec.hard[persistentvolumeclaims]: is not enforced: no persistentvolumeclaims are served here; it will be when there are",
+                &format!("spec.hard[example.com/gpu]: is not enforced: {objects}"),
             ],
         );
-        let scoped = "spec: is not enforced: this server knows no scopes of objects, and a quota without scopes counts all of them";
-        check(json!({"hard": {"pods": "1"}, "scopes": ["Terminating"]}), &[scoped]);
+        check(json!({"hard": {"pods": "1"}, "scopes": ["Terminating"]}), &[]);
     }
 
     #[test]

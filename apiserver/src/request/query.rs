@@ -30,6 +30,11 @@ impl Query {
         pairs.collect::<Result<_, _>>().map(Self).map_err(malformed)
     }
 
+    /// Returns the number of bytes of all parameters.
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|(key, value)| key.len() + value.len()).sum()
+    }
+
     /// The first value of a parameter.
     pub(crate) fn first(&self, name: &str) -> Option<&str> {
         self.all(name).next()

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::json;
 
+use crate::bounded::BoundedTexts;
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::{label_key, label_value};
 
@@ -120,26 +121,24 @@ fn requirement(tokens: &mut Tokens<'_>) -> Result<(), String> {
         found => return Err(format!("found '{found}', expected: in, notin, =, ==, !=, gt, lt")),
     };
     let compares = matches!(operator, Token::Symbol(">" | "<"));
-    let mut wrong = Vec::new();
+    let mut wrong = BoundedTexts::default();
     for (at, value) in values.iter().enumerate() {
         if compares && value.parse::<i64>().is_err() {
             let why = "for 'Gt', 'Lt' operators, the value must be an integer";
-            wrong.push(
-                FieldError::new(format!("values[{at}]"), Problem::Invalid(json!(value)), why).to_string(),
-            );
+            wrong.push(FieldError::new(format!("values[{at}]"), Problem::Invalid(json!(value)), why));
         }
     }
     for (at, value) in values.iter().enumerate() {
         let why = label_value(value);
         if !why.is_empty() {
             let field = format!("values[{at}][{key}]");
-            wrong.push(FieldError::new(field, Problem::Invalid(json!(value)), why.join("; ")).to_string());
+            wrong.push(FieldError::new(field, Problem::Invalid(json!(value)), why.join("; ")));
         }
     }
-    match wrong.as_slice() {
+    match wrong.kept() {
         [] => Ok(()),
         [one] => Err(one.clone()),
-        more => Err(format!("[{}]", more.join(", "))),
+        _ => Err(format!("[{}]", wrong.join(", "))),
     }
 }
 

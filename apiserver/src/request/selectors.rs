@@ -14,22 +14,40 @@ pub(crate) enum FieldLabels<'a> {
     Names,
 }
 
+/// Maximum number of requirements of a selector. Each is evaluated for each object of a list, and
+/// for each change of a watched object.
+const MAX_REQUIREMENTS: usize = 250;
+
 /// A selector of labels, or 400.
 pub(crate) fn label_selector(text: &str) -> Result<LabelSelector, Refusal> {
-    text.parse().map_err(|error: SelectorError| {
+    let selector: LabelSelector = text.parse().map_err(|error: SelectorError| {
         Refusal::bad_request(
             selector_text::labels(text).unwrap_or_else(|| format!("unable to parse requirement: {error}")),
         )
-    })
+    })?;
+    check_length("label", selector.requirements().len())?;
+    Ok(selector)
+}
+
+fn check_length(of: &str, requirements: usize) -> Result<(), Refusal> {
+    if requirements <= MAX_REQUIREMENTS {
+        return Ok(());
+    }
+    Err(Refusal::bad_request(format!(
+        "the {of} selector has {requirements} requirements, and at most {MAX_REQUIREMENTS} are evaluated: \
+         select a set of values by one requirement, as in \"key in (a,b)\", or send several requests"
+    )))
 }
 
 /// Parses a field selector of any fields, or fails with 400.
 pub(crate) fn field_selector(text: &str) -> Result<FieldSelector, Refusal> {
-    text.parse().map_err(|error: SelectorError| {
+    let selector: FieldSelector = text.parse().map_err(|error: SelectorError| {
         Refusal::bad_request(
             selector_text::fields(text).unwrap_or_else(|| format!("invalid field selector: {error}")),
         )
-    })
+    })?;
+    check_length("field", selector.terms().len())?;
+    Ok(selector)
 }
 
 /// 400 if a selector names a field that selectors of this kind cannot.
@@ -76,6 +94,18 @@ mod tests {
         let selector = field_selector("metadata.name=a,metadata.namespace!=b,spec.x==c").unwrap();
         assert_eq!(check_fields(&selector, kind), Ok(()));
         assert_eq!(check_fields(&field_selector("").unwrap(), FieldLabels::Names), Ok(()));
+    }
+
+    #[test]
+    fn long_selectors_are_refused_with_the_remedy() {
+        let keys = |count: usize| (0..count).map(|at| format!("k{at}!=v")).collect::<Vec<_>>().join(",");
+        assert!(label_selector(&keys(250)).is_ok() && field_selector(&keys(250)).is_ok());
+        for refusal in [label_selector(&keys(251)).unwrap_err(), field_selector(&keys(251)).unwrap_err()] {
+            let says = ["has 251 requirements, and at most 250", "key in (a,b)"];
+            assert!(says.iter().all(|part| refusal.message.contains(part)), "{refusal}");
+        }
+        let set = format!("a in ({})", (0..5000).map(|at| format!("v{at}")).collect::<Vec<_>>().join(","));
+        assert!(label_selector(&set).is_ok(), "a set is one requirement");
     }
 
     #[test]

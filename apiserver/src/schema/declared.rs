@@ -5,12 +5,13 @@ use serde_json::{Value, json};
 
 use super::node::{Additional, DeclaredListType, JsonType, META_FIELDS, MapType, Schema};
 use super::read::{forbidden, required, wrong};
+use crate::bounded::{FieldErrors, short};
 use crate::invalid::FieldError;
 
 pub(super) fn check(schema: &Schema, at: &str) -> Vec<FieldError> {
-    let mut checker = Checker { errors: Vec::new() };
+    let mut checker = Checker { errors: FieldErrors::default() };
     checker.node(schema, at, &NodeContext { root: true, ..NodeContext::default() });
-    checker.errors
+    checker.errors.into_list()
 }
 
 /// The context of a node.
@@ -24,7 +25,7 @@ struct NodeContext {
 }
 
 struct Checker {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
 }
 
 impl Checker {
@@ -54,7 +55,7 @@ impl Checker {
                     below.no_default = Some(format!("in top-level {name}"));
                 }
             }
-            self.node(property, &format!("{at}.properties[{name}]"), &below);
+            self.node(property, &format!("{at}.properties[{}]", short(name)), &below);
         }
         if let Some(items) = &schema.items {
             self.node(items, &format!("{at}.items"), &below);
@@ -150,7 +151,7 @@ impl Checker {
             match items.properties.get(key).map(|property| property.kind) {
                 Some(Some(JsonType::Array | JsonType::Object)) => {
                     let detail = "must be a scalar type if parent array's x-kubernetes-list-type is map";
-                    let at = format!("{at}.items.properties[{key}].type");
+                    let at = format!("{at}.items.properties[{}].type", short(key));
                     self.errors.push(wrong(&at, JsonType::Object.name(), detail));
                 }
                 Some(_) => {}
@@ -182,7 +183,7 @@ impl Checker {
         }
         for key in &schema.list_keys {
             let Some(property) = items.properties.get(key) else { continue };
-            let at = format!("{at}.items.properties[{key}]");
+            let at = format!("{at}.items.properties[{}]", short(key));
             if !items.rules.required.contains(key) && property.default.is_none() {
                 let detail = "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property";
                 self.errors.push(required(&format!("{at}.default"), detail));

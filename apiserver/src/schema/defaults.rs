@@ -6,33 +6,34 @@ use serde_json::Value;
 use super::node::{META_FIELDS, Schema};
 use super::read::{forbidden, wrong};
 use super::{embedded, validate};
+use crate::bounded::{FieldErrors, short};
 use crate::invalid::FieldError;
 
 /// Returns the errors of a structural schema's defaults. Those in the root's own metadata are not
 /// checked: they are forbidden altogether.
 pub(super) fn check(root: &Schema, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     if let Some(default) = &root.default {
         let root = Schema { embedded: true, ..root.clone() };
         errors.extend(value(&root, default, &format!("{at}.default")));
     }
     children(root, at, true, &mut errors);
-    errors
+    errors.into_list()
 }
 
-fn node(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn node(schema: &Schema, at: &str, errors: &mut FieldErrors) {
     if let Some(default) = &schema.default {
         errors.extend(value(schema, default, &format!("{at}.default")));
     }
     children(schema, at, false, errors);
 }
 
-fn children(schema: &Schema, at: &str, root: bool, errors: &mut Vec<FieldError>) {
+fn children(schema: &Schema, at: &str, root: bool, errors: &mut FieldErrors) {
     if let Some(items) = &schema.items {
         node(items, &format!("{at}.items"), errors);
     }
     for (name, property) in &schema.properties {
-        let at = format!("{at}.properties[{name}]");
+        let at = format!("{at}.properties[{}]", short(name));
         match META_FIELDS.contains(&name.as_str()) {
             true if root => {}
             true if schema.embedded => meta(name, property, &at, errors),
@@ -57,7 +58,7 @@ fn value(schema: &Schema, default: &Value, at: &str) -> Vec<FieldError> {
 }
 
 /// A default within the metadata of an embedded resource cannot be checked without its context.
-fn meta(name: &str, schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn meta(name: &str, schema: &Schema, at: &str, errors: &mut FieldErrors) {
     if let Some(default) = &schema.default {
         let at = format!("{at}.default");
         let wrong = match name {
@@ -69,7 +70,7 @@ fn meta(name: &str, schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
         errors.extend(validate::check(schema, default, None, Some(&at)));
     }
     for (name, property) in &schema.properties {
-        no_defaults(property, &format!("{at}.properties[{name}]"), errors);
+        no_defaults(property, &format!("{at}.properties[{}]", short(name)), errors);
     }
 }
 
@@ -77,7 +78,7 @@ fn in_metadata(at: &str, default: &Value, error: &FieldError) -> FieldError {
     wrong(at, default.clone(), format!("must result in valid metadata: {error}"))
 }
 
-fn no_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn no_defaults(schema: &Schema, at: &str, errors: &mut FieldErrors) {
     if schema.default.is_some() {
         errors.push(forbidden(&format!("{at}.default"), NO_METADATA));
     }
@@ -85,7 +86,7 @@ fn no_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
         no_defaults(items, &format!("{at}.items"), errors);
     }
     for (name, property) in &schema.properties {
-        no_defaults(property, &format!("{at}.properties[{name}]"), errors);
+        no_defaults(property, &format!("{at}.properties[{}]", short(name)), errors);
     }
 }
 

@@ -5,20 +5,19 @@ use serde_json::Value;
 use super::node::{Additional, Schema};
 use super::path::ValuePath;
 use super::read::{required, wrong};
+use crate::bounded::FieldErrors;
 use crate::invalid::FieldError;
 use crate::meta::names::{MIXED_CASE, dns_1035_label};
 
 impl Schema {
-    /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's
-    /// own is not among them.
-    pub(crate) fn embedded_metadata<'v>(&self, object: &'v Value) -> Vec<(String, &'v Value)> {
-        let mut found = Vec::new();
+    /// Calls a function with the metadata of each embedded resource, and its place:
+    /// `spec.template.metadata`. The root's own is not among them.
+    pub(crate) fn embedded_metadata<'v>(&self, object: &'v Value, visit: &mut dyn FnMut(&str, &'v Value)) {
         walk(self, object, &ValuePath::start(""), &mut |value, path| {
             if let Some(metadata) = value.get("metadata") {
-                found.push((path.field("metadata").to_string(), metadata));
+                visit(&path.field("metadata").to_string(), metadata);
             }
         });
-        found
     }
 
     /// Calls a function with the metadata of each embedded resource, to be changed: unknown fields
@@ -35,7 +34,7 @@ impl Schema {
 /// Returns the errors of the embedded resources of a value at a field. Their metadata is validated
 /// by the caller, with [`crate::meta`]; here it must be an object whose name can be part of a path.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     walk(schema, value, &ValuePath::start(at), &mut |value, path| {
         for (name, check) in [("apiVersion", api_version as fn(&Value, &str) -> _), ("kind", kind)] {
             let at = path.field(name).to_string();
@@ -48,7 +47,7 @@ pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError>
             errors.extend(check_metadata(metadata, &path.field("metadata").to_string()));
         }
     });
-    errors
+    errors.into_list()
 }
 
 pub(super) fn api_version(value: &Value, at: &str) -> Option<FieldError> {

@@ -6,16 +6,17 @@ use serde_json::{Map, Value};
 
 use super::node::{Additional, DeclaredListType, Schema};
 use super::path::ValuePath;
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 
 /// Returns the duplicates in the lists of a value at a field.
 pub(super) fn check(schema: &Schema, value: &Value, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     walk(schema, value, &ValuePath::start(at), &mut errors);
-    errors
+    errors.into_list()
 }
 
-fn walk(schema: &Schema, value: &Value, path: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
+fn walk(schema: &Schema, value: &Value, path: &ValuePath<'_>, errors: &mut FieldErrors) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
@@ -30,7 +31,7 @@ fn walk(schema: &Schema, value: &Value, path: &ValuePath<'_>, errors: &mut Vec<F
             match schema.list {
                 Some(DeclaredListType::Set) => {
                     for i in repeated(items.iter().map(Value::to_string)) {
-                        errors.push(duplicate(path, i, items[i].clone()));
+                        errors.add(|| duplicate(path, i, items[i].clone()));
                     }
                 }
                 Some(DeclaredListType::Map) => map(&schema.list_keys, items, path, errors),
@@ -46,7 +47,7 @@ fn walk(schema: &Schema, value: &Value, path: &ValuePath<'_>, errors: &mut Vec<F
     }
 }
 
-fn map(keys: &[String], items: &[Value], path: &ValuePath<'_>, errors: &mut Vec<FieldError>) {
+fn map(keys: &[String], items: &[Value], path: &ValuePath<'_>, errors: &mut FieldErrors) {
     let stray = items.iter().position(|item| !item.is_null() && !item.is_object());
     if let Some(i) = stray {
         let at = path.index(i).to_string();
@@ -59,7 +60,7 @@ fn map(keys: &[String], items: &[Value], path: &ValuePath<'_>, errors: &mut Vec<
         Value::Object(present.collect::<Map<_, _>>())
     };
     for i in repeated(items.iter().map(|item| key(item).to_string())) {
-        errors.push(duplicate(path, i, key(&items[i])));
+        errors.add(|| duplicate(path, i, key(&items[i])));
     }
 }
 

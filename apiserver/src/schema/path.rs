@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-/// A place, as the way there.
+use crate::bounded::short;
+
+/// A place, as the way there. In its text long names are shortened.
 #[derive(Clone, Copy)]
 pub(super) struct ValuePath<'a> {
     parent: Option<&'a ValuePath<'a>>,
@@ -57,9 +59,11 @@ impl fmt::Display for ValuePath<'_> {
         }
         match self.step {
             ValuePathStep::Start(at) => f.write_str(at),
-            ValuePathStep::Field(name) if self.parent.is_some_and(ValuePath::is_empty) => f.write_str(name),
-            ValuePathStep::Field(name) | ValuePathStep::Entry(name) => write!(f, ".{name}"),
-            ValuePathStep::Key(name) => write!(f, "[{name}]"),
+            ValuePathStep::Field(name) if self.parent.is_some_and(ValuePath::is_empty) => {
+                write!(f, "{}", short(name))
+            }
+            ValuePathStep::Field(name) | ValuePathStep::Entry(name) => write!(f, ".{}", short(name)),
+            ValuePathStep::Key(name) => write!(f, "[{}]", short(name)),
             ValuePathStep::Index(index) => write!(f, "[{index}]"),
         }
     }

@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::node::{Additional, META_FIELDS, Schema};
 use super::path::ValuePath;
+use crate::bounded::BoundedTexts;
 
 impl Schema {
     /// Drops fields of a Kubernetes object that the schema does not have. Its apiVersion, kind and
@@ -14,11 +15,17 @@ impl Schema {
 
     /// Returns the paths of fields of a Kubernetes object that the schema does not have, which
     /// [`Schema::prune`] drops, by name in order.
-    pub(crate) fn unknown(&self, object: &Value) -> Vec<String> {
-        let mut found = Vec::new();
+    pub(crate) fn unknown_fields(&self, object: &Value) -> BoundedTexts {
+        let mut found = BoundedTexts::default();
         list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &ValuePath::start(""), &mut found);
         found.sort();
         found
+    }
+
+    /// Returns the kept paths of [`Schema::unknown_fields`].
+    #[cfg(any(test, feature = "testing"))]
+    pub(crate) fn unknown(&self, object: &Value) -> Vec<String> {
+        self.unknown_fields(object).kept().to_vec()
     }
 
     pub(super) fn prune_as(&self, value: &mut Value, embedded: bool) {
@@ -94,14 +101,14 @@ fn prune(ruler: Ruler<'_>, value: &mut Value) {
     }
 }
 
-fn list(ruler: Ruler<'_>, value: &Value, at: &ValuePath<'_>, found: &mut Vec<String>) {
+fn list(ruler: Ruler<'_>, value: &Value, at: &ValuePath<'_>, found: &mut BoundedTexts) {
     match value {
         Value::Object(fields) => {
             for (name, field) in fields {
                 let at = at.field(name);
                 match ruler.field(name) {
                     Fate::Kept => {}
-                    Fate::Gone => found.push(at.to_string()),
+                    Fate::Gone => found.push(at),
                     Fate::Below(ruler) => list(ruler, field, &at, found),
                 }
             }

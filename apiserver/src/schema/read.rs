@@ -9,6 +9,7 @@ use super::expressions::Known;
 use super::formats::ValueFormat;
 use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema};
 use super::{declared, defaults, expressions, structure};
+use crate::bounded::{FieldErrors, short};
 use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
 
@@ -35,10 +36,16 @@ impl Schema {
     }
 
     fn judged(json: &Value, at: &str, known: &Known) -> (Self, Vec<FieldError>) {
-        let mut reader =
-            SchemaReader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
+        let mut reader = SchemaReader {
+            root: at,
+            known,
+            unreadable: FieldErrors::default(),
+            unsupported: FieldErrors::default(),
+            is_structural: true,
+        };
         let mut schema = reader.node(json, at);
         let SchemaReader { unreadable, unsupported, is_structural, .. } = reader;
+        let (unreadable, unsupported) = (unreadable.into_list(), unsupported.into_list());
         if !unreadable.is_empty() {
             let why = unreadable.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", ");
             schema.unenforced.push(format!("schema error: {why}"));
@@ -113,10 +120,11 @@ pub(super) fn not_supported(at: &str, value: Value, supported: &[&str]) -> Field
 
 struct SchemaReader<'a> {
     root: &'a str,
+    known: &'a Known,
     /// Keywords that cannot be parsed: nothing else can be checked then.
-    unreadable: Vec<FieldError>,
+    unreadable: FieldErrors,
     /// Keywords that are valid and not supported.
-    unsupported: Vec<FieldError>,
+    unsupported: FieldErrors,
     /// Whether nothing unsupported would itself be structure.
     is_structural: bool,
 }
@@ -256,11 +264,20 @@ impl SchemaReader<'_> {
             self.unreadable(at, value, "an object");
             &none
         });
-        fields.iter().map(|(name, json)| (name.clone(), self.node(json, &format!("{at}[{name}]")))).collect()
+        fields
+            .iter()
+            .map(|(name, json)| (name.clone(), self.node(json, &format!("{at}[{}]", short(name)))))
+            .collect()
     }
 
     fn pattern(&mut self, value: &Value, at: &str) -> Option<Pattern> {
         let text = self.text(value, at)?;
+        // Before the compilation, which they bound.
+        let states = Pattern::states_of(&text).unwrap_or_default();
+        if let Some(error) = self.known.add_states(states, at) {
+            self.unreadable.push(error);
+            return None;
+        }
         match Pattern::parse(&text) {
             Ok(pattern) => Some(pattern),
             Err(problem) => {

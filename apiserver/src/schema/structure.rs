@@ -5,14 +5,16 @@ use serde_json::{Value, json};
 
 use super::node::{Additional, JsonType, Schema};
 use super::read::{forbidden, required, wrong};
+use crate::bounded::{FieldErrors, short};
 use crate::invalid::FieldError;
 
 /// Returns all violations of structure, in the order of the texts.
 pub(super) fn check(schema: &Schema, at: &str) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     node(schema, SchemaLevel::Root, at, &mut errors);
     junctors(schema, schema, at, at, &mut errors);
-    errors.sort_by_cached_key(FieldError::to_string);
+    let mut errors = errors.into_list();
+    errors.sort_by_cached_key(|error| (error.is_count(), error.to_string()));
     errors
 }
 
@@ -23,7 +25,7 @@ enum SchemaLevel {
     Field,
 }
 
-fn node(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
+fn node(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut FieldErrors) {
     if schema.kind == Some(JsonType::Array) && schema.items.is_none() {
         errors.push(required(&format!("{at}.items"), "must be specified"));
     }
@@ -31,7 +33,7 @@ fn node(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldErr
         node(items, SchemaLevel::Item, &format!("{at}.items"), errors);
     }
     for (name, property) in &schema.properties {
-        node(property, SchemaLevel::Field, &format!("{at}.properties[{name}]"), errors);
+        node(property, SchemaLevel::Field, &format!("{at}.properties[{}]", short(name)), errors);
     }
     if let Some(additional) = &schema.additional {
         let at = format!("{at}.additionalProperties");
@@ -48,7 +50,7 @@ fn node(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldErr
     resource(schema, level, at, errors);
 }
 
-fn kind(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
+fn kind(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut FieldErrors) {
     let field = format!("{at}.type");
     match schema.kind {
         Some(JsonType::Object) => {}
@@ -76,7 +78,7 @@ fn kind(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldErr
     }
 }
 
-fn int_or_string(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn int_or_string(schema: &Schema, at: &str, errors: &mut FieldErrors) {
     if !schema.int_or_string {
         return;
     }
@@ -91,7 +93,7 @@ fn int_or_string(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
 }
 
 /// Checks the schema of a Kubernetes object: the root, or an embedded resource.
-fn resource(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<FieldError>) {
+fn resource(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut FieldErrors) {
     if schema.embedded && schema.additional.is_some() {
         let detail = "must not be used if x-kubernetes-embedded-resource is set";
         errors.push(forbidden(&format!("{at}.additionalProperties"), detail));
@@ -111,7 +113,7 @@ fn resource(schema: &Schema, level: SchemaLevel, at: &str, errors: &mut Vec<Fiel
         {
             let found = property.kind.map_or("", JsonType::name);
             let detail = format!("must be {}", expected.name());
-            errors.push(wrong(&format!("{at}.properties[{name}].type"), found, detail));
+            errors.push(wrong(&format!("{at}.properties[{}].type", short(name)), found, detail));
         }
     }
     if let (SchemaLevel::Root, Some(metadata)) = (level, schema.properties.get("metadata"))
@@ -140,7 +142,7 @@ fn first_is_int_or_string(schema: &Schema) -> bool {
     schema.rules.all_of.first().is_some_and(|first| is_int_or_string(&first.rules.any_of))
 }
 
-fn rules(schema: &Schema, skip_any_of: bool, skip_first: bool, at: &str, errors: &mut Vec<FieldError>) {
+fn rules(schema: &Schema, skip_any_of: bool, skip_first: bool, at: &str, errors: &mut FieldErrors) {
     let rules = &schema.rules;
     if !skip_any_of {
         for (i, branch) in rules.any_of.iter().enumerate() {
@@ -159,13 +161,13 @@ fn rules(schema: &Schema, skip_any_of: bool, skip_first: bool, at: &str, errors:
 }
 
 /// Checks a schema below a junctor, which may only restrict values.
-fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldError>) {
+fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut FieldErrors) {
     rules(schema, skip_any_of, false, at, errors);
     if let Some(items) = &schema.items {
         nested(items, false, &format!("{at}.items"), errors);
     }
     for (name, property) in &schema.properties {
-        nested(property, false, &format!("{at}.properties[{name}]"), errors);
+        nested(property, false, &format!("{at}.properties[{}]", short(name)), errors);
     }
     let structure = [
         ("type", schema.kind.is_some(), "must be empty to be structural"),
@@ -198,7 +200,7 @@ fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldEr
 
 /// Checks that the fields that a junctor at the root restricts are declared: `schema` is the
 /// junctor's, `structure` the one at the same position.
-fn junctors(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut Vec<FieldError>) {
+fn junctors(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut FieldErrors) {
     let rules = &schema.rules;
     if let Some(branch) = &rules.not {
         described(branch, structure, at, &format!("{said}.not"), errors);
@@ -210,7 +212,7 @@ fn junctors(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &
     }
 }
 
-fn described(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut Vec<FieldError>) {
+fn described(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: &mut FieldErrors) {
     junctors(schema, structure, at, said, errors);
     let mut child = |schema: &Schema, structure: Option<&Schema>, step: &str| {
         let (at, said) = (format!("{at}.{step}"), format!("{said}.{step}"));
@@ -223,6 +225,6 @@ fn described(schema: &Schema, structure: &Schema, at: &str, said: &str, errors: 
         child(items, structure.items.as_deref(), "items");
     }
     for (name, property) in &schema.properties {
-        child(property, structure.properties.get(name), &format!("properties[{name}]"));
+        child(property, structure.properties.get(name), &format!("properties[{}]", short(name)));
     }
 }

@@ -6,25 +6,33 @@ mod objects;
 mod outcome;
 mod scalars;
 
+use std::cell::Cell;
+
 use serde_json::Value;
 
 use super::node::{JsonType, Schema};
 use super::path::ValuePath;
 use super::{correlate, embedded, lists};
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 use outcome::Outcome;
 
-/// Maximum number of errors of one object.
-const MOST_ERRORS: usize = 1000;
+/// Maximum cost of validating one value. A step is a value under one schema: the branches of
+/// junctors multiply the values.
+const STEPS: u64 = 4_000_000;
+/// Values of an enum that are compared in one step.
+const ALLOWED_PER_STEP: usize = 8;
+/// Bytes of a text that are compared with the rules of one schema in one step.
+const BYTES_PER_STEP: usize = 64;
 
 impl Schema {
     /// Returns the errors of an object. With `old`, unchanged values are tolerated (ratcheting), so
     /// that an object outlives a schema that has become stricter.
     pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = check(self, object, old, None);
+        let mut errors: FieldErrors = check(self, object, old, None).into_iter().collect();
         errors.extend(embedded::check(self, object, ""));
         errors.extend(self.check_lists(object, old));
-        errors
+        errors.into_list()
     }
 
     /// The first value that is not of its type.
@@ -60,8 +68,16 @@ pub(super) fn check(
     old: Option<&Value>,
     at: Option<&str>,
 ) -> Vec<FieldError> {
-    let outcome = Validation { at }.value(schema, value, old, &ValuePath::start(""));
-    outcome.into_errors()
+    let left = Cell::new(STEPS);
+    let outcome = Validation { at, left: &left }.value(schema, value, old, &ValuePath::start(""));
+    if left.get() > 0 {
+        return outcome.into_errors();
+    }
+    let detail = format!(
+        "validation would take more than {STEPS} steps: make the value smaller, or its schema simpler, with fewer \
+         branches of anyOf, oneOf and allOf, and shorter enums"
+    );
+    vec![FieldError::new(at.unwrap_or("<nil>"), Problem::Forbidden, detail)]
 }
 
 /// The context of one validation.
@@ -69,9 +85,18 @@ pub(super) fn check(
 struct Validation<'a> {
     /// A prefix of each field, omitted in the messages.
     at: Option<&'a str>,
+    /// The steps that are left.
+    left: &'a Cell<u64>,
 }
 
 impl Validation<'_> {
+    /// Takes from the steps that are left. Returns false once they do not suffice: the value is
+    /// refused, and everything else is skipped.
+    fn take_steps(self, steps: u64) -> bool {
+        self.left.set(self.left.get().saturating_sub(steps));
+        self.left.get() > 0
+    }
+
     /// Validates a value, and tolerates an unchanged one.
     fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &ValuePath<'_>) -> Outcome {
         let mut outcome = self.changed_value(schema, value, old, path);
@@ -90,6 +115,9 @@ impl Validation<'_> {
         path: &ValuePath<'_>,
     ) -> Outcome {
         let mut outcome = Outcome::default();
+        if !self.take_steps(steps(schema, value)) {
+            return outcome;
+        }
         if value.is_null() {
             outcome.merge(self.kind(schema, value, path));
             outcome.merge(self.allowed(schema, value, path));
@@ -210,6 +238,13 @@ impl Validation<'_> {
             outcome.errors.push(self.unplaced(detail));
         }
     }
+}
+
+/// Returns the cost of a value without the values in it, in steps.
+fn steps(schema: &Schema, value: &Value) -> u64 {
+    let enumerated = schema.rules.allowed.len() / ALLOWED_PER_STEP;
+    let text = value.as_str().map_or(0, |text| text.len() / BYTES_PER_STEP);
+    1 + (enumerated + text) as u64
 }
 
 fn has_kind(schema: &Schema) -> bool {

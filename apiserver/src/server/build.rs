@@ -116,6 +116,10 @@ impl ApiServer {
         &self.shared
     }
 
+    pub(crate) const fn tasks(&self) -> &TaskTracker {
+        &self.tasks
+    }
+
     /// Runs a task that stops by itself when the server is stopped.
     #[cfg(feature = "server")]
     pub(crate) fn spawn_task(&self, task: impl Future<Output = ()> + Send + 'static) {
@@ -256,6 +260,7 @@ impl Builder {
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
+        let flows = metrics.flows.clone();
         let transport =
             WebhookTransport { tasks: tasks.clone(), stopping: stopping.clone(), ..self.transport };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
@@ -280,8 +285,9 @@ impl Builder {
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             definitions: tokio::sync::Mutex::default(),
+            late: controllers::LateObjects::new(),
             decoded: DecodedCaches::default(),
-            capacity: Capacity::new(&self.limits),
+            capacity: Capacity::new(&self.limits, flows, seed),
             interests: interests.into(),
             ended: controllers::EndedControllers::new(),
             stopping,

@@ -12,13 +12,14 @@ use machinery_objects::FieldSelector;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
-use super::{RequestBody, Shared, trace};
+use super::{RequestBody, Shared, capacity, trace};
 use crate::accept::for_refusals;
 use crate::audit::{self, Annotations, Trail};
 use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{RequestAttributes, RequestTarget, ResourceAttributes};
 use crate::fence::Fence;
+use crate::flowcontrol::{PriorityLevel, with_level_headers};
 use crate::http::{Body, answer};
 use crate::metrics::Event;
 use crate::metrics::RequestLabels;
@@ -75,7 +76,7 @@ impl Shared {
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
-        let mut about = RequestLabels::default();
+        let (mut about, mut level) = (RequestLabels::default(), None);
         let span = trace::span(&call, &self.environment);
         let mut trail = None;
         let id = audit::audit_id(&call.headers, &self.environment);
@@ -83,7 +84,7 @@ impl Shared {
             if let Some(log) = &self.audit {
                 trail = Some(Trail::begin(&self, log, &id, (&call.uri, &call.headers, call.peer)).await?);
             }
-            self.clone().route(call, &mut about, &mut trail).await
+            self.clone().route(call, &mut about, &mut level, &mut trail).await
         };
         let answer = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| {
@@ -107,6 +108,7 @@ impl Shared {
         };
         answer.headers_mut().insert(audit::AUDIT_ID, id);
         span.record("status", answer.status().as_u16());
+        let answer = with_level_headers(answer, level);
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
     }
@@ -120,6 +122,7 @@ impl Shared {
         self: Arc<Self>,
         call: Call,
         about: &mut RequestLabels,
+        level: &mut Option<PriorityLevel>,
         trail: &mut Option<Trail>,
     ) -> Result<Response<Body>, Refusal> {
         let Call { method, uri, headers, body, identity, .. } = call;
@@ -142,13 +145,15 @@ impl Shared {
         let (identity, target, query) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 return Err(refusal);
             }
         };
         match target {
             Route::Resource(verb, resource, fence) => {
-                let received = body.read(&self, &headers).await?;
+                let flow = self.capacity.flow(&identity, verb, &resource);
+                *level = Some(flow.level);
+                let received = body.read(&self, &headers, flow).await?;
                 let body = received.bytes.clone();
                 if let Some(trail) = trail {
                     trail.body(&body, &headers);
@@ -157,26 +162,27 @@ impl Shared {
                 let wire = WireRequest { verb, resource, query, identity, fence, headers, body, annotations };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
-                    let place = self.capacity.watch().inspect_err(full)?;
+                    let place = self.capacity.watch(flow).inspect_err(full)?;
                     return Ok(verbs::serve(&self, wire).await?.map(|body| body.holding(place)));
                 }
                 let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyRequests);
-                let _place = self.capacity.request().inspect_err(full)?;
+                let seat = self.capacity.requests.enter(flow).await;
+                let seat = seat.map_err(capacity::rejected).inspect_err(full)?;
                 let _worked_on = self.metrics.worked_on(verb.reads());
-                let answer = verbs::serve(&self, wire).await?;
+                let answer = seat.run(verbs::serve(&self, wire)).await?;
                 if !answer.body().is_in_parts() {
                     return Ok(answer);
                 }
                 // Held by the body: a slow reader keeps the objects of its list in memory.
-                let place = self.capacity.list().inspect_err(full)?;
+                let place = self.capacity.list(flow).inspect_err(full)?;
                 Ok(answer.map(|body| body.holding(place)))
             }
             Route::Other(parts) => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 documents::serve(&self, &DocumentRequest { method, headers }, &parts, &query).await
             }
             Route::Nothing => {
-                body.discard(&self).await;
+                body.discard(&self, &headers).await;
                 Ok(answer::nothing_there())
             }
         }

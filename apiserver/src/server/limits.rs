@@ -10,10 +10,18 @@ use crate::metrics::Event;
 pub struct Limits {
     /// Bytes of a request body. A longer body is refused with 413.
     pub body_bytes: usize,
-    /// Bytes of all buffered bodies, at most 4 GiB. Beyond it requests are refused with 429.
+    /// Bytes of all buffered bodies, at most 4 GiB. Beyond it requests are refused with 429. A user
+    /// may take as many as are free; the same holds for long lists and watches.
     pub bodies_bytes: u32,
-    /// Requests in flight, without watches. Beyond it requests are refused with 429.
+    /// Requests that are executed at the same time, without watches: the seats of flow control. A
+    /// request that waits for a webhook, a future revision, a guard or a quota has none. Beyond it
+    /// requests are queued: see `docs/designs/027-fair-shares.md`.
     pub in_flight: usize,
+    /// Requests that are queued, executed or waiting. A user may have as many as are free, so half
+    /// of them if it is the only one; beyond it requests of that user are refused with 429.
+    pub admitted: usize,
+    /// Timeout of a request in a queue. It is refused with 429.
+    pub queue_time: Duration,
     /// Lists longer than 64 KiB that are being sent. Beyond it lists are refused with 429.
     pub long_lists: usize,
     /// Open watches. Beyond it watches are refused with 429.
@@ -22,6 +30,9 @@ pub struct Limits {
     pub ring_revisions: usize,
     /// Bytes of the objects in these revisions, per kind.
     pub ring_bytes: usize,
+    /// Bytes of the objects in these revisions, of all kinds together. Beyond it a kind with new
+    /// changes keeps only its newest revision.
+    pub rings_bytes: usize,
     /// Interests, with or without their stream. Beyond it they are refused with 429.
     pub interests: usize,
     /// Keys of an interest. An edit beyond it is refused with 422.
@@ -51,16 +62,20 @@ pub struct Limits {
     pub quotas: usize,
     /// Timeout for receiving a body. A late body is refused with 408.
     pub body: Duration,
-    /// Open connections. Others wait in the kernel's queue.
+    /// Open connections; fewer if the process has few file descriptors. Others wait in the kernel's
+    /// queue.
     pub connections: usize,
+    /// Open connections whose client has not authenticated; at most a quarter of all. The oldest is
+    /// closed in favour of a new one, and each after a response with 401.
+    pub unauthenticated: usize,
     /// Concurrent HTTP/2 streams of a connection. A client that knows it opens another connection.
     pub streams: u32,
     /// Bytes of a request's head: path and headers. A longer one is refused with 431.
     pub head_bytes: u32,
     /// Headers of an HTTP/1.1 request. More are refused with 431.
     pub headers: usize,
-    /// Timeout of the TLS handshake, and of a request's head from its first byte. The connection is
-    /// closed.
+    /// Timeout of a connection until its client has authenticated, and of a request's head from its
+    /// first byte. The connection is closed.
     pub head: Duration,
     /// Timeout of an idle connection. It is closed.
     pub idle: Duration,
@@ -86,10 +101,13 @@ impl Default for Limits {
             body_bytes: 3 << 20,
             bodies_bytes: 512 << 20,
             in_flight: 400,
+            admitted: 4096,
+            queue_time: Duration::from_secs(15),
             long_lists: 400,
             watches: 100_000,
             ring_revisions: 4096,
             ring_bytes: 16 << 20,
+            rings_bytes: 256 << 20,
             interests: 10_000,
             interest_keys: 100_000,
             interest_key_bytes: 512,
@@ -103,6 +121,7 @@ impl Default for Limits {
             quotas: 16,
             body: Duration::from_secs(30),
             connections: 20_000,
+            unauthenticated: 1000,
             streams: 100,
             head_bytes: 64 << 10,
             headers: 100,

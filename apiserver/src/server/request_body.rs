@@ -4,13 +4,13 @@ use std::error::Error;
 
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
-use http::header::CONTENT_LENGTH;
+use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::BodyExt as _;
 use http_body_util::combinators::UnsyncBoxBody;
-use tokio::sync::SemaphorePermit;
 use tokio::time::timeout;
 
 use super::Shared;
+use crate::flowcontrol::{FairPool, Flow, PoolShare};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 
@@ -20,7 +20,7 @@ pub(crate) struct RequestBody(UnsyncBoxBody<Bytes, Box<dyn Error + Send + Sync>>
 /// A complete body and its share of the limit on buffered bytes.
 pub(crate) struct ReceivedBody<'a> {
     pub(crate) bytes: Bytes,
-    _place: Option<SemaphorePermit<'a>>,
+    _place: Option<PoolShare<&'a FairPool>>,
 }
 
 impl RequestBody {
@@ -40,11 +40,12 @@ impl RequestBody {
         self,
         shared: &'a Shared,
         headers: &HeaderMap,
+        flow: Flow,
     ) -> Result<ReceivedBody<'a>, Refusal> {
         if content_length(headers) > shared.limits.body_bytes {
             return Err(too_large(shared.limits.body_bytes));
         }
-        let received = timeout(shared.limits.body, self.collect(shared)).await;
+        let received = timeout(shared.limits.body, self.collect(shared, flow)).await;
         received.unwrap_or_else(|_| {
             shared.metrics.counted.add(Event::LateBody);
             let seconds = shared.limits.body.as_secs_f64();
@@ -53,9 +54,12 @@ impl RequestBody {
         })
     }
 
-    /// Discards the body, so that the client reads the error response and the connection stays
-    /// usable.
-    pub(crate) async fn discard(mut self, shared: &Shared) {
+    /// Discards the body, so that the connection stays usable. Leaves a body that is too long for
+    /// that, or that the client sends only on request: the connection is closed after the response.
+    pub(crate) async fn discard(mut self, shared: &Shared, headers: &HeaderMap) {
+        if content_length(headers) > shared.limits.body_bytes || expects_continue(headers) {
+            return;
+        }
         let all = async {
             let mut length = 0;
             while let Some(Ok(frame)) = self.0.frame().await {
@@ -70,23 +74,21 @@ impl RequestBody {
         }
     }
 
-    async fn collect(mut self, shared: &Shared) -> Result<ReceivedBody<'_>, Refusal> {
+    async fn collect(mut self, shared: &Shared, flow: Flow) -> Result<ReceivedBody<'_>, Refusal> {
         let limit = shared.limits.body_bytes;
         let (mut first, mut all) = (Bytes::new(), BytesMut::new());
-        let mut place: Option<SemaphorePermit<'_>> = None;
+        let mut place: Option<PoolShare<&FairPool>> = None;
         while let Some(frame) = self.0.frame().await {
             let frame = frame.map_err(|error| {
                 Refusal::bad_request(format!("the body of the request ended early: {error}"))
             })?;
             let Ok(data) = frame.into_data() else { continue };
             // By received bytes: an announced body that never arrives takes no share.
-            let more = shared.capacity.bytes(data.len()).inspect_err(|_| {
-                shared.metrics.counted.add(Event::TooManyRequests);
-            })?;
-            match &mut place {
-                Some(place) => place.merge(more),
-                None => place = Some(more),
-            }
+            let taken = match &mut place {
+                Some(place) => shared.capacity.more_bytes(place, data.len()),
+                None => shared.capacity.bytes(flow, data.len()).map(|share| place = Some(share)),
+            };
+            taken.inspect_err(|_| shared.metrics.counted.add(Event::TooManyRequests))?;
             if first.len() + all.len() + data.len() > limit {
                 return Err(too_large(limit));
             }
@@ -101,6 +103,11 @@ impl RequestBody {
         let bytes = if all.is_empty() { first } else { all.freeze() };
         Ok(ReceivedBody { bytes, _place: place })
     }
+}
+
+/// Returns whether the client waits for `100 Continue` before it sends the body.
+fn expects_continue(headers: &HeaderMap) -> bool {
+    headers.get(EXPECT).is_some_and(|expect| expect.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }
 
 fn content_length(headers: &HeaderMap) -> usize {

@@ -12,7 +12,7 @@ use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::RbacPolicy;
 use crate::cache::{self, CacheWatcher, KeyField, ObjectFilter, View, WatchCache};
-use crate::controllers::{EndedControllers, KnownDefinitions};
+use crate::controllers::{EndedControllers, KnownDefinitions, LateObjects};
 use crate::guard::Checks;
 use crate::handle::DecodedCaches;
 use crate::interest::Interests;
@@ -43,6 +43,8 @@ pub(crate) struct Shared {
     pub(crate) audit: Option<Arc<Log>>,
     /// Kinds by definition. The lock is held while kinds are rebuilt from their definitions.
     pub(crate) definitions: tokio::sync::Mutex<KnownDefinitions>,
+    /// Objects of the start that could not be created.
+    pub(crate) late: LateObjects,
     /// Decoded objects of in-process handles.
     pub(crate) decoded: DecodedCaches,
     /// Limits on concurrency and buffered bytes.

@@ -1,7 +1,7 @@
 //! The store as the server uses it, with its errors as refusals.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use machinery_objects::Revision;
@@ -10,13 +10,19 @@ use machinery_store::{
     WatchError,
 };
 
+use tokio::time::Instant;
+
 use crate::refusal::{Cause, Refusal};
 use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
+/// Milliseconds for which the answer of a commit shows whether the store accepts writes.
+const FRESH: u64 = 1000;
 /// The polling interval of the wait.
 const LOOK: Duration = Duration::from_millis(10);
+/// The maximum of the interval, which doubles: many clients may wait for a distant future.
+const LONGEST_LOOK: Duration = Duration::from_millis(100);
 
 /// The store, as the server uses it.
 #[derive(Clone)]
@@ -24,6 +30,9 @@ pub(crate) struct Objects {
     backend: Arc<dyn Backend>,
     /// Whether the store refused the last commit.
     refused: Arc<AtomicBool>,
+    began: Instant,
+    /// The time of the last answer of a commit, in milliseconds after `began`.
+    answered: Arc<AtomicU64>,
 }
 
 /// How new a read must be.
@@ -61,7 +70,7 @@ pub(crate) enum Committed {
 
 impl Objects {
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend, refused: Arc::default() }
+        Self { backend, refused: Arc::default(), began: Instant::now(), answered: Arc::default() }
     }
 
     /// The newest revision.
@@ -96,6 +105,7 @@ impl Objects {
     /// Waits until the store has reached a revision, up to a timeout.
     pub(crate) async fn reach(&self, least: Revision) -> Result<(), Refusal> {
         let until = tokio::time::Instant::now() + PATIENCE;
+        let mut look = LOOK;
         loop {
             let current = self.revision().await?;
             if current >= least {
@@ -104,7 +114,8 @@ impl Objects {
             if tokio::time::Instant::now() >= until {
                 return Err(too_large(least, current));
             }
-            tokio::time::sleep(LOOK).await;
+            crate::flowcontrol::without_seat(tokio::time::sleep(look)).await;
+            look = LONGEST_LOOK.min(look * 2);
         }
     }
 
@@ -113,11 +124,11 @@ impl Objects {
         self.backend.watch(span, after).await
     }
 
-    /// Returns whether the store accepts writes, judged by the last one. If it failed, this commits
-    /// a transaction without changes as a probe: there may be no other writer while this reports
-    /// failure.
+    /// Returns whether the store accepts writes, judged by the last one. If it failed or was more
+    /// than a second ago, this commits a transaction without changes as a probe: there may be no
+    /// other writer.
     pub(crate) async fn takes_writes(&self) -> Result<(), Refusal> {
-        if !self.refused.load(Relaxed) {
+        if !self.refused.load(Relaxed) && self.since_began() < self.answered.load(Relaxed) + FRESH {
             return Ok(());
         }
         self.commit(Transaction::new()).await.map(drop)
@@ -129,11 +140,18 @@ impl Objects {
         let refused = matches!(answer, Err(CommitError::Refused { .. } | CommitError::Unknown { .. }));
         // Relaxed: only a hint for health checks, which orders nothing else.
         self.refused.store(refused, Relaxed);
+        self.answered.store(self.since_began(), Relaxed);
         match answer {
             Ok(commit) => Ok(Committed::Done(commit.revision)),
             Err(CommitError::Conflict(conflict)) => Ok(Committed::Lost(conflict)),
             Err(error) => Err(unwritten(&error)),
         }
+    }
+}
+
+impl Objects {
+    fn since_began(&self) -> u64 {
+        u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 }
 

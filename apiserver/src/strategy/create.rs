@@ -83,6 +83,7 @@ pub(crate) fn first_entries(
 fn prepare(object: &mut Value, new: New<'_>, context: &Context<'_>) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
     if kind.has_status
+        && !kind.is_created_with_status()
         && let Some(object) = object.as_object_mut()
     {
         object.remove("status");

@@ -8,7 +8,7 @@ use super::{
     spec_differs,
 };
 use crate::invalid::{FieldError, invalid};
-use crate::kind::{Checked, Subresource};
+use crate::kind::{Checked, Kind, Subresource};
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
@@ -83,7 +83,7 @@ fn prepare(
     context: &Context<'_>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let kind = context.kind;
-    only(new, old, subresource, kind.has_status);
+    only(new, old, subresource, kind);
     let how = Update {
         group: &kind.group,
         plural: &kind.names.plural,
@@ -119,18 +119,47 @@ fn check_preconditions(new: &Value, old: &Value, whole: bool, context: &Context<
     }
 }
 
-/// Keeps the changes to one subresource, and restores everything else from the old object.
-fn only(new: &mut Value, old: &Value, subresource: Subresource, status_is_a_subresource: bool) {
-    let restore = |new: &mut Value, field: &str| {
-        let Some(new) = new.as_object_mut() else { return };
-        match old.get(field) {
-            Some(value) => new.insert(field.into(), value.clone()),
-            None => new.remove(field),
-        };
+/// Restores a field from the old object.
+fn restore(new: &mut Value, old: &Value, field: &str) {
+    let Some(new) = new.as_object_mut() else { return };
+    match old.get(field) {
+        Some(value) => new.insert(field.into(), value.clone()),
+        None => new.remove(field),
     };
+}
+
+/// Restores everything but these fields of the root from the old object.
+fn swap_parts(new: &mut Value, old: &Value, kept: &[&str]) {
+    let mut restored = old.clone();
+    for field in kept {
+        self::restore(&mut restored, new, field);
+    }
+    *new = restored;
+}
+
+/// Keeps the changes to one subresource, and restores everything else from the old object.
+fn only(new: &mut Value, old: &Value, subresource: Subresource, kind: &Kind) {
+    let restore = |new: &mut Value, field: &str| restore(new, old, field);
     match subresource {
-        Subresource::Main | Subresource::Scale if status_is_a_subresource => restore(new, "status"),
+        Subresource::Main | Subresource::Scale if kind.has_status => restore(new, "status"),
         Subresource::Main | Subresource::Scale => {}
+        Subresource::Status if kind.status_keeps_metadata() => {
+            swap_parts(new, old, &["metadata", "status"]);
+            for field in kind.status_restores() {
+                self::restore(&mut new["metadata"], &old["metadata"], field);
+            }
+        }
+        Subresource::Approval => {
+            let conditions = new.pointer_mut("/status/conditions").map(Value::take);
+            swap_parts(new, old, &["metadata"]);
+            match conditions {
+                Some(conditions) => new["status"]["conditions"] = conditions,
+                None => {
+                    let status = new.get_mut("status").and_then(Value::as_object_mut);
+                    drop(status.and_then(|status| status.remove("conditions")));
+                }
+            }
+        }
         Subresource::Status => {
             let status = new.get("status").cloned();
             let kept = ["managedFields", "resourceVersion", "name", "namespace"];

@@ -38,9 +38,17 @@ const YEAR: i64 = 365 * DAY;
 /// Go's longest duration.
 const LONGEST: i64 = i64::MAX / 1_000_000_000;
 
+/// Formats a duration.
+pub(super) fn elapsed_seconds(seconds: i64) -> String {
+    shown(seconds.min(LONGEST))
+}
+
 /// Formats two or three significant digits. Two seconds in the future count as now: clocks differ.
 pub(super) fn elapsed(then: Timestamp, now: Timestamp) -> String {
-    let seconds = now.duration_since(then).as_secs().min(LONGEST);
+    elapsed_seconds(now.duration_since(then).as_secs())
+}
+
+fn shown(seconds: i64) -> String {
     let two = |large: i64, unit: &str, small: i64, part: &str| match small {
         0 => format!("{large}{unit}"),
         _ => format!("{large}{unit}{small}{part}"),

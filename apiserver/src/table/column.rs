@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::age::{age, object_age};
 use super::builtin::BuiltIn;
 use super::path::{ColumnPath, shown};
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 
 /// The columns that a kind's objects are shown in.
@@ -61,7 +62,9 @@ pub(crate) fn crd_columns(additional: &Value) -> (Columns, Option<String>) {
 /// Returns Kubernetes' validation errors of `additionalPrinterColumns`; `at` is their path.
 pub(crate) fn check_columns(additional: &Value, at: &str) -> Vec<FieldError> {
     let columns = additional.as_array().into_iter().flatten().enumerate();
-    columns.flat_map(|(index, column)| check(column, &format!("{at}[{index}]"))).collect()
+    let errors: FieldErrors =
+        columns.flat_map(|(index, column)| check(column, &format!("{at}[{index}]"))).collect();
+    errors.into_list()
 }
 
 impl Columns {

@@ -5,6 +5,7 @@
 //! * [`serving`]: the TLS configuration of connections, reloaded while running
 //! * [`peer`]: the identity in a client certificate
 //! * [`pem`]: files of certificates and keys
+//! * [`wall_clock`]: the time of certificates
 
 mod authority;
 pub(crate) mod kubeconfig;
@@ -12,6 +13,7 @@ pub(crate) mod own;
 pub(crate) mod peer;
 mod pem;
 pub(crate) mod serving;
+pub(crate) mod wall_clock;
 
 #[cfg(test)]
 mod tests;

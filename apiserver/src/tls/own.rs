@@ -8,7 +8,7 @@ use rcgen::{KeyPair, PublicKeyData as _};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
 
-use super::authority::{self, Authority, Pair};
+use super::authority::{self, Authority, IssueTime, Pair};
 use super::pem;
 use crate::auth::identity::{Identity, MASTERS};
 use crate::auth::private::{self, FileError};
@@ -53,8 +53,8 @@ impl GeneratedCertificates {
     }
 
     /// Reads the certificates. Generates missing ones; and again those that expire within thirty
-    /// days or that another authority issued, and the server's, if a host is missing from it. The
-    /// authority's key stays, so certificates that it issued stay valid.
+    /// days, that are not valid yet or that another authority issued, and the server's, if a host
+    /// is missing from it. The authority's key stays, so certificates that it issued stay valid.
     ///
     /// An existing file that cannot be read is an error, and is not overwritten.
     pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {
@@ -64,14 +64,29 @@ impl GeneratedCertificates {
         let of_admin = Fits { ca: &der, hosts: &[], now };
         let of_server = Fits { hosts: &self.hosts, ..of_admin };
         let user = Identity::admin().user;
-        let server = self.leaf("server", &of_server, &mut notes, || authority.server(&self.hosts, now))?;
-        let admin = self.leaf("admin", &of_admin, &mut notes, || authority.client(&user, MASTERS, now))?;
+        let server =
+            self.leaf("server", &of_server, &mut notes, |time| authority.server(&self.hosts, time))?;
+        let admin =
+            self.leaf("admin", &of_admin, &mut notes, |time| authority.client(&user, MASTERS, time))?;
         Ok(Certificates { ca, server, admin, notes })
     }
 
     /// Checks that the existing files can be read. Writes nothing.
     pub(super) fn check(&self) -> Result<(), FileError> {
         ["ca", "server", "admin"].iter().try_for_each(|name| self.read(name).map(|_| ()))
+    }
+
+    /// Checks that the authority is still there. A running server does not make another one, since
+    /// its clients would not know it.
+    pub(super) fn check_authority(&self) -> Result<(), FileError> {
+        let [_, key] = self.pair_paths("ca");
+        match private::read(&key)? {
+            Some(_) => Ok(()),
+            None => {
+                let remedy = "put it back, or start the server again to have another authority made";
+                Err(FileError::new(&key, "it is gone", remedy))
+            }
+        }
     }
 
     /// Returns the paths of the server's certificate and key, and of the authority's certificate.
@@ -88,16 +103,24 @@ impl GeneratedCertificates {
         let wrong = |what: &dyn std::fmt::Display| {
             FileError::new(&path, what, "put another one there with its key, or remove ca.* to begin anew")
         };
+        let mut time = IssueTime { now, end: None };
         let (why, key) = match self.read("ca")? {
             There::Pair(pair, der, key) => {
-                let (is_ca, ours, (day, left)) = {
+                let (is_ca, ours, (day, left), early) = {
                     let certificate = pem::parsed(&der).map_err(|what| wrong(&what))?;
-                    (certificate.is_ca(), authority::is_ours(&certificate), pem::end(&certificate, now))
+                    let early = pem::not_begun(&certificate, now);
+                    (
+                        certificate.is_ca(),
+                        authority::is_ours(&certificate),
+                        pem::end(&certificate, now),
+                        early,
+                    )
                 };
                 if !is_ca {
                     return Err(wrong(&"its certificate may make no others"));
                 }
-                if left >= SPARE_SECONDS || !ours && left > 0 {
+                let early = early.filter(|_| ours);
+                if early.is_none() && left >= SPARE_SECONDS || !ours && left > 0 {
                     if left < SPARE_SECONDS {
                         notes.push(format!("{}: it ends on {day}; put a new one there", path.display()));
                     }
@@ -107,7 +130,9 @@ impl GeneratedCertificates {
                 if !ours {
                     return Err(wrong(&format_args!("it ended on {day}")));
                 }
-                (format!("the last one ends on {day}"), key)
+                time.end = early.as_ref().map(|(_, end)| *end);
+                let ends = || format!("the last one ends on {day}");
+                (early.map_or_else(ends, |(day, _)| format!("the last one begins on {day}")), key)
             }
             // The process stopped between the two writes. With the same key, certificates issued by
             // it are still valid.
@@ -118,7 +143,7 @@ impl GeneratedCertificates {
                 ("there was none".to_owned(), key)
             }
         };
-        let pem = Authority::certificate(&key, now).map_err(|error| not_made(&path, &error))?;
+        let pem = Authority::certificate(&key, time).map_err(|error| not_made(&path, &error))?;
         private::write(&path, &pem)?;
         notes.push(format!("made {}: {why}", path.display()));
         let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("it was made just now");
@@ -131,21 +156,34 @@ impl GeneratedCertificates {
         name: &str,
         fits: &Fits<'_>,
         notes: &mut Vec<String>,
-        make: impl FnOnce() -> Result<Pair, rcgen::Error>,
+        make: impl FnOnce(IssueTime) -> Result<Pair, rcgen::Error>,
     ) -> Result<Pair, FileError> {
-        let why = match self.read(name)? {
-            There::Nothing | There::Key(_) => "there was none".to_owned(),
+        let mut time = IssueTime { now: fits.now, end: None };
+        let (why, last) = match self.read(name)? {
+            There::Nothing | There::Key(_) => ("there was none".to_owned(), None),
             There::Pair(pair, der, _) => match fits.why_not(&der) {
-                Some(why) => why,
+                Some((why, end)) => {
+                    time.end = end;
+                    (why, fits.is_valid(&der).then_some(pair))
+                }
                 None => return Ok(pair),
             },
         };
         let [path, key_path] = self.pair_paths(name);
-        let pair = make().map_err(|error| not_made(&path, &error))?;
+        let pair = make(time).map_err(|error| not_made(&path, &error))?;
+        let staged = private::stage(&key_path, &pair.key)
+            .and_then(|key| Ok((key, private::stage(&path, &pair.certificate)?)));
+        let (key, certificate) = match (staged, last) {
+            (Err(error), Some(last)) if error.full => {
+                notes.push(format!("{why}, and another one was not written: {error}"));
+                return Ok(last);
+            }
+            (staged, _) => staged?,
+        };
         // Should the process end between these, there is a key alone, and both are made again.
         private::remove(&path)?;
-        private::write(&key_path, &pair.key)?;
-        private::write(&path, &pair.certificate)?;
+        key.place()?;
+        certificate.place()?;
         notes.push(format!("made {}: {why}", path.display()));
         Ok(pair)
     }
@@ -195,20 +233,32 @@ struct Fits<'a> {
 }
 
 impl Fits<'_> {
-    fn why_not(&self, der: &CertificateDer<'static>) -> Option<String> {
+    /// Returns whether clients accept the certificate at present, perhaps not for all hosts.
+    fn is_valid(&self, der: &CertificateDer<'static>) -> bool {
+        let (Ok(certificate), Ok(ca)) = (pem::parsed(der), pem::parsed(self.ca)) else { return false };
+        certificate.verify_signature(Some(ca.public_key())).is_ok()
+            && pem::not_begun(&certificate, self.now).is_none()
+            && pem::end(&certificate, self.now).1 > 0
+    }
+
+    /// Returns the reason for another certificate, and the end of one that has not begun.
+    fn why_not(&self, der: &CertificateDer<'static>) -> Option<(String, Option<Timestamp>)> {
         let (Ok(certificate), Ok(ca)) = (pem::parsed(der), pem::parsed(self.ca)) else {
-            return Some("the last one cannot be read".into());
+            return Some(("the last one cannot be read".into(), None));
         };
         let issued = certificate.issuer().as_raw() == ca.subject().as_raw()
             && certificate.verify_signature(Some(ca.public_key())).is_ok();
         if !issued {
-            return Some("the last one is of another authority".into());
+            return Some(("the last one is of another authority".into(), None));
         }
         if !pem::is_for(&certificate, self.hosts) {
-            return Some(format!("the last one is not for all of {}", self.hosts.join(", ")));
+            return Some((format!("the last one is not for all of {}", self.hosts.join(", ")), None));
+        }
+        if let Some((day, end)) = pem::not_begun(&certificate, self.now) {
+            return Some((format!("the last one begins on {day}"), Some(end)));
         }
         let (day, left) = pem::end(&certificate, self.now);
-        (left < SPARE_SECONDS).then(|| format!("the last one ends on {day}"))
+        (left < SPARE_SECONDS).then(|| (format!("the last one ends on {day}"), None))
     }
 }
 

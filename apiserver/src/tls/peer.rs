@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use jiff::Timestamp;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 use x509_parser::oid_registry::Oid;
@@ -12,6 +13,13 @@ use crate::auth::identity::Identity;
 
 /// The attribute in which Kubernetes has a user's UID.
 const UID: &[u64] = &[1, 3, 6, 1, 4, 1, 57683, 2];
+
+/// Returns the first time at which a certificate is no longer valid.
+pub(crate) fn expiry(certificate: &CertificateDer<'static>) -> Option<Timestamp> {
+    // The last second is part of the validity.
+    let last = pem::parsed(certificate).ok()?.validity().not_after.timestamp();
+    Timestamp::from_second(last.saturating_add(1)).ok()
+}
 
 /// The identity in a chain that was verified: the common name is the user, each organization a
 /// group.

@@ -52,6 +52,17 @@ pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String,
     (day.unwrap_or_else(|_| format!("second {end}")), end.saturating_sub(now.as_second()))
 }
 
+/// Returns the day from which a certificate is valid, and its end, if it is not valid yet.
+pub(super) fn not_begun(certificate: &X509Certificate<'_>, now: Timestamp) -> Option<(String, Timestamp)> {
+    let (begin, end) = (certificate.validity().not_before.timestamp(), certificate.validity().not_after);
+    if begin <= now.as_second() {
+        return None;
+    }
+    let day = Timestamp::from_second(begin).map(|begin| begin.strftime("%Y-%m-%d").to_string());
+    let end = Timestamp::from_second(end.timestamp()).unwrap_or(Timestamp::MAX);
+    Some((day.unwrap_or_else(|_| format!("second {begin}")), end))
+}
+
 /// Returns whether the certificate is self-signed.
 pub(super) fn is_self_signed(der: &CertificateDer<'static>) -> bool {
     parsed(der).is_ok_and(|certificate| certificate.subject().as_raw() == certificate.issuer().as_raw())

@@ -12,6 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::own::GeneratedCertificates;
 use super::pem;
+use super::wall_clock::WallClock;
 use crate::auth::private::{self, FileError};
 
 /// Certificates with less validity left cause a warning.
@@ -88,6 +89,9 @@ impl Serving {
     /// periodically, and on a signal. If a file is invalid, the current configuration stays, and
     /// the error has the reason.
     pub(crate) fn reload(&self, now: Timestamp) -> Result<Vec<String>, FileError> {
+        if let Source::Own(own) = &self.source {
+            own.check_authority()?;
+        }
         let (config, notes) = load(&self.source, now)?;
         self.config.swap(Arc::new(config));
         Ok(notes)
@@ -135,7 +139,7 @@ fn config(
     let soon = left < SPARE_SECONDS;
     let notes = soon.then(|| format!("{}: it ends on {day}; {replace}", certificate.display()));
     let key = pem::key(key_path)?;
-    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+    let builder = ServerConfig::builder_with_details(Arc::clone(&provider), Arc::new(WallClock))
         .with_protocol_versions(&[&TLS13, &TLS12])
         .expect("ring has ciphers for both versions");
     let builder = match client_ca {

@@ -14,7 +14,7 @@ use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::http::{Body, answer};
 use crate::json::{MalformedJson, plain_type_name};
 use crate::kind::Subresource;
-use crate::managed::{self, Conflict, NotApplied};
+use crate::managed::{self, Conflict, Conflicts, NotApplied};
 use crate::meta::time::shown;
 use crate::meta::{check_name, coerce, dedup_owners};
 use crate::refusal::{Cause, Refusal};
@@ -111,7 +111,8 @@ impl Application<'_> {
         let leaves: &[&str] = match request.subresource {
             Subresource::Main | Subresource::Scale if kind.has_status => &["status"],
             Subresource::Main | Subresource::Scale => &[],
-            Subresource::Status | Subresource::Finalize => &["metadata", "spec"],
+            Subresource::Status if kind.status_keeps_metadata() => &["spec"],
+            Subresource::Status | Subresource::Finalize | Subresource::Approval => &["metadata", "spec"],
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
@@ -202,7 +203,7 @@ fn configuration(request: &ObjectRequest<'_>, mut object: Value) -> Result<Value
         return Err(undeclared(path));
     }
     let embedded = kind.coerce_embedded(&mut object).map_err(|why| untyped(&why))?;
-    if let Some(path) = embedded.first() {
+    if let Some(path) = embedded.kept().first() {
         return Err(undeclared(path));
     }
     metadata_mut(&mut object).remove("managedFields");
@@ -227,9 +228,12 @@ pub(super) fn refused(why: &NotApplied) -> Refusal {
 }
 
 /// 409: fields of other field managers.
-fn conflicting(conflicts: &[Conflict]) -> Refusal {
-    let message = match conflicts {
-        [Conflict { with, field }] => format!("Apply failed with 1 conflict: conflict with {with}: {field}"),
+fn conflicting(conflicts: &Conflicts) -> Refusal {
+    let Conflicts { listed, others } = conflicts;
+    let message = match listed.as_slice() {
+        [Conflict { with, field }] if *others == 0 => {
+            format!("Apply failed with 1 conflict: conflict with {with}: {field}")
+        }
         many => {
             let mut lines = Vec::new();
             for (at, Conflict { with, field }) in many.iter().enumerate() {
@@ -238,10 +242,11 @@ fn conflicting(conflicts: &[Conflict]) -> Refusal {
                 }
                 lines.push(format!("- {field}"));
             }
-            format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n"))
+            lines.extend((*others > 0).then(|| format!("and {others} more")));
+            format!("Apply failed with {} conflicts: {}", many.len() + others, lines.join("\n"))
         }
     };
-    let causes = conflicts.iter().map(|Conflict { with, field }| Cause {
+    let causes = listed.iter().map(|Conflict { with, field }| Cause {
         reason: "FieldManagerConflict",
         message: format!("conflict with {with}"),
         field: field.clone(),

@@ -76,6 +76,8 @@ async fn try_create(
     let uid = environment.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(environment.bytes()) };
     let chain = AdmissionChain::of(request, Operation::Create, dry_run);
+    let mut object = object;
+    kind.hooks.author(&mut object, request.identity);
     let object = match &chain {
         Some(chain) => {
             // Webhooks see the generated name, unlike upstream.

@@ -103,11 +103,12 @@ impl ObjectRequest<'_> {
         let mut unknown = kind.unknown_fields(&object);
         unknown.extend(coerced.unknown);
         unknown.sort();
-        unknown.extend(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
+        unknown.append(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
         problems.extend(match text.filter(|_| validation != FieldValidation::Ignore) {
-            Some((bytes, duplicates)) => in_text_order(bytes, duplicates, unknown),
-            None => unknown.iter().map(|path| unknown_field(path)).collect(),
+            Some((bytes, duplicates)) => in_text_order(bytes, duplicates, unknown.kept().to_vec()),
+            None => unknown.kept().iter().map(|path| unknown_field(path)).collect(),
         });
+        problems.extend(unknown.others());
         let mut warnings = match validation {
             FieldValidation::Ignore => Vec::new(),
             FieldValidation::Strict if !problems.is_empty() => {

@@ -14,6 +14,7 @@ pub(crate) mod update;
 mod watch;
 
 use std::ops::Deref;
+use std::pin::pin;
 use std::sync::Arc;
 
 pub(crate) use object_request::ObjectRequest;
@@ -27,6 +28,7 @@ use crate::controllers;
 use crate::http::{Body, answer};
 use crate::interest;
 use crate::kind::{Kind, Subresource};
+use crate::long_work::LongWork;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
@@ -86,11 +88,12 @@ pub(crate) async fn serve(shared: &Arc<Shared>, wire: WireRequest) -> Result<Res
     };
     let request = VerbRequest { object, wire: &wire };
     let asked_for = time_limit(&wire.query)?;
+    let work = LongWork { is_long: may_take_long(kind, &wire), future: pin!(dispatch(&request)) };
     let answer = if wire.verb == Verb::Watch {
-        dispatch(&request).await
+        work.await
     } else {
         let limit = asked_for.map_or(shared.limits.work, |limit| limit.min(shared.limits.work));
-        timeout(limit, dispatch(&request)).await.unwrap_or_else(|_| {
+        timeout(limit, work).await.unwrap_or_else(|_| {
             shared.metrics.counted.add(Event::LateAnswer);
             Err(late())
         })
@@ -135,6 +138,17 @@ async fn dispatch(request: &VerbRequest<'_>) -> Result<Response<Body>, Refusal> 
     }
 }
 
+/// Bytes of a body or query above which a request may delay others.
+const LONG_BODY: usize = 8 << 10;
+const LONG_QUERY: usize = 256;
+
+/// Returns whether a request may occupy its thread for long: by its size, or since it compiles or
+/// evaluates expressions.
+fn may_take_long(kind: &Kind, wire: &WireRequest) -> bool {
+    let runs_expressions = !wire.verb.reads() && (kind.defines_kinds || kind.shape.has_rules());
+    runs_expressions || wire.body.len() > LONG_BODY || wire.query.bytes() > LONG_QUERY
+}
+
 /// 504: the request exceeded the timeout of the server or its own. Its write may still be
 /// committed.
 fn late() -> Refusal {
@@ -148,6 +162,7 @@ fn subresource(kind: &Kind, wire: &WireRequest) -> Option<Subresource> {
         Some("status") if kind.has_status => Some(Subresource::Status),
         Some("scale") if kind.scale.is_some() => Some(Subresource::Scale),
         Some("finalize") if kind.has_finalize() => Some(Subresource::Finalize),
+        Some("approval") if kind.has_approval() => Some(Subresource::Approval),
         Some(_) => None,
     }
 }

@@ -22,7 +22,7 @@ const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Evaluates a review and returns it with its status. Nothing is stored.
 pub(super) async fn review(request: &VerbRequest<'_>, review: Review) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(request, EndpointKind::Object)?;
+    let output = Output::of(request, EndpointKind::Review)?;
     let options = WriteOptions::create(&request.wire.query)?;
     let mut input = request.body(options.field_validation)?;
     let spec = input.object["spec"].take();

@@ -104,6 +104,7 @@ async fn applied(
     let output = Output::of(as_scale, EndpointKind::Object)?;
     let (sent, warnings) = apply::read(as_scale, &request.wire.body, options.field_validation)?;
     let malformed = |_| apply::refused(&NotApplied::Malformed);
+    let paths = |api_version: &str| request.kind.replicas_in(api_version);
     let step = |old: &Value| {
         let write = managed::Write {
             manager: &manager,
@@ -114,14 +115,13 @@ async fn applied(
         };
         let entries = old["metadata"].get("managedFields");
         let mut live = scale.read(old);
-        let of_scale = managed::entries_of_scale(entries, &scale.desired).map_err(malformed)?;
+        let of_scale = managed::entries_of_scale(entries, paths).map_err(malformed)?;
         metadata_mut(&mut live).insert("managedFields".into(), of_scale);
         let made = managed::applied(Some(&live), &sent, options.force, &["status"], &write)
             .map_err(|why| apply::refused(&why))?;
         let of_scale = made["metadata"].get("managedFields");
         let version = &request.kind.api_version;
-        let entries =
-            managed::entries_of_object(entries, of_scale, &scale.desired, version).map_err(malformed)?;
+        let entries = managed::entries_of_object(entries, of_scale, paths, version).map_err(malformed)?;
         let mut new = match made["spec"]["replicas"].as_i64().or(scale.desired(old)) {
             Some(replicas) => scaled(scale, old, &made, replicas),
             None => old.clone(),

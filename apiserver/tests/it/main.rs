@@ -2,18 +2,25 @@
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod admission;
+mod anonymous;
 mod applies;
 mod audit;
 mod canary;
 mod client;
+mod clock;
+mod cluster;
 mod controllers;
 mod deep;
 mod differences;
 mod differential;
 mod encryption;
+mod expired;
 mod expiry;
+mod fair_shares;
 mod fences;
+mod foreign_origins;
 mod full;
+mod full_start;
 mod fuzz;
 mod garbage;
 mod granted;
@@ -33,8 +40,10 @@ mod own;
 mod pages;
 mod paths;
 mod protobuf;
+mod protobuf_definitions;
 mod quotas;
 mod real;
+mod records;
 mod reload;
 mod reviews;
 mod revisions;

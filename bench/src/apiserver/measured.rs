@@ -1,7 +1,7 @@
 //! The subjects of this suite: a server that is started, used, measured from outside and killed.
 
 use super::shape::ApiserverShape;
-use super::{idle, lists, writes};
+use super::{idle, lists, polite, writes};
 use crate::measure::{Figures, count};
 use crate::process;
 use crate::server::{Measure, ServerSite, settled};
@@ -50,6 +50,12 @@ impl Measure<ApiserverShape> for ApiserverSubject {
             ApiserverShape::Watches { watches, per_connection } => {
                 let access = self.site.begin()?;
                 idle::idle(&access, self.site.server.pid()?, &self.site.runtime, watches, per_connection)
+            }
+            ApiserverShape::Polite { connections, seconds } => {
+                let access = self.site.begin()?;
+                let (pid, directory) = (self.site.server.pid()?, self.site.directory());
+                polite::add_users(&directory, pid)?;
+                self.site.runtime.block_on(polite::latencies(&access, connections, seconds))
             }
         }
     }

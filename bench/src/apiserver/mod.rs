@@ -6,6 +6,7 @@
 mod idle;
 mod lists;
 mod measured;
+mod polite;
 mod rows;
 mod shape;
 mod writes;

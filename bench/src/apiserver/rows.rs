@@ -16,6 +16,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
         lists_at_once(objects, "list-100k-20-peak-indented", true),
         watches("idle-watch-h2", watches_each, 100, 2.0),
         watches("idle-watch-h1", watches_each, 1, 24.0),
+        polite(256, if quick { 5.0 } else { 60.0 }),
     ]
 }
 
@@ -99,6 +100,22 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
     }
 }
 
+fn polite(connections: usize, seconds: f64) -> Plan<ApiserverShape> {
+    Plan {
+        shape: ApiserverShape::Polite { connections, seconds },
+        absent: vec![(PEER, "it is built without users, roles and flow control")],
+        rows: vec![
+            RowSpec::less("polite-p99", "×", "ratio")
+                .goals(&[Goal::at_most(3.0, "×")])
+                .note(POLITE)
+                .also("alone_p99_ms", "p99 alone in ms")
+                .also("beside_p99_ms", "p99 beside the floods in ms")
+                .also("refused", "requests of the client that were refused")
+                .also("flood_per_second", "requests of the floods that were answered a second"),
+        ],
+    }
+}
+
 const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
      over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: \
      apiextensions-apiserver with etcd in its process, without authorization and namespaces";
@@ -111,6 +128,9 @@ const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process 
      connection of HTTP/2, each with a label selector (equality) of its own; before any event; kernel memory is not included";
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
 const USED: &str = "the same after each has received one event of 1.4 KiB, at rest again";
+const POLITE: &str = "p99 of a client with ten requests a second (create, get and list of ten in turn), beside another user that floods with 256 \
+     connections that get and list at a resourceVersion of the future, and with 256 that create objects for a webhook that never answers; over \
+     the p99 of the same client alone";
 const PEAK: &str = "peak resident memory (VmHWM) during the request";
 const INDENTED: &str = "the same with `pretty=1`, for which each object is read and written: so tables, metadata and YAML are made, too";
 
@@ -133,6 +153,7 @@ mod tests {
             "list-100k-20-peak",
             "idle-watch-h2",
             "idle-watch-h1",
+            "polite-p99",
         ];
         for quick in [true, false] {
             assert_names_once(&plans(quick), &named);

@@ -20,6 +20,8 @@ use tokio_rustls::client::TlsStream;
 pub(crate) struct Access {
     pub(crate) address: SocketAddr,
     pub(crate) token: String,
+    /// The certificate authority in base64, as in a kubeconfig and in a `caBundle`.
+    pub(crate) authority: String,
     name: ServerName<'static>,
     tls: [Arc<ClientConfig>; 2],
 }
@@ -54,10 +56,16 @@ impl Access {
             |path: &str| config.pointer(path).and_then(Value::as_str).with_context(|| format!("no {path}"));
         let url = text("/clusters/0/cluster/server")?;
         let address: SocketAddr = url.strip_prefix("https://").context("not https")?.parse()?;
-        let authority = STANDARD.decode(text("/clusters/0/cluster/certificate-authority-data")?)?;
+        let encoded = text("/clusters/0/cluster/certificate-authority-data")?.to_owned();
+        let authority = STANDARD.decode(&encoded)?;
         let token = text("/users/0/user/token")?.to_owned();
         let tls = [tls(&authority, Http::One)?, tls(&authority, Http::Two)?].map(Arc::new);
-        Ok(Self { address, token, name: address.ip().into(), tls })
+        Ok(Self { address, token, authority: encoded, name: address.ip().into(), tls })
+    }
+
+    /// Returns the access of another user.
+    pub(crate) fn with_token(&self, token: &str) -> Self {
+        Self { token: token.to_owned(), ..self.clone() }
     }
 }
 

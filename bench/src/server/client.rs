@@ -59,6 +59,18 @@ impl Client {
         Ok(status)
     }
 
+    /// Sends a request and returns the status of its answer, ignoring its body.
+    pub(crate) async fn attempt(
+        &mut self,
+        method: Method,
+        path: &str,
+        body: Bytes,
+    ) -> anyhow::Result<StatusCode> {
+        let (status, body) = self.send(method, path, body).await?;
+        body.collect().await?;
+        Ok(status)
+    }
+
     /// Returns the length of an answer, discarding it.
     pub(crate) async fn length(&mut self, path: &str) -> anyhow::Result<usize> {
         let (status, mut body) = self.send(Method::GET, path, Bytes::new()).await?;

@@ -35,7 +35,8 @@ impl ServerSite {
         self.scratch.path(&format!("{}-kept", self.server.name()))
     }
 
-    fn directory(&self) -> PathBuf {
+    /// Returns the directory of the server that is started for a shape.
+    pub(crate) fn directory(&self) -> PathBuf {
         self.scratch.path(self.server.name())
     }
 }

@@ -7,6 +7,7 @@ use crate::check::{Checked, Meaning};
 use crate::cost::actual::Rule;
 use crate::error::{Errors, Problem};
 use crate::functions;
+use crate::limits::PATTERN_STATES;
 use crate::pattern::Pattern;
 use crate::syntax::ast::{self, Literal, Node, NodeKind};
 use crate::value::{Failure, Outcome, Val};
@@ -88,13 +89,18 @@ pub(crate) struct Args<'s, 'a> {
     pub(crate) pattern: Option<&'s Pattern>,
 }
 
-pub(crate) fn plan(checked: &Checked) -> Result<Step, Errors> {
-    Planner { checked, locals: Vec::new() }.plan(&checked.node)
+/// Returns the plan, and the number of states of its constant patterns.
+pub(crate) fn plan(checked: &Checked) -> Result<(Step, u64), Errors> {
+    let mut planner = Planner { checked, locals: Vec::new(), states: 0 };
+    let step = planner.plan(&checked.node)?;
+    Ok((step, planner.states))
 }
 
 struct Planner<'c> {
     checked: &'c Checked,
     locals: Vec<Arc<str>>,
+    /// The states of the constant patterns.
+    states: u64,
 }
 
 type Planned<T = Step> = Result<T, Errors>;
@@ -214,6 +220,12 @@ impl Planner<'_> {
         // Compiled once, and an invalid pattern is refused with its definition.
         let mut pattern = None;
         if let ("matches" | "find" | "findAll", Some(Step::Const(Val::String(said)))) = (name, args.get(1)) {
+            // Before the compilation, which they bound.
+            let states = Pattern::states_of(said.as_str()).unwrap_or_default();
+            self.states = self.states.saturating_add(states);
+            if self.states > PATTERN_STATES {
+                return Err(Errors::one(node.at, Problem::Limit(too_many_states())));
+            }
             match Pattern::parse(said.as_str()) {
                 Ok(parsed) => pattern = Some(parsed),
                 Err(_) => return Err(wrong(1, format!("invalid {name} argument"))),
@@ -247,6 +259,13 @@ impl Planner<'_> {
         };
         Ok(Step::Call(Box::new(CallStep { function, rule, args, pattern, appends, free })))
     }
+}
+
+fn too_many_states() -> String {
+    format!(
+        "the regular expressions have more than {PATTERN_STATES} states: use fewer of them, or smaller counts, \
+         such as {{1,63}}"
+    )
 }
 
 fn hashable(value: &Val<'_>) -> bool {

@@ -9,6 +9,7 @@
 mod class;
 mod escape;
 mod group;
+mod states;
 mod translate;
 
 #[cfg(test)]
@@ -28,6 +29,7 @@ const CACHE_BYTES: usize = 1 << 20;
 pub struct Pattern {
     written: String,
     regex: Regex,
+    states: u64,
 }
 
 /// A syntax error of a pattern, on one line, worded as in Go.
@@ -46,8 +48,15 @@ impl Pattern {
         Self::within(written, PATTERN_BYTES_AT_RUN)
     }
 
+    /// Returns about how many states a pattern has, without compiling it. See
+    /// [`crate::limits::PATTERN_STATES`].
+    pub fn states_of(written: &str) -> Result<u64, PatternError> {
+        Ok(states::states(&translate::translate(written)?))
+    }
+
     fn within(written: &str, bytes: usize) -> Result<Self, PatternError> {
         let translated = translate::translate(written)?;
+        let states = states::states(&translated);
         let built = RegexBuilder::new(&translated).size_limit(bytes).dfa_size_limit(CACHE_BYTES).build();
         let regex = built.map_err(|error| {
             let text = error.to_string();
@@ -59,12 +68,17 @@ impl Pattern {
                 other => other.to_owned(),
             })
         })?;
-        Ok(Self { written: written.to_owned(), regex })
+        Ok(Self { written: written.to_owned(), regex, states })
     }
 
     /// Returns the source of the pattern.
     pub fn as_str(&self) -> &str {
         &self.written
+    }
+
+    /// Returns about how many states the compiled pattern has.
+    pub fn states(&self) -> u64 {
+        self.states
     }
 
     /// Returns whether the pattern matches anywhere in `text`.

@@ -1,19 +1,16 @@
 //! `serve` on a full file system that later has free space.
 
 use std::fs;
-use std::path::PathBuf;
 
 use http::Method;
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use tokio::process::Command;
 
 use crate::client::{Connection, WatchFrames};
+use crate::mounted::{mounted_home, run_mounted};
 use crate::program::ServerProcess;
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-/// Mount point of the file system, set in the process that has mounted it.
-const MOUNT: &str = "MACHINERY_TEST_MOUNT";
 
 fn map(name: &str) -> Value {
     json!({"metadata": {"name": name}, "data": {"text": "x".repeat(100_000)}})
@@ -36,14 +33,8 @@ async fn ready(client: &mut Connection) -> (u16, String) {
 /// Not a test of its own: works on a file system of 8 MiB in a private mount namespace.
 #[tokio::test]
 async fn mounted_for_serve() {
-    let Some(home) = std::env::var_os(MOUNT).map(PathBuf::from) else { return };
+    let Some(home) = mounted_home().await else { return };
     let data = home.join("data");
-    fs::create_dir(&data).unwrap();
-    let mount = Command::new("mount").args(["-t", "tmpfs", "-o", "size=8m", "none"]).arg(&data).status();
-    if !mount.await.is_ok_and(|status| status.success()) {
-        return;
-    }
-    println!("@mounted");
     // A file system may have `lost+found` at its root.
     let filler = data.join("lost+found");
     fs::write(&filler, vec![1; 4 << 20]).unwrap();
@@ -107,27 +98,7 @@ async fn mounted_for_serve() {
     println!("@done");
 }
 
-/// Runs in a mount namespace, without root where the kernel permits user namespaces.
 #[tokio::test]
 async fn a_full_disk_refuses_writes_until_space_is_freed() {
-    let home = tempfile::tempdir().unwrap();
-    let program = std::env::current_exe().unwrap();
-    let done = Command::new("unshare")
-        .args(["--map-root-user", "--mount"])
-        .arg(program)
-        .args(["--exact", "disk_full::mounted_for_serve", "--nocapture"])
-        .env(MOUNT, home.path())
-        .output()
-        .await;
-    let output = done.map_or_else(
-        |error| error.to_string(),
-        |done| String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned(),
-    );
-    if !output.contains("@mounted") {
-        println!(
-            "SKIPPED: no file system could be mounted in a namespace (`unshare --map-root-user --mount`): {output}"
-        );
-        return;
-    }
-    assert!(output.contains("@done"), "{output}");
+    run_mounted("disk_full::mounted_for_serve").await;
 }

@@ -4,13 +4,22 @@
 mod bad_input;
 mod candidate;
 mod client;
+mod clock;
 mod commands;
+mod descriptors;
 mod disk_full;
+mod disk_full_start;
+mod disk_lost;
 mod encryption;
+#[cfg(target_os = "linux")]
+mod history_memory;
 mod kill;
 mod leader_election;
+mod memory;
+mod mounted;
 #[cfg(feature = "otel")]
 mod otlp;
 mod program;
+mod rapid_reset;
 mod serve;
 mod webhooks;

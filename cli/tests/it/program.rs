@@ -59,8 +59,27 @@ pub(crate) struct Access {
 impl ServerProcess {
     /// Starts `machinery serve` in `home`, and waits until it accepts requests.
     pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
+        Self::start_with(arguments, home, &[]).await
+    }
+
+    /// As [`start`](Self::start), with these environment variables.
+    pub(crate) async fn start_with(arguments: &[&str], home: &Path, environment: &[(&str, PathBuf)]) -> Self {
+        let mut command = command(&[&["serve"], arguments].concat(), home);
+        command.envs(environment.iter().map(|(name, value)| (name, value)));
+        Self::spawn(command, home).await
+    }
+
+    /// Starts it with limits of its own: options of the shell's `ulimit`.
+    pub(crate) async fn start_with_limits(limits: &str, arguments: &[&str], home: &Path) -> Self {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("ulimit {limits} && exec \"$@\""), "sh", env!("CARGO_BIN_EXE_machinery")]);
+        shell.arg("serve").args(arguments).current_dir(home).kill_on_drop(true).stdin(Stdio::null());
+        Self::spawn(shell, home).await
+    }
+
+    async fn spawn(mut command: Command, home: &Path) -> Self {
         let stderr = home.join("stderr");
-        let mut child = command(&[&["serve"], arguments].concat(), home)
+        let mut child = command
             .stdout(Stdio::piped())
             .stderr(File::options().create(true).append(true).open(&stderr).unwrap())
             .spawn()

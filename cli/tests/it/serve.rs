@@ -61,7 +61,10 @@ async fn a_signal_ends_watches_and_stops_the_server() {
     let address = serving.access.address;
     let mut watching = Connection::to(&serving.access).await.unwrap();
     let mut writing = Connection::to(&serving.access).await.unwrap();
-    let (_, body) = watching.send(Method::GET, &format!("{MAPS}?watch=1"), None).await.unwrap();
+    let (_, body) = watching
+        .send(Method::GET, &format!("{MAPS}?watch=1&fieldSelector=metadata.name%3Done"), None)
+        .await
+        .unwrap();
     let mut frames = WatchFrames::of(body);
     let map = json!({"metadata": {"name": "one"}});
     assert_eq!(writing.request(Method::POST, MAPS, Some(&map)).await.unwrap().0, 201);

@@ -12,6 +12,7 @@ use hyper::body::{Bytes, Incoming};
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
+use machinery::apiserver::{LingerLimits, LingeringStream, TrackedBody, track_body};
 use machinery::tokio::net::{TcpListener, TcpStream};
 use machinery::tokio::sync::Semaphore;
 use machinery::tokio::time::{sleep, timeout};
@@ -133,6 +134,7 @@ fn acceptor(files: &TlsFiles) -> machinery::Result<TlsAcceptor> {
 }
 
 async fn serve(acceptor: TlsAcceptor, stream: TcpStream, stopping: CancellationToken) {
+    let stream = LingeringStream::new(stream, LingerLimits::default());
     let Ok(Ok(stream)) = timeout(TIME_LIMIT, acceptor.accept(stream)).await else { return };
     let mut connection = std::pin::pin!(
         hyper::server::conn::http1::Builder::new()
@@ -149,6 +151,7 @@ async fn serve(acceptor: TlsAcceptor, stream: TcpStream, stopping: CancellationT
 }
 
 async fn answered(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, Infallible> {
+    let (request, unread) = track_body(request);
     let (status, body) = match answer(request).await {
         Ok(body) => (StatusCode::OK, body),
         Err((status, why)) => (status, format!("{why}\n")),
@@ -159,10 +162,10 @@ async fn answered(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, I
         let json = hyper::header::HeaderValue::from_static("application/json");
         response.headers_mut().insert(hyper::header::CONTENT_TYPE, json);
     }
-    Ok(response)
+    Ok(unread.close_after(response))
 }
 
-async fn answer(request: Request<Incoming>) -> Result<String, (StatusCode, String)> {
+async fn answer(request: Request<TrackedBody<Incoming>>) -> Result<String, (StatusCode, String)> {
     let kind = match (request.method(), request.uri().path()) {
         (&Method::GET, "/healthz") => return Ok("{}".into()),
         (&Method::POST, "/mutate") => ReviewKind::Mutate,

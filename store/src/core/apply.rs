@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use machinery_objects::Revision;
 
-use super::history::RevisionChanges;
+use super::history::{REVISION_BYTES, RevisionChanges};
 use super::table::{NewestVersions, Table, TableLoader};
 use super::version::{State, Version};
 use crate::contract::{
@@ -20,6 +20,8 @@ pub(crate) struct Core<N = Arc<Table>> {
     compacted: Revision,
     /// Bytes of keys and values of all versions.
     used: u64,
+    /// The part of them that is the current state.
+    live: u64,
     quota: u64,
 }
 
@@ -31,8 +33,15 @@ pub(crate) struct Applied {
 }
 
 impl<N: NewestVersions> Core<N> {
-    pub(crate) fn new(newest: N, head: Revision, compacted: Revision, used: u64, limits: &Limits) -> Self {
-        Self { newest, head, compacted, used, quota: limits.quota_bytes }
+    /// Returns the writer of a store without history.
+    pub(crate) fn new(newest: N, head: Revision, limits: &Limits) -> Self {
+        Self { newest, head, compacted: head, used: 0, live: 0, quota: limits.quota_bytes }
+    }
+
+    /// Sets the history: its compacted revision, and the sizes of all versions and of the current
+    /// state.
+    pub(crate) fn with_history(self, compacted: Revision, used: u64, live: u64) -> Self {
+        Self { compacted, used, live, ..self }
     }
 
     pub(crate) fn head(&self) -> Revision {
@@ -41,6 +50,12 @@ impl<N: NewestVersions> Core<N> {
 
     pub(crate) fn used(&self) -> u64 {
         self.used
+    }
+
+    /// Returns about how much memory the history takes.
+    pub(crate) fn history_bytes(&self) -> u64 {
+        let revisions = self.head.0.saturating_sub(self.compacted.0);
+        self.used.saturating_sub(self.live) + REVISION_BYTES * revisions
     }
 
     /// Applies all of `transaction`, or on an error nothing.
@@ -192,8 +207,10 @@ impl<N: NewestVersions> Core<N> {
     }
 
     fn record(&mut self, state: State, place: u16, older: Option<Arc<Version>>) -> Arc<Version> {
+        let replaced = older.as_ref().map_or(0, |older| older.live_bytes());
         let version = Version::new(state, place, older);
         self.used += version.bytes();
+        self.live = (self.live + version.live_bytes()).saturating_sub(replaced);
         self.newest.put(Arc::clone(&version));
         version
     }
@@ -202,9 +219,9 @@ impl<N: NewestVersions> Core<N> {
 impl Core<TableLoader<'_>> {
     /// Returns the writer of the loaded `table`.
     pub(crate) fn finish(self, table: Arc<Table>) -> Core {
-        let Self { newest, head, compacted, used, quota } = self;
+        let Self { newest, head, compacted, used, live, quota } = self;
         newest.finish();
-        Core { newest: table, head, compacted, used, quota }
+        Core { newest: table, head, compacted, used, live, quota }
     }
 }
 

@@ -8,6 +8,9 @@ use machinery_objects::Revision;
 
 use super::version::Version;
 
+/// About the memory of one revision in the history, apart from keys and values.
+pub(crate) const REVISION_BYTES: u64 = 256;
+
 /// The versions that one revision made; never empty.
 #[derive(Clone, Debug)]
 pub(crate) struct RevisionChanges {
@@ -73,6 +76,18 @@ impl ChangeHistory {
         };
         let (start, end) = (place(revisions.start), place(revisions.end));
         self.revised.range(start..end.max(start))
+    }
+
+    /// Returns the oldest revision up to which the history takes at least `bytes`, or the newest
+    /// one.
+    pub(crate) fn oldest_with(&self, bytes: u64) -> Revision {
+        let mut counted = 0;
+        let enough = self.revised.iter().find(|revised| {
+            let versions = revised.versions().iter();
+            counted += REVISION_BYTES + versions.map(|version| version.history_bytes()).sum::<u64>();
+            counted >= bytes
+        });
+        enough.map_or(self.newest(), |revised| revised.revision)
     }
 
     /// Removes the changes up to and including `to`, and returns them.

@@ -29,7 +29,12 @@ impl RetentionTracker {
         self.policy == Retention::MANUAL
     }
 
-    /// Returns the revision to compact to now, if any.
+    /// Returns how many bytes of history are to be compacted now; zero if it is short enough.
+    pub(crate) fn excess(&self, history_bytes: u64) -> u64 {
+        self.policy.bytes.map_or(0, |keep| excess(keep, history_bytes))
+    }
+
+    /// Returns the revision to compact to now by age and count, if any.
     pub(crate) fn step(&mut self, now: Instant, current: Revision, compacted: Revision) -> Option<Revision> {
         let by_age = self.policy.age.and_then(|age| self.by_age(age, now, current));
         let by_count = self.policy.revisions.and_then(|keep| by_count(keep, current, compacted));
@@ -54,13 +59,26 @@ fn by_count(keep: u64, current: Revision, compacted: Revision) -> Option<Revisio
     (current.0 - compacted.0 > keep + slack).then(|| Revision(current.0 - keep))
 }
 
+/// Frees somewhat more than is necessary, for the same reason, and not so much that readers notice.
+fn excess(keep: u64, bytes: u64) -> u64 {
+    const MOST_SLACK: u64 = 4 << 20;
+    if bytes <= keep { 0 } else { bytes - keep + (keep / 8).min(MOST_SLACK) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
+    fn by_bytes_frees_an_eighth_more_than_the_excess() {
+        let retaining = RetentionTracker::new(Retention { bytes: Some(800), ..Retention::MANUAL });
+        assert_eq!([0, 800, 801, 1600].map(|bytes| retaining.excess(bytes)), [0, 0, 101, 900]);
+        assert_eq!(RetentionTracker::new(Retention::MANUAL).excess(u64::MAX), 0);
+    }
+
+    #[test]
     fn by_count_keeps_the_configured_revisions() {
-        let mut retaining = RetentionTracker::new(Retention { age: None, revisions: Some(80) });
+        let mut retaining = RetentionTracker::new(Retention { revisions: Some(80), ..Retention::MANUAL });
         let now = Instant::now();
         assert_eq!(retaining.step(now, Revision(91), Revision(1)), None);
         assert_eq!(retaining.step(now, Revision(92), Revision(1)), Some(Revision(12)));
@@ -70,7 +88,7 @@ mod tests {
     #[test]
     fn by_age_keeps_at_most_a_sixteenth_longer() {
         let mut retaining =
-            RetentionTracker::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
+            RetentionTracker::new(Retention { age: Some(Duration::from_secs(16)), ..Retention::MANUAL });
         let start = Instant::now();
         let mut compacted = Revision(1);
         for second in 0..100 {

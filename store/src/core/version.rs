@@ -58,6 +58,18 @@ impl Version {
         bytes as u64
     }
 
+    /// Returns its share of the current state: nothing for a deleted key.
+    pub(crate) fn live_bytes(&self) -> u64 {
+        self.entry().map_or(0, |_| self.bytes())
+    }
+
+    /// Returns the bytes of history that compaction of this version frees: those of the version
+    /// that it replaced, and its own if its key is deleted.
+    pub(crate) fn history_bytes(&self) -> u64 {
+        let older = self.older.lock().as_ref().map_or(0, |older| older.live_bytes());
+        older + self.bytes() - self.live_bytes()
+    }
+
     pub(crate) fn older(&self) -> Option<Arc<Self>> {
         self.older.lock().clone()
     }

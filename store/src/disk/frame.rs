@@ -7,14 +7,16 @@
 //! 8   8  batch: the newest revision before it · seal, turn: the newest revision
 //! 16  4  bytes of the payload
 //! 20  4  checksum of the payload
-//! 24  4  zero
+//! 24  4  batch: the link, the checksum of the header of the batch before it in this file, or zero
 //! 28  4  checksum of the 28 bytes before
 //! 32  …  payload, and zeros up to a multiple of eight
 //! ```
 //! A batch is written only once the previous one is durable, over that one's seal. So a valid
 //! frame after an invalid one proves that the invalid one was durable: it is corruption, and not
-//! the end. A file always has space for a frame header after its last frame before that frame is
-//! written: a file without it was truncated.
+//! the end. A link that does not match proves that another process wrote to the file meanwhile. It
+//! is zero in the first batch of a file, and in every batch of earlier versions. A file always has
+//! space for a frame header after its last frame before that frame is written: a file without it
+//! was truncated.
 
 use machinery_objects::Revision;
 
@@ -40,10 +42,15 @@ pub(crate) struct FrameHead {
     pub(crate) revision: Revision,
     pub(crate) length: usize,
     sum: u32,
+    /// The link to the previous batch.
+    link: u32,
+    /// The link of the next batch.
+    next_link: u32,
 }
 
-/// Completes `frame`: fills the 32 bytes before the payload, and pads it.
-pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, salt: u64) {
+/// Completes `frame`: fills the 32 bytes before the payload, and pads it. Returns the link of the
+/// next batch.
+pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, salt: u64, link: u32) -> u32 {
     let length = frame.len() - FRAME;
     let sum = checksum(salt, &frame[FRAME..]);
     let head = &mut frame[..FRAME];
@@ -52,11 +59,17 @@ pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, s
     head[8..16].copy_from_slice(&revision.0.to_le_bytes());
     head[16..20].copy_from_slice(&(length as u32).to_le_bytes());
     head[20..24].copy_from_slice(&sum.to_le_bytes());
-    head[24..28].fill(0);
+    head[24..28].copy_from_slice(&link.to_le_bytes());
     // A second checksum: the search for frames verifies headers without their payloads.
     let sum = checksum(salt, &head[..28]);
     head[28..].copy_from_slice(&sum.to_le_bytes());
     frame.resize(frame.len().next_multiple_of(ALIGN), 0);
+    sum
+}
+
+/// Returns the link of the batch after a valid `batch`; zero if there is none.
+pub(crate) fn next_link(batch: &[u8]) -> u32 {
+    if batch.len() < FRAME { 0 } else { u32::from_le_bytes(array(batch, 28)) }
 }
 
 impl FrameHead {
@@ -74,7 +87,14 @@ impl FrameHead {
         };
         let number = |place| u32::from_le_bytes(array(head, place));
         let revision = Revision(u64::from_le_bytes(array(head, 8)));
-        Some(Self { kind, revision, length: number(16) as usize, sum: number(20) })
+        let (length, sum, link, next_link) = (number(16) as usize, number(20), number(24), number(28));
+        Some(Self { kind, revision, length, sum, link, next_link })
+    }
+
+    /// Returns the link of the batch after this one, if this one may follow a batch with the next
+    /// link `link`.
+    pub(crate) fn follow(&self, link: u32) -> Option<u32> {
+        (self.link == 0 || self.link == link).then_some(self.next_link)
     }
 
     /// Returns the size of the whole frame.

@@ -6,9 +6,9 @@ use super::file_name::FileName;
 use super::format::{FORMAT, FileKind, Header};
 use super::frame::{self, FRAME, FrameKind};
 use super::recover::recover;
-use crate::contract::Limits;
 use crate::faulty;
 use crate::memory::FIRST;
+use crate::options::Options;
 
 /// A store in format 1.
 const SAMPLE: &[(&str, &[u8])] = &[
@@ -37,8 +37,8 @@ pub fn recovery(bytes: &[u8]) {
         disk.put(&FileName::Log(1).to_string(), &log(rest));
     }
     // Either result is allowed, but a store that opened must open again.
-    if recover(&disk, &Limits::default(), 0).is_ok() {
-        recover(&disk, &Limits::default(), 0).expect("what was read once is read again");
+    if recover(&disk, &Options::default()).is_ok() {
+        recover(&disk, &Options::default()).expect("what was read once is read again");
     }
 }
 
@@ -48,7 +48,7 @@ fn log(payload: &[u8]) -> Vec<u8> {
     let header = Header { format: FORMAT, kind: FileKind::Log, salt, number: 1, from, count: from };
     let mut batch = vec![0; FRAME];
     batch.extend_from_slice(payload);
-    frame::finish(&mut batch, FrameKind::Batch, Revision(from), salt);
+    frame::finish(&mut batch, FrameKind::Batch, Revision(from), salt, 0);
     let mut bytes = header.encode().to_vec();
     bytes.append(&mut batch);
     bytes.resize(bytes.len() + FRAME, 0);

@@ -31,12 +31,16 @@ pub(crate) struct Segment {
     pub(crate) end: u64,
     /// Size of the file.
     pub(crate) size: u64,
+    /// The link of the next batch.
+    pub(crate) link: u32,
+    /// The last batch and its offset, if it could not be rewritten at the open, for want of room.
+    pub(crate) owed: Option<(u64, Vec<u8>)>,
 }
 
 /// An error of reserving space.
 #[derive(Debug)]
 pub(crate) enum SpaceError {
-    /// The disk is full. The log is as it was.
+    /// The disk is full, or there is no file descriptor for the next segment. The log is as it was.
     Full(io::Error),
     /// Another error: the state of the disk is unknown.
     Failed(io::Error),
@@ -44,29 +48,46 @@ pub(crate) enum SpaceError {
 
 impl SpaceError {
     fn of(error: io::Error) -> Self {
-        match error.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(error),
-            _ => Self::Failed(error),
-        }
+        if is_full(&error) || lacks_descriptors(&error) { Self::Full(error) } else { Self::Failed(error) }
     }
+}
+
+/// Returns whether the process or the system has no free file descriptor, which is temporary.
+pub(crate) fn lacks_descriptors(error: &io::Error) -> bool {
+    // The same numbers in all systems that have them.
+    const ENFILE: i32 = 23;
+    const EMFILE: i32 = 24;
+    matches!(error.raw_os_error(), Some(ENFILE | EMFILE))
+}
+
+/// Returns whether an error means that the disk is full.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
 }
 
 /// Step by which a segment grows, so that most syncs find its length unchanged.
 const STEP: u64 = 1 << 20;
 
 /// Preallocated segments: overwriting a file changes no metadata, which halves the time of a sync.
+/// They are open, so that the next segment needs no file descriptor.
 #[derive(Default)]
-pub(crate) struct SpareSegments(Mutex<Vec<String>>);
+pub(crate) struct SpareSegments(Mutex<Vec<SpareSegment>>);
+
+/// An open file that can become a segment.
+pub(crate) struct SpareSegment {
+    pub(crate) name: String,
+    pub(crate) file: Box<dyn File>,
+}
 
 /// Maximum number of spare segments.
 pub(crate) const SPARES: usize = 8;
 
 impl SpareSegments {
-    pub(crate) fn put(&self, name: String) {
-        self.0.lock().push(name);
+    pub(crate) fn put(&self, spare: SpareSegment) {
+        self.0.lock().push(spare);
     }
 
-    fn take(&self) -> Option<String> {
+    fn take(&self) -> Option<SpareSegment> {
         self.0.lock().pop()
     }
 
@@ -86,6 +107,11 @@ impl Log {
         Self { files, spares, segment, segment_bytes, mark: Vec::new() }
     }
 
+    /// Returns the open segment.
+    pub(crate) fn segment(&self) -> &Segment {
+        &self.segment
+    }
+
     /// Returns the number of the open segment.
     pub(crate) fn number(&self) -> u64 {
         self.segment.number
@@ -100,6 +126,7 @@ impl Log {
         revision: Revision,
         compacted: Revision,
     ) -> Result<(), SpaceError> {
+        self.pay()?;
         // And a header more, since a seal or a turn follows the batch.
         let needed = (bytes.next_multiple_of(8) + FRAME) as u64;
         // An empty segment grows instead: the next one would be too small as well.
@@ -109,10 +136,21 @@ impl Log {
         self.grow(needed)
     }
 
+    /// Rewrites the last batch of the process before, if that had no room yet.
+    fn pay(&mut self) -> Result<(), SpaceError> {
+        let Segment { file, owed, .. } = &mut self.segment;
+        if let Some((at, batch)) = owed {
+            file.write_at(batch, *at).map_err(SpaceError::of)?;
+            file.sync().map_err(SpaceError::Failed)?;
+            *owed = None;
+        }
+        Ok(())
+    }
+
     /// Appends a batch durably. Its space must have been reserved; `frame` has its payload after 32
     /// free bytes, and follows `revision`.
     pub(crate) fn append(&mut self, frame: &mut Vec<u8>, revision: Revision) -> io::Result<()> {
-        frame::finish(frame, FrameKind::Batch, revision, self.segment.salt);
+        let link = frame::finish(frame, FrameKind::Batch, revision, self.segment.salt, self.segment.link);
         let end = self.segment.end + frame.len() as u64;
         debug_assert!(
             end + FRAME as u64 <= self.segment.size,
@@ -121,7 +159,7 @@ impl Log {
         // One frame per batch: several could reach the disk in any order, and prove nothing.
         self.segment.file.write_at(frame, self.segment.end)?;
         self.segment.file.sync()?;
-        self.segment.end = end;
+        (self.segment.end, self.segment.link) = (end, link);
         Ok(())
     }
 
@@ -163,6 +201,9 @@ impl Log {
     /// Writes a seal after the last batch: it was durable, and the log ends at `revision`. The next
     /// batch overwrites the seal.
     pub(crate) fn seal(&mut self, revision: Revision) -> io::Result<()> {
+        if self.segment.owed.is_some() {
+            return Ok(());
+        }
         // With a seal behind it, damage of the last batch is not taken for a torn write.
         self.mark(FrameKind::Seal, revision)
     }
@@ -170,7 +211,7 @@ impl Log {
     fn mark(&mut self, kind: FrameKind, revision: Revision) -> io::Result<()> {
         self.mark.clear();
         self.mark.resize(FRAME, 0);
-        frame::finish(&mut self.mark, kind, revision, self.segment.salt);
+        frame::finish(&mut self.mark, kind, revision, self.segment.salt, 0);
         self.segment.file.write_at(&self.mark, self.segment.end)
     }
 
@@ -184,7 +225,7 @@ impl Log {
 /// durable.
 pub(crate) fn begin(
     files: &dyn Files,
-    spare: Option<String>,
+    spare: Option<SpareSegment>,
     number: u64,
     from: Revision,
     compacted: Revision,
@@ -195,27 +236,38 @@ pub(crate) fn begin(
 /// As [`begin`], with a minimum size.
 fn begin_with(
     files: &dyn Files,
-    spare: Option<String>,
+    spare: Option<SpareSegment>,
     number: u64,
     from: Revision,
     compacted: Revision,
     least: u64,
 ) -> io::Result<Segment> {
-    // An operator may have removed the spare to free space.
-    let spare = spare.and_then(|name| files.open(&name).ok().map(|file| (name, file)));
-    let (name, file) = match spare {
-        Some(spare) => spare,
-        None => {
-            let name = FileName::Spare(number).to_string();
-            remove_if_there(files, &name)?;
-            let file = files.create(&name)?;
-            (name, file)
-        }
-    };
     let header =
         Header { format: FORMAT, kind: FileKind::Log, salt: 0, number, from: from.0, count: compacted.0 };
+    if let Some(spare) = spare {
+        match open_segment(files, spare, header, least) {
+            // An operator has removed the spare to free space.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            made => return made,
+        }
+    }
+    let name = FileName::Spare(number).to_string();
+    remove_if_there(files, &name)?;
+    let file = files.create(&name)?;
+    open_segment(files, SpareSegment { name, file }, header, least)
+}
+
+/// Makes a segment of a spare file, or removes the file.
+fn open_segment(files: &dyn Files, spare: SpareSegment, header: Header, least: u64) -> io::Result<Segment> {
+    let SpareSegment { name, file } = spare;
+    if !file.lock()? {
+        return Err(io::Error::other("another process has it open"));
+    }
     match name_log(files, &*file, &name, header, least) {
-        Ok((salt, size)) => Ok(Segment { number, salt, file, end: HEADER as u64, size }),
+        Ok((salt, size)) => {
+            let number = header.number;
+            Ok(Segment { number, salt, file, end: HEADER as u64, size, link: 0, owed: None })
+        }
         Err(error) => {
             let _ = files.remove(&name);
             Err(error)

@@ -8,7 +8,8 @@ use machinery_objects::Revision;
 
 use super::checkpoint;
 use super::file_name::FileName;
-use super::log::{SPARES, SpareSegments};
+use super::log::{SPARES, SpareSegment, SpareSegments, lacks_descriptors};
+use super::ownership::Ownership;
 use super::recover::InactiveFiles;
 use super::scheduler::State;
 use crate::core::View;
@@ -36,6 +37,7 @@ pub(crate) struct CheckpointJob {
 /// Executes maintenance jobs, on the thread of the caller.
 pub(crate) struct Maintenance {
     files: Arc<dyn Files>,
+    ownership: Arc<Ownership>,
     shared: Arc<Shared>,
     pub(crate) spares: Arc<SpareSegments>,
     pub(crate) state: Arc<State>,
@@ -56,6 +58,7 @@ impl Maintenance {
     /// Takes over the existing files.
     pub(crate) fn new(
         files: Arc<dyn Files>,
+        ownership: Arc<Ownership>,
         shared: Arc<Shared>,
         segment_bytes: u64,
         others: InactiveFiles,
@@ -68,8 +71,17 @@ impl Maintenance {
         let InactiveFiles { logs, checkpoints, spares, .. } = others;
         let next_spare = spares.iter().copied().max().unwrap_or(0).clamp(FRESH, u64::MAX / 4 * 3) + 1;
         let kept = Arc::default();
-        let upkeep =
-            Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
+        let upkeep = Self {
+            files,
+            ownership,
+            shared,
+            spares: kept,
+            state,
+            segment_bytes,
+            checkpoints,
+            logs,
+            next_spare,
+        };
         for number in spares {
             upkeep.recycle(&FileName::Spare(number).to_string(), number);
         }
@@ -79,8 +91,11 @@ impl Maintenance {
     pub(crate) fn run(&mut self, job: MaintenanceJob) {
         match job {
             MaintenanceJob::Spare => {
-                // Without a spare the next segment is created on demand, which is only slower.
-                let _ = self.make_spare();
+                // Without a spare the next segment is created on demand, which is slower and needs
+                // a file descriptor.
+                if self.make_spare().is_err_and(|error| lacks_descriptors(&error)) {
+                    self.state.retry_spare();
+                }
             }
             MaintenanceJob::Rotated(number) => self.logs.push(number),
             MaintenanceJob::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
@@ -92,11 +107,12 @@ impl Maintenance {
         if self.spares.len() > 0 {
             return Ok(());
         }
+        self.check_ownership()?;
         let name = FileName::Spare(self.next_spare).to_string();
         self.next_spare += 1;
         let file = self.files.create(&name)?;
         match self.fill(&*file) {
-            Ok(()) => self.spares.put(name),
+            Ok(()) => self.spares.put(SpareSegment { name, file }),
             Err(error) => {
                 let _ = self.files.remove(&name);
                 return Err(error);
@@ -123,14 +139,23 @@ impl Maintenance {
         let CheckpointJob { view, revision, done } = job;
         let name = checkpoint::name(revision);
         let compacted = || self.shared.compacted();
-        let made =
-            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
+        let pause = || self.state.throttle().and_then(|()| self.check_ownership());
+        let made = self
+            .check_ownership()
+            .and_then(|()| checkpoint::write(&*self.files, &name, &view, revision, compacted, pause));
         // A snapshot makes the writer copy blocks, so not longer than needed.
         drop(view);
-        if made.is_ok() {
-            self.remove_replaced(revision);
+        match &made {
+            Ok(()) if self.check_ownership().is_ok() => self.remove_replaced(revision),
+            Err(error) if lacks_descriptors(error) => self.state.retry_checkpoint(),
+            _ => {}
         }
         done(made);
+    }
+
+    /// Fails if the directory belongs to somebody else. Its files must stay as they are.
+    fn check_ownership(&self) -> io::Result<()> {
+        self.ownership.check().map_err(|why| io::Error::other(why.to_string()))
     }
 
     /// Removes the files that a durable checkpoint replaces. Those that cannot be removed now are
@@ -149,20 +174,14 @@ impl Maintenance {
     /// Keeps a file as a spare segment, or removes it.
     fn recycle(&self, name: &str, number: u64) {
         let spare = FileName::Spare(number).to_string();
-        let fits = || {
-            self.files
-                .open_to_read(name)
-                .and_then(|file| file.size())
-                // A shorter file would grow while it is written, with slower syncs.
-                .is_ok_and(|size| size == self.segment_bytes)
-        };
-        let kept = self.spares.len() < SPARES
-            && fits()
-            && (name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok());
-        if kept {
-            self.spares.put(spare);
-        } else {
-            let _ = self.files.remove(name);
+        // A shorter file would grow while it is written, with slower syncs.
+        let fits = |file: &Box<dyn File>| file.size().is_ok_and(|size| size == self.segment_bytes);
+        let file = (self.spares.len() < SPARES).then(|| self.files.open(name).ok().filter(fits)).flatten();
+        let named =
+            || name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok();
+        match file {
+            Some(file) if named() => self.spares.put(SpareSegment { name: spare, file }),
+            _ => drop(self.files.remove(name)),
         }
     }
 }

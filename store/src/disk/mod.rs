@@ -14,6 +14,7 @@ mod log;
 mod maintenance;
 mod open;
 mod options;
+mod ownership;
 mod pipeline;
 mod record;
 mod recover;
@@ -26,6 +27,8 @@ mod window;
 mod writer;
 
 pub use error::OpenError;
+#[cfg(feature = "testing")]
+pub(crate) use file_name::LOCK;
 #[cfg(feature = "testing")]
 pub use fuzz::recovery;
 pub use open::Disk;

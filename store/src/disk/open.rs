@@ -20,7 +20,8 @@ use super::format::FORMAT;
 use super::log::Log;
 use super::maintenance::Maintenance;
 use super::options::DiskOptions;
-use super::recover::{Recovered, inspect, recover};
+use super::ownership::Ownership;
+use super::recover::{Recovered, check_log_unlocked, inspect, recover};
 use super::scheduler::{MaintenanceScheduler, State};
 use super::upgrade::upgrade;
 use super::writer::{Request, Writer};
@@ -29,7 +30,7 @@ use crate::contract::{
     WatchError,
 };
 use crate::core::{RetentionTracker, View, check};
-use crate::files::{Directory, Files};
+use crate::files::{Directory, Files, HeldLock};
 use crate::options::Usage;
 use crate::shared::Shared;
 
@@ -73,7 +74,9 @@ impl Disk {
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
-        let recover = || recover(&*files, &options.store.limits, options.store.seed);
+        // The lock file may have been removed under another process.
+        check_log_unlocked(&*files)?;
+        let recover = || recover(&*files, &options.store);
         let mut recovered = recover()?;
         if recovered.format < FORMAT {
             upgrade(&*files, recovered)?;
@@ -85,7 +88,7 @@ impl Disk {
     fn start(
         files: Arc<dyn Files>,
         recovered: Recovered,
-        lock: Box<dyn Send + Sync>,
+        lock: Box<dyn HeldLock>,
         options: DiskOptions,
     ) -> Result<Self, OpenError> {
         let failed = {
@@ -96,8 +99,10 @@ impl Disk {
         let Recovered { table, core, history, segment, others, log_bytes, .. } = recovered;
         let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
         let state = State::new(background);
+        let ownership = Arc::new(Ownership::new(Arc::clone(&files), lock));
         let worker = Maintenance::new(
             Arc::clone(&files),
+            Arc::clone(&ownership),
             Arc::clone(&shared),
             segment_bytes,
             others,
@@ -112,6 +117,7 @@ impl Disk {
             shared: Arc::clone(&shared),
             retaining: RetentionTracker::new(store.retention),
             files,
+            ownership: Arc::clone(&ownership),
             log,
             maintenance,
             poisoned: None,
@@ -132,7 +138,7 @@ impl Disk {
                     state.note_poison(&why);
                 }
                 // The writer's state is dropped by now, and maintenance has stopped.
-                drop(lock);
+                drop(ownership);
                 drop(ended);
             }
         };

@@ -15,10 +15,10 @@ use super::log::{self, Segment};
 use super::pipeline::pipeline;
 use super::replay::{LogParts, LogReplay};
 use super::scan::{LogPart, scan};
-use crate::contract::Limits;
 use crate::core::{ChangeHistory, Core, Table};
 use crate::files::Files;
 use crate::memory::FIRST;
+use crate::options::Options;
 
 /// A recovered store.
 pub(crate) struct Recovered {
@@ -58,17 +58,33 @@ pub(crate) fn inspect(files: &dyn Files) -> Result<(), OpenError> {
     find(files).map(drop)
 }
 
+/// Refuses a store of which another process has the log open, which it keeps locked.
+pub(crate) fn check_log_unlocked(files: &dyn Files) -> Result<(), OpenError> {
+    let names = files.list().map_err(|error| OpenError::of("listing", files.path(""), error))?;
+    let logs = names.iter().map(|name| FileName::parse(name));
+    let Some(last @ FileName::Log(_)) = logs.flatten().filter(|name| matches!(name, FileName::Log(_))).max()
+    else {
+        return Ok(());
+    };
+    let name = last.to_string();
+    let failed = |error| OpenError::of("locking", files.path(&name), error);
+    match files.open(&name).and_then(|file| file.lock()).map_err(failed)? {
+        true => Ok(()),
+        false => Err(OpenError::InUse { path: files.path("") }),
+    }
+}
+
 /// Recovers the store in `files`, or creates one if they are empty.
-pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<Recovered, OpenError> {
+pub(crate) fn recover(files: &dyn Files, options: &Options) -> Result<Recovered, OpenError> {
     let found = find(files)?;
     let (loaded, damage) = newest(files, &found)?;
     // Logs missing after an older checkpoint were removed for a newer, damaged one: report that
     // one.
     let logs = chain(files, &found, loaded.revision).map_err(|error| damage.unwrap_or(error))?;
     let format = loaded.format;
-    let table = Arc::new(Table::new(seed));
+    let table = Arc::new(Table::new(options.seed));
     let make = |parts: LogParts| {
-        let mut replay = LogReplay::new(loaded, &table, limits);
+        let mut replay = LogReplay::new(loaded, &table, options);
         let segment = replay.logs(files, &logs, &parts)?;
         Ok((replay.finish(Arc::clone(&table)), segment))
     };

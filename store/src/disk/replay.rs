@@ -9,19 +9,21 @@ use machinery_objects::Revision;
 use super::error::OpenError;
 use super::file_name::FileName;
 use super::format::Header;
-use super::frame::FRAME;
+use super::frame::{self, FRAME};
 use super::load::LoadedCheckpoint;
 use super::log::Segment;
 use super::record::LogRecord;
 use super::scan::{BatchRecords, DecodedFrames, Frame, FrameContent, LogPart, LogTail};
-use crate::contract::{Limits, Operation};
-use crate::core::{ChangeHistory, Core, Table, TableLoader};
+use crate::contract::Operation;
+use crate::core::{ChangeHistory, Core, RetentionTracker, Table, TableLoader};
 use crate::files::Files;
+use crate::options::Options;
 
 /// A store being rebuilt from a checkpoint and the logs after it.
 pub(crate) struct LogReplay<'t> {
     core: Core<TableLoader<'t>>,
     history: ChangeHistory,
+    retaining: RetentionTracker,
     /// The revision up to which the log is read; below that of the state while the log repeats
     /// commits of the checkpoint.
     reached: Revision,
@@ -43,10 +45,13 @@ enum LogEnd {
 
 impl<'t> LogReplay<'t> {
     /// Starts with a checkpoint, loaded into `table`.
-    pub(crate) fn new(loaded: LoadedCheckpoint, table: &'t Table, limits: &Limits) -> Self {
+    pub(crate) fn new(loaded: LoadedCheckpoint, table: &'t Table, options: &Options) -> Self {
         let LoadedCheckpoint { revision, newest, history, used, .. } = loaded;
-        let core = Core::new(table.load().all(newest), revision, history.compacted(), used, limits);
-        Self { core, history, reached: Revision::ZERO, log_bytes: 0 }
+        let live = newest.iter().map(|version| version.live_bytes()).sum();
+        let core = Core::new(table.load().all(newest), revision, &options.limits);
+        let core = core.with_history(history.compacted(), used, live);
+        let retaining = RetentionTracker::new(options.retention);
+        Self { core, history, retaining, reached: Revision::ZERO, log_bytes: 0 }
     }
 
     /// Returns the store, and the number of bytes of its logs.
@@ -100,10 +105,16 @@ impl<'t> LogReplay<'t> {
         };
         self.log_bytes += tail.end;
         self.end(&end, &tail, next).map_err(|what| damaged(tail.end, what))?;
+        let mut owed = None;
         if next.is_none() {
-            tail.make_durable().map_err(failed)?;
+            if !tail.file.lock().map_err(failed)? {
+                return Err(OpenError::InUse { path: files.path("") });
+            }
+            owed = tail.make_durable().map_err(failed)?.then(|| (tail.last, tail.batch.clone()));
         }
         Ok(Segment {
+            owed,
+            link: frame::next_link(&tail.batch),
             number: header.number,
             salt: header.salt,
             file: tail.file,
@@ -161,6 +172,7 @@ impl<'t> LogReplay<'t> {
                     } else {
                         let revised = self.core.replay(operations);
                         self.history.push(revised.ok_or("a transaction contradicts those before it")?);
+                        self.relieve();
                     }
                     self.reached = self.reached.next();
                 }
@@ -172,6 +184,15 @@ impl<'t> LogReplay<'t> {
             }
         }
         Ok(())
+    }
+
+    /// Compacts the history to its bound in bytes: the log may be that of a larger machine. The log
+    /// need not say so, as the next opening does the same.
+    fn relieve(&mut self) {
+        let excess = self.retaining.excess(self.core.history_bytes());
+        if excess > 0 {
+            self.core.forget(self.history.compact(self.history.oldest_with(excess)));
+        }
     }
 
     /// Verifies that a log may end this way, and that `next` follows it.

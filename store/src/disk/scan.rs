@@ -8,6 +8,7 @@ use machinery_objects::Revision;
 use super::file_name::FileName;
 use super::format::{HEADER, Header};
 use super::frame::{self, FRAME, FrameHead, FrameKind};
+use super::log::is_full;
 use super::pipeline::Emit;
 use super::record::{LogRecord, Reader};
 use super::window::FileWindow;
@@ -75,6 +76,10 @@ pub(crate) struct LogTail {
     pub(crate) is_followed: bool,
 }
 
+/// A batch whose link does not match.
+const TWO_WRITERS: &str =
+    "a batch does not follow the one before it: two processes wrote to this log at the same time";
+
 /// Bytes of frames per part.
 const PART: u64 = 64 * 1024;
 
@@ -104,10 +109,16 @@ fn log(
     let mut window = FileWindow::new(&*file)?;
     let start = HEADER as u64;
     let (mut last, mut at, mut given) = (start, start, start);
-    let mut part = RawFrames::default();
+    let (mut part, mut link) = (RawFrames::default(), 0);
     let is_torn = loop {
         let Some(head) = FrameHead::read(window.get(at..at + FRAME as u64)?, salt) else { break true };
-        let content = content(&head, at, &mut window, salt, &mut part.payloads)?;
+        let content = match (head.kind, head.follow(link)) {
+            (FrameKind::Batch, None) => FrameContent::Wrong(TWO_WRITERS),
+            (_, next) => {
+                link = next.unwrap_or(link);
+                content(&head, at, &mut window, salt, &mut part.payloads)?
+            }
+        };
         let (is_whole, is_torn) =
             (matches!(content, FrameContent::Batch(_)), matches!(content, FrameContent::Torn));
         part.frames.push(Frame { at, revision: head.revision, content });
@@ -201,10 +212,17 @@ impl Frame<Range<usize>> {
 impl LogTail {
     /// Makes the last batch durable before any read. It may be in the page cache only, and after a
     /// failed sync the system may take it for durable, so it is rewritten first.
-    pub(crate) fn make_durable(&self) -> io::Result<()> {
+    ///
+    /// A file system that copies on writes may have no room for that. The batch is synced then, and
+    /// must be rewritten before any other write: this returns true.
+    pub(crate) fn make_durable(&self) -> io::Result<bool> {
+        let mut owed = false;
         if self.batch.len() >= FRAME {
-            self.file.write_at(&self.batch, self.last)?;
+            owed = match self.file.write_at(&self.batch, self.last) {
+                Err(error) if is_full(&error) => true,
+                done => done.map(|()| false)?,
+            };
         }
-        self.file.sync()
+        self.file.sync().map(|()| owed)
     }
 }

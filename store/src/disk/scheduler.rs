@@ -9,6 +9,7 @@ use std::time::Duration;
 use machinery_sync::Mutex;
 use machinery_sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::oneshot;
+use tokio::time::Instant;
 
 use super::maintenance::{CheckpointJob, Maintenance, MaintenanceJob};
 use crate::core::Core;
@@ -52,7 +53,14 @@ struct MaintenanceStatus {
     full: Option<Arc<str>>,
     /// The failure of the last checkpoint.
     failure: Option<Arc<str>>,
+    /// Time of the next attempt of a checkpoint after a temporary failure.
+    retry: Option<Instant>,
+    /// Time of the next attempt to make a spare segment after a failure.
+    retry_spare: Option<Instant>,
 }
+
+/// Time after which a job that lacked a file descriptor is tried again.
+const RETRY: Duration = Duration::from_secs(1);
 
 /// Pause of a background worker: about as long as writing a chunk takes.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -70,6 +78,16 @@ impl State {
 
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
         self.status.lock().poison = Some(Arc::clone(why));
+    }
+
+    /// Requests another attempt to make a spare segment that lacked a file descriptor.
+    pub(crate) fn retry_spare(&self) {
+        self.status.lock().retry_spare = Some(Instant::now() + RETRY);
+    }
+
+    /// Requests another attempt of a checkpoint that lacked a file descriptor.
+    pub(crate) fn retry_checkpoint(&self) {
+        self.status.lock().retry = Some(Instant::now() + RETRY);
     }
 
     /// Pauses to leave the disk to commits; fails once the store is closing.
@@ -125,7 +143,11 @@ impl MaintenanceScheduler {
 
     /// Requests a spare segment.
     pub(crate) fn request_spare(&mut self) {
-        if !self.has_spare {
+        let retries = {
+            let mut status = self.state.status.lock();
+            status.retry_spare.take_if(|at| *at <= Instant::now()).is_some()
+        };
+        if !self.has_spare || retries {
             self.has_spare = true;
             self.submit(MaintenanceJob::Spare);
         }
@@ -134,9 +156,13 @@ impl MaintenanceScheduler {
     /// Starts a checkpoint if the log is longer than `checkpoint_bytes` and than the store's data:
     /// the disk would otherwise write checkpoints mostly.
     pub(crate) fn checkpoint_if_due(&mut self, core: &Core, shared: &Arc<Shared>) {
-        let is_due = self.log_bytes > self.checkpoint_bytes.max(core.used());
+        let is_long = self.log_bytes > self.checkpoint_bytes.max(core.used());
+        let is_due = {
+            let status = self.state.status.lock();
+            (is_long || status.retry.is_some_and(|at| at <= Instant::now())) && !status.running
+        };
         // After a failed write the table has versions that were never published.
-        if is_due && !self.state.status.lock().running && core.head() == shared.current() {
+        if is_due && core.head() == shared.current() {
             self.checkpoint(shared, None);
         }
     }
@@ -149,7 +175,10 @@ impl MaintenanceScheduler {
     ) {
         // At the start: after a failure the next attempt waits for as much log again.
         self.log_bytes = 0;
-        self.state.status.lock().running = true;
+        {
+            let mut status = self.state.status.lock();
+            (status.running, status.retry) = (true, None);
+        }
         let state = Arc::clone(&self.state);
         let done = Box::new(move |made: io::Result<()>| {
             let mut status = state.status.lock();

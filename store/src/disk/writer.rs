@@ -10,7 +10,8 @@ use tokio::time::Instant;
 
 use super::batch_queue::BatchQueue;
 use super::frame::FRAME;
-use super::log::{Log, SpaceError};
+use super::log::{Log, SpaceError, lacks_descriptors};
+use super::ownership::Ownership;
 use super::record::{COMPACTION_BYTES, transaction_bytes, write_compaction, write_transaction};
 use super::scheduler::MaintenanceScheduler;
 use crate::contract::{Commit, CommitError, CompactError, Transaction};
@@ -36,6 +37,7 @@ pub(crate) struct Writer {
     pub(crate) shared: Arc<Shared>,
     pub(crate) retaining: RetentionTracker,
     pub(crate) files: Arc<dyn Files>,
+    pub(crate) ownership: Arc<Ownership>,
     pub(crate) log: Log,
     pub(crate) maintenance: MaintenanceScheduler,
     /// The failed write, after which nothing more is written: the state of the disk after the last
@@ -86,6 +88,7 @@ impl Writer {
     fn end(&mut self) -> io::Result<()> {
         self.shared.close(&Arc::from("the store was closed"));
         self.maintenance.end();
+        self.check_ownership();
         if let Some(why) = &self.poisoned {
             return Err(io::Error::other(why.to_string()));
         }
@@ -95,6 +98,7 @@ impl Writer {
 
     /// Takes requests until the batch is full, and commits them.
     fn batch(&mut self, closing: &mut Vec<oneshot::Sender<io::Result<()>>>) {
+        self.check_ownership();
         let (before, compacted) = (self.core.head(), self.shared.compacted());
         let mut batch = Batch { before, compacted, ..Batch::default() };
         self.frame.clear();
@@ -104,7 +108,10 @@ impl Writer {
         while let Some(request) = self.queue.next() {
             match request {
                 Request::Commit(transaction, at, reply) => {
-                    now = now.max(Some(at));
+                    // A probe is no use of the store, and an idle store keeps its history.
+                    if !transaction.operations.is_empty() {
+                        now = now.max(Some(at));
+                    }
                     let done = self.apply(transaction, &mut batch);
                     batch.commits.push((done, reply));
                 }
@@ -123,11 +130,22 @@ impl Writer {
             }
         }
         if let (Some(now), None) = (now, &self.poisoned) {
-            batch.compact = batch.compact.max(self.retaining.step(now, self.core.head(), compacted));
+            let by_bytes = self.shared.oldest_with(self.retaining.excess(self.core.history_bytes()));
+            let by_policy = self.retaining.step(now, self.core.head(), compacted);
+            batch.compact = batch.compact.max(by_policy).max(by_bytes);
         }
         self.finish(batch);
         for request in after {
             self.serve(request);
+        }
+    }
+
+    /// Ends writes if the directory belongs to somebody else, before anything is applied.
+    fn check_ownership(&mut self) {
+        if self.poisoned.is_none()
+            && let Err(why) = self.ownership.check_with(self.log.segment())
+        {
+            self.end_writes(&why);
         }
     }
 
@@ -170,10 +188,18 @@ impl Writer {
             Err(SpaceError::Full(error)) => {
                 // At least one, since zero means that the disk has space.
                 self.shortfall = bytes.max(1);
-                let why: Arc<str> = format!(
-                    "there is no room at {} ({error}); free some there, and writes go on",
-                    self.files.path("").display()
-                )
+                let path = self.files.path("");
+                let why: Arc<str> = match lacks_descriptors(&error) {
+                    true => format!(
+                        "there is no file descriptor for the next segment at {} ({error}); close others, and writes go \
+                         on",
+                        path.display()
+                    ),
+                    false => format!(
+                        "there is no room at {} ({error}); free some there, and writes go on",
+                        path.display()
+                    ),
+                }
                 .into();
                 self.maintenance.note_full(Some(Arc::clone(&why)));
                 Err(why)
@@ -222,6 +248,13 @@ impl Writer {
         {
             return self.poison(batch, &error);
         }
+        // After the write and before the answer: an acknowledged batch was in the log while this
+        // store had the lock, so any later owner has read it.
+        if self.frame.len() > FRAME
+            && let Err(why) = self.ownership.check_with(self.log.segment())
+        {
+            return self.give_up(batch, &why);
+        }
         let wakes = self.shared.publish(batch.revised.drain(..));
         if let Some(to) = batch.compact {
             // After the publication, since `to` may be a revision of this batch.
@@ -263,18 +296,28 @@ impl Writer {
             path.display()
         )
         .into();
-        // No rollback of the applied batch: opening again is the only way to recover.
-        self.poisoned = Some(Arc::clone(&why));
-        self.maintenance.note_poison(&why);
+        self.give_up(batch, &why);
+    }
+
+    /// Accepts no more writes.
+    fn end_writes(&mut self, why: &Arc<str>) {
+        self.poisoned = Some(Arc::clone(why));
+        self.maintenance.note_poison(why);
+    }
+
+    /// Ends writes after a batch was applied. There is no rollback: opening again is the only way
+    /// to recover.
+    fn give_up(&mut self, batch: Batch, why: &Arc<str>) {
+        self.end_writes(why);
         for (done, reply) in batch.commits {
             let _ = reply.send(Err(match done {
                 // Its frame may be on the disk, whole or in part.
-                Ok(commit) if commit.changed => CommitError::Unknown { why: Arc::clone(&why) },
-                _ => CommitError::Refused { why: Arc::clone(&why) },
+                Ok(commit) if commit.changed => CommitError::Unknown { why: Arc::clone(why) },
+                _ => CommitError::Refused { why: Arc::clone(why) },
             }));
         }
         for reply in batch.compactions {
-            let _ = reply.send(Err(CompactError::Unknown { why: Arc::clone(&why) }));
+            let _ = reply.send(Err(CompactError::Unknown { why: Arc::clone(why) }));
         }
     }
 

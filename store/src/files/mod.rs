@@ -34,15 +34,34 @@ pub trait Files: Send + Sync + 'static {
     /// Makes creations, removals and renames durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Locks the directory for this process until the returned guard is dropped; `None` if another
+    /// Locks the directory for this process until the returned lock is dropped; `None` if another
     /// process has it.
-    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>>;
+    fn lock(&self) -> io::Result<Option<Box<dyn HeldLock>>>;
+
+    /// Returns the identity of the file that has this name now.
+    fn id(&self, name: &str) -> io::Result<FileId>;
 
     /// Returns an unpredictable number.
     fn salt(&self) -> io::Result<u64>;
 
     /// Returns the path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
+}
+
+/// The identity of a file, which is independent of its names. No two existing files have the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    /// The file system.
+    pub device: u64,
+    /// The inode.
+    pub number: u64,
+}
+
+/// A lock on a directory, held until it is dropped.
+pub trait HeldLock: Send + Sync {
+    /// Returns the identity of the locked file. If its name has another one, a second process can
+    /// lock the directory too.
+    fn id(&self) -> FileId;
 }
 
 /// An open file.
@@ -59,4 +78,11 @@ pub trait File: Send + Sync {
 
     /// Returns the size of the file.
     fn size(&self) -> io::Result<u64>;
+
+    /// Returns the identity of the file.
+    fn id(&self) -> io::Result<FileId>;
+
+    /// Locks the file for this process until it is dropped. Returns false if another process has
+    /// it.
+    fn lock(&self) -> io::Result<bool>;
 }

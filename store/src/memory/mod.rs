@@ -40,7 +40,7 @@ impl Memory {
     pub fn new(options: Options) -> Self {
         let options = Options { limits: options.limits.clamped_to_format(), ..options };
         let table = Arc::new(Table::new(options.seed));
-        let core = Core::new(Arc::clone(&table), FIRST, FIRST, 0, &options.limits);
+        let core = Core::new(Arc::clone(&table), FIRST, &options.limits);
         let shared = Shared::new(table, ChangeHistory::new(FIRST), 0, options.limits, options.seed);
         let writing = Mutex::new(WriterState { core, retaining: RetentionTracker::new(options.retention) });
         Self(Arc::new(Inner { writing, shared, options }))
@@ -74,10 +74,12 @@ impl Inner {
         };
         let wakes = self.shared.publish(revised);
         // Also after a refusal: compaction may free the quota that the transaction exceeded.
-        if !retaining.is_manual()
-            && let Some(to) = retaining.step(Instant::now(), core.head(), self.shared.compacted())
-        {
-            self.shared.compact_in_steps(to, |gone| core.forget(gone));
+        if !retaining.is_manual() {
+            let by_policy = retaining.step(Instant::now(), core.head(), self.shared.compacted());
+            let to = by_policy.max(self.shared.oldest_with(retaining.excess(core.history_bytes())));
+            if let Some(to) = to {
+                self.shared.compact_in_steps(to, |gone| core.forget(gone));
+            }
         }
         self.shared.note_used(core.used());
         // A waker is code of its executor, and may use the store: no lock is held.

@@ -111,6 +111,12 @@ impl Shared {
         wakes
     }
 
+    /// Returns the oldest revision up to which the published history takes `bytes`; `None` for no
+    /// bytes.
+    pub(crate) fn oldest_with(&self, bytes: u64) -> Option<Revision> {
+        (bytes > 0).then(|| self.published.lock().history.oldest_with(bytes))
+    }
+
     /// Compacts to `to`, and passes the removed changes to `forget` in steps, so that no reader
     /// waits for all of them.
     pub(crate) fn compact_in_steps(&self, to: Revision, mut forget: impl FnMut(Vec<RevisionChanges>)) {

@@ -392,8 +392,11 @@ async fn a_real_file_system_that_is_full_and_then_read_only() {
         String::from_utf8_lossy(&both).into_owned()
     });
     if !said.contains("@mounted") {
-        eprintln!(
-            "SKIPPED: no file system could be mounted in a namespace (`unshare --map-root-user --mount`): {said}"
+        // Bypasses the harness, which captures the output of passing tests.
+        use std::io::Write as _;
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "SKIPPED: no file system could be mounted in a namespace (`unshare --map-root-user --mount`)"
         );
         return;
     }

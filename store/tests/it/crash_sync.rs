@@ -398,7 +398,7 @@ async fn a_removed_spare_segment_does_not_stop_writes() {
     while !disk.contents().keys().any(|name| name.starts_with("spare")) {
         witness.write_next(&store).await;
     }
-    disk.inject(DiskFault::error(DiskCall::Open, ErrorKind::NotFound).of("spare"));
+    disk.inject(DiskFault::error(DiskCall::Rename, ErrorKind::NotFound).of("spare"));
     for _ in 0..200 {
         witness.write_next(&store).await;
     }

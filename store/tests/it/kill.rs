@@ -25,7 +25,8 @@ const TASKS: u64 = 4;
 const PARTS: [&str; 3] = ["x", "y", "z"];
 
 fn open(directory: &Path) -> Disk {
-    let store = Options { retention: Retention { age: None, revisions: Some(60) }, ..Options::default() };
+    let store =
+        Options { retention: Retention { revisions: Some(60), ..Retention::MANUAL }, ..Options::default() };
     let options = DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, background: true };
     Disk::open(directory, options).unwrap_or_else(|error| panic!("{error}"))
 }

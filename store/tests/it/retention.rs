@@ -7,7 +7,7 @@ use std::time::Duration;
 use machinery_objects::Revision;
 use machinery_store::{
     Backend, Disk, DiskOptions, KeySpan, Memory, Options, Range, ReadError, Retention, Transaction, Usage,
-    faulty,
+    WatchError, faulty,
 };
 
 async fn put(store: &dyn Backend, key: &str) -> Revision {
@@ -45,8 +45,8 @@ async fn by_age(store: &dyn Backend) {
     assert_eq!(compacted(store).await, Revision(last.0 - 1));
 }
 
-const COUNT: Retention = Retention { age: None, revisions: Some(100) };
-const AGE: Retention = Retention { age: Some(Duration::from_secs(60)), revisions: None };
+const COUNT: Retention = Retention { revisions: Some(100), ..Retention::MANUAL };
+const AGE: Retention = Retention { age: Some(Duration::from_secs(60)), ..Retention::MANUAL };
 
 fn options(retention: Retention) -> Options {
     Options { retention, ..Options::default() }
@@ -116,4 +116,105 @@ async fn checkpoints_write_no_more_than_the_log() {
     let log = 3000 * (32 + 8 + 100);
     assert!(written < 2 * log, "{written} bytes of {} checkpoints", seen.len());
     store.close().await.unwrap();
+}
+
+/// A megabyte in each revision: without a bound in bytes, the number of revisions bounds no memory.
+async fn by_bytes(store: &dyn Backend, usage: impl Fn() -> Usage) {
+    let keep = BYTES.bytes.unwrap();
+    for count in 0..100_usize {
+        store.commit(Transaction::new().put("k", vec![0; 100_000])).await.unwrap();
+        store.commit(Transaction::new().put(format!("kept-{count}"), vec![0; 1000])).await.unwrap();
+        let Usage { keys, bytes, revisions } = usage();
+        let live = 100_001 + (keys - 1) * 1008;
+        // The disk counts the history before a batch, which adds to it.
+        assert!(bytes <= live + keep + 2 * 100_001, "{bytes} bytes of {keys} keys");
+        assert!(count < 20 || revisions > 10, "some history is kept: {revisions} of {count}");
+    }
+    assert_eq!(usage().keys, 101, "no live entry is removed");
+    assert!(compacted(store).await > Revision(150));
+}
+
+async fn small_revisions_count(store: &dyn Backend, usage: impl Fn() -> Usage) {
+    for _ in 0..10_000 {
+        put(store, "k").await;
+    }
+    let most = BYTES.bytes.unwrap() / 256;
+    let Usage { revisions, .. } = usage();
+    assert!((most / 2..=most + 1).contains(&revisions), "{revisions} of at most {most}");
+}
+
+async fn deleted_entries_count(store: &dyn Backend, usage: impl Fn() -> Usage) {
+    for count in 0..100 {
+        let key = format!("key-{count}");
+        store.commit(Transaction::new().put(&*key, vec![0; 100_000])).await.unwrap();
+        store.commit(Transaction::new().delete(&*key)).await.unwrap();
+    }
+    assert!(usage().bytes <= BYTES.bytes.unwrap() + 2 * 100_010, "{:?}", usage());
+}
+
+const BYTES: Retention = Retention { bytes: Some(1 << 20), ..Retention::MANUAL };
+
+#[tokio::test]
+async fn p09_memory_keeps_history_by_bytes() {
+    for case in 0..3 {
+        let memory = Memory::new(options(BYTES));
+        match case {
+            0 => by_bytes(&memory, || memory.usage()).await,
+            1 => small_revisions_count(&memory, || memory.usage()).await,
+            _ => deleted_entries_count(&memory, || memory.usage()).await,
+        }
+    }
+}
+
+#[tokio::test]
+async fn p09_disk_keeps_history_by_bytes() {
+    for case in 0..3 {
+        let (disk, _directory) = disk(BYTES);
+        match case {
+            0 => by_bytes(&disk, || disk.usage()).await,
+            1 => small_revisions_count(&disk, || disk.usage()).await,
+            _ => deleted_entries_count(&disk, || disk.usage()).await,
+        }
+    }
+}
+
+/// The history on the disk may be that of a machine with more memory.
+#[tokio::test]
+async fn p09_a_reopened_store_keeps_history_by_bytes() {
+    let (disk, directory) = disk(Retention::MANUAL);
+    for _ in 0..100 {
+        disk.commit(Transaction::new().put("k", vec![0; 100_000])).await.unwrap();
+    }
+    let newest = disk.revision().await.unwrap();
+    disk.close().await.unwrap();
+    let options = DiskOptions { store: options(BYTES), ..DiskOptions::default() };
+    let disk = Disk::open(directory.path(), options.clone()).unwrap();
+    assert!(disk.usage().bytes <= BYTES.bytes.unwrap() + 2 * 100_001, "{:?}", disk.usage());
+    assert_eq!(disk.revision().await.unwrap(), newest);
+    let oldest = compacted(&disk).await;
+    assert_eq!(put(&disk, "other").await, newest.next());
+    disk.close().await.unwrap();
+    let disk = Disk::open(directory.path(), options).unwrap();
+    assert!(compacted(&disk).await >= oldest, "history does not come back");
+    assert_eq!(disk.usage().keys, 2);
+}
+
+/// A watch that has not read the compacted changes ends, as after any compaction.
+#[tokio::test]
+async fn p09_a_watch_behind_the_bound_in_bytes_is_too_slow() {
+    let memory = Memory::new(options(BYTES));
+    let first = put(&memory, "k").await;
+    let mut behind = memory.watch(KeySpan::all(), first).await.unwrap();
+    for _ in 0..100 {
+        memory.commit(Transaction::new().put("k", vec![0; 100_000])).await.unwrap();
+    }
+    let ended = loop {
+        match behind.next().await {
+            Ok(_) => {}
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(ended, WatchError::TooSlow { .. }), "{ended:?}");
+    let compacted = memory.watch(KeySpan::all(), first).await.err().unwrap();
+    assert!(matches!(compacted, WatchError::Compacted { .. }), "{compacted:?}");
 }

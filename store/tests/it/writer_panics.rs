@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinery_store::files::{File, Files};
+use machinery_store::files::{File, FileId, Files, HeldLock};
 use machinery_store::{Backend, CommitError, Disk, KeySpan, Range, Transaction, WatchError, faulty};
 
 use crate::crash::{open, options};
@@ -44,8 +44,11 @@ impl Files for Panicking {
     fn sync(&self) -> io::Result<()> {
         Files::sync(&self.0)
     }
-    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+    fn lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
         self.0.lock()
+    }
+    fn id(&self, name: &str) -> io::Result<FileId> {
+        self.0.id(name)
     }
     fn salt(&self) -> io::Result<u64> {
         self.0.salt()
@@ -68,6 +71,12 @@ impl File for Handle {
     }
     fn size(&self) -> io::Result<u64> {
         self.0.size()
+    }
+    fn id(&self) -> io::Result<FileId> {
+        self.0.id()
+    }
+    fn lock(&self) -> io::Result<bool> {
+        self.0.lock()
     }
 }
 

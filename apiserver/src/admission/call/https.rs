@@ -1,8 +1,10 @@
 //! One webhook call: a POST and a response of limited size. Redirects are not followed.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use foldhash::fast::FixedState;
 use http::header::{ACCEPT, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{Request, Response};
 use http_body_util::{BodyExt as _, Full, Limited};
@@ -13,9 +15,15 @@ use tokio::time::timeout;
 use super::WebhookTransport;
 use super::connect::{ConnectionPool, WebhookConnection, connect};
 use super::target::WebhookTarget;
+use crate::flowcontrol::{FlowControl, FlowLimits, current_flow};
+use crate::metrics::FlowCounters;
 
 /// Limit of a response, in bytes.
 const MOST: usize = 3 << 20;
+
+/// Limits of the calls of one webhook: a hanging one takes no more descriptors, and users take
+/// turns at a slow one. The timeout of a call limits its time in the queue, too.
+const CALLS: FlowLimits = FlowLimits { seats: 128, places: 100_000, queue_time: Duration::from_secs(30) };
 
 /// A client of one webhook.
 pub(in crate::admission) struct WebhookClient {
@@ -23,12 +31,19 @@ pub(in crate::admission) struct WebhookClient {
     target: Result<WebhookTarget, String>,
     transport: WebhookTransport,
     connections: ConnectionPool,
+    calls: Arc<FlowControl>,
 }
 
 impl WebhookClient {
     pub(super) fn of(client: &Value, transport: &WebhookTransport) -> Self {
         let connections = ConnectionPool::default();
-        Self { target: WebhookTarget::of(client, transport), transport: transport.clone(), connections }
+        let calls = FlowControl::new(&CALLS, FlowCounters::default(), FixedState::default());
+        Self {
+            target: WebhookTarget::of(client, transport),
+            transport: transport.clone(),
+            connections,
+            calls: Arc::new(calls),
+        }
     }
 
     /// Sends an AdmissionReview and returns the response body. Dropping the future closes its
@@ -39,7 +54,12 @@ impl WebhookClient {
     pub(in crate::admission) async fn call(&self, body: Bytes, time: Duration) -> Result<Bytes, String> {
         let target = self.target.as_ref().map_err(Clone::clone)?;
         let late = |_| Err(format!("{} did not answer within {} seconds", target.authority, time.as_secs()));
-        timeout(time, self.answer(target, body, time)).await.unwrap_or_else(late)
+        let answer = async {
+            let seat = self.calls.enter(current_flow()).await;
+            let _seat = seat.map_err(|_| format!("too many calls of {} wait", target.authority))?;
+            self.answer(target, body, time).await
+        };
+        timeout(time, answer).await.unwrap_or_else(late)
     }
 
     async fn answer(&self, target: &WebhookTarget, body: Bytes, time: Duration) -> Result<Bytes, String> {

@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use super::verifier::CertificateVerifier;
 use super::{Services, WebhookTransport};
+use crate::tls::wall_clock::WallClock;
 
 /// The address of a webhook.
 pub(super) struct WebhookTarget {
@@ -98,7 +99,7 @@ fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     if given.is_empty() {
         return Err("there is no certificate in its caBundle".into());
     }
-    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+    let config = ClientConfig::builder_with_details(Arc::new(ring::default_provider()), Arc::new(WallClock))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
     let known = Arc::new(CertificateVerifier::of(given)?);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::rule::{PolicyRule, has, path_matches};
+use crate::bounded::{TEXT_BYTES, shortened};
 
 /// Maximum number of string comparisons. A rule expands to the product of its lists, so without a
 /// limit one request could occupy the server for years.
@@ -11,18 +12,22 @@ const COMPARISONS: usize = 100_000_000;
 /// Maximum number of missing permissions in a message.
 const MISSING: usize = 1_000;
 
+/// Maximum number of bytes of the missing permissions in a message, up to the last one.
+const MISSING_BYTES: usize = 128 << 10;
+
 /// Returns the permissions of `required` that `held` lacks, formatted, sorted and distinct.
 ///
 /// Each single permission must be in one held rule. Beyond the limit it counts as missing.
 pub(super) fn missing(held: &[&PolicyRule], required: &[PolicyRule]) -> BTreeSet<String> {
     let size = held.iter().map(|rule| size(rule)).sum();
-    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), limited: false };
+    let mut search = Search { held, size, left: COMPARISONS, found: Vec::new(), bytes: 0, limited: false };
     for rule in required {
         for part in parts(rule) {
             search.search(part);
         }
     }
-    let mut shown: BTreeSet<_> = compacted(search.found).iter().map(PolicyRule::shown).collect();
+    let mut shown: BTreeSet<_> =
+        compacted(search.found).iter().map(|rule| shortened(rule.shown(), TEXT_BYTES)).collect();
     if search.limited {
         shown.insert("{and more than can be compared one by one}".into());
     }
@@ -35,6 +40,8 @@ struct Search<'a> {
     size: usize,
     left: usize,
     found: Vec<PolicyRule>,
+    /// Bytes of the permissions found.
+    bytes: usize,
     /// Whether a limit was reached.
     limited: bool,
 }
@@ -44,7 +51,7 @@ impl Search<'_> {
     /// parts.
     fn search(&mut self, mut required: PolicyRule) {
         let cost = size(&required).saturating_mul(self.size.max(1));
-        self.limited |= self.found.len() >= MISSING || self.left < cost;
+        self.limited |= self.found.len() >= MISSING || self.bytes >= MISSING_BYTES || self.left < cost;
         if self.limited {
             return;
         }
@@ -53,6 +60,7 @@ impl Search<'_> {
             return;
         }
         let Some(at) = (0..LISTS).find(|at| list(&mut required, *at).len() > 1) else {
+            self.bytes += bytes(&required);
             self.found.push(required);
             return;
         };
@@ -83,6 +91,11 @@ fn list(rule: &mut PolicyRule, at: usize) -> &mut Vec<String> {
 fn size(rule: &PolicyRule) -> usize {
     let PolicyRule { groups, resources, paths, names, verbs } = rule;
     [groups, resources, paths, names, verbs].iter().map(|list| list.len()).sum()
+}
+
+fn bytes(rule: &PolicyRule) -> usize {
+    let PolicyRule { groups, resources, paths, names, verbs } = rule;
+    [groups, resources, paths, names, verbs].into_iter().flatten().map(String::len).sum()
 }
 
 /// Splits a rule into its resource and path parts, without the empty ones.

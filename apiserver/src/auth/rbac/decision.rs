@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bounded::BoundedTexts;
 use crate::go_format::quote;
 
 /// The decision about a request, with its reason.
@@ -19,7 +20,7 @@ enum Why {
     /// A binding, and the index of the matching subject.
     Binding(Arc<Binding>, usize),
     /// Bindings to roles that do not exist, any of which might have allowed the request.
-    Broken(Vec<String>),
+    Broken(BoundedTexts),
 }
 
 impl Decision {
@@ -31,8 +32,11 @@ impl Decision {
         Self { allowed: true, why: Why::Binding(binding, subject) }
     }
 
-    pub(super) fn denied(broken: Vec<String>) -> Self {
-        Self { allowed: false, why: if broken.is_empty() { Why::Nothing } else { Why::Broken(broken) } }
+    pub(super) fn denied(broken: BoundedTexts) -> Self {
+        Self {
+            allowed: false,
+            why: if broken.kept().is_empty() { Why::Nothing } else { Why::Broken(broken) },
+        }
     }
 
     /// The reason, in the words of Kubernetes; often empty. For the audit log, reviews and
@@ -88,13 +92,15 @@ impl Subject {
 }
 
 /// Joins distinct errors into one text.
-pub(super) fn together(errors: &[String]) -> String {
+pub(super) fn together(errors: &BoundedTexts) -> String {
     let mut once: Vec<&str> = Vec::new();
-    for error in errors {
+    for error in errors.kept() {
         if !once.contains(&error.as_str()) {
             once.push(error);
         }
     }
+    let others = errors.others();
+    once.extend(others.as_deref());
     match once.as_slice() {
         [one] => (*one).to_owned(),
         _ => format!("[{}]", once.join(", ")),

@@ -8,6 +8,7 @@ use super::cover::missing;
 use super::rule::PolicyRule;
 use super::rules::{NoRole, RbacPolicy, text};
 use crate::auth::identity::{Identity, MASTERS};
+use crate::bounded::BoundedTexts;
 use crate::go_format::{quote, quote_all};
 use crate::refusal::{About, Refusal};
 use crate::strategy::forget_trace;
@@ -95,7 +96,7 @@ impl Granter<'_> {
     }
 
     fn has_all(&self, resource: &str, required: &[PolicyRule]) -> Result<(), Refusal> {
-        let (mut held, mut broken) = (Vec::new(), Vec::new());
+        let (mut held, mut broken) = (Vec::new(), BoundedTexts::default());
         self.rules.each(self.identity, self.namespace, |rules| match rules {
             Ok(rules) => held.extend(rules),
             Err(error) => broken.push(error),
@@ -109,7 +110,7 @@ impl Granter<'_> {
         let mut why = format!(
             "user {user} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n{missing}"
         );
-        if !broken.is_empty() {
+        if !broken.kept().is_empty() {
             why += &format!("; resolution errors: [{}]", broken.join(" "));
         }
         Err(self.forbidden(resource, &why))

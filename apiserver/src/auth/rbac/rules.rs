@@ -12,6 +12,7 @@ use super::attributes::RequestAttributes;
 use super::decision::{Binding, Decision, Subject, together};
 use super::rule::PolicyRule;
 use crate::auth::identity::{Identity, MASTERS, service_account_user};
+use crate::bounded::BoundedTexts;
 
 /// The RBAC policy: an immutable value, compiled again when a role or binding changes.
 ///
@@ -93,14 +94,14 @@ impl RbacPolicy {
         if identity.is_in(MASTERS) {
             return Decision::master();
         }
-        let mut broken = Vec::new();
+        let mut broken = BoundedTexts::default();
         let found = self.visit(identity, attributes.namespace(), |bound, subject| match &bound.rules {
             Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
                 ControlFlow::Break(Decision::allowed_by(Arc::clone(&bound.binding), subject))
             }
             Ok(_) => ControlFlow::Continue(()),
             Err(error) => {
-                broken.push(error.clone());
+                broken.push(error);
                 ControlFlow::Continue(())
             }
         });
@@ -109,7 +110,7 @@ impl RbacPolicy {
 
     /// The permissions of `identity` in `namespace`: the `status` of a SelfSubjectRulesReview.
     pub(crate) fn rules_for(&self, identity: &Identity, namespace: &str) -> Value {
-        let (mut resources, mut paths, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut resources, mut paths, mut broken) = (Vec::new(), Vec::new(), BoundedTexts::default());
         if identity.is_in(MASTERS) {
             resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
             paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
@@ -122,10 +123,10 @@ impl RbacPolicy {
                     paths.extend(of_paths);
                 }
             }
-            Err(error) => broken.push(error.to_owned()),
+            Err(error) => broken.push(error),
         });
         let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
-        if !broken.is_empty() {
+        if !broken.kept().is_empty() {
             status["evaluationError"] = together(&broken).into();
         }
         status

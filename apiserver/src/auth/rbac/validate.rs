@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::GROUP;
 use super::rules::text;
+use crate::bounded::FieldErrors;
 use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
 
@@ -39,7 +40,8 @@ pub(crate) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
             let detail = "at least one clusterRoleSelector required if aggregationRule is non-nil";
             let field = "aggregationRule.clusterRoleSelectors";
             let missing = none.then(|| FieldError::new(field, Problem::Required, detail));
-            rules(object, false).into_iter().chain(missing).collect()
+            let errors: FieldErrors = rules(object, false).into_iter().chain(missing).collect();
+            errors.into_list()
         }
         "RoleBinding" => binding(object, old, &["Role", "ClusterRole"]),
         "ClusterRoleBinding" => binding(object, old, &["ClusterRole"]),
@@ -49,7 +51,9 @@ pub(crate) fn validate(object: &Value, old: Option<&Value>) -> Vec<FieldError> {
 
 fn rules(object: &Value, namespaced: bool) -> Vec<FieldError> {
     let rules = object.get("rules").and_then(Value::as_array).into_iter().flatten().enumerate();
-    rules.flat_map(|(at, of)| rule(of, &format!("rules[{at}]"), namespaced)).collect()
+    let errors: FieldErrors =
+        rules.flat_map(|(at, of)| rule(of, &format!("rules[{at}]"), namespaced)).collect();
+    errors.into_list()
 }
 
 fn rule(rule: &Value, field: &str, namespaced: bool) -> Vec<FieldError> {
@@ -81,7 +85,7 @@ fn rule(rule: &Value, field: &str, namespaced: bool) -> Vec<FieldError> {
 }
 
 fn binding(object: &Value, old: Option<&Value>, kinds: &[&str]) -> Vec<FieldError> {
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     errors.extend(supported("roleRef.apiGroup", text(object, "/roleRef/apiGroup"), &[GROUP]));
     errors.extend(supported("roleRef.kind", text(object, "/roleRef/kind"), kinds));
     errors.extend(match text(object, "/roleRef/name") {
@@ -99,7 +103,7 @@ fn binding(object: &Value, old: Option<&Value>, kinds: &[&str]) -> Vec<FieldErro
         let new = object.get("roleRef").cloned().unwrap_or_default();
         errors.push(FieldError::new("roleRef", Problem::Invalid(new), "cannot change roleRef"));
     }
-    errors
+    errors.into_list()
 }
 
 fn subject(subject: &Value, field: &str, in_cluster: bool) -> Vec<FieldError> {

@@ -7,6 +7,9 @@ use serde_json::Value;
 
 use super::{Base, Cardinality, Merge, MessageField, Omit, Type, TypeTable};
 
+/// The type of the schemas of CustomResourceDefinitions.
+const SCHEMA: &str = "io.k8s.apiextensions-apiserver.pkg.apis.apiextensions.v1.JSONSchemaProps";
+
 impl TypeTable {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let recorded: RecordedTypes<'_> = serde_json::from_str(text).map_err(|error| error.to_string())?;
@@ -94,6 +97,11 @@ fn parse_field(
         "IntOrString" => Base::IntOrString,
         "RawExtension" => Base::RawExtension,
         "FieldsV1" => Base::FieldsV1,
+        "double" => Base::Double,
+        "JSON" => Base::Json,
+        "SchemaOrBool" => Base::SchemaOrBool(index(SCHEMA)?),
+        "SchemaOrArray" => Base::SchemaOrArray(index(SCHEMA)?),
+        "SchemaOrStrings" => Base::SchemaOrStrings(index(SCHEMA)?),
         message => Base::Message(index(message)?),
     };
     let shape = match recorded.shape {

@@ -54,7 +54,7 @@ pub(super) struct Running {
 
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
-        let limits = RingLimits { revisions, bytes: 1 << 20 };
+        let limits = RingLimits { revisions, bytes: 1 << 20 }.into();
         let loaded =
             WatchCache::load(kind, Objects::new(backend), limits, 7, SelectionCounters::default()).await;
         let (cache, watch): (Arc<WatchCache>, Watch) =

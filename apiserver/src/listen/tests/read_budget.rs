@@ -108,18 +108,13 @@ async fn the_first_requests_of_a_burst_are_answered_before_the_last_are_read() {
     let server = server().await;
     let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
     let (client, stream) = duplex(64 << 10);
-    let (pace, most) = (Pace::new(), Arc::new(AtomicUsize::new(0)));
+    let (pace, most) = (Pace::new(ConnectionClient::default()), Arc::new(AtomicUsize::new(0)));
     let stream = ReadCounter { stream, pace: pace.clone(), open: 0, since: 0, most: most.clone() };
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), Some(Arc::new(Identity::admin())));
     let version = Some(Version::HTTP_2);
-    tasks.spawn(requests(
-        StreamExecutor { shared, tasks: tasks.clone() },
-        stream,
-        pace.clone(),
-        service,
-        version,
-    ));
+    let http = HttpConnection { pace: pace.clone(), service, protocol: version, origins: None };
+    tasks.spawn(requests(StreamExecutor { shared, tasks: tasks.clone() }, stream, http));
     let mut sender = http2(client, &mut clients).await;
     let answers = (0..100).map(|number| {
         let path = format!("/api/v1/namespaces/default/configmaps?watch=1&labelSelector=a%3D{number:040}");

@@ -31,13 +31,13 @@ pub(super) fn write(out: &mut Vec<u8>, number: u32, base: Base, value: Option<&V
             })
         }
         Base::IntOrString => write_int_or_string(out, number, value),
-        Base::RawExtension | Base::FieldsV1 => inside(out, number, |out| {
+        Base::RawExtension | Base::FieldsV1 | Base::Json => inside(out, number, |out| {
             if let Some(value) = value {
                 write_bytes(out, 1, value.to_string().as_bytes());
             }
             Some(())
         }),
-        Base::String | Base::Bool | Base::Int32 | Base::Int64 | Base::Message(_) => None,
+        _ => None,
     }
 }
 

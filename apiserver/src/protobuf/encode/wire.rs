@@ -1,6 +1,6 @@
 //! Encodes the protobuf wire format: tags, varints and lengths.
 
-use crate::protobuf::wire::{BYTES, VARINT};
+use crate::protobuf::wire::{BYTES, FIXED64, VARINT};
 
 /// Writes a varint field.
 pub(crate) fn write_varint(out: &mut Vec<u8>, number: u32, value: u64) {
@@ -32,7 +32,7 @@ pub(crate) fn write_message<E>(
 
 /// Writes a `double` field.
 pub(crate) fn write_double(out: &mut Vec<u8>, number: u32, value: f64) {
-    push_varint(out, u64::from(number) << 3 | 1);
+    push_varint(out, u64::from(number) << 3 | u64::from(FIXED64));
     out.extend_from_slice(&value.to_le_bytes());
 }
 

@@ -24,12 +24,14 @@ fn kinds() -> Vec<(String, String)> {
 
 /// An object of a type. No value is zero, so that none is left out; each is as Go prints it.
 fn object(of: &Type, rng: &mut TestRng, depth: usize, into: &mut Map<String, Value>) {
+    // Schemas contain each other in a dozen ways.
+    let deepest = if of.short_name() == "JSONSchemaProps" { 5 } else { 7 };
     for field in of.by_number() {
         if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {
             object(table().get(inlined), rng, depth, into);
             continue;
         }
-        if depth > 7 || rng.random_ratio(1, if depth < 3 { 3 } else { 2 }) {
+        if depth > deepest || rng.random_ratio(1, if depth < 3 { 3 } else { 2 }) {
             continue;
         }
         let many = 1 + rng.random_range(0..3);
@@ -59,6 +61,16 @@ fn single(base: Base, rng: &mut TestRng, depth: usize) -> Value {
         Base::IntOrString => text(rng).into(),
         Base::RawExtension => json!({"kind": "Thing", "apiVersion": "v1", "n": rng.random_range(0..9)}),
         Base::FieldsV1 => json!({"f:spec": {"f:a": {}}}),
+        Base::Double => (f64::from(rng.random::<i32>() | 1) / 4.0).into(),
+        Base::Json => json!([rng.random_range(0..9), {"n": "x"}]),
+        Base::SchemaOrBool(_) if rng.random() => true.into(),
+        Base::SchemaOrArray(of) if rng.random() => {
+            json!([single(Base::Message(of), rng, depth), single(Base::Message(of), rng, depth)])
+        }
+        Base::SchemaOrStrings(_) if rng.random() => json!([text(rng), text(rng)]),
+        Base::SchemaOrBool(of) | Base::SchemaOrArray(of) | Base::SchemaOrStrings(of) => {
+            single(Base::Message(of), rng, depth)
+        }
         Base::Message(inner) => {
             let mut fields = Map::new();
             object(table().get(inner), rng, depth + 1, &mut fields);

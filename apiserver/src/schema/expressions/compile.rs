@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::Known;
 use super::cost::{Costs, times};
 use super::rule::{self, RuleContext};
+use crate::bounded::{FieldErrors, short};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 
@@ -15,18 +16,19 @@ use crate::schema::node::{Additional, DeclaredListType, JsonType, Schema};
 /// `json` is the JSON form of the schema. A rule in `known` that does not compile is attached with
 /// its error.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
-    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unenforced: false };
+    let mut work =
+        Compiler { errors: FieldErrors::default(), costs: Costs::default(), known, unenforced: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
     let Compiler { mut errors, costs, unenforced, .. } = work;
     errors.extend(costs.errors(at));
     if errors.is_empty() && !unenforced {
         check_defaults(schema, at, &mut errors);
     }
-    errors
+    errors.into_list()
 }
 
 struct Compiler<'a> {
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     costs: Costs,
     known: &'a Known,
     /// Whether a previously accepted rule no longer compiles.
@@ -52,7 +54,12 @@ impl Compiler<'_> {
             has_rules |= values.has_rules;
         }
         for (name, property) in &mut schema.properties {
-            self.node(property, &json["properties"][name], &format!("{at}.properties[{name}]"), &below);
+            self.node(
+                property,
+                &json["properties"][name],
+                &format!("{at}.properties[{}]", short(name)),
+                &below,
+            );
             has_rules |= property.has_rules;
         }
         let is_map = schema.list == Some(DeclaredListType::Map);
@@ -91,6 +98,7 @@ impl Compiler<'_> {
         let env = Env::new().with("self", declared.clone());
         let around = RuleContext {
             schema,
+            known: self.known,
             env: &env.clone().with("oldSelf", declared.clone()),
             optional: &env.with_optional("oldSelf", declared.clone()),
             cardinality: above.cardinality.unwrap_or_else(|| declared.max_cardinality()),
@@ -98,6 +106,10 @@ impl Compiler<'_> {
         };
         let (mut compiled, mut unenforced) = (Vec::new(), Vec::new());
         for (i, said) in schema.validations.iter().enumerate() {
+            // The first errors suffice, and each rule costs its compilation.
+            if self.known.has_too_many_states() || self.errors.is_full() && !self.known.is_all() {
+                break;
+            }
             let (rule, errors) = rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs);
             let is_held = rule.is_some();
             compiled.extend(rule);
@@ -127,12 +139,12 @@ fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
 
 /// Defaults must satisfy the rules. Kubernetes accepts defaults below `additionalProperties`
 /// unseen.
-fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+fn check_defaults(schema: &Schema, at: &str, errors: &mut FieldErrors) {
     if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
         errors.extend(schema.break_rules_at(default, &format!("{at}.default")));
     }
     for (name, property) in &schema.properties {
-        check_defaults(property, &format!("{at}.properties[{name}]"), errors);
+        check_defaults(property, &format!("{at}.properties[{}]", short(name)), errors);
     }
     if let Some(items) = &schema.items {
         check_defaults(items, &format!("{at}.items"), errors);

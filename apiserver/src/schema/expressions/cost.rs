@@ -12,7 +12,7 @@ const NAMED: usize = 4;
 #[derive(Default)]
 pub(super) struct Costs {
     total: u64,
-    /// Rules that cost a hundredth of the limit or more.
+    /// The most expensive of the rules that cost a hundredth of the limit or more.
     expensive: Vec<(u64, String)>,
 }
 
@@ -21,19 +21,21 @@ impl Costs {
         self.total = self.total.saturating_add(cost);
         if cost >= ESTIMATED_TOTAL_COST / 100 {
             self.expensive.push((cost, at.into()));
+            // The sort is stable: of rules of one cost the first are named.
+            self.expensive.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+            self.expensive.truncate(NAMED);
         }
     }
 
     /// Returns an error if the total cost exceeds its limit.
-    pub(super) fn errors(mut self, at: &str) -> Vec<FieldError> {
+    pub(super) fn errors(self, at: &str) -> Vec<FieldError> {
         const PART: &str =
             "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
         const WHOLE: &str = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
         if self.total <= ESTIMATED_TOTAL_COST {
             return Vec::new();
         }
-        self.expensive.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
-        let named = self.expensive.iter().take(NAMED).map(|(_, at)| forbidden(at, PART));
+        let named = self.expensive.iter().map(|(_, at)| forbidden(at, PART));
         named.chain([forbidden(at, &too_much(WHOLE, self.total, ESTIMATED_TOTAL_COST))]).collect()
     }
 }

@@ -4,6 +4,7 @@ use machinery_cel::{Bindings, Budget, RunError, Val};
 use serde_json::Value;
 
 use super::Rule;
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 use crate::same::same_but;
 use crate::schema::correlate::{OldItems, same};
@@ -36,7 +37,7 @@ impl Schema {
         }
         let mut run = RuleEvaluation::default();
         run.value(self, object, old, &Was::root(self, object, old), &ValuePath::start(""));
-        (run.errors, run.tolerated)
+        (run.errors.into_list(), run.tolerated.into_list())
     }
 
     /// Returns the rules that a default violates: at the default itself, or else where it is filled
@@ -45,7 +46,7 @@ impl Schema {
         let broken = |old: Option<&Value>| {
             let mut run = RuleEvaluation::default();
             run.value(self, default, old, &Was::default(), &ValuePath::start(at));
-            run.errors
+            run.errors.into_list()
         };
         let errors = broken(Some(default));
         if errors.is_empty() { broken(None) } else { errors }
@@ -84,16 +85,21 @@ impl<'a> Was<'a> {
 
 struct RuleEvaluation {
     budget: Budget,
-    errors: Vec<FieldError>,
+    errors: FieldErrors,
     /// Errors tolerated by ratcheting.
-    tolerated: Vec<FieldError>,
+    tolerated: FieldErrors,
     /// Whether evaluation has ended.
     is_over: bool,
 }
 
 impl Default for RuleEvaluation {
     fn default() -> Self {
-        Self { budget: Budget::object(), errors: Vec::new(), tolerated: Vec::new(), is_over: false }
+        Self {
+            budget: Budget::object(),
+            errors: FieldErrors::default(),
+            tolerated: FieldErrors::default(),
+            is_over: false,
+        }
     }
 }
 

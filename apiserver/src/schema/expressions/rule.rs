@@ -6,7 +6,7 @@ use machinery_cel::{Env, Program, Type};
 use serde_json::{Value, json};
 
 use super::cost::{Costs, beyond, times};
-use super::field_path;
+use super::{Known, field_path};
 use crate::invalid::{FieldError, Problem};
 use crate::json::go_json;
 use crate::schema::node::Schema;
@@ -34,6 +34,7 @@ pub(super) struct RuleContext<'a> {
     pub(super) env: &'a Env,
     /// The environment in which `oldSelf` is optional.
     pub(super) optional: &'a Env,
+    pub(super) known: &'a Known,
     /// The maximum number of values that the rule validates.
     pub(super) cardinality: u64,
     /// The first enclosing path without a correlated old value.
@@ -105,7 +106,8 @@ pub(super) fn compiled(
         }
         Ok(program) => program,
     };
-    let mut errors = Vec::new();
+    let mut errors: Vec<FieldError> =
+        around.known.add_states(program.pattern_states(), &here("rule")).into_iter().collect();
     let cost = times(program.estimate().max, around.cardinality);
     errors.extend(beyond("estimated rule cost", cost).map(|detail| forbidden(&here("rule"), &detail)));
     costs.add(&here("rule"), cost);
@@ -125,6 +127,7 @@ pub(super) fn compiled(
                 None
             }
             Ok(program) => {
+                errors.extend(around.known.add_states(program.pattern_states(), &here("messageExpression")));
                 let cost = program.estimate().max;
                 let detail = beyond("estimated messageExpression cost", cost);
                 errors.extend(detail.map(|detail| forbidden(&here("messageExpression"), &detail)));

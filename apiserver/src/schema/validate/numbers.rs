@@ -51,7 +51,7 @@ impl Validation<'_> {
             };
             errors.extend(beyond.then(|| self.bound(number, said, least, path)));
         }
-        Outcome { errors, matches: 1 }
+        Outcome { errors, matches: 1, ..Outcome::default() }
     }
 
     fn bound(self, number: &Number, said: &str, bound: f64, path: &ValuePath<'_>) -> FieldError {

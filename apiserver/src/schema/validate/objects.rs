@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use super::Validation;
 use super::outcome::Outcome;
+use crate::bounded::short;
 use crate::invalid::{FieldError, Problem};
 use crate::schema::correlate::OldItems;
 use crate::schema::node::{Additional, Schema};
@@ -60,14 +61,14 @@ impl Validation<'_> {
                 }
                 (None, Some(Additional::Nothing)) => {
                     let problem = Problem::Invalid(name.clone().into());
-                    let detail = format!("{path}.{name} in body is a forbidden property");
-                    outcome.errors.push(self.error(path, problem, detail));
+                    let detail = format!("{path}.{} in body is a forbidden property", short(name));
+                    outcome.add(|| self.error(path, problem, detail));
                 }
                 _ => {}
             }
         }
         for name in schema.rules.required.iter().filter(|name| !fields.contains_key(*name)) {
-            outcome.errors.push(self.error(&path.entry(name), Problem::Required, ""));
+            outcome.add(|| self.error(&path.entry(name), Problem::Required, ""));
         }
         outcome
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::{MOST_ERRORS, Validation};
+use super::Validation;
+use crate::bounded::{LIST_BYTES, MAX_ERRORS};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::path::ValuePath;
 
@@ -14,13 +15,25 @@ use crate::schema::path::ValuePath;
 pub(super) struct Outcome {
     pub(super) errors: Vec<FieldError>,
     pub(super) matches: u32,
+    /// Bytes of the errors that were merged or added.
+    pub(super) bytes: usize,
 }
 
 impl Outcome {
     pub(super) fn merge(&mut self, other: Self) {
-        let room = MOST_ERRORS.saturating_sub(self.errors.len());
-        self.errors.extend(other.errors.into_iter().take(room));
+        for error in other.errors {
+            self.add(|| error);
+        }
         self.matches = self.matches.saturating_add(other.matches);
+    }
+
+    /// Adds an error, which is made only if there is room.
+    pub(super) fn add(&mut self, error: impl FnOnce() -> FieldError) {
+        if !self.is_full() {
+            let error = error();
+            self.bytes += error.bytes();
+            self.errors.push(error);
+        }
     }
 
     /// Merges the answer of a validator that applied.
@@ -30,12 +43,12 @@ impl Outcome {
     }
 
     pub(super) fn of(errors: impl IntoIterator<Item = FieldError>) -> Self {
-        Self { errors: errors.into_iter().collect(), matches: 0 }
+        Self { errors: errors.into_iter().collect(), ..Self::default() }
     }
 
     /// Returns whether more errors of the same kind would be dropped.
     pub(super) const fn is_full(&self) -> bool {
-        self.errors.len() >= MOST_ERRORS
+        self.errors.len() >= MAX_ERRORS || self.bytes >= LIST_BYTES
     }
 
     /// Without duplicates: branches repeat errors.

@@ -5,6 +5,7 @@ use serde_json::{Number, Value};
 use super::numbers::{as_float, is_whole};
 use super::outcome::Outcome;
 use super::{Validation, wants};
+use crate::bounded::{TEXT_BYTES, bounded};
 use crate::go_format::quote;
 use crate::invalid::{FieldError, Problem};
 use crate::json::go_json;
@@ -19,7 +20,7 @@ impl Validation<'_> {
             return if typed && !schema.nullable {
                 Outcome::of([self.mistyped(path, type_name(schema), "null")])
             } else {
-                Outcome { errors: Vec::new(), matches: 1 }
+                Outcome { matches: 1, ..Outcome::default() }
             };
         };
         let met = wants(schema, found)
@@ -39,7 +40,7 @@ impl Validation<'_> {
         if typed && !met {
             return Outcome::of([self.mistyped(path, type_name(schema), found.name())]);
         }
-        Outcome { errors: Vec::new(), matches: 1 }
+        Outcome { matches: 1, ..Outcome::default() }
     }
 
     pub(super) fn text(self, schema: &Schema, text: &str, path: &ValuePath<'_>) -> Outcome {
@@ -80,11 +81,16 @@ impl Validation<'_> {
         if allowed.is_empty() || allowed.iter().any(|one| is_same(value, one)) {
             return Outcome::default();
         }
-        let shown = allowed.iter().map(|one| match one {
-            Value::String(text) => quote(text),
-            _ => quote(&go_json(one)),
+        let shown = std::fmt::from_fn(|f| {
+            allowed.iter().enumerate().try_for_each(|(at, one)| {
+                let between = if at == 0 { "" } else { ", " };
+                match one {
+                    Value::String(text) => write!(f, "{between}{}", quote(text)),
+                    _ => write!(f, "{between}{}", quote(&go_json(one))),
+                }
+            })
         });
-        let detail = format!("supported values: {}", shown.collect::<Vec<_>>().join(", "));
+        let detail = bounded(TEXT_BYTES, format_args!("supported values: {shown}"));
         Outcome::of([self.error(path, Problem::NotSupported(value.clone()), detail)])
     }
 

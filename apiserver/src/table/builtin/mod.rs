@@ -1,10 +1,15 @@
 //! The columns of the built-in kinds.
 
+mod autoscaler;
+mod batch;
 mod core;
 mod event;
+mod network;
 mod pod;
 mod quota;
 mod rbac;
+mod records;
+mod storage;
 mod workload;
 
 use jiff::Timestamp;
@@ -25,6 +30,26 @@ pub(crate) struct BuiltIn {
 pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
     Columns::BuiltIn(match (group, kind) {
         ("", "ConfigMap") => &core::CONFIG_MAP,
+        ("", "Endpoints") => &network::ENDPOINTS,
+        ("", "PersistentVolume") => &storage::PERSISTENT_VOLUME,
+        ("", "PersistentVolumeClaim") => &storage::PERSISTENT_VOLUME_CLAIM,
+        ("", "PodTemplate") => &workload::POD_TEMPLATE,
+        ("", "ReplicationController") => &workload::REPLICATION_CONTROLLER,
+        ("apiregistration.k8s.io", "APIService") => &records::API_SERVICE,
+        ("apps", "DaemonSet") => &workload::DAEMON_SET,
+        ("apps", "StatefulSet") => &workload::STATEFUL_SET,
+        ("autoscaling", "HorizontalPodAutoscaler") => &autoscaler::AUTOSCALER,
+        ("batch", "CronJob") => &batch::CRON_JOB,
+        ("batch", "Job") => &batch::JOB,
+        ("certificates.k8s.io", "CertificateSigningRequest") => &records::SIGNING_REQUEST,
+        ("discovery.k8s.io", "EndpointSlice") => &network::ENDPOINT_SLICE,
+        ("networking.k8s.io", "Ingress") => &network::INGRESS,
+        ("networking.k8s.io", "NetworkPolicy") => &network::NETWORK_POLICY,
+        ("node.k8s.io", "RuntimeClass") => &records::RUNTIME_CLASS,
+        ("policy", "PodDisruptionBudget") => &records::DISRUPTION_BUDGET,
+        ("scheduling.k8s.io", "PriorityClass") => &records::PRIORITY_CLASS,
+        ("storage.k8s.io", "CSINode") => &storage::CSI_NODE,
+        ("storage.k8s.io", "StorageClass") => &storage::STORAGE_CLASS,
         ("", "Event") | ("events.k8s.io", "Event") => &event::EVENT,
         ("", "Namespace") => &core::NAMESPACE,
         ("", "Node") => &core::NODE,

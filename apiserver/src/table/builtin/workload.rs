@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
-use super::{BuiltIn, Head, count, each, joined, nothing_more};
+use super::{BuiltIn, Head, count, each, joined, nothing_more, pairs};
 use crate::table::column::name_and_age;
 
 const CONTAINERS: Head = Head::wide("Containers", "The names of the containers.");
@@ -79,6 +79,82 @@ fn scale(scale: &Value, now: Timestamp) -> Vec<Value> {
     vec![name, count(&scale["spec"]["replicas"]).into(), count(&scale["status"]["replicas"]).into(), age]
 }
 
+pub(super) static STATEFUL_SET: BuiltIn = BuiltIn {
+    heads: &[
+        Head::NAME,
+        Head::text("Ready", "How many pods are ready, of how many wanted."),
+        Head::AGE,
+        CONTAINERS,
+        IMAGES,
+    ],
+    cells: |set, now| {
+        let (name, age) = name_and_age(set, now);
+        let ready = format!("{}/{}", count(&set["status"]["readyReplicas"]), wanted(set));
+        let [names, images, _] = wide(set, "");
+        vec![name, ready.into(), age, names, images]
+    },
+    conditions: nothing_more,
+};
+
+pub(super) static DAEMON_SET: BuiltIn = BuiltIn {
+    heads: &[
+        Head::NAME,
+        Head::of("Desired", "integer", "How many nodes shall have a pod."),
+        Head::of("Current", "integer", "How many nodes have one."),
+        Head::of("Ready", "integer", "How many pods are ready."),
+        Head::of("Up-to-date", "integer", "How many pods are of the newest template."),
+        Head::of("Available", "integer", "How many pods have been ready for long enough."),
+        Head::text("Node Selector", "The labels of the nodes."),
+        Head::AGE,
+        CONTAINERS,
+        IMAGES,
+        SELECTOR,
+    ],
+    cells: |set, now| {
+        let (name, age) = name_and_age(set, now);
+        let number = |field: &str| Value::from(count(&set["status"][field]));
+        let counted = [
+            name,
+            number("desiredNumberScheduled"),
+            number("currentNumberScheduled"),
+            number("numberReady"),
+            number("updatedNumberScheduled"),
+            number("numberAvailable"),
+            pairs(&set["spec"]["template"]["spec"]["nodeSelector"]).into(),
+            age,
+        ];
+        counted.into_iter().chain(wide(set, "<none>")).collect()
+    },
+    conditions: nothing_more,
+};
+
+pub(super) static REPLICATION_CONTROLLER: BuiltIn = BuiltIn {
+    heads: REPLICA_SET.heads,
+    cells: |controller, now| {
+        let mut cells = (REPLICA_SET.cells)(controller, now);
+        cells.pop();
+        cells.push(pairs(&controller["spec"]["selector"]).into());
+        cells
+    },
+    conditions: nothing_more,
+};
+
+pub(super) static POD_TEMPLATE: BuiltIn = BuiltIn {
+    heads: &[
+        Head::NAME,
+        Head::text("Containers", "The names of the containers."),
+        Head::text("Images", "The images of the containers."),
+        Head::text("Pod Labels", "The labels of its pods."),
+    ],
+    cells: |object, now| {
+        let (name, _) = name_and_age(object, now);
+        let template = &object["template"];
+        let [names, images] = containers(template);
+        vec![name, names, images, pairs(&template["metadata"]["labels"]).into()]
+    },
+    conditions: nothing_more,
+};
+
 /// Returns the replicas of the spec, by default one.
 fn wanted(object: &Value) -> i64 {
     object["spec"]["replicas"].as_i64().unwrap_or(1)
@@ -86,14 +162,19 @@ fn wanted(object: &Value) -> i64 {
 
 fn wide(object: &Value, none: &str) -> [Value; 3] {
     let spec = &object["spec"];
-    let containers = &spec["template"]["spec"]["containers"];
-    let of = |key: &str| Value::from(joined(each(containers).map(|container| &container[key]), ","));
+    let [names, images] = containers(&spec["template"]);
     let selector = selector(&spec["selector"]);
-    [of("name"), of("image"), if selector.is_empty() { none.into() } else { selector.into() }]
+    [names, images, if selector.is_empty() { none.into() } else { selector.into() }]
+}
+
+/// The names and the images of a template's containers.
+pub(super) fn containers(template: &Value) -> [Value; 2] {
+    let containers = &template["spec"]["containers"];
+    ["name", "image"].map(|key| joined(each(containers).map(|container| &container[key]), ",").into())
 }
 
 /// `app=web,tier in (back,front),!old`, by key.
-fn selector(selector: &Value) -> String {
+pub(super) fn selector(selector: &Value) -> String {
     let labels = selector["matchLabels"].as_object().into_iter().flatten();
     let labels =
         labels.map(|(key, value)| (key.as_str(), format!("{key}={}", value.as_str().unwrap_or_default())));

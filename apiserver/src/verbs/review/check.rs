@@ -3,13 +3,14 @@
 use serde_json::Value;
 
 use super::text;
+use crate::bounded::FieldErrors;
 use crate::invalid::{FieldError, Problem};
 
 /// Validates a spec. `requires_subject`: it must name a user or group. `within`: its namespace must
 /// be this one.
 pub(super) fn spec_errors(spec: &Value, requires_subject: bool, within: Option<&str>) -> Vec<FieldError> {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-    let mut errors = Vec::new();
+    let mut errors = FieldErrors::default();
     let mut wrong = |field: &str, value: &Value, why: &str| {
         errors.push(FieldError::new(format!("spec.{field}"), Problem::Invalid(value.clone()), why));
     };
@@ -43,7 +44,7 @@ pub(super) fn spec_errors(spec: &Value, requires_subject: bool, within: Option<&
     for selector in ["fieldSelector", "labelSelector"] {
         selector_errors(&resource[selector], &format!("spec.resourceAttributes.{selector}"), &mut errors);
     }
-    errors
+    errors.into_list()
 }
 
 /// Validates metadata: a review has no name, labels or other fields.
@@ -61,7 +62,7 @@ pub(super) fn metadata_errors(metadata: &Value, within: Option<&str>) -> Vec<Fie
     }
 }
 
-fn selector_errors(selector: &Value, at: &str, errors: &mut Vec<FieldError>) {
+fn selector_errors(selector: &Value, at: &str, errors: &mut FieldErrors) {
     if !selector.is_object() {
         return;
     }

@@ -31,7 +31,7 @@ async fn a_recursive_webhook_is_bounded() {
         Reply::Response(json!({"allowed": made.code == 201, "status": status}))
     })
     .await;
-    let limits = Limits { in_flight: AT_ONCE, ..Limits::default() };
+    let limits = Limits { admitted: AT_ONCE, ..Limits::default() };
     let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).crds([definition()]);
     let server = server.start().await.unwrap();
     *client.lock() = Some(Client::of(&server));
@@ -39,7 +39,7 @@ async fn a_recursive_webhook_is_bounded() {
     configure(&admin, &validating("all", &[webhook("all", &hook.at("/"), &json!({"timeoutSeconds": 30}))]))
         .await;
     let refused = admin.post(WIDGETS, &widget("first", &json!({}))).await;
-    assert!(refused.refused().2.contains("as many requests as it may"), "{refused:?}");
+    assert!(refused.refused().2.contains("as many requests in the server as it may"), "{refused:?}");
     assert_eq!(count.load(Ordering::SeqCst), AT_ONCE, "each of those that may be there at once asked once");
     assert_eq!(admin.get(WIDGETS).await.fine()["items"], json!([]), "and nothing was made");
 }

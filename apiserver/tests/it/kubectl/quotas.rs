@@ -16,10 +16,10 @@ async fn quota_commands_work() {
 fn script(kubectl: &Kubectl) {
     kubectl.says("create quota q --hard=count/secrets=2,configmaps=3", "", &["resourcequota/q created"]);
     let not_held = [
-        "resourcequota/cpus created",
-        "Warning: spec.hard[cpu]: is not enforced: this server counts objects",
+        "resourcequota/gpus created",
+        "Warning: spec.hard[example.com/gpu]: is not enforced: this server counts objects",
     ];
-    kubectl.says("create quota cpus --hard=cpu=4", "", &not_held);
+    kubectl.says("create quota gpus --hard=example.com/gpu=4", "", &not_held);
     kubectl.says("create secret generic a", "", &["created"]);
     kubectl.says("create secret generic b", "", &["created"]);
     let why = [
@@ -33,7 +33,7 @@ fn script(kubectl: &Kubectl) {
     let table = ["Name:", "Resource", "Used", "Hard", "configmaps     0     3", "count/secrets  2     2"];
     kubectl.says("describe quota q", "", &table);
     kubectl.says("get resourcequotas q -o jsonpath={.status.used}", "", &[r#""count/secrets":"2""#]);
-    kubectl.says("describe namespace default", "", &["Resource Quotas", "count/secrets  2     2"]);
+    kubectl.says("describe namespace default", "", &["Resource Quotas", "count/secrets    2     2"]);
     kubectl.says("delete secret a", "", &["deleted"]);
     kubectl.says("create secret generic c", "", &["created"]);
     let map = "{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {\"name\": \"m\"}}";

@@ -6,9 +6,13 @@
 mod bodies;
 #[cfg(target_os = "linux")]
 mod bombs;
+#[cfg(target_os = "linux")]
+mod memory;
 mod names;
 mod patches;
 mod paths;
+#[cfg(target_os = "linux")]
+mod process;
 mod protobuf;
 mod queries;
 mod row;
@@ -16,6 +20,8 @@ mod schemas;
 mod selectors;
 mod systematic;
 mod tokens;
+#[cfg(target_os = "linux")]
+mod yields;
 
 use std::collections::BTreeSet;
 
@@ -35,19 +41,7 @@ async fn malformed_requests_are_refused_and_change_nothing() {
     client.post(CONFIGS, &json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await.fine();
     let before = row::everything(&client).await;
 
-    let rows: Vec<Row> = [
-        paths::rows(),
-        queries::rows(),
-        selectors::rows(),
-        tokens::rows(),
-        bodies::rows(),
-        names::rows(),
-        patches::rows(),
-        protobuf::rows(),
-        schemas::rows(),
-        systematic::rows(),
-    ]
-    .concat();
+    let rows = rows();
     let (mut wrong, mut codes) = (Vec::new(), BTreeSet::new());
     for row in &rows {
         let answer = row.send(&client).await;
@@ -67,4 +61,21 @@ async fn malformed_requests_are_refused_and_change_nothing() {
     assert_eq!(row::everything(&client).await, before, "nothing was changed");
     assert_eq!(client.get("/readyz").await.code, 200);
     server.stop().await;
+}
+
+/// The rows of every generator.
+fn rows() -> Vec<Row> {
+    [
+        paths::rows(),
+        queries::rows(),
+        selectors::rows(),
+        tokens::rows(),
+        bodies::rows(),
+        names::rows(),
+        patches::rows(),
+        protobuf::rows(),
+        schemas::rows(),
+        systematic::rows(),
+    ]
+    .concat()
 }

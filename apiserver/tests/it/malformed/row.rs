@@ -18,6 +18,8 @@ pub(super) const JSON: &str = "application/json";
 
 /// Code and reason. An empty reason: the answer is plain text, as for an unknown path.
 pub(super) type ExpectedAnswer = (u16, &'static str);
+/// Any answer.
+pub(super) const ANY: ExpectedAnswer = (0, "");
 /// Any code and reason of a client error, with a `Status`.
 pub(super) const REFUSED: ExpectedAnswer = (0, "*");
 pub(super) const BAD: ExpectedAnswer = (400, "BadRequest");
@@ -71,6 +73,20 @@ impl Row {
 
     pub(super) fn length(&self) -> usize {
         self.path.len() + self.body.len()
+    }
+
+    /// Sets the expected answer.
+    pub(super) fn expecting(self, expected: ExpectedAnswer) -> Self {
+        Self { expected, ..self }
+    }
+
+    /// Returns whether the answer may have this code.
+    pub(super) fn expects(&self, code: u16) -> bool {
+        match self.expected {
+            ANY => true,
+            REFUSED => (400..500).contains(&code),
+            (expected, _) => code == expected,
+        }
     }
 
     /// Returns the request. `None`: no client can send it.

@@ -6,7 +6,7 @@ use machinery_store::{Memory, Options};
 use serde_json::json;
 
 use super::tools::{
-    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, how_many, named, quota, records, says, server,
+    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, how_many, named, pod, quota, records, says, server,
     widget,
 };
 use crate::client::{Answer, Client};
@@ -47,12 +47,12 @@ async fn several_exceeded_keys_are_reported_together_for_the_first_quota() {
     client.post(QUOTAS, &quota(&json!({"count/pods": "1", "pods": "1", "secrets": "9"}))).await.fine();
     let later = json!({"metadata": {"name": "r"}, "spec": {"hard": {"pods": "1"}}});
     client.post(QUOTAS, &later).await.fine();
-    client.post(PODS, &named("a")).await.fine();
-    let refused = client.post(PODS, &named("b")).await;
+    client.post(PODS, &pod("a")).await.fine();
+    let refused = client.post(PODS, &pod("b")).await;
     let message = r#"pods "b" is forbidden: exceeded quota: q, requested: count/pods=1,pods=1, used: count/pods=1,pods=1, limited: count/pods=1,pods=1"#;
     assert_eq!(refused.refused(), (403, "Forbidden", message));
     client.delete(QUOTA).await.fine();
-    let refused = client.post(PODS, &named("b")).await;
+    let refused = client.post(PODS, &pod("b")).await;
     assert!(refused.refused().2.contains("exceeded quota: r"), "{refused:#?}");
 }
 
@@ -60,12 +60,12 @@ async fn several_exceeded_keys_are_reported_together_for_the_first_quota() {
 async fn finished_pods_are_not_counted() {
     let (_server, _, client) = server().await;
     client.post(QUOTAS, &quota(&json!({"pods": "1", "count/pods": "2"}))).await.fine();
-    client.post(PODS, &named("a")).await.fine();
-    exceeds(&client.post(PODS, &named("b")).await);
+    client.post(PODS, &pod("a")).await.fine();
+    exceeds(&client.post(PODS, &pod("b")).await);
     client.merge(&format!("{PODS}/a/status"), &json!({"status": {"phase": "Failed"}})).await.fine();
-    client.post(PODS, &named("b")).await.fine();
+    client.post(PODS, &pod("b")).await.fine();
     client.merge(&format!("{PODS}/b/status"), &json!({"status": {"phase": "Succeeded"}})).await.fine();
-    let refused = client.post(PODS, &named("c")).await;
+    let refused = client.post(PODS, &pod("c")).await;
     let counted = "requested: count/pods=1, used: count/pods=2, limited: count/pods=2";
     assert!(refused.refused().2.ends_with(counted), "{refused:#?}");
 }

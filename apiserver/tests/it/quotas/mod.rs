@@ -1,5 +1,6 @@
 //! Quotas: the number of objects in a namespace.
 
+mod amounts;
 mod held;
 mod model;
 mod races;

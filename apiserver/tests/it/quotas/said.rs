@@ -4,11 +4,10 @@ use http::{Method, Request};
 use http_body_util::Full;
 use serde_json::{Value, json};
 
-use super::tools::{PODS, QUOTA, QUOTAS, named, quota, says, server};
+use super::tools::{QUOTA, QUOTAS, quota, says, server};
 use crate::client::Client;
 
-const OBJECTS: &str =
-    "this server counts objects, as in count/secrets or count/deployments.apps, and nothing else";
+const OBJECTS: &str = "this server counts objects, as in count/secrets or count/deployments.apps, and resources of pods, services and persistentvolumeclaims";
 
 /// Returns the code and the warnings.
 async fn warned(
@@ -33,41 +32,37 @@ async fn a_writer_is_warned_of_unenforced_keys() {
     let (_server, _, client) = server().await;
     let (json, merge) = ("application/json", "application/merge-patch+json");
     let said = |key: &str, why: &str| format!("spec.hard[{key}]: is not enforced: {why}");
-    let hard = json!({"secrets": "1", "cpu": "2", "count/gadgets.example.com": "1", "count/widgets.example.com": "1"});
+    let hard = json!({"secrets": "1", "example.com/gpu": "2", "count/gadgets.example.com": "1", "count/widgets.example.com": "1"});
     let gadgets = "no gadgets.example.com are served here; it will be when there are";
-    let all = vec![said("count/gadgets.example.com", gadgets), said("cpu", OBJECTS)];
+    let all = vec![said("count/gadgets.example.com", gadgets), said("example.com/gpu", OBJECTS)];
     let answer = warned(&client, Method::POST, &format!("{QUOTAS}?dryRun=All"), json, &quota(&hard)).await;
     assert_eq!(answer, (201, all.clone()));
     let answer = warned(&client, Method::POST, QUOTAS, json, &quota(&hard)).await;
     assert_eq!(answer, (201, all.clone()));
     let held = json!({"count/widgets.example.com": "0", "secrets": "0"});
-    let hard = json!({"count/widgets.example.com": "1", "secrets": "1"});
     says(&client, QUOTA, json!({"hard": hard, "used": held})).await;
     let less = json!({"spec": {"hard": {"count/gadgets.example.com": null}}});
     let answer = warned(&client, Method::PATCH, QUOTA, merge, &less).await;
-    assert_eq!(answer, (200, vec![said("cpu", OBJECTS)]));
+    assert_eq!(answer, (200, vec![said("example.com/gpu", OBJECTS)]));
     let status = json!({"status": {"used": {"secrets": "7"}}});
     assert_eq!(
         warned(&client, Method::PATCH, &format!("{QUOTA}/status"), merge, &status).await,
         (200, vec![])
     );
     // Applied, too.
-    let applied = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "applied"}, "spec": {"hard": {"memory": "1Gi"}}});
+    let applied = json!({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "applied"}, "spec": {"hard": {"example.com/fpga": "1"}}});
     let path = format!("{QUOTAS}/applied?fieldManager=me");
     let answer = warned(&client, Method::PATCH, &path, "application/apply-patch+yaml", &applied).await;
-    assert_eq!(answer, (201, vec![said("memory", OBJECTS)]));
+    assert_eq!(answer, (201, vec![said("example.com/fpga", OBJECTS)]));
 }
 
 #[tokio::test]
-async fn a_quota_with_scopes_is_accepted_and_not_enforced() {
+async fn the_scopes_of_a_quota_are_immutable() {
     let (_server, _, client) = server().await;
     let mut scoped = quota(&json!({"pods": "0"}));
     scoped["spec"]["scopes"] = json!(["BestEffort"]);
-    let why = "spec: is not enforced: this server knows no scopes of objects, and a quota without scopes counts all of them";
     let answer = warned(&client, Method::POST, QUOTAS, "application/json", &scoped).await;
-    assert_eq!(answer, (201, vec![why.to_owned()]));
-    client.post(PODS, &named("a")).await.fine();
-    assert_eq!(client.get(QUOTA).await.fine()["status"], Value::Null);
+    assert_eq!(answer, (201, vec![]));
     let changed = client.merge(QUOTA, &json!({"spec": {"scopes": []}})).await;
     let message = r#"ResourceQuota "q" is invalid: spec.scopes: Invalid value: []: field is immutable"#;
     assert_eq!(changed.refused(), (422, "Invalid", message));

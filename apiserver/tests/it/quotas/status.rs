@@ -6,7 +6,7 @@ use machinery_store::{Backend, Memory, Options, Transaction};
 use serde_json::json;
 
 use super::tools::{
-    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, quota, says, server, widget,
+    MAPS, PODS, QUOTA, QUOTAS, SECRETS, WIDGETS, exceeds, named, on, pod, quota, says, server, widget,
 };
 use crate::client::{Client, definition};
 use crate::controllers::gone;
@@ -16,13 +16,14 @@ const CRD: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 #[tokio::test]
 async fn an_acknowledged_object_is_counted() {
     let (_server, _, client) = server().await;
-    client.post(QUOTAS, &quota(&json!({"secrets": "1k", "cpu": "2"}))).await.fine();
+    client.post(QUOTAS, &quota(&json!({"secrets": "1k", "example.com/gpu": "2"}))).await.fine();
     for number in 1..=3 {
         client.post(SECRETS, &named(&format!("s{number}"))).await.fine();
         let quota = client.get(QUOTA).await.fine();
-        let status = json!({"hard": {"secrets": "1k"}, "used": {"secrets": number.to_string()}});
-        assert_eq!(quota["status"], status, "and nothing of what is not counted");
-        assert_eq!(quota["spec"]["hard"], json!({"secrets": "1k", "cpu": "2"}));
+        let hard = json!({"secrets": "1k", "example.com/gpu": "2"});
+        let status = json!({"hard": hard, "used": {"secrets": number.to_string()}});
+        assert_eq!(quota["status"], status, "and no usage of keys that are not enforced");
+        assert_eq!(quota["spec"]["hard"], json!({"secrets": "1k", "example.com/gpu": "2"}));
     }
     let quota = client.get(QUOTA).await.fine();
     let entries = quota["metadata"]["managedFields"].as_array().unwrap();
@@ -50,7 +51,7 @@ async fn a_deleted_object_is_no_longer_counted() {
     let held = json!({"metadata": {"name": "held", "finalizers": ["example.com/hold"]}});
     client.post(SECRETS, &held).await.fine();
     client.delete(&format!("{SECRETS}/held")).await.fine();
-    client.post(PODS, &named("a")).await.fine();
+    client.post(PODS, &pod("a")).await.fine();
     says(&client, QUOTA, status("1", "1")).await;
     client.merge(&format!("{PODS}/a/status"), &json!({"status": {"phase": "Succeeded"}})).await.fine();
     says(&client, QUOTA, status("1", "0")).await;
@@ -72,7 +73,12 @@ async fn the_status_follows_the_spec_and_foreign_writes_are_corrected() {
     says(&client, QUOTA, right).await;
     client.merge(QUOTA, &json!({"spec": {"hard": {"secrets": null, "configmaps": "1"}}})).await.fine();
     says(&client, QUOTA, json!({"hard": {"configmaps": "1"}, "used": {"configmaps": "0"}})).await;
-    client.merge(QUOTA, &json!({"spec": {"hard": {"configmaps": null, "cpu": "1"}}})).await.fine();
+    client
+        .merge(QUOTA, &json!({"spec": {"hard": {"configmaps": null, "example.com/gpu": "1"}}}))
+        .await
+        .fine();
+    says(&client, QUOTA, json!({"hard": {"example.com/gpu": "1"}})).await;
+    client.merge(QUOTA, &json!({"spec": {"hard": {"example.com/gpu": null}}})).await.fine();
     says(&client, QUOTA, json!({})).await;
 }
 
@@ -102,12 +108,13 @@ async fn changes_without_a_running_server_are_counted_after_a_restart() {
 #[tokio::test]
 async fn an_unchanged_quota_status_is_not_written() {
     let (_server, _, client) = server().await;
-    let other = json!({"metadata": {"name": "other"}, "spec": {"hard": {"configmaps": "5", "cpu": "1"}}});
+    let other =
+        json!({"metadata": {"name": "other"}, "spec": {"hard": {"configmaps": "5", "example.com/gpu": "1"}}});
     client.post(QUOTAS, &other).await.fine();
     client.post(QUOTAS, &quota(&json!({"secrets": "5"}))).await.fine();
     let path = format!("{QUOTAS}/other");
-    let before =
-        says(&client, &path, json!({"hard": {"configmaps": "5"}, "used": {"configmaps": "0"}})).await;
+    let hard = json!({"configmaps": "5", "example.com/gpu": "1"});
+    let before = says(&client, &path, json!({"hard": hard, "used": {"configmaps": "0"}})).await;
     // Each round causes checks of the namespace; the quota is unchanged afterwards.
     for round in 0..3 {
         client.post(SECRETS, &named("a")).await.fine();
@@ -123,7 +130,7 @@ async fn a_kind_is_counted_as_long_as_it_is_served() {
     let client = Client::of(&server);
     let key = "count/widgets.example.com";
     client.post(QUOTAS, &quota(&json!({key: "1", "secrets": "1"}))).await.fine();
-    let without = json!({"hard": {"secrets": "1"}, "used": {"secrets": "0"}});
+    let without = json!({"hard": {key: "1", "secrets": "1"}, "used": {"secrets": "0"}});
     let with = |used: &str| json!({"hard": {key: "1", "secrets": "1"}, "used": {key: used, "secrets": "0"}});
     says(&client, QUOTA, without.clone()).await;
     // Only the kind is created and deleted.

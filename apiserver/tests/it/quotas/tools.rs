@@ -43,6 +43,10 @@ pub(crate) fn named(name: &str) -> Value {
     json!({"metadata": {"name": name}})
 }
 
+pub(crate) fn pod(name: &str) -> Value {
+    json!({"metadata": {"name": name}, "spec": {"containers": [{"name": "c", "image": "i"}]}})
+}
+
 pub(crate) fn widget(name: &str) -> Value {
     json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {}})
 }

@@ -7,6 +7,7 @@ mod go;
 mod needs;
 mod plane;
 mod python;
+mod refused;
 mod script;
 mod tools;
 

@@ -55,13 +55,18 @@ pub(super) fn source(python: &Path, package: &str, version: &str) -> PathBuf {
     source
 }
 
-/// Builds a Go program from a directory. `None` without Go; a message is printed then.
+/// Builds the program of client-go from a directory. `None` without Go; a message is printed then.
 pub(super) fn go(directory: &Path) -> Option<PathBuf> {
+    go_program(directory, "client-go")
+}
+
+/// Builds a Go program from a directory.
+pub(super) fn go_program(directory: &Path, name: &str) -> Option<PathBuf> {
     let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
     if !is_here("go", &[go, "version"]) {
         return None;
     }
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("client-go");
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     run(Command::new(go)
         .current_dir(directory)
         .args(["build", "-mod=readonly", "-o"])
@@ -71,7 +76,7 @@ pub(super) fn go(directory: &Path) -> Option<PathBuf> {
 }
 
 /// Returns whether something is here: the command that proves it succeeds. In CI all is.
-fn is_here(name: &str, proof: &[&str]) -> bool {
+pub(super) fn is_here(name: &str, proof: &[&str]) -> bool {
     let here = Command::new(proof[0]).args(&proof[1..]).output().is_ok_and(|done| done.status.success());
     if !here {
         assert!(std::env::var_os("CI").is_none(), "{name} is needed for this test");

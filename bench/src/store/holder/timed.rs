@@ -1,6 +1,6 @@
 //! A directory that counts, times and optionally delays its syncs.
 
-use machinery_store::files::{Directory, File, Files};
+use machinery_store::files::{Directory, File, FileId, Files, HeldLock};
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,8 +86,12 @@ impl Files for Timed {
         self.directory.sync()
     }
 
-    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+    fn lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
         self.directory.lock()
+    }
+
+    fn id(&self, name: &str) -> io::Result<FileId> {
+        self.directory.id(name)
     }
 
     fn salt(&self) -> io::Result<u64> {
@@ -120,5 +124,13 @@ impl File for TimedFile {
 
     fn size(&self) -> io::Result<u64> {
         self.file.size()
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        self.file.id()
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        self.file.lock()
     }
 }

@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use machinery_sync::Mutex;
+use machinery_sync::atomic::{AtomicBool, Ordering};
 
 use super::handle::{FaultyDisk, State};
 use super::plan::{DiskCall, FaultEffect};
 use super::platter::{FileNumber, Platter};
-use crate::files::{File, Files};
+use crate::disk::LOCK;
+use crate::files::{File, FileId, Files, HeldLock};
 
 impl FaultyDisk {
     /// Returns the effect planned for a call. Waits at a gate without holding a lock.
@@ -57,7 +59,7 @@ impl FaultyDisk {
 
     fn handle(&self, name: &str) -> io::Result<Box<dyn File>> {
         let number = self.0.lock().platter.find(name)?;
-        Ok(Box::new(FaultyFile { disk: self.clone(), number }))
+        Ok(Box::new(FaultyFile { disk: self.clone(), number, holds: AtomicBool::new(false) }))
     }
 }
 
@@ -99,13 +101,19 @@ impl Files for FaultyDisk {
         Ok(())
     }
 
-    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+    fn lock(&self) -> io::Result<Option<Box<dyn HeldLock>>> {
         self.look(DiskCall::Lock, "")?;
         let mut state = self.0.lock();
         if std::mem::replace(&mut state.locked, true) {
             return Ok(None);
         }
-        Ok(Some(Box::new(FaultyLock(self.0.clone()))))
+        Ok(Some(Box::new(FaultyLock { state: self.0.clone(), number: state.lock_file })))
+    }
+
+    fn id(&self, name: &str) -> io::Result<FileId> {
+        let state = self.0.lock();
+        let number = if name == LOCK { state.lock_file } else { state.platter.find(name)? as u64 };
+        Ok(FileId { device: u64::from(name == LOCK), number })
     }
 
     fn salt(&self) -> io::Result<u64> {
@@ -118,17 +126,41 @@ impl Files for FaultyDisk {
 }
 
 /// The lock on the directory.
-struct FaultyLock(Arc<Mutex<State>>);
+struct FaultyLock {
+    state: Arc<Mutex<State>>,
+    /// The number of its lock file.
+    number: u64,
+}
+
+impl HeldLock for FaultyLock {
+    fn id(&self) -> FileId {
+        FileId { device: 1, number: self.number }
+    }
+}
 
 impl Drop for FaultyLock {
     fn drop(&mut self) {
-        self.0.lock().locked = false;
+        let mut state = self.state.lock();
+        // Another lock file may be locked by another store.
+        if state.lock_file == self.number {
+            state.locked = false;
+        }
     }
 }
 
 struct FaultyFile {
     disk: FaultyDisk,
     number: FileNumber,
+    /// Whether this handle has the lock of the file.
+    holds: AtomicBool,
+}
+
+impl Drop for FaultyFile {
+    fn drop(&mut self) {
+        if self.holds.load(Ordering::Relaxed) {
+            self.disk.0.lock().locked_files.remove(&self.number);
+        }
+    }
 }
 
 impl FaultyFile {
@@ -197,6 +229,18 @@ impl File for FaultyFile {
     fn size(&self) -> io::Result<u64> {
         self.disk.0.lock().plan.check()?;
         Ok(self.disk.0.lock().platter.files[self.number].cached.len() as u64)
+    }
+
+    fn id(&self) -> io::Result<FileId> {
+        Ok(FileId { device: 0, number: self.number as u64 })
+    }
+
+    fn lock(&self) -> io::Result<bool> {
+        let locks = self.disk.0.lock().locked_files.insert(self.number);
+        if locks {
+            self.holds.store(true, Ordering::Relaxed);
+        }
+        Ok(locks || self.holds.load(Ordering::Relaxed))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The test's handle of the faulty disk.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use machinery_sync::Mutex;
 use super::super::dice::Dice;
 use super::cut::{CrashDamage, PowerLoss};
 use super::plan::{DiskCall, DiskFault, FaultPlan};
-use super::platter::Platter;
+use super::platter::{FileNumber, Platter};
 
 /// A directory of files in memory: a page cache, durable data under it, and a plan of faults.
 ///
@@ -26,6 +26,9 @@ pub(super) struct State {
     pub(super) platter: Platter,
     pub(super) plan: FaultPlan,
     pub(super) locked: bool,
+    /// The number of the lock file. It is not among the files.
+    pub(super) lock_file: u64,
+    pub(super) locked_files: BTreeSet<FileNumber>,
     /// Chooses salts, and the sectors that a failed sync drops.
     pub(super) dice: Dice,
     /// The effects of the power cut that made this disk.
@@ -40,7 +43,8 @@ impl FaultyDisk {
     }
 
     fn of(platter: Platter, dice: Dice, damage: CrashDamage) -> Self {
-        let state = State { platter, plan: FaultPlan::default(), locked: false, dice, damage };
+        let (plan, locked_files) = (FaultPlan::default(), BTreeSet::new());
+        let state = State { platter, plan, locked: false, lock_file: 0, locked_files, dice, damage };
         Self(Arc::new(Mutex::new(state)))
     }
 
@@ -96,6 +100,13 @@ impl FaultyDisk {
     /// Sets whether the disk refuses changes.
     pub fn set_read_only(&self, read_only: bool) {
         self.0.lock().plan.read_only = read_only;
+    }
+
+    /// Replaces the lock file by another one, which is not locked.
+    pub fn replace_lock(&self) {
+        let mut state = self.0.lock();
+        state.lock_file += 1;
+        state.locked = false;
     }
 
     /// Returns the number of writes and directory changes that are not durable.
