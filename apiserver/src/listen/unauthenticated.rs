@@ -159,7 +159,7 @@ mod tests {
         let (_first, displaced) = places.unauthenticated.open();
         let (_second, other) = places.unauthenticated.open();
         timeout(SOON, places.place()).await.expect_err("both have their time first");
-        places.place().await.expect("a place");
+        drop(places.place().await.expect("a place"));
         timeout(SOON, displaced.closed()).await.expect("the first one goes");
         timeout(SOON, other.closed()).await.expect_err("the second one stays");
     }
@@ -184,7 +184,7 @@ mod tests {
         // All places are taken: the only unauthenticated connection goes.
         let (next, ()) =
             timeout(2 * GRACE, async { tokio::join!(places.place(), closes) }).await.expect("soon");
-        next.expect("a place");
+        drop(next.expect("a place"));
     }
 
     #[tokio::test(start_paused = true)]
@@ -193,6 +193,6 @@ mod tests {
         let held = places.place().await.expect("a place");
         timeout(Duration::from_secs(60), places.place()).await.expect_err("it is taken");
         drop(held);
-        places.place().await.expect("a place");
+        drop(places.place().await.expect("a place"));
     }
 }

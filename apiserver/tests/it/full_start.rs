@@ -47,7 +47,10 @@ async fn a_server_started_on_a_full_disk_serves_reads_and_takes_writes_when_ther
     let refused = client.delete(&format!("{WIDGETS}/a")).await;
     assert_eq!((refused.code, refused.refused().1), (503, "ServiceUnavailable"));
     let ready = client.get("/readyz").await;
-    assert!(ready.code == 500 && ready.body.as_str().unwrap().contains("[-]etcd-readiness failed"), "{ready:?}");
+    assert!(
+        ready.code == 500 && ready.body.as_str().unwrap().contains("[-]etcd-readiness failed"),
+        "{ready:?}"
+    );
     assert_eq!(client.get("/livez").await.code, 200);
 
     disk.heal();
