@@ -23,9 +23,9 @@ const PLANTED: &str = "pl4nted-v4lue";
 
 /// All log lines of this thread, at every level.
 #[derive(Clone, Default)]
-struct Said(Arc<Mutex<String>>);
+struct LogLines(Arc<Mutex<String>>);
 
-impl<S: Subscriber> Layer<S> for Said {
+impl<S: Subscriber> Layer<S> for LogLines {
     fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
         self.line(attributes.metadata().name(), |visit| attributes.record(visit));
     }
@@ -39,7 +39,7 @@ impl<S: Subscriber> Layer<S> for Said {
     }
 }
 
-impl Said {
+impl LogLines {
     fn line(&self, of: &str, record: impl FnOnce(&mut dyn Visit)) {
         let mut line = LogLine(of.to_owned());
         record(&mut line);
@@ -57,7 +57,7 @@ impl Visit for LogLine {
 
 #[tokio::test]
 async fn secrets_are_in_no_log_metric_trace_or_event() {
-    let said = Said::default();
+    let said = LogLines::default();
     // With a single subscriber, a thread without one may disable a call site for all threads.
     let _another = Dispatch::new(Registry::default());
     let _noting = subscriber::set_default(Registry::default().with(said.clone()));

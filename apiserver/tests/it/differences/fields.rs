@@ -4,7 +4,7 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::{APPLY, JSON, Said, YAML, send};
+use super::{APPLY, HttpResponse, JSON, YAML, send};
 use crate::client::{Client, definition, widgets};
 
 const DEPLOYMENTS: &str = "/apis/apps/v1/namespaces/default/deployments";
@@ -18,7 +18,7 @@ fn deployment(spec: &str) -> String {
     )
 }
 
-async fn create(client: &Client, path: &str, mode: &str, media: &str, body: &str) -> Said {
+async fn create(client: &Client, path: &str, mode: &str, media: &str, body: &str) -> HttpResponse {
     let path = format!("{path}?fieldValidation={mode}&fieldManager=m");
     send(client, Method::POST, &path, &[("content-type", media)], body).await
 }

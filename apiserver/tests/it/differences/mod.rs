@@ -18,13 +18,13 @@ const YAML: &str = "application/yaml";
 const APPLY: &str = "application/apply-patch+yaml";
 
 /// A response with its headers.
-struct Said {
+struct HttpResponse {
     code: u16,
     headers: HeaderMap,
     text: String,
 }
 
-impl Said {
+impl HttpResponse {
     fn header(&self, name: &str) -> &str {
         self.headers.get(name).map_or("", |value| value.to_str().unwrap())
     }
@@ -42,7 +42,13 @@ impl Said {
     }
 }
 
-async fn send(client: &Client, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Said {
+async fn send(
+    client: &Client,
+    method: Method,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> HttpResponse {
     let mut request = Request::builder().method(method).uri(path);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -50,13 +56,13 @@ async fn send(client: &Client, method: Method, path: &str, headers: &[(&str, &st
     let answer = client.send(request.body(Full::from(body.to_owned())).unwrap()).await;
     let (head, body) = answer.into_parts();
     let bytes = body.collect().await.unwrap().to_bytes();
-    Said {
+    HttpResponse {
         code: head.status.as_u16(),
         headers: head.headers,
         text: String::from_utf8(bytes.to_vec()).unwrap(),
     }
 }
 
-async fn get(client: &Client, path: &str, headers: &[(&str, &str)]) -> Said {
+async fn get(client: &Client, path: &str, headers: &[(&str, &str)]) -> HttpResponse {
     send(client, Method::GET, path, headers, "").await
 }
