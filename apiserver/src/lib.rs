@@ -171,6 +171,7 @@ mod same;
 mod schema;
 mod select;
 mod server;
+mod steady_clock;
 mod storage;
 mod strategy;
 mod table;

@@ -9,12 +9,13 @@ use machinery_objects::Revision;
 use machinery_store::Range;
 use serde_json::Value;
 use tokio::task::yield_now;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::writes::{self, DeleteMode};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
+use crate::steady_clock::SteadyClock;
 use crate::storage::Moment;
 use crate::strategy::meta_text;
 use crate::verbs::output::read;
@@ -24,12 +25,16 @@ const INTERVAL: Duration = Duration::from_secs(60);
 /// Events parsed before the task yields.
 const AT_ONCE: usize = 64;
 
-/// Runs until the server stops.
-pub(super) async fn run(shared: Arc<Shared>) {
+/// Runs until the server stops. The clock is trusted at the call.
+pub(super) fn run(shared: Arc<Shared>) -> impl Future<Output = ()> {
     let mut passed = ExpiryMarks::default();
-    loop {
-        sleep(INTERVAL).await;
-        let _ = reconcile(&shared, &mut passed).await;
+    let mut clock = SteadyClock::new(shared.environment.now(), Instant::now());
+    async move {
+        loop {
+            sleep(INTERVAL).await;
+            let now = clock.now(shared.environment.now(), Instant::now());
+            let _ = reconcile(&shared, &mut passed, now).await;
+        }
     }
 }
 
@@ -53,8 +58,7 @@ impl ExpiryMarks {
     }
 }
 
-pub(super) async fn reconcile(shared: &Shared, passed: &mut ExpiryMarks) -> Result<(), Refusal> {
-    let now = shared.environment.now();
+async fn reconcile(shared: &Shared, passed: &mut ExpiryMarks, now: Timestamp) -> Result<(), Refusal> {
     let mut until = None;
     for kind in native::kinds().filter(|kind| kind.names.kind == "Event" && kind.stored.is_none()) {
         let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;

@@ -15,7 +15,6 @@ mod pace;
 mod read_budget;
 mod reload;
 mod send_progress;
-mod steady_clock;
 mod unauthenticated;
 mod unread_body;
 

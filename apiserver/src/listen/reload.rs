@@ -8,11 +8,11 @@ use jiff::{SignedDuration, Timestamp};
 use machinery_sync::Mutex;
 use tokio::time::Instant;
 
-use super::steady_clock::SteadyClock;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::private::{self, Stamp};
 use crate::auth::token_file::TokenFile;
 use crate::server::Shared;
+use crate::steady_clock::SteadyClock;
 use crate::tls::serving::Serving;
 
 /// The result of a reload, as messages.

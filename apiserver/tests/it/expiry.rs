@@ -22,6 +22,26 @@ fn event(name: &str) -> Value {
     })
 }
 
+/// Regression: a wall clock a year ahead for seconds deleted every Event.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps_ahead_deletes_no_recent_event() {
+    const BEGINS: i64 = 1_800_000_000;
+    let seconds = Arc::new(AtomicI64::new(BEGINS));
+    let clock = Arc::clone(&seconds);
+    let server = ApiServer::builder(Memory::new(Options::default()))
+        .clock(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap());
+    let server = server.start().await.unwrap();
+    let client = Client::of(&server);
+    client.post(EVENTS, &event("recent")).await.fine();
+    for (ahead, minutes, expected) in [(8760 * HOUR, 3, 200), (180, 3, 200), (8760 * HOUR, 66, 404)] {
+        seconds.store(BEGINS + ahead, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(minutes * 60)).await;
+        let found = client.get(&format!("{EVENTS}/recent")).await.code;
+        assert_eq!(found, expected, "{ahead} s ahead for {minutes} minutes");
+    }
+    server.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn events_expire_one_hour_after_their_last_write() {
     let seconds = Arc::new(AtomicI64::new(BEGINS));

@@ -1,7 +1,7 @@
 //! The wall clock, as far as the monotonic clock confirms it.
 //!
 //! A wall clock may jump for seconds: a wrong time source, a restored virtual machine. Certificates
-//! renewed meanwhile would be of another year.
+//! renewed meanwhile would be of another year, and every Event would have expired.
 
 use std::time::Duration;
 
@@ -19,7 +19,7 @@ const EARLIEST: i64 = 1_735_689_600;
 
 /// A wall clock without short jumps.
 #[derive(Debug)]
-pub(super) struct SteadyClock {
+pub(crate) struct SteadyClock {
     /// The last time that was believed, and when.
     wall: Timestamp,
     at: Instant,
@@ -33,12 +33,12 @@ struct Jump {
 }
 
 impl SteadyClock {
-    pub(super) fn new(wall: Timestamp, at: Instant) -> Self {
+    pub(crate) fn new(wall: Timestamp, at: Instant) -> Self {
         Self { wall, at, jump: None }
     }
 
     /// Returns the time, given both clocks: `wall`, or during a jump the time without it.
-    pub(super) fn now(&mut self, wall: Timestamp, at: Instant) -> Timestamp {
+    pub(crate) fn now(&mut self, wall: Timestamp, at: Instant) -> Timestamp {
         let passed = SignedDuration::try_from(at.duration_since(self.at)).unwrap_or(SignedDuration::MAX);
         let expected = self.wall.checked_add(passed).unwrap_or(Timestamp::MAX);
         let by = wall.duration_since(expected);
