@@ -5,6 +5,7 @@ use std::fmt;
 
 use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_saphyr::Spanned;
+use serde_saphyr::options::DuplicateKeyPolicy;
 
 use super::{MAX_DUPLICATES, MalformedJson, decoded, first};
 use crate::go_format::quote;
@@ -18,11 +19,12 @@ const CONVERTING: &str = "error converting YAML to JSON: ";
 pub(crate) fn repeated_keys(bytes: &[u8]) -> Option<String> {
     let lines = decoded(|| {
         let text = String::from_utf8_lossy(bytes);
-        serde_saphyr::with_deserializer_from_str_with_options(
-            first::first(&text).0,
-            super::limits(),
-            |yaml| RepeatedKeys::deserialize(yaml),
-        )
+        let mut options = super::limits();
+        // The last of repeated numbers would be the only one.
+        options.duplicate_keys = DuplicateKeyPolicy::PassThrough;
+        serde_saphyr::with_deserializer_from_str_with_options(first::first(&text).0, options, |yaml| {
+            RepeatedKeys::deserialize(yaml)
+        })
         .map(|found| found.0)
         .map_err(|error| MalformedJson(error.to_string()))
     });
