@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::name;
 use crate::discovery::KindInfo;
+use crate::schema::openapi::{API_VERSION, KIND, METADATA, OBJECT_META};
 
 /// Schemas by name.
 pub(crate) type Components = BTreeMap<String, Value>;
@@ -27,11 +28,7 @@ const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
 pub(super) const GVK: &str = "x-kubernetes-group-version-kind";
 pub(super) const SELECTABLE: &str = "x-kubernetes-selectable-fields";
 
-const API_VERSION: &str = "APIVersion defines the group and the version of the schema of this object.";
-const KIND: &str = "Kind is the kind of this object.";
-const METADATA: &str = "Standard object's metadata: name, namespace, labels and the like.";
 const LIST_METADATA: &str = "Standard list metadata: the revision of the list and its continue token.";
-const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
 
 impl Described {
     /// The name of the kind's schema.

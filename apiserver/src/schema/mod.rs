@@ -20,7 +20,7 @@ mod formats;
 mod lists;
 mod node;
 mod open;
-mod openapi;
+pub(crate) mod openapi;
 mod path;
 mod pruning;
 mod read;

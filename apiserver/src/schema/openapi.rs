@@ -5,7 +5,13 @@ use serde_json::{Map, Value, json};
 use super::node::{Additional, DeclaredListType, JsonType, MapType, Schema, ValueRules};
 
 /// The reference to the metadata of objects in OpenAPI documents.
-const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+pub(crate) const OBJECT_META: &str = "#/components/schemas/io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta";
+
+/// Descriptions of the fields of every object, with the first words of those in Kubernetes.
+pub(crate) const API_VERSION: &str =
+    "APIVersion defines the group and the version of the schema of this object.";
+pub(crate) const KIND: &str = "Kind is the kind of this object.";
+pub(crate) const METADATA: &str = "Standard object's metadata: name, namespace, labels and the like.";
 
 impl Schema {
     /// The schema of a kind for `/openapi/v3`, with the fields that every object has. Its group,
@@ -84,18 +90,12 @@ impl Schema {
 }
 
 fn add_meta(properties: &mut Map<String, Value>) {
-    let said = [
-        (
-            "apiVersion",
-            json!({ "type": "string", "description": "The group and version that the object is written in." }),
-        ),
-        ("kind", json!({ "type": "string", "description": "The kind of the object, in CamelCase." })),
-        (
-            "metadata",
-            json!({ "allOf": [{ "$ref": OBJECT_META }], "description": "The name of the object, and what all objects have." }),
-        ),
+    let described = [
+        ("apiVersion", json!({ "type": "string", "description": API_VERSION })),
+        ("kind", json!({ "type": "string", "description": KIND })),
+        ("metadata", json!({ "allOf": [{ "$ref": OBJECT_META }], "description": METADATA })),
     ];
-    for (name, schema) in said {
+    for (name, schema) in described {
         properties.insert(name.into(), schema);
     }
 }

@@ -133,19 +133,20 @@ async fn events_have_the_same_owners_in_both_groups() {
     let (_server, client) = widgets().await;
     let (core, new) =
         ("/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events/e");
-    let about = json!({"kind": "Pod", "namespace": "default", "name": "p"});
     let event = json!({
-        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
-        "involvedObject": about, "message": "m", "reason": "R", "type": "Normal",
+        "apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"name": "e"},
+        "regarding": {"kind": "Pod", "namespace": "default", "name": "p"},
+        "note": "n", "reason": "R", "type": "Normal", "action": "A", "eventTime": "2026-01-01T00:00:00.000000Z",
+        "reportingController": "example.com/c", "reportingInstance": "i",
     });
-    client.post(&format!("{core}?fieldManager=one"), &event).await.fine();
     let owners = |object: &Value| {
         let entries = object["metadata"]["managedFields"].as_array().unwrap().clone();
         let owns =
             |entry: &&Value| entry["fieldsV1"].get("f:message").or(entry["fieldsV1"].get("f:note")).is_some();
         entries.iter().filter(owns).map(|entry| entry["manager"].clone()).collect::<Vec<_>>()
     };
-    let noted = client.merge(&format!("{new}?fieldManager=two"), &json!({"note": "n"})).await.fine();
+    let events = new.strip_suffix("/e").unwrap();
+    let noted = client.post(&format!("{events}?fieldManager=two"), &event).await.fine();
     assert_eq!(owners(&noted), ["two"]);
     let path = format!("{core}/e");
     let labelled =

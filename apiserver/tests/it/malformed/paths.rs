@@ -24,7 +24,6 @@ pub(super) fn rows() -> Vec<Row> {
         ("/api/v1/namespaces/%2e%2e/secrets", NOTHING),
         ("/api/v1/namespaces/.%2e/secrets", NOTHING),
         ("/api/v1/namespaces/%2e", BAD),
-        ("/", NOTHING),
         // Slashes that are none, and bytes that no name has.
         ("/api%2fv1/namespaces", BAD),
         ("/api/v1%2Fnamespaces", BAD),
