@@ -45,6 +45,8 @@ async fn silent_connections_do_not_stop_writes() {
     let home = tempfile::tempdir().unwrap();
     let server = ServerProcess::start_with_limits("-n 200", &SERVE, home.path()).await;
     let mut early = Connection::to(&server.access).await.unwrap();
+    // A connection without an authenticated request is closed first.
+    assert_eq!(early.get("/readyz").await.0, 200);
     let mut silent = JoinSet::new();
     for _ in 0..300 {
         silent.spawn(hold(server.access.address));

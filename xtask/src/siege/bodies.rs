@@ -28,7 +28,7 @@ pub(super) fn long_names() -> Vec<u8> {
 /// An apply of a Pod of 500 KB. Applied by two field managers it conflicts in many fields with long
 /// paths.
 pub(super) fn long_pod(manager: usize) -> Vec<u8> {
-    let annotations = (0..1500).map(|at| (format!("{}-{at}", "a".repeat(50)), json!(manager.to_string())));
+    let annotations = (0..3500).map(|at| (format!("{}-{at}", "a".repeat(50)), json!(manager.to_string())));
     let mut unknown = Map::new();
     unknown.insert("k".repeat(LONG_KEY), many_fields(&json!(manager)));
     to_bytes(&json!({
