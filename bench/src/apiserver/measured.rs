@@ -51,6 +51,12 @@ impl Measure<ApiserverShape> for ApiserverSubject {
                 let access = self.site.begin()?;
                 idle::idle(&access, self.site.server.pid()?, &self.site.runtime, watches, per_connection)
             }
+            ApiserverShape::Idle => {
+                self.site.begin()?;
+                let pid = self.site.server.pid()?;
+                settled(pid)?;
+                Ok(Figures::default().with("resident_mib", process::memory(pid)?.0 / (KIB * KIB)))
+            }
             ApiserverShape::Polite { connections, seconds } => {
                 let access = self.site.begin()?;
                 let (pid, directory) = (self.site.server.pid()?, self.site.directory());

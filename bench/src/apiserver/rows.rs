@@ -16,6 +16,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
         lists_at_once(objects, "list-100k-20-peak-indented", true),
         watches("idle-watch-h2", watches_each, 100, 2.0),
         watches("idle-watch-h1", watches_each, 1, 24.0),
+        idle(),
         polite(256, if quick { 5.0 } else { 60.0 }),
     ]
 }
@@ -100,6 +101,18 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
     }
 }
 
+fn idle() -> Plan<ApiserverShape> {
+    Plan {
+        shape: ApiserverShape::Idle,
+        absent: vec![],
+        rows: vec![
+            RowSpec::less("idle-memory", "MiB", "resident_mib")
+                .goals(&[Goal::at_most(20.0, "MiB")])
+                .note(IDLE),
+        ],
+    }
+}
+
 fn polite(connections: usize, seconds: f64) -> Plan<ApiserverShape> {
     Plan {
         shape: ApiserverShape::Polite { connections, seconds },
@@ -128,6 +141,8 @@ const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process 
      connection of HTTP/2, each with a label selector (equality) of its own; before any event; kernel memory is not included";
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
 const USED: &str = "the same after each has received one event of 1.4 KiB, at rest again";
+const IDLE: &str =
+    "resident memory (VmRSS) of the server's process with one definition and no objects, at rest";
 const POLITE: &str = "p99 of a client with ten requests a second (create, get and list of ten in turn), beside another user that floods with 256 \
      connections that get and list at a resourceVersion of the future, and with 256 that create objects for a webhook that never answers; over \
      the p99 of the same client alone";
@@ -153,6 +168,7 @@ mod tests {
             "list-100k-20-peak",
             "idle-watch-h2",
             "idle-watch-h1",
+            "idle-memory",
             "polite-p99",
         ];
         for quick in [true, false] {

@@ -11,6 +11,8 @@ pub(super) enum ApiserverShape {
     /// Watches with selectors of their own: idle, and idle again after one event each. One watch
     /// per connection uses HTTP/1.1, several use HTTP/2.
     Watches { watches: usize, per_connection: usize },
+    /// A server with one definition and no objects, at rest.
+    Idle,
     /// A client with ten requests a second: alone, and beside floods with this many connections of
     /// each kind.
     Polite { connections: usize, seconds: f64 },

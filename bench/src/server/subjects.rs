@@ -5,23 +5,32 @@ use crate::go;
 use crate::interleave::{MissingPeers, OURS, Subject};
 use crate::scratch::Scratch;
 use anyhow::{Context, ensure};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::rc::Rc;
 
 pub(crate) const PEER: &str = "kubernetes";
+/// An earlier build of `machinery`.
+const PREVIOUS: &str = "previous";
+const SERVE: [&str; 3] = ["serve", "--listen", "127.0.0.1:0"];
 
 type Subjects<S> = Vec<Box<dyn Subject<S>>>;
 
 /// Returns the subjects of the servers that can be built here, and the missing peers.
 pub(super) fn subjects<S>(
+    previous: Option<&Path>,
     measured: impl Fn(ServerProcess, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
 ) -> anyhow::Result<(Subjects<S>, MissingPeers)> {
     let scratch = Rc::new(Scratch::new()?);
     let ours = ours(scratch.clone())?;
     let mut subjects = vec![measured(ours, scratch.clone())?];
     let mut missing = MissingPeers::new();
-    if go::is_here() {
+    if let Some(program) = previous {
+        // The server starts in a directory of its own.
+        let program = program.canonicalize().with_context(|| format!("no program {}", program.display()))?;
+        subjects.push(measured(ServerProcess::new(PREVIOUS, program, &SERVE, scratch.clone()), scratch)?);
+        missing.push((PEER, "not measured beside a previous build".to_owned()));
+    } else if go::is_here() {
         let peer = ServerProcess::new(PEER, go::build("apiserver")?, &[], scratch.clone());
         subjects.push(measured(peer, scratch)?);
     } else {
@@ -33,7 +42,7 @@ pub(super) fn subjects<S>(
 
 /// `machinery serve`.
 pub(crate) fn ours(scratch: Rc<Scratch>) -> anyhow::Result<ServerProcess> {
-    Ok(ServerProcess::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch))
+    Ok(ServerProcess::new(OURS, build()?, &SERVE, scratch))
 }
 
 /// Builds the program `machinery` with this one's profile, next to it.

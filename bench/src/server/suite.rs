@@ -47,7 +47,7 @@ pub(crate) fn run<M: Measure<S>, S>(
     plans: fn(bool) -> Vec<Plan<S>>,
 ) -> anyhow::Result<SuiteResults> {
     let plans = options.selected(plans)?;
-    let (mut subjects, missing) = subjects(|server, scratch| {
+    let (mut subjects, missing) = subjects(options.previous.as_deref(), |server, scratch| {
         let name = server.name();
         let site = ServerSite { server, scratch, runtime: runtime()? };
         Ok(Box::new(ServerSubject { name, by: M::from(site) }) as Box<_>)
