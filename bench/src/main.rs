@@ -93,7 +93,8 @@ pub(crate) struct Options {
     /// Only shapes with a row name that contains this. May be given several times.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// Suites of servers: measure this build of `machinery` as the peer `previous`, and no other peer.
+    /// Suites of servers: measure this build of `machinery` as the peer `previous`, and no other
+    /// peer.
     #[arg(long, value_name = "PROGRAM")]
     previous: Option<PathBuf>,
     /// Fail if a goal is missed.
