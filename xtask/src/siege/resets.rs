@@ -37,8 +37,10 @@ pub(super) fn round(attacker: &mut Attacker) -> anyhow::Result<()> {
             bytes.extend(frame(HEADERS, END_STREAM | END_HEADERS, id, &head));
             bytes.extend(frame(RST_STREAM, 0, id, &CANCEL.to_be_bytes()));
         }
-        stream.write_all(&bytes)?;
-        stream.flush()?;
+        // The server closes the connection when the budget of the user is spent.
+        if stream.write_all(&bytes).and_then(|()| stream.flush()).is_err() {
+            return Ok(());
+        }
         // The content of the answers does not matter, only that they are taken.
         match stream.read(&mut answers) {
             Ok(0) => return Ok(()),
