@@ -32,7 +32,11 @@ pub(crate) fn definition() -> Value {
 pub(crate) fn schema(of: &Type) -> Value {
     let mut properties = Map::new();
     collect(of, &mut properties);
-    json!({"type": "object", "properties": properties})
+    // Empty ones are lost when Go reads and writes a document again.
+    match properties.is_empty() {
+        true => json!({"type": "object"}),
+        false => json!({"type": "object", "properties": properties}),
+    }
 }
 
 fn collect(of: &Type, properties: &mut Map<String, Value>) {

@@ -190,6 +190,20 @@ async fn all_metadata_fields_are_described_for_every_kind() {
     }
 }
 
+/// Regression: types without fields had empty properties, which Go does not write. Its clients
+/// compare a document with the one that they write.
+#[tokio::test]
+async fn schemas_without_fields_have_no_properties() {
+    let (_server, client) = plain().await;
+    let index = get(&client, "/openapi/v3", &[]).await.json();
+    for path in index["paths"].as_object().unwrap().keys() {
+        let document = get(&client, &format!("/openapi/v3/{path}"), &[]).await.json();
+        for (name, schema) in document["components"]["schemas"].as_object().unwrap() {
+            assert_ne!(schema.get("properties"), Some(&json!({})), "{name} in {path}");
+        }
+    }
+}
+
 #[tokio::test]
 async fn types_of_definitions_have_their_own_names() {
     let (_server, client) = plain().await;
