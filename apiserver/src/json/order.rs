@@ -16,8 +16,8 @@ pub(crate) fn in_order(bytes: &[u8], duplicate: Vec<String>, unknown: Vec<String
         unknown.iter().any(below)
     };
     let duplicate = duplicate.into_iter().filter(|path| !is_skipped(path)).map(|path| (path, false));
-    let paths: Vec<_> = duplicate.collect();
-    let paths: Vec<_> = paths.into_iter().chain(unknown.into_iter().map(|path| (path, true))).collect();
+    let mut paths: Vec<_> = duplicate.collect();
+    paths.extend(unknown.into_iter().map(|path| (path, true)));
     let mut marks = vec![FieldPlace::default(); paths.len()];
     let mut walk = TextWalk { paths: &paths, marks: &mut marks, path: String::new(), at: 0 };
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);

@@ -175,8 +175,9 @@ impl Maintenance {
     fn recycle(&self, name: &str, number: u64) {
         let spare = FileName::Spare(number).to_string();
         // A shorter file would grow while it is written, with slower syncs.
-        let fits = |file: &Box<dyn File>| file.size().is_ok_and(|size| size == self.segment_bytes);
-        let file = (self.spares.len() < SPARES).then(|| self.files.open(name).ok().filter(fits)).flatten();
+        let fits = |file: &dyn File| file.size().is_ok_and(|size| size == self.segment_bytes);
+        let open = || self.files.open(name).ok().filter(|file| fits(&**file));
+        let file = (self.spares.len() < SPARES).then(open).flatten();
         let named =
             || name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok();
         match file {

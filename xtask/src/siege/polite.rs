@@ -110,7 +110,7 @@ fn exchange(
         return Ok(false);
     }
     let object: serde_json::Value = serde_json::from_slice(&read.body)?;
-    if object["data"]["number"] != number.to_string() {
+    if object["data"]["number"].as_str() != Some(&*number.to_string()) {
         result.wrong.push(format!("{name} has the content {}", object["data"]));
     }
     Ok(true)

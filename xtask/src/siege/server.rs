@@ -113,8 +113,9 @@ impl BesiegedServer {
 
     fn last_words(&self) -> String {
         let log = fs::read_to_string(self.home.join("log")).unwrap_or_default();
-        let lines: Vec<&str> = log.lines().rev().take(5).collect();
-        lines.into_iter().rev().collect::<Vec<_>>().join(" | ")
+        let mut lines: Vec<&str> = log.lines().rev().take(5).collect();
+        lines.reverse();
+        lines.join(" | ")
     }
 }
 

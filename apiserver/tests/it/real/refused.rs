@@ -135,12 +135,11 @@ async fn curl_reads_the_refusal_of_an_upload() {
         for _ in 1..requests {
             curl.args(["--output", "/dev/null"]).arg(&url);
         }
+        let expected = upload["code"].to_string();
         for _ in 0..TIMES {
             let done = curl.output().unwrap();
             let codes = String::from_utf8_lossy(&done.stdout);
-            if codes.lines().count() != requests
-                || codes.lines().any(|code| code != upload["code"].to_string())
-            {
+            if codes.lines().count() != requests || codes.lines().any(|code| code != expected) {
                 lost.push(format!("{upload}: {codes:?} {}", String::from_utf8_lossy(&done.stderr)));
             }
         }
