@@ -69,7 +69,7 @@ pub(super) fn long_map(at: usize) -> Vec<u8> {
 
 /// A label selector of 60 KB.
 pub(super) fn long_selector() -> String {
-    let terms: Vec<String> = (0..3000).map(|at| format!("label{at}%21%3Dvalue{at}")).collect();
+    let terms: Vec<String> = (0..2500).map(|at| format!("label{at}%21%3Dvalue{at}")).collect();
     terms.join(",")
 }
 
