@@ -22,16 +22,22 @@ fn event(name: &str) -> Value {
     })
 }
 
-/// Regression: a wall clock a year ahead for seconds deleted every Event.
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_jumps_ahead_deletes_no_recent_event() {
-    const BEGINS: i64 = 1_800_000_000;
-    let seconds = Arc::new(AtomicI64::new(BEGINS));
+/// Starts a server whose clock has this second until another is stored.
+async fn server_at(second: i64) -> (ApiServer, Client, Arc<AtomicI64>) {
+    let seconds = Arc::new(AtomicI64::new(second));
     let clock = Arc::clone(&seconds);
     let server = ApiServer::builder(Memory::new(Options::default()))
         .clock(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap());
     let server = server.start().await.unwrap();
     let client = Client::of(&server);
+    (server, client, seconds)
+}
+
+/// Regression: a wall clock a year ahead for seconds deleted every Event.
+#[tokio::test(start_paused = true)]
+async fn a_clock_that_jumps_ahead_deletes_no_recent_event() {
+    const BEGINS: i64 = 1_800_000_000;
+    let (server, client, seconds) = server_at(BEGINS).await;
     client.post(EVENTS, &event("recent")).await.fine();
     for (ahead, minutes, expected) in [(8760 * HOUR, 3, 200), (180, 3, 200), (8760 * HOUR, 66, 404)] {
         seconds.store(BEGINS + ahead, Ordering::Relaxed);
@@ -44,12 +50,7 @@ async fn a_clock_that_jumps_ahead_deletes_no_recent_event() {
 
 #[tokio::test(start_paused = true)]
 async fn events_expire_one_hour_after_their_last_write() {
-    let seconds = Arc::new(AtomicI64::new(BEGINS));
-    let clock = Arc::clone(&seconds);
-    let server = ApiServer::builder(Memory::new(Options::default()))
-        .clock(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap());
-    let server = server.start().await.unwrap();
-    let client = Client::of(&server);
+    let (server, client, seconds) = server_at(BEGINS).await;
     let path = |name: &str| format!("{EVENTS}/{name}");
     // The server checks once a minute: two minutes are enough to reach this time.
     let at = async |second: i64| {
