@@ -23,7 +23,7 @@ const STACK: usize = 8 << 20;
 const MAX_NODES: usize = MAX_VALUES;
 
 /// How much aliases may repeat: less than makes a small text a large object.
-const MAX_REPEATED: usize = 50_000;
+const MAX_REPEATED: usize = 30_000;
 
 /// Maximum number of duplicate keys in warnings.
 const MAX_DUPLICATES: usize = 100;

@@ -53,7 +53,11 @@ pub(crate) async fn serve(
         ["apis", group] => plain(call, documents.discovery.group(group)),
         ["apis", group, version] => plain(call, documents.discovery.resources(group, version)),
         ["openapi", "v2"] => swagger(call, documents),
-        ["openapi", "v3"] => page(call, documents.openapi.index()),
+        ["openapi", "v3"] => {
+            // Before the index is rendered, with every document: that takes megabytes.
+            accepts_json(call.header(ACCEPT))?;
+            known(call, ResponseFormat::default(), documents.openapi.index())
+        }
         ["openapi", "v3", ref path @ ..] => {
             let path = path.join("/");
             let Some(document) = documents.openapi.document(&path) else {
