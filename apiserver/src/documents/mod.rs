@@ -56,11 +56,11 @@ pub(crate) async fn serve(
         ["openapi", "v3"] => {
             // Before the index is rendered, with every document: that takes megabytes.
             accepts_json(call.header(ACCEPT))?;
-            known(call, ResponseFormat::default(), documents.openapi.index())
+            known(call, ResponseFormat::default(), documents.openapi().index())
         }
         ["openapi", "v3", ref path @ ..] => {
             let path = path.join("/");
-            let Some(document) = documents.openapi.document(&path) else {
+            let Some(document) = documents.openapi().document(&path) else {
                 return Ok(answer::nothing_there());
             };
             let now = shared.environment.now();
@@ -119,8 +119,8 @@ fn plain(call: &DocumentRequest, document: Option<serde_json::Value>) -> Result<
 fn swagger(call: &DocumentRequest, documents: &Documents) -> Result<Response<Body>, Refusal> {
     let json = ResponseFormat::default().content_type();
     let answer = match openapi_v2(call.header(ACCEPT))? {
-        true => known_as(call, OPENAPI_V2_TYPE, documents.openapi.binary()),
-        false => known_as(call, json, documents.openapi.swagger()),
+        true => known_as(call, OPENAPI_V2_TYPE, documents.openapi().binary()),
+        false => known_as(call, json, documents.openapi().swagger()),
     };
     Ok(answer::with(answer, VARY, "Accept"))
 }

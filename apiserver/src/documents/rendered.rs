@@ -1,6 +1,6 @@
 //! The documents about kinds, rendered on first use.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -12,21 +12,61 @@ use crate::openapi::{Described, OpenApi};
 /// Discovery and OpenAPI documents of a set of kinds.
 pub(crate) struct Documents {
     pub(crate) discovery: Discovery,
-    pub(crate) openapi: OpenApi,
+    kinds: Vec<Arc<Kind>>,
+    /// Made on first use: the schemas of the built-in kinds alone take megabytes.
+    openapi: OnceLock<Arc<KindsOpenApi>>,
+    /// The last one that was made before, for other kinds.
+    previous: Option<Arc<KindsOpenApi>>,
+}
+
+/// The OpenAPI documents of a set of kinds.
+struct KindsOpenApi {
+    described: Vec<(Arc<Kind>, Arc<Described>)>,
+    openapi: OpenApi,
 }
 
 impl Documents {
     pub(crate) fn of<'a>(kinds: impl Iterator<Item = &'a Arc<Kind>>, previous: Option<&Self>) -> Self {
-        let described: Vec<Arc<Described>> = kinds.map(|kind| Arc::new(described(kind))).collect();
-        let infos = described.iter().map(|one| one.info.clone());
-        let discovery = Discovery::new(infos);
+        let kinds: Vec<Arc<Kind>> = kinds.cloned().collect();
+        let discovery = Discovery::new(kinds.iter().map(|kind| Arc::new(info(kind))));
+        let previous = previous.and_then(|old| old.openapi.get().or(old.previous.as_ref()).cloned());
+        Self { discovery, kinds, openapi: OnceLock::new(), previous }
+    }
+
+    pub(crate) fn openapi(&self) -> &OpenApi {
+        let make = || Arc::new(KindsOpenApi::of(&self.kinds, self.previous.as_deref()));
+        &self.openapi.get_or_init(make).openapi
+    }
+}
+
+impl KindsOpenApi {
+    fn of(kinds: &[Arc<Kind>], previous: Option<&Self>) -> Self {
+        let known = |kind: &Arc<Kind>| {
+            let mut all = previous.into_iter().flat_map(|previous| &previous.described);
+            all.find(|(one, _)| Arc::ptr_eq(one, kind)).map(|(_, described)| described.clone())
+        };
+        let described: Vec<(Arc<Kind>, Arc<Described>)> = kinds
+            .iter()
+            .map(|kind| (kind.clone(), known(kind).unwrap_or_else(|| Arc::new(described(kind)))))
+            .collect();
+        let all = described.iter().map(|(_, described)| described.clone());
         let shared = native::openapi::components();
-        let openapi = OpenApi::new(described, &shared, previous.map(|previous| &previous.openapi));
-        Self { discovery, openapi }
+        let openapi = OpenApi::new(all, &shared, previous.map(|previous| &previous.openapi));
+        Self { described, openapi }
     }
 }
 
 fn described(kind: &Kind) -> Described {
+    let schema: Option<Value> = match &kind.shape {
+        KindSchema::Custom(_) if kind.defines_kinds => Some(native::openapi::definition()),
+        KindSchema::Custom(schema) => Some(schema.openapi()),
+        KindSchema::Typed(of) => Some(native::openapi::schema(of)),
+    };
+    let selectable = kind.selectable.iter().map(|one| one.field.clone()).collect();
+    Described { info: Arc::new(info(kind)), schema, selectable }
+}
+
+fn info(kind: &Kind) -> KindInfo {
     let names = &kind.names;
     let mut info = KindInfo {
         group: kind.group.to_string(),
@@ -51,11 +91,25 @@ fn described(kind: &Kind) -> Described {
     }
     info.subresources.extend(kind.has_approval().then(|| info.approval()));
     info.subresources.extend(kind.scale.is_some().then(SubresourceInfo::scale));
-    let schema: Option<Value> = match &kind.shape {
-        KindSchema::Custom(_) if kind.defines_kinds => Some(native::openapi::definition()),
-        KindSchema::Custom(schema) => Some(schema.openapi()),
-        KindSchema::Typed(of) => Some(native::openapi::schema(of)),
-    };
-    let selectable = kind.selectable.iter().map(|one| one.field.clone()).collect();
-    Described { info: Arc::new(info), schema, selectable }
+    info
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openapi_is_made_on_first_use_and_reused_for_unchanged_kinds() {
+        let kinds: Vec<Arc<Kind>> = native::kinds().collect();
+        let is_there = |documents: &Documents| documents.openapi.get().is_some();
+        let first = Documents::of(kinds.iter(), None);
+        assert!(!is_there(&first));
+        let page = first.openapi().document("apis/apps/v1").expect("there").json.clone();
+        // The one in between was never used.
+        let without = Documents::of(kinds.iter().filter(|kind| &*kind.group != "apps"), Some(&first));
+        let third = Documents::of(kinds.iter(), Some(&without));
+        assert!(!is_there(&without) && !is_there(&third));
+        assert_eq!(third.openapi().document("apis/apps/v1").expect("there").json.as_ptr(), page.as_ptr());
+        assert!(without.openapi().document("apis/apps/v1").is_none());
+    }
 }
