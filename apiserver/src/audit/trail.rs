@@ -29,9 +29,12 @@ const ID_CHARS: usize = 64;
 /// Returns the audit ID of a request: the client's own, or a new one. Every response has it.
 pub(crate) fn audit_id(headers: &HeaderMap, environment: &Environment) -> HeaderValue {
     let own = headers.get(&AUDIT_ID).filter(|id| !id.is_empty());
-    own.cloned().unwrap_or_else(|| {
+    let mut id = own.cloned().unwrap_or_else(|| {
         HeaderValue::try_from(environment.uid()).expect("hexadecimal digits and hyphens are visible ASCII")
-    })
+    });
+    // Not a secret, but never repeated: kept out of HPACK's table, where it would displace others.
+    id.set_sensitive(true);
+    id
 }
 
 /// The audit record of one request. Dropping it logs a request that gets no response.
