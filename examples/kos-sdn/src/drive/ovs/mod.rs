@@ -1,0 +1,3 @@
+//! The fabric of Open vSwitch, and the protocols that it speaks.
+
+pub mod openflow;
