@@ -21,6 +21,8 @@ pub(super) mod field {
     pub(crate) const TUN_DST: u32 = 0x0001_4004;
 }
 
+/// Greater numbers are reserved: they stand for the actions `NORMAL` or `FLOOD`, for example.
+pub(super) const MAX_PORT: Port = Port(0xffff_ff00);
 /// VLAN identifier of untagged frames: the presence bit is clear.
 const OFPVID_NONE: u16 = 0;
 
@@ -123,7 +125,10 @@ pub(super) fn decode_fields(oxm: &[u8]) -> Result<Option<Match>, OpenFlowError> 
 /// Sets one field; returns whether [`Match`] can express it. A repeated field replaces the first.
 fn decode_field(matches: &mut Match, header: u32, value: &mut WireReader<'_>) -> Result<bool, OpenFlowError> {
     match header {
-        field::IN_PORT => matches.in_port = Some(Port(value.u32()?)),
+        field::IN_PORT => {
+            matches.in_port = Some(Port(value.u32()?));
+            return Ok(matches.in_port < Some(MAX_PORT));
+        }
         field::ETH_DST => matches.dl_dst = Some(value.mac()?),
         field::ETH_SRC => matches.dl_src = Some(value.mac()?),
         field::ETH_TYPE => {

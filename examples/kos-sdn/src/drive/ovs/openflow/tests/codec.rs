@@ -86,8 +86,8 @@ fn flow_descriptions_of_ovs_are_decoded() {
 #[test]
 fn ports_and_updates_of_ovs_are_decoded() {
     let ports = bytes(
-        "00000001004800 00ea93e3f04786000076746570000000000000000000000000000000000000000400000020000000000000
-         0000000000000000000000000000000000000000000000",
+        "0000000100480000ea93e3f04786000076746570000000000000000000000000000000000000000400000020
+         00000000000000000000000000000000000000000000000000000000",
     );
     assert_eq!(decode_ports(&ports).unwrap(), [SwitchPort { number: Port(1), name: "vtep".into() }]);
     let updates = "00480003000000000000006500000000000000000000000500 01002a8000000400000002800008060618000200
@@ -114,12 +114,16 @@ fn optional<T: std::fmt::Debug + Clone + 'static>(
     proptest::option::of(strategy).boxed()
 }
 
+/// Reserved numbers above are names of actions, such as `NORMAL`.
+fn port() -> impl Strategy<Value = Port> {
+    (0..0xffff_ff00_u32).prop_map(Port)
+}
+
 fn flow() -> impl Strategy<Value = Flow> {
     let mac = || any::<[u8; 6]>().prop_map(Mac);
     let address = || any::<u32>().prop_map(std::net::Ipv4Addr::from);
     let kind = proptest::sample::select(vec![EtherType::Ipv4, EtherType::Arp]);
-    let link =
-        (optional(any::<u32>().prop_map(Port)), any::<bool>(), optional(any::<u32>()), optional(address()));
+    let link = (optional(port()), any::<bool>(), optional(any::<u32>()), optional(address()));
     let ethernet = (optional(mac()), optional(mac()), optional(kind));
     let payload = (optional(address()), optional(mac()), optional(address()), optional(address()));
     let matches = (link, ethernet, payload).prop_map(
@@ -144,7 +148,7 @@ fn flow() -> impl Strategy<Value = Flow> {
     let action = prop_oneof![
         (1..=Vni::MAX).prop_map(|number| Action::SetTunnel(Vni::new(number).unwrap())),
         address().prop_map(Action::SetTunnelTo),
-        any::<u32>().prop_map(|port| Action::Output(Port(port))),
+        port().prop_map(Action::Output),
     ];
     let next = optional(any::<u8>());
     let actions = (proptest::collection::vec(action, 0..5), next)
