@@ -40,12 +40,13 @@ impl RealSwitch {
         switch.start_vswitchd();
         let pcap = |port: &str| format!("options:tx_pcap={}", path(&format!("{port}.pcap")));
         let [u0, p2, p3] = ["u0", "p2", "p3"].map(pcap);
+        // Without `local_ip`: the routes of dummy ports are not local ones, which it needs.
         let commands = format!(
             "-- add-br underlay -- set bridge underlay datapath_type=dummy -- add-port underlay u0 \
              -- set interface u0 type=dummy options:ifindex=1001 {u0} \
              -- add-br kos -- set bridge kos datapath_type=dummy fail_mode=secure protocols=OpenFlow15 \
              -- add-port kos vtep -- set interface vtep type=vxlan options:key=flow options:remote_ip=flow \
-             options:local_ip=198.51.100.1 ofport_request=1 \
+             ofport_request=1 \
              -- add-port kos p2 -- set interface p2 type=dummy ofport_request=2 {p2} \
              -- add-port kos p3 -- set interface p3 type=dummy ofport_request=3 {p3}"
         );
