@@ -113,10 +113,22 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Awaits the next message within the time limit of a response.
+    /// Awaits the next message within the time limit of a response, which begins again as long as
+    /// the switch reads the request.
     pub(super) async fn response(&mut self, request: &'static str) -> Result<Message, OpenFlowError> {
         let limit = self.settings.response_timeout;
-        timeout(limit, self.receive()).await.map_err(|_| silent(request, limit))?
+        loop {
+            let before = self.unsent();
+            match timeout(limit, self.receive()).await {
+                Ok(message) => return message,
+                Err(_) if self.unsent() < before => {}
+                Err(_) => return Err(silent(request, limit)),
+            }
+        }
+    }
+
+    const fn unsent(&self) -> usize {
+        self.out.len().saturating_sub(self.sent)
     }
 
     /// Processes a message that is no response to the present request.
@@ -180,7 +192,7 @@ impl<'a> Session<'a> {
 
     /// Waits until the socket is readable, or writable while bytes are pending, and moves bytes.
     async fn transfer(&mut self) -> io::Result<()> {
-        let is_pending = self.sent < self.out.len();
+        let is_pending = self.unsent() > 0;
         let interest = if is_pending { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         let ready = self.stream.ready(interest).await?;
         if ready.is_writable() && is_pending {
