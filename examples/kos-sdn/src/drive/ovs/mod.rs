@@ -1,0 +1,9 @@
+//! Open vSwitch: the connections of a node agent to the daemons of its node.
+//!
+//! - [`ovsdb`]: the client of ovsdb-server, with a cache of the rows a fabric needs.
+//! - [`control`]: the client of the control socket of ovs-vswitchd.
+//! - [`json_rpc`]: JSON-RPC 1.0 over a unix socket, which both of them speak.
+
+pub mod control;
+pub mod json_rpc;
+pub mod ovsdb;
