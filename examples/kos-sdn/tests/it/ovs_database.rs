@@ -1,156 +1,16 @@
-//! The client of ovsdb-server against the genuine one, and a genuine ovs-vswitchd whose datapath is
-//! a dummy: no root is needed. Skipped with a message if Open vSwitch is not installed.
+//! The client of ovsdb-server against the genuine one, and a genuine ovs-vswitchd.
 
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use kos::drive::ovs::control::{self, Control, ControlSocket};
 use kos::drive::ovs::ovsdb::{
-    Condition, ConnectionState, Database, DatabaseSnapshot, Datum, LockName, LockState, Mutation,
-    OvsdbClient, OvsdbConfig, RowValues, Table, TransactError, Transaction, applied,
+    ConnectionState, Database, DatabaseSnapshot, Datum, LockState, Mutation, RowUuid, RowValues, Table,
+    TransactError, Transaction, applied,
 };
 use machinery::tokio;
-use machinery::tokio::time::timeout;
-use machinery::tokio_util::sync::{CancellationToken, DropGuard};
-use machinery::tokio_util::task::TaskTracker;
-use tempfile::TempDir;
 
 use crate::harness::DEADLINE;
-
-const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-
-/// The daemons in a run directory, killed on drop.
-struct OvsDaemons {
-    run_dir: TempDir,
-    server: Option<Daemon>,
-    switch: Option<Daemon>,
-}
-
-struct Daemon(Child);
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-impl OvsDaemons {
-    /// Starts ovsdb-server; `None` if it is not installed.
-    fn start() -> Option<Self> {
-        let run_dir = tempfile::tempdir().unwrap();
-        let mut daemons = Self { run_dir, server: None, switch: None };
-        if let Err(missing) = daemons.create_database() {
-            println!("SKIPPED: {missing}: install openvswitch-switch");
-            return None;
-        }
-        daemons.start_server();
-        Some(daemons)
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.run_dir.path().join(name)
-    }
-
-    fn create_database(&self) -> Result<(), String> {
-        if !Path::new(SCHEMA).exists() {
-            return Err(format!("there is no {SCHEMA}"));
-        }
-        let created = Command::new("ovsdb-tool").arg("create").arg(self.path("conf.db")).arg(SCHEMA).status();
-        let created = created.map_err(|error| format!("ovsdb-tool does not start: {error}"))?;
-        assert!(created.success());
-        Ok(())
-    }
-
-    fn daemon(&self, program: &str, name: &str, arguments: &[String]) -> Daemon {
-        let (directory, log) =
-            (self.run_dir.path(), std::fs::File::create(self.path(&format!("{name}.log"))));
-        let mut command = Command::new(program);
-        for variable in ["OVS_RUNDIR", "OVS_LOGDIR", "OVS_DBDIR"] {
-            command.env(variable, directory);
-        }
-        let pid = format!("--pidfile={}", self.path(&format!("{name}.pid")).display());
-        let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
-        command.args(arguments).arg(pid).env("PATH", path).stdout(Stdio::null()).stderr(log.unwrap());
-        Daemon(command.spawn().unwrap())
-    }
-
-    fn start_server(&mut self) {
-        let arguments = [
-            self.path("conf.db").display().to_string(),
-            format!("--remote=punix:{}", self.path("db.sock").display()),
-            format!("--unixctl={}", self.path("ovsdb.ctl").display()),
-        ];
-        self.server = Some(self.daemon("ovsdb-server", "ovsdb-server", &arguments));
-    }
-
-    fn start_switch(&mut self) {
-        let arguments = [
-            format!("unix:{}", self.path("db.sock").display()),
-            format!("--unixctl={}", self.path("vswitchd.ctl").display()),
-            "--enable-dummy=override".to_owned(),
-            "--disable-system".to_owned(),
-        ];
-        self.switch = Some(self.daemon("ovs-vswitchd", "ovs-vswitchd", &arguments));
-    }
-
-    fn client(&self) -> ConnectedClient {
-        let config = OvsdbConfig::new(self.path("db.sock"), LockName::new("kos_test").unwrap());
-        let (database, runner) = OvsdbClient::new(config);
-        let stopping = CancellationToken::new();
-        TaskTracker::new().spawn(runner.run(stopping.clone()));
-        ConnectedClient { database: Arc::new(database), _stop: stopping.drop_guard() }
-    }
-}
-
-struct ConnectedClient {
-    database: Arc<OvsdbClient>,
-    _stop: DropGuard,
-}
-
-impl ConnectedClient {
-    async fn until(&self, holds: impl Fn(&DatabaseSnapshot) -> bool) -> Arc<DatabaseSnapshot> {
-        let wait = async {
-            let mut snapshot = self.database.snapshot();
-            while !holds(&snapshot) {
-                snapshot = self.database.changed(snapshot.version).await;
-            }
-            snapshot
-        };
-        let waited = timeout(DEADLINE, wait).await;
-        waited.unwrap_or_else(|_| panic!("the state stays {:?}", self.database.snapshot()))
-    }
-
-    /// Waits for the lock, and creates the row of `Open_vSwitch`, as `ovs-vsctl init` does.
-    async fn initialise(&self) {
-        self.until(DatabaseSnapshot::is_writable).await;
-        let mut transaction = Transaction::new();
-        transaction.insert(Table::Root, "root", RowValues::new());
-        self.database.transact(transaction).await.unwrap();
-    }
-
-    async fn add_bridge(&self, name: &str, ports: &[&str]) -> Result<Option<i64>, TransactError> {
-        let root = self.database.snapshot().rows.root().unwrap().uuid;
-        let mut transaction = Transaction::new().with_next_cfg();
-        transaction.expect_none(Table::Bridge, Condition::equal("name", name));
-        let mut references = Vec::new();
-        for (number, port) in ports.iter().enumerate() {
-            let row = RowValues::new().with("name", *port).with("type", "internal");
-            let interface = transaction.insert(Table::Interface, format!("i{number}"), row);
-            let marks = Datum::map([("kos-text", "\"quotes\\ and \u{1}\u{7f} é 😀\n")]);
-            let row = RowValues::new().with("name", *port).with("interfaces", interface);
-            let port = transaction.insert(Table::Port, format!("p{number}"), row.with("external_ids", marks));
-            references.extend(port.atoms().cloned());
-        }
-        let row = RowValues::new().with("name", name).with("ports", Datum::set(references));
-        let row = row.with("datapath_type", "dummy").with("fail_mode", "secure");
-        let bridge = transaction.insert(Table::Bridge, "b", row.with("protocols", "OpenFlow15"));
-        transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
-        Ok(self.database.transact(transaction).await?.next_cfg)
-    }
-}
+use crate::ovs_daemons::OvsDaemons;
 
 #[tokio::test(crate = "machinery::tokio")]
 async fn genuine_database_commits_and_notifies_transactions() {
@@ -178,7 +38,7 @@ async fn genuine_database_commits_and_notifies_transactions() {
         "{refused:?}"
     );
     let mut transaction = Transaction::new();
-    let missing = kos::drive::ovs::ovsdb::RowUuid::from_bits(7);
+    let missing = RowUuid::from_bits(7);
     transaction.mutate(Table::Bridge, bridge.uuid, vec![Mutation::insert("ports", missing)]);
     let refused = client.database.transact(transaction).await;
     assert!(matches!(&refused, Err(TransactError::Refused { operation: None, .. })), "{refused:?}");
@@ -200,22 +60,13 @@ async fn genuine_database_commits_and_notifies_transactions() {
 #[tokio::test(crate = "machinery::tokio")]
 async fn rows_follow_a_genuine_database_across_restarts() {
     let Some(mut daemons) = OvsDaemons::start() else { return };
-    let (writer, reader) = (daemons.client(), daemons.client());
-    let root = RowValues::new();
-    tokio::select! {
-        biased;
-        () = writer.initialise() => {}
-        _ = reader.until(DatabaseSnapshot::is_writable) => {
-            let mut transaction = Transaction::new();
-            transaction.insert(Table::Root, "root", root);
-            reader.database.transact(transaction).await.unwrap();
-        }
-    }
-    let holder = if writer.database.snapshot().is_writable() { &writer } else { &reader };
-    holder.until(|snapshot| snapshot.rows.root().is_some()).await;
-    holder.add_bridge("kos", &["kos", "a"]).await.unwrap();
+    let writer = daemons.client();
+    writer.initialise().await;
+    let reader = daemons.client();
+    writer.add_bridge("kos", &["kos", "a"]).await.unwrap();
+    reader.until(|snapshot| snapshot.rows.ports.len() == 2).await;
     for session in 2..4 {
-        daemons.server = None; // SIGKILL
+        daemons.kill_server(); // SIGKILL
         for client in [&writer, &reader] {
             let lost = |it: &DatabaseSnapshot| matches!(it.connection, ConnectionState::Disconnected { .. });
             let snapshot = client.until(lost).await;
@@ -231,7 +82,7 @@ async fn rows_follow_a_genuine_database_across_restarts() {
             assert_eq!(snapshot.rows.ports.len(), 2);
         }
     }
-    daemons.server = None;
+    daemons.kill_server();
     std::fs::remove_file(daemons.path("conf.db")).unwrap();
     daemons.create_database().unwrap();
     daemons.start_server();
@@ -269,7 +120,7 @@ async fn a_genuine_switch_applies_the_configuration() {
     assert_eq!(numbers[0], Some(65534));
     assert!(numbers[1..].iter().all(|number| number.is_some_and(|number| number > 0)), "{numbers:?}");
 
-    let control = ControlSocket::new(daemons.run_dir.path(), DEADLINE);
+    let control = ControlSocket::new(daemons.run_dir(), DEADLINE);
     let version = control::version(&control).await.unwrap();
     assert!(version.contains("ovs-vswitchd"), "{version}");
     let traced = control::trace(&control, "kos", "in_port=a").await.unwrap();

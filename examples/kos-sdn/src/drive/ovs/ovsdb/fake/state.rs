@@ -95,7 +95,7 @@ impl FakeState {
         if !self.running {
             return Err(TransactError::Disconnected { reason: "the database is stopped".to_owned() });
         }
-        self.requests.push(transaction.to_params(&lock));
+        self.requests.push(transaction.checked_params(&lock)?);
         if !self.owns(id, &lock) {
             return Err(TransactError::LockNotOwned { lock });
         }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery::tokio;
 use machinery::tokio::net::UnixListener;
 use machinery::tokio::task::JoinHandle;
 use machinery::tokio::time::timeout;
@@ -13,9 +12,10 @@ use machinery::tokio_util::task::TaskTracker;
 use serde_json::{Map, Value, json};
 
 use crate::drive::ovs::json_rpc::{RpcConnection, RpcMessage};
+pub(super) use crate::drive::ovs::ovsdb::schema::schema_json;
 use crate::drive::ovs::ovsdb::{
-    ColumnKind, Committed, ConnectionState, Database, DatabaseSnapshot, LockName, OvsdbClient, OvsdbConfig,
-    RowUuid, Table, TransactError, Transaction,
+    Committed, ConnectionState, Database, DatabaseSnapshot, LockName, OvsdbClient, OvsdbConfig, RowUuid,
+    RowValues, Table, TransactError, Transaction,
 };
 
 /// Deadline of all waits.
@@ -94,12 +94,8 @@ impl Scripted {
     pub(super) fn transact(&self) -> JoinHandle<Result<Committed, TransactError>> {
         let client = self.client.clone();
         let mut transaction = Transaction::new().with_next_cfg();
-        transaction.insert(Table::Port, "p", super::super::RowValues::new().with("name", "a"));
-        transaction.update(
-            Table::Bridge,
-            row_id(0),
-            super::super::RowValues::new().with("fail_mode", "secure"),
-        );
+        transaction.insert(Table::Port, "p", RowValues::new().with("name", "a"));
+        transaction.update(Table::Bridge, row_id(0), RowValues::new().with("fail_mode", "secure"));
         TaskTracker::new().spawn(async move { client.transact(transaction).await })
     }
 }
@@ -171,28 +167,4 @@ pub(super) fn bridges(names: &[&str]) -> Value {
     let row =
         |(number, name): (usize, &&str)| (row_id(number).to_string(), json!({"initial": {"name": name}}));
     json!({"Bridge": names.iter().enumerate().map(row).collect::<Map<_, _>>()})
-}
-
-/// Returns a schema without the column `missing`.
-pub(super) fn schema_json(missing: Option<&str>) -> Value {
-    let tables = Table::ALL.map(|table| {
-        let columns = table.columns().iter().filter(|column| Some(column.name) != missing);
-        let columns: Map<_, _> =
-            columns.map(|column| (column.name.to_owned(), json!({"type": declared(column.kind)}))).collect();
-        (table.name().to_owned(), json!({"columns": columns}))
-    });
-    json!({"name": "Open_vSwitch", "tables": tables.into_iter().collect::<Map<_, _>>()})
-}
-
-fn declared(kind: ColumnKind) -> Value {
-    match kind {
-        ColumnKind::String => json!("string"),
-        ColumnKind::Integer => json!({"key": {"type": "integer", "minInteger": 0}}),
-        ColumnKind::OptionalString => json!({"key": "string", "min": 0, "max": 1}),
-        ColumnKind::OptionalInteger => json!({"key": "integer", "min": 0, "max": 1}),
-        ColumnKind::Strings => json!({"key": {"type": "string"}, "min": 0, "max": "unlimited"}),
-        ColumnKind::Integers => json!({"key": {"type": "integer"}, "min": 0, "max": 4096}),
-        ColumnKind::Uuids => json!({"key": {"type": "uuid"}, "min": 0, "max": "unlimited"}),
-        ColumnKind::StringMap => json!({"key": "string", "value": "string", "min": 0, "max": "unlimited"}),
-    }
 }

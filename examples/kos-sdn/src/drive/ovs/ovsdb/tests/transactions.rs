@@ -92,3 +92,14 @@ async fn a_transaction_above_the_limit_is_not_sent() {
     assert!(matches!(result, Err(TransactError::TooBig { limit: 1000, .. })), "{result:?}");
     server.flush().await; // fails if there was a request
 }
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_text_with_nul_is_not_sent() {
+    let scripted = Scripted::start();
+    let mut server = scripted.accept_and_serve().await;
+    let mut transaction = Transaction::new();
+    transaction.insert(Table::Bridge, "b", RowValues::new().with("name", "a\0b"));
+    let result = scripted.client.transact(transaction).await;
+    assert_eq!(result, Err(TransactError::NulInText));
+    server.flush().await; // fails if there was a request
+}
