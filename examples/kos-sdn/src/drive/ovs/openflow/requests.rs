@@ -6,7 +6,8 @@ use super::flow_mod::put_flow_mod;
 use super::message::{
     Body, Message, bundle, kind, multipart, put_bundle_add, put_bundle_control, put_message, put_multipart,
 };
-use super::session::{Session, unexpected};
+use super::session::Session;
+use super::session_errors::unexpected;
 use super::{FlowChange, FoundFlow, OpenFlowError, SwitchPort};
 
 const BUNDLE: &str = "a bundle of flow changes";

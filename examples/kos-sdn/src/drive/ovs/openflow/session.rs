@@ -13,6 +13,7 @@ use super::message::{
     Body, MAX_MESSAGE, Message, kind, multipart, put_hello, put_message, put_multipart,
     put_port_status_request,
 };
+use super::session_errors::{broken, silent, unexpected, unreachable};
 use super::{OpenFlowError, OpenFlowSettings, SwitchStatus};
 
 /// An established connection.
@@ -219,38 +220,4 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-}
-
-fn unreachable(path: &Path, error: &io::Error) -> OpenFlowError {
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => {
-            format!("{} does not exist: is ovs-vswitchd running, and has it this bridge?", path.display())
-        }
-        _ => format!("{}: {error}", path.display()),
-    };
-    OpenFlowError::Unavailable { reason }
-}
-
-fn broken(error: &io::Error) -> OpenFlowError {
-    let reason = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the switch closed the connection".into(),
-        _ => error.to_string(),
-    };
-    OpenFlowError::Unavailable { reason }
-}
-
-fn silent(request: &'static str, limit: std::time::Duration) -> OpenFlowError {
-    OpenFlowError::Silent { request, milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) }
-}
-
-/// Returns the error for a message that no request awaits.
-pub(super) fn unexpected(body: &Body) -> OpenFlowError {
-    let name = match body {
-        Body::Hello(_) => "a second greeting",
-        Body::Refusal(_) => "an error",
-        Body::Multipart { .. } => "a part of a response",
-        Body::Bundle(_) => "a bundle control message",
-        _ => "a message",
-    };
-    OpenFlowError::Malformed { message: name, reason: "no request awaits it".into() }
 }
