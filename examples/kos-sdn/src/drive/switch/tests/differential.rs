@@ -101,8 +101,8 @@ async fn switch_and_open_vswitch_decide_alike() {
         }
     }
     assert!(forwarded > TRACED / 10 && forwarded < TRACED * 9 / 10, "{forwarded} are forwarded");
-    for (what, number) in [("from the tunnel", from_tunnel), ("with SNAP", snap), ("fragments", fragments)] {
-        assert!(number > TRACED / 50, "{number} frames {what} are forwarded");
+    for (kind, number) in [("from the tunnel", from_tunnel), ("with SNAP", snap), ("fragments", fragments)] {
+        assert!(number > TRACED / 100, "{number} frames {kind} are forwarded");
     }
 }
 
