@@ -6,14 +6,14 @@ use std::path::Path;
 use machinery::tokio::io::Interest;
 use machinery::tokio::net::UnixStream;
 use machinery::tokio::sync::watch;
-use machinery::tokio::time::timeout;
+use machinery::tokio::time::{Instant, timeout, timeout_at};
 
 use super::flow_desc::{FlowUpdate, decode_updates, monitor_request};
 use super::message::{
     Body, MAX_MESSAGE, Message, kind, multipart, put_hello, put_message, put_multipart,
     put_port_status_request,
 };
-use super::session_errors::{broken, silent, unexpected, unreachable};
+use super::session_errors::{broken, silent, unexpected, unreachable, unread};
 use super::{OpenFlowError, OpenFlowSettings, SwitchStatus};
 
 /// An established connection.
@@ -28,8 +28,13 @@ pub(super) struct Session<'a> {
     pub(super) out: Vec<u8>,
     sent: usize,
     last_xid: u32,
+    /// Time limit of the present request, and the number of unsent bytes when it began.
+    deadline: Instant,
+    unsent_before: usize,
 }
 
+/// Maximum number of bytes that wait to be read by the switch when it sends an echo request.
+const MAX_UNSENT: usize = 64 << 20;
 /// Bytes read at once.
 const READ: usize = MAX_MESSAGE + 1;
 
@@ -46,8 +51,18 @@ impl<'a> Session<'a> {
         let opening = async {
             let stream = UnixStream::connect(path).await.map_err(|error| unreachable(path, &error))?;
             let (received, out) = (Vec::new(), Vec::new());
-            let mut session =
-                Self { stream, settings, status, received, decoded: 0, out, sent: 0, last_xid: 0 };
+            let mut session = Self {
+                stream,
+                settings,
+                status,
+                received,
+                decoded: 0,
+                out,
+                sent: 0,
+                last_xid: 0,
+                deadline: Instant::now(),
+                unsent_before: 0,
+            };
             session.greet().await?;
             let is_monitored = session.monitor().await?;
             status.send_modify(|status| {
@@ -114,16 +129,24 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Awaits the next message within the time limit of a response, which begins again as long as
-    /// the switch reads the request.
+    /// Begins the time limit of a response.
+    pub(super) fn begin_time_limit(&mut self) {
+        self.deadline = Instant::now() + self.settings.response_timeout;
+        self.unsent_before = self.unsent();
+    }
+
+    /// Awaits the next message within the time limit, which begins again as long as the switch
+    /// reads the request. Unsolicited messages do not extend it.
     pub(super) async fn response(&mut self, request: &'static str) -> Result<Message, OpenFlowError> {
-        let limit = self.settings.response_timeout;
         loop {
-            let before = self.unsent();
-            match timeout(limit, self.receive()).await {
-                Ok(message) => return message,
-                Err(_) if self.unsent() < before => {}
-                Err(_) => return Err(silent(request, limit)),
+            let message = timeout_at(self.deadline, self.receive()).await;
+            match message {
+                Ok(message) if Instant::now() < self.deadline => return message,
+                _ if self.unsent() < self.unsent_before => self.begin_time_limit(),
+                _ => return Err(silent(request, self.settings.response_timeout)),
+            }
+            if let Ok(message) = message {
+                return message;
             }
         }
     }
@@ -176,6 +199,9 @@ impl<'a> Session<'a> {
         loop {
             while let Some(message) = self.decode()? {
                 let Body::EchoRequest(bytes) = message.body else { return Ok(message) };
+                if self.unsent() > MAX_UNSENT {
+                    return Err(unread(MAX_UNSENT));
+                }
                 put_message(&mut self.out, kind::ECHO_REPLY, message.xid, |out| out.extend(bytes));
             }
             self.transfer().await.map_err(|error| broken(&error))?;

@@ -43,3 +43,12 @@ pub(super) fn unexpected(body: &Body) -> OpenFlowError {
     };
     OpenFlowError::Malformed { message: name, reason: "no request awaits it".into() }
 }
+
+/// Returns the error of a switch that sends echo requests and reads nothing.
+pub(super) const fn unread(limit: usize) -> OpenFlowError {
+    OpenFlowError::TooLarge {
+        subject: "the data that the switch does not read",
+        limit,
+        remedy: "restart ovs-vswitchd",
+    }
+}
