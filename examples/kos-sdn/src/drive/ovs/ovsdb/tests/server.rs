@@ -81,7 +81,7 @@ impl Scripted {
         .await
     }
 
-    /// Waits for a disconnection whose reason contains a text.
+    /// Waits for a disconnection with a text in its reason.
     pub(super) async fn until_disconnected(&self, text: &str) {
         let of = |snapshot: &DatabaseSnapshot| match &snapshot.connection {
             ConnectionState::Disconnected { reason } => reason.contains(text),
