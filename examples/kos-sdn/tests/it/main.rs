@@ -11,6 +11,7 @@ mod definitions;
 mod gate;
 mod harness;
 mod lab;
+mod links;
 mod load;
 mod metrics;
 mod processes;
