@@ -10,6 +10,8 @@ mod crashes;
 mod definitions;
 mod gate;
 mod harness;
+mod lab;
+mod links;
 mod load;
 mod metrics;
 mod ovs_daemons;
