@@ -68,6 +68,12 @@ impl InterfaceBook {
         listed
     }
 
+    /// Returns the number of local interfaces.
+    #[must_use]
+    pub fn locals(&self) -> usize {
+        self.interfaces.values().filter(|entry| matches!(entry, BookEntry::Local(_))).count()
+    }
+
     fn add(&mut self, key: AddressKey, interface: BookEntry) -> Result<(), FabricError> {
         if let Some(existing) = self.interfaces.get(&key) {
             let by = match existing {

@@ -5,6 +5,8 @@
 
 use std::net::Ipv4Addr;
 
+use machinery::objects::Object as _;
+
 use super::{LocalInterface, RemoteInterface};
 use crate::model::{AttachmentStatus, ExecReport, NetworkAttachment, Vni};
 
@@ -120,7 +122,7 @@ pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
         return None;
     }
     let (vni, address) = (Vni::new(status.address_vni).ok()?, status.ipv4.parse().ok()?);
-    Some(Interface::Local(LocalInterface::new(vni, address)))
+    Some(Interface::Local(LocalInterface::new(vni, address).with_workload(here.key(), None)))
 }
 
 /// Returns the status to report. Unlike the original's, it never names an interface that does not

@@ -29,8 +29,8 @@ pub use checks::{CheckResult, checks};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
 pub use flows::{
-    FlowDifference, LocalInterface, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
-    local_flows, remote_cookie, remote_flows,
+    FlowDifference, LocalInterface, RemoteInterface, Workload, default_drop_flows, flow_difference,
+    local_cookie, local_flows, remote_cookie, remote_flows,
 };
 pub use invariants::{Invariants, NodeInterfaces, Violation, address_key, converged_violations};
 pub use ipam::{
