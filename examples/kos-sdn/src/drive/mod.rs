@@ -6,6 +6,7 @@
 mod book;
 mod fabric;
 mod log;
+pub mod ovs;
 pub mod packet;
 #[cfg(test)]
 mod promises;
