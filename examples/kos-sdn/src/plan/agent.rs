@@ -7,7 +7,7 @@ use std::net::Ipv4Addr;
 
 use machinery::objects::Object as _;
 
-use super::{LocalInterface, RemoteInterface};
+use super::{AddressKey, LocalInterface, RemoteInterface};
 use crate::model::{AttachmentStatus, ExecReport, NetworkAttachment, Vni};
 
 /// Keeps an attachment, and with it its address, until its node has deleted the interface.
@@ -20,6 +20,17 @@ pub enum Interface {
     Local(LocalInterface),
     /// The flows to an interface on another node.
     Remote(RemoteInterface),
+}
+
+impl Interface {
+    /// Returns the address and its network.
+    #[must_use]
+    pub const fn key(&self) -> AddressKey {
+        match self {
+            Self::Local(LocalInterface { vni, address, .. })
+            | Self::Remote(RemoteInterface { vni, address, .. }) => AddressKey { vni: *vni, address: *address },
+        }
+    }
 }
 
 /// The location of an attachment according to the cached peers.

@@ -11,6 +11,7 @@ mod invariants;
 mod ipam;
 mod lock_name;
 mod mac;
+pub mod ovs;
 #[cfg(test)]
 mod races;
 mod random;
