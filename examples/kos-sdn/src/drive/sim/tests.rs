@@ -178,7 +178,7 @@ async fn a_ping_stops_with_any_flow_that_is_deleted() {
     };
     assert_eq!(pings(), Ok(()));
     let of_these = |flow: &crate::plan::Flow| {
-        [here, there].iter().any(|key| flow.cookie & !(1 << 48) == local(*key).mac.number())
+        [here, there].iter().any(|key| flow.cookie & ((1 << 48) - 1) == local(*key).mac.number())
     };
     let mut deleted = 0;
     for (at, fabric) in (1..).zip(&fabrics) {
