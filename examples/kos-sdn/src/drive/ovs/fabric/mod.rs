@@ -13,6 +13,7 @@ mod connections;
 mod convergence;
 mod errors;
 mod examination;
+pub mod fake;
 mod handle;
 mod observer;
 mod request;
