@@ -15,11 +15,13 @@ mod errors;
 mod examination;
 pub mod fake;
 mod handle;
+mod neighbours;
 mod observer;
 mod request;
 mod settings;
 mod shared;
 mod suspicion;
+mod trace;
 
 pub use connections::SwitchConnections;
 pub use handle::OvsFabric;
