@@ -17,6 +17,7 @@ pub mod fake;
 mod handle;
 mod neighbours;
 mod observer;
+mod open;
 mod request;
 mod settings;
 mod shared;
@@ -25,6 +26,7 @@ mod trace;
 
 pub use connections::SwitchConnections;
 pub use handle::OvsFabric;
+pub use open::OvsSettings;
 pub use settings::FabricLimits;
 
 #[cfg(test)]
