@@ -4,6 +4,7 @@ mod connection;
 mod descriptor;
 mod links;
 mod named;
+mod owned;
 mod ping;
 mod switch;
 #[cfg(test)]
@@ -13,4 +14,5 @@ mod watch;
 
 pub(super) use connection::errno;
 pub use links::{KernelLinks, KernelLinksSettings};
-pub use named::NAMESPACES;
+pub use named::{NAMESPACES, NamespaceDirectory};
+pub use owned::{OwnedNamespaces, owner_mark};
