@@ -8,6 +8,8 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use machinery::objects::ObjectKey;
+
 use super::cookie::{COOKIE_MARK, local_cookie, remote_cookie};
 use super::flow::{Action, EtherType, Flow, Match, Port};
 use super::{Mac, interface_name};
@@ -24,6 +26,17 @@ pub struct LocalInterface {
     pub mac: Mac,
     /// IPv4 address.
     pub address: Ipv4Addr,
+    /// The workload that uses the interface, if known.
+    pub workload: Option<Workload>,
+}
+
+/// The user of a local interface: an attachment, and thereby a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workload {
+    /// Key of the attachment.
+    pub attachment: ObjectKey,
+    /// Prefix length of the subnet; without one the address is a host address.
+    pub prefix_length: Option<u8>,
 }
 
 /// An interface on another node.
@@ -60,7 +73,13 @@ impl LocalInterface {
     #[must_use]
     pub fn new(vni: Vni, address: Ipv4Addr) -> Self {
         let mac = Mac::of(vni, address);
-        Self { name: interface_name(mac), vni, mac, address }
+        Self { name: interface_name(mac), vni, mac, address, workload: None }
+    }
+
+    /// Returns the interface with its workload.
+    #[must_use]
+    pub fn with_workload(self, attachment: ObjectKey, prefix_length: Option<u8>) -> Self {
+        Self { workload: Some(Workload { attachment, prefix_length }), ..self }
     }
 }
 

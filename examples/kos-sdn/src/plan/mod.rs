@@ -12,6 +12,7 @@ mod invariants;
 mod ipam;
 mod lock_name;
 mod mac;
+pub mod ovs;
 #[cfg(test)]
 mod races;
 mod random;
@@ -31,8 +32,8 @@ pub use cookie::{COOKIE_MARK, COOKIE_MARK_MASK, CookieOwner, local_cookie, remot
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
 pub use flows::{
-    FlowDifference, LocalInterface, RemoteInterface, default_drop_flows, flow_difference, local_flows,
-    remote_flows,
+    FlowDifference, LocalInterface, RemoteInterface, Workload, default_drop_flows, flow_difference,
+    local_flows, remote_flows,
 };
 pub use invariants::{Invariants, NodeInterfaces, Violation, address_key, converged_violations};
 pub use ipam::{
