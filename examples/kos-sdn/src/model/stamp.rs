@@ -4,6 +4,8 @@
 //! have their old values.
 
 use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::extended::{ExtendedMetadata, Section};
 use super::{AttachmentStatus, IPLock, NetworkAttachment, Subnet, SubnetStatus};
@@ -41,6 +43,16 @@ pub fn stamp_lock(new: &mut IPLock, old: Option<&IPLock>, now: Timestamp) {
         None => created(now),
         Some(old) => written(&old.extended_metadata, &[(Section::Spec, new.spec != old.spec)], now),
     };
+}
+
+/// Returns true if two statuses of an attachment have the same address section. A malformed one
+/// equals none.
+pub(super) fn same_address(one: &Value, other: &Value) -> bool {
+    let read = |status: &Value| match status {
+        Value::Null => Some(AttachmentStatus::default()),
+        status => AttachmentStatus::deserialize(status).ok(),
+    };
+    matches!((read(one), read(other)), (Some(one), Some(other)) if address(&one) == address(&other))
 }
 
 fn created(now: Timestamp) -> ExtendedMetadata {

@@ -12,6 +12,8 @@ mod gate;
 mod harness;
 mod load;
 mod metrics;
+mod permissions;
+mod probes;
 mod processes;
 mod programs;
 mod server;
