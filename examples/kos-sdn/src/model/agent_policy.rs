@@ -8,10 +8,11 @@ use super::kind::GROUP;
 use super::roles::AGENTS;
 
 /// The values of an attachment's status that are its address, with their defaults.
-const ADDRESS: [(&str, &str); 6] = [
+const ADDRESS: [(&str, &str); 7] = [
     ("?lockUID", "''"),
     ("?addressVNI", "0"),
     ("?ipv4", "''"),
+    ("?prefixLength", "0"),
     ("?addressContention", "false"),
     ("?subnetCreationTime", "''"),
     ("?errors.?ipam", "[]"),

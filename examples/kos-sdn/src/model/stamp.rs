@@ -66,8 +66,9 @@ fn written(old: &ExtendedMetadata, changed: &[(Section, bool)], now: Timestamp) 
 }
 
 fn address(status: &AttachmentStatus) -> impl PartialEq {
-    let AttachmentStatus { lock_uid, address_vni, ipv4, address_contention, .. } = status;
-    (lock_uid, address_vni, ipv4, address_contention, &status.subnet_creation_time, &status.errors.ipam)
+    let AttachmentStatus { lock_uid, address_vni, ipv4, prefix_length, address_contention, .. } = status;
+    let place = (lock_uid, address_vni, ipv4, prefix_length);
+    (place, address_contention, &status.subnet_creation_time, &status.errors.ipam)
 }
 
 fn implementation(status: &AttachmentStatus) -> impl PartialEq {
@@ -117,11 +118,12 @@ mod tests {
             std_out: String::new(),
             std_err: String::new(),
         };
-        let changes: [(Change, &str); 11] = [
+        let changes: [(Change, &str); 12] = [
             (|object| object.spec.post_delete_exec = vec!["x".into()], "spec"),
             (|object| object.status.lock_uid = "u".into(), "status.address"),
             (|object| object.status.address_vni = 1, "status.address"),
             (|object| object.status.ipv4 = "10.0.0.2".into(), "status.address"),
+            (|object| object.status.prefix_length = Some(24), "status.address"),
             (|object| object.status.address_contention = true, "status.address"),
             (|object| object.status.subnet_creation_time = Some(MicroTime(at(1))), "status.address"),
             (|object| object.status.errors.ipam = vec!["x".into()], "status.address"),
@@ -140,7 +142,7 @@ mod tests {
         let old = object.clone();
         object.status.post_create_exec_report = Some(report(5));
         stamp_attachment(&mut object, Some(&old), at(20));
-        let expected = [("status.execReport", 20), ("status.impl", 12), ("status.address", 8), ("spec", 2)];
+        let expected = [("status.execReport", 20), ("status.impl", 13), ("status.address", 9), ("spec", 2)];
         assert_eq!(sections(&object.extended_metadata), expected);
 
         let old = object.clone();
@@ -150,7 +152,7 @@ mod tests {
         object.status.post_create_exec_report = Some(report(6));
         object.status.mac_address = "02:1".into();
         stamp_attachment(&mut object, Some(&old), at(22));
-        let expected = [("status.execReport", 22), ("status.impl", 22), ("status.address", 8), ("spec", 2)];
+        let expected = [("status.execReport", 22), ("status.impl", 22), ("status.address", 9), ("spec", 2)];
         assert_eq!(sections(&object.extended_metadata), expected);
     }
 }
