@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
