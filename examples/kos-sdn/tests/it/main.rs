@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
@@ -17,6 +18,9 @@ mod metrics;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;
+mod ovs_processes;
+mod permissions;
+mod probes;
 mod processes;
 mod programs;
 mod server;
