@@ -74,7 +74,7 @@ async fn load_is_created_tested_and_reported() {
     let LoadOutcome { created, not_created, deleted, broken, shared, left, tests, .. } = &driven;
     assert_eq!((*created, *deleted), (11, 0));
     assert_eq!([*not_created, *broken, *shared, *left], [0; 4], "{driven:?}");
-    assert_eq!(*tests, [3, 8, 0], "the first of each network is tested without frames");
+    assert_eq!(*tests, [6, 5, 0], "the first of each subnet is tested without frames");
 
     let (head, records) = read_records(&directory).unwrap();
     assert_eq!((head["slots"].as_u64(), records.len()), (Some(11), 11));
