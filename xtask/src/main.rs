@@ -6,7 +6,9 @@
 mod counts;
 mod e2e;
 mod fuzz;
+mod kos_ovs;
 mod kubernetes;
+mod lab;
 mod layering;
 mod load;
 mod loom;
@@ -59,6 +61,8 @@ enum Command {
     Load,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::FuzzArgs),
+    /// Runs a load on kos over Open vSwitch, under its invariant checker, and the long tests
+    KosOvs,
     /// Builds Kubernetes from its Go modules, and runs the tests of our server on it
     Kubernetes,
     /// Runs Kubernetes' e2e specs of API machinery, built from Go modules, on `machinery serve`
@@ -71,6 +75,8 @@ enum Command {
     Siege(siege::SiegeArgs),
     /// Runs kubectl, client-go, controller-runtime, Python and kopf on one server for an hour
     Soak(soak::SoakArgs),
+    /// Runs `kos lab`: hosts with Open vSwitch on this machine, as network namespaces
+    Lab(lab::LabArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -103,12 +109,14 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Races => races::run(&workspace),
         Command::Load => load::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
+        Command::KosOvs => kos_ovs::run(&workspace),
         Command::Kubernetes => kubernetes::run(&workspace),
         Command::E2e(args) => e2e::run(&workspace, &args),
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Soak(args) => soak::run(&workspace, &args),
         Command::Siege(args) => siege::run(&workspace, &args),
+        Command::Lab(args) => lab::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),

@@ -92,7 +92,8 @@ impl LabHost {
     /// Returns the mark of the namespaces that the host's agent makes for workloads.
     #[must_use]
     pub fn workload_mark(&self) -> String {
-        owner_mark(&self.node, &self.run_directory)
+        // The fabric resolves links in the path, too.
+        owner_mark(&self.node, &self.run_directory.canonicalize().unwrap_or(self.run_directory.clone()))
     }
 
     /// Returns the environment in which Open vSwitch's tools find the daemons of the host.
@@ -106,6 +107,11 @@ impl LabHost {
     pub fn file(&self, name: &str) -> PathBuf {
         self.run_directory.join(name)
     }
+}
+
+/// Returns the mark of a lab's namespaces.
+pub(super) fn lab_mark(id: &str) -> String {
+    format!("kos lab {id}")
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
@@ -11,11 +12,15 @@ mod definitions;
 mod gate;
 mod harness;
 mod lab;
+mod links;
 mod load;
 mod metrics;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;
+mod ovs_processes;
+mod permissions;
+mod probes;
 mod processes;
 mod programs;
 mod server;
