@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use machinery::tokio::sync::mpsc;
-use machinery::tokio::time::{Instant, sleep};
+use machinery::tokio::time::{Instant, sleep_until};
 
 use super::backoff::{FailureBackoff, RetryTimer};
 use super::convergence::{Convergence, converge};
@@ -38,10 +38,12 @@ pub(super) struct Actor {
     broken: BTreeMap<AddressKey, FabricError>,
 }
 
-/// Waits for a series of changes to end.
-async fn settled(suspicions: &Suspicions, time: std::time::Duration) {
-    suspicions.wait().await;
-    sleep(time).await;
+/// Waits for a time; forever for none.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 /// The requests of one run.
@@ -87,26 +89,31 @@ impl Actor {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
-        let mut settle = self.limits.settle.0;
+        let (mut settle, mut examine_at) = (self.limits.settle.0, None);
         loop {
             if pending.is_empty() {
                 machinery::tokio::select! {
                     biased;
-                    request = requests.recv() => match request {
-                        Some(request) => pending.push_back(request),
-                        None => return,
-                    },
                     () = self.retry.due() => {
                         self.shared.disturbance.raise();
                         continue;
                     }
-                    () = settled(&suspicions, settle) => {
+                    () = suspicions.wait(), if examine_at.is_none() => {
+                        examine_at = Some(Instant::now() + settle);
+                        continue;
+                    }
+                    // A deadline, so that frequent requests do not put it off.
+                    () = due(examine_at) => {
+                        examine_at = None;
                         let began = Instant::now();
                         self.examine(&suspicions.take()).await;
-                        // Examinations take a tenth of the time at most.
                         settle = (began.elapsed() * 10).clamp(self.limits.settle.0, self.limits.settle.1);
                         continue;
                     }
+                    request = requests.recv() => match request {
+                        Some(request) => pending.push_back(request),
+                        None => return,
+                    },
                 }
             }
             while pending.len() < self.limits.requests
