@@ -143,6 +143,19 @@ async fn agents_run_as_processes_on_switches() {
         assert!(traced.contains(part), "{part}: {traced}");
     }
 
+    // A second agent of a node, past the file lock of its user, waits for the switch's lock.
+    let other = tempfile::tempdir().unwrap();
+    let (kubeconfig, run) = (cluster.file("node-1.kubeconfig"), cluster.file("lab/node-1"));
+    let second = ["agent", "--kubeconfig", &kubeconfig, "--node", "node-1", "--host-ip", "192.0.2.1"];
+    let mut second = kos(other.path(), &second);
+    second.args(["--fabric", "ovs", "--ovs-run", &run]).stdout(Stdio::null()).stderr(Stdio::piped());
+    let mut second = Process(second.spawn().unwrap());
+    let mut lines = BufReader::new(second.0.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let is_locked = lines.any(|line| line.contains("another agent holds the lock kos_agent_kos"));
+    assert!(is_locked, "the second agent did not report the lock");
+    drop(second);
+    cluster.succeeds(&["ping", "-c", "1", a, b]);
+
     // On the third node the interface stays on the node, without an address.
     let refused = cluster.ran(&["ping", "-c", "1", c, a]);
     assert!(
