@@ -154,7 +154,7 @@ impl Actor {
         if self.is_loaded {
             return Ok(());
         }
-        self.observer.observe(&self.settings, &self.book, &Scope::All).await?;
+        self.observer.observe(&self.settings, &self.book, &Scope::All, true).await?;
         let (settings, observed) = (&self.settings, &self.observer.switch);
         let nothing = InterfaceBook::new(0);
         let attempts = Attempts { is_exhausted: true, ..Attempts::default() };
