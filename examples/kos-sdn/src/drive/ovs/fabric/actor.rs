@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinery::tokio::sync::mpsc;
 use machinery::tokio::time::{Instant, sleep_until};
@@ -88,7 +89,8 @@ impl Actor {
                         continue;
                     }
                     () = suspicions.wait(), if examine_at.is_none() => {
-                        examine_at = Some(Instant::now() + settle);
+                        let wait = if suspicions.are_urgent() { Duration::ZERO } else { settle };
+                        examine_at = Some(Instant::now() + wait);
                         continue;
                     }
                     // A deadline, so that frequent requests do not put it off.
