@@ -91,9 +91,9 @@ async fn load_is_created_tested_and_reported() {
         ("attachment_create_latency_seconds_count{runID=\"run\",err=\"ok\"}", 11),
         ("attachment_create_to_addressed_easy_latency_seconds_count{runID=\"run\"}", 11),
         ("attachment_create_to_ready_latency_seconds_count{runID=\"run\"}", 11),
-        ("attachment_ready_to_half_tested_latency_seconds_count{runID=\"run\"}", 3),
-        ("attachment_create_to_tested_latency_seconds_count{runID=\"run\"}", 8),
-        ("test_count_total{runID=\"run\",ok=\"true\",full=\"true\"}", 8),
+        ("attachment_ready_to_half_tested_latency_seconds_count{runID=\"run\"}", 6),
+        ("attachment_create_to_tested_latency_seconds_count{runID=\"run\"}", 5),
+        ("test_count_total{runID=\"run\",ok=\"true\",full=\"true\"}", 5),
         ("version{runID=\"run\",git_commit=\"unknown\"}", 1),
     ] {
         assert!(own.contains(&format!("kos_driver_{name} {count}\n")), "{name}: {own}");

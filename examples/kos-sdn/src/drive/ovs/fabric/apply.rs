@@ -188,7 +188,7 @@ impl Applier<'_> {
         for LinkWork { key, place, steps } in work {
             let Err(error) = self.connections.links.apply(&steps).await else {
                 self.record_namespace(&place, &steps);
-                self.refresh(&place).await?;
+                self.observer.expire_place(place);
                 continue;
             };
             match (error.error, key, &place) {
@@ -201,18 +201,6 @@ impl Applier<'_> {
                     self.failures.namespaces.insert(name.clone(), error.into());
                 }
                 (error, None, LinkPlace::Switch) => return Err(error.into()),
-            }
-        }
-        Ok(())
-    }
-
-    /// Observes a changed place again.
-    async fn refresh(&mut self, place: &LinkPlace) -> Result<(), FabricError> {
-        for place in [place, &LinkPlace::Switch] {
-            match self.connections.links.list_place(place).await {
-                Ok(links) => self.observer.switch.links.replace(place, Some(links)),
-                Err(LinkError::NamespaceMissing { .. }) => self.observer.switch.links.replace(place, None),
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

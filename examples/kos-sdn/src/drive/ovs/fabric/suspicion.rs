@@ -15,6 +15,8 @@ use crate::drive::ovs::links::{LinkEvent, NamespaceName};
 pub(super) struct Suspicion {
     /// Rows, flows or ports have changed, or a connection was established.
     pub(super) is_switch: bool,
+    /// The switch has a new connection, as after its restart: all flows may be gone.
+    pub(super) is_urgent: bool,
     /// Any link may have changed.
     pub(super) are_links: bool,
     /// Names of links that have changed.
@@ -50,6 +52,11 @@ impl Suspicions {
         }
     }
 
+    /// Returns whether the examination should not wait.
+    pub(super) fn are_urgent(&self) -> bool {
+        self.0.pending.lock().is_urgent
+    }
+
     /// Takes the suspicions so far.
     pub(super) fn take(&self) -> Suspicion {
         std::mem::take(&mut self.0.pending.lock())
@@ -79,9 +86,15 @@ impl Suspicions {
 
     async fn watch_flows(&self, connections: &SwitchConnections) {
         let mut status = connections.flows.status();
+        let mut seen = status.borrow().epoch;
         // Ends with the client of the switch.
         while status.changed().await.is_ok() {
-            self.add(|suspicion| suspicion.is_switch = true);
+            let epoch = status.borrow_and_update().epoch;
+            self.add(|suspicion| {
+                suspicion.is_switch = true;
+                suspicion.is_urgent |= epoch != seen;
+            });
+            seen = epoch;
         }
     }
 
