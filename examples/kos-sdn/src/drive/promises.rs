@@ -6,7 +6,7 @@ use machinery::tokio;
 use tokio_util::task::TaskTracker;
 
 use super::sim::{SimLimits, Underlay};
-use super::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
+use super::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList, LogFabric};
 use crate::model::Vni;
 use crate::plan::{LocalInterface, RemoteInterface};
 
@@ -30,7 +30,7 @@ async fn every_fabric_passes_the_conformance_tests() {
         address_has_one_interface(&*fabric).await;
         deletion_of_a_missing_interface_succeeds(&*fabric).await;
         one_of_concurrent_creations_succeeds(fabric.clone()).await;
-        assert_eq!(fabric.reconcile_flows().await, Ok(FlowRepairs::default()), "{}", fabric.name());
+        assert_eq!(fabric.reconcile().await, Ok(FabricRepairs::default()), "{}", fabric.name());
         assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
     }
 }
@@ -47,8 +47,14 @@ async fn address_has_one_interface(fabric: &dyn Fabric) {
     is_taken(fabric.create_remote(&remote(2, 2, 9)).await);
     is_taken(fabric.create_remote(&remote(2, 2, 8)).await);
     is_taken(fabric.create_local(&local(2, 2)).await);
-    let listed = InterfaceList { locals: vec![local(1, 2)], remotes: vec![remote(2, 2, 9)] };
+    let listed = InterfaceList {
+        locals: vec![local(1, 2)],
+        remotes: vec![remote(2, 2, 9)],
+        ..InterfaceList::default()
+    };
     assert_eq!(fabric.list().await, Ok(listed));
+    let FabricStatus { is_reachable, ports, broken, .. } = fabric.status().await;
+    assert_eq!((is_reachable, ports, broken.len()), (true, 1, 0));
     fabric.delete_local(&local(1, 2)).await.unwrap();
     fabric.create_remote(&remote(1, 2, 9)).await.unwrap();
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();

@@ -1,0 +1,1 @@
+//! JSON-RPC 1.0 over a unix socket, without framing.
