@@ -155,6 +155,20 @@ impl FabricRepairs {
         ]
     }
 
+    /// Returns the sums of two numbers of each kind.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            bridges: self.bridges + other.bridges,
+            tunnels: self.tunnels + other.tunnels,
+            missing_ports: self.missing_ports + other.missing_ports,
+            foreign_ports: self.foreign_ports + other.foreign_ports,
+            links: self.links + other.links,
+            missing_flows: self.missing_flows + other.missing_flows,
+            foreign_flows: self.foreign_flows + other.foreign_flows,
+        }
+    }
+
     /// Returns the number of repairs of all kinds.
     #[must_use]
     pub fn total(&self) -> usize {

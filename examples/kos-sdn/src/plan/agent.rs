@@ -28,7 +28,9 @@ impl Interface {
     pub const fn key(&self) -> AddressKey {
         match self {
             Self::Local(LocalInterface { vni, address, .. })
-            | Self::Remote(RemoteInterface { vni, address, .. }) => AddressKey { vni: *vni, address: *address },
+            | Self::Remote(RemoteInterface { vni, address, .. }) => {
+                AddressKey { vni: *vni, address: *address }
+            }
         }
     }
 }

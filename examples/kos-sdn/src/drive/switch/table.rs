@@ -80,19 +80,8 @@ impl FieldMask {
 
     /// Returns the values of these fields, and wildcards for the others.
     fn of(&self, fields: &Match) -> Match {
-        let [
-            in_port,
-            untagged,
-            tun_id,
-            tun_src,
-            dl_src,
-            dl_dst,
-            dl_type,
-            nw_src,
-            arp_sha,
-            arp_spa,
-            arp_tpa,
-        ] = self.0;
+        let [in_port, untagged, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa] =
+            self.0;
         Match {
             in_port: fields.in_port.filter(|_| in_port),
             untagged: fields.untagged && untagged,

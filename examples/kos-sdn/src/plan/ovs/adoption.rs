@@ -11,7 +11,11 @@ use crate::model::Vni;
 /// Rebuilds the interfaces of a switch: local ones from the marks of ports, remote ones from their
 /// flows. Names and other texts have no meaning.
 #[must_use]
-pub fn rebuilt_interfaces(settings: &SwitchSettings, observed: &ObservedSwitch, limit: usize) -> InterfaceBook {
+pub fn rebuilt_interfaces(
+    settings: &SwitchSettings,
+    observed: &ObservedSwitch,
+    limit: usize,
+) -> InterfaceBook {
     let mut book = InterfaceBook::new(limit);
     let rows = &observed.rows;
     let marks = bridge_marks(&settings.node);

@@ -7,8 +7,9 @@ use super::super::{
     remote_flows,
 };
 use super::ports::covered;
-use super::{ObservedSwitch, Scope};
+use super::{Attempts, ObservedSwitch, Scope};
 use crate::drive::InterfaceBook;
+use crate::drive::ovs::openflow::FoundFlow;
 use crate::plan::Mac;
 
 /// The flows of one interface to add.
@@ -23,7 +24,7 @@ pub struct FlowGroup {
 /// The differences of flows.
 #[derive(Debug, Default)]
 pub(super) struct FlowPlan {
-    pub(super) undesired: Vec<Flow>,
+    pub(super) undesired: Vec<FoundFlow>,
     pub(super) missing: Vec<FlowGroup>,
 }
 
@@ -40,12 +41,16 @@ pub(super) struct FlowPorts<'a> {
 pub(super) fn plan_flows(
     desired: &InterfaceBook,
     observed: &ObservedSwitch,
-    scope: &Scope,
+    (scope, attempts): (&Scope, &Attempts),
     ports: &FlowPorts<'_>,
 ) -> FlowPlan {
     let mut plan = FlowPlan::default();
     let mut handled = BTreeSet::new();
-    for (key, interface) in covered(desired, scope) {
+    for key in &attempts.failed {
+        let mac = Mac::of(key.vni, key.address);
+        handled.extend([local_cookie(mac), remote_cookie(mac)]);
+    }
+    for (key, interface) in covered(desired, scope, attempts) {
         let (cookie, wanted, is_ready) = match interface {
             Interface::Local(local) => {
                 let number = ports.numbers.get(key);
@@ -66,7 +71,8 @@ pub(super) fn plan_flows(
         handled.insert(cookie);
         let wanted: Vec<_> = drops.iter().filter(|flow| flow.cookie == cookie).cloned().collect();
         if scope.is_all() {
-            plan.undesired.extend(observed.flows.of(cookie).filter(|flow| !wanted.contains(flow)).cloned());
+            let undesired = observed.flows.of(cookie).filter(|flow| !wanted.contains(flow));
+            plan.undesired.extend(undesired.cloned().map(FoundFlow::Known));
         }
         let missing: Vec<_> = wanted.into_iter().filter(|flow| !has(observed, flow)).collect();
         if !missing.is_empty() {
@@ -76,13 +82,15 @@ pub(super) fn plan_flows(
     match scope {
         Scope::All => {
             let others = observed.flows.iter().filter(|(cookie, _)| !handled.contains(cookie));
-            plan.undesired.extend(others.flat_map(|(_, flows)| flows).cloned());
+            plan.undesired.extend(others.flat_map(|(_, flows)| flows).cloned().map(FoundFlow::Known));
+            plan.undesired.extend(observed.flows.opaque().cloned().map(FoundFlow::Opaque));
         }
         Scope::Some { keys, .. } => {
             for mac in keys.iter().map(|key| Mac::of(key.vni, key.address)) {
                 for cookie in [local_cookie(mac), remote_cookie(mac)] {
                     if !handled.contains(&cookie) {
-                        plan.undesired.extend(observed.flows.of(cookie).cloned());
+                        let flows = observed.flows.of(cookie);
+                        plan.undesired.extend(flows.cloned().map(FoundFlow::Known));
                     }
                 }
             }
@@ -99,7 +107,8 @@ impl FlowPlan {
         cookie: u64,
         (key, wanted): (Option<AddressKey>, Vec<Flow>),
     ) {
-        self.undesired.extend(observed.flows.of(cookie).filter(|flow| !wanted.contains(flow)).cloned());
+        let undesired = observed.flows.of(cookie).filter(|flow| !wanted.contains(flow));
+        self.undesired.extend(undesired.cloned().map(FoundFlow::Known));
         let Some(key) = key else { return };
         let missing: Vec<_> = wanted.into_iter().filter(|flow| !has(observed, flow)).collect();
         if !missing.is_empty() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::super::{AddressKey, Interface, LocalInterface};
 use super::ports::{PortPlan, covered};
-use super::{ObservedSwitch, Scope, SwitchSettings};
+use super::{Attempts, ObservedSwitch, Scope, SwitchSettings};
 use crate::drive::ovs::links::{
     InterfaceAddress, Link, LinkChange, LinkPlace, LinkStep, NamespaceName, NamespaceState,
 };
@@ -37,13 +37,13 @@ pub(super) fn plan_links(
     settings: &SwitchSettings,
     desired: &InterfaceBook,
     observed: &ObservedSwitch,
-    (scope, ports): (&Scope, &PortPlan),
+    (scope, attempts, ports): (&Scope, &Attempts, &PortPlan),
 ) -> LinkPlan {
     let mut plan = LinkPlan::default();
-    let mtu = settings.mtu.or_else(|| {
-        observed.links.underlay_mtu(settings.host)?.checked_sub(SwitchSettings::OVERHEAD)
-    });
-    for (key, interface) in covered(desired, scope) {
+    let mtu = settings
+        .mtu
+        .or_else(|| observed.links.underlay_mtu(settings.host)?.checked_sub(SwitchSettings::OVERHEAD));
+    for (key, interface) in covered(desired, scope, attempts) {
         let Interface::Local(local) = interface else { continue };
         if !ports.numbers.contains_key(key) {
             continue;
@@ -65,12 +65,21 @@ pub(super) fn plan_links(
             Some(steps) => plan.work.push(LinkWork { key: Some(*key), place, steps }),
         }
     }
-    plan.work.extend(undesired_namespaces(settings, desired, observed, scope));
+    let undesired = undesired_namespaces(settings, desired, observed, scope);
+    let is_left = |name: &&NamespaceName| !attempts.failed_places.contains(*name);
+    plan.work.extend(undesired.iter().filter(is_left).map(|name| LinkWork {
+        key: None,
+        place: LinkPlace::Workload(name.clone()),
+        steps: vec![LinkStep::DeleteNamespace(name.clone())],
+    }));
     plan
 }
 
 /// Returns the place of a local interface: the namespace of its attachment, or the switch's.
-pub(super) fn place_of(settings: &SwitchSettings, local: &LocalInterface) -> Result<LinkPlace, FabricError> {
+///
+/// # Errors
+/// The attachment's name is too long for a namespace.
+pub fn place_of(settings: &SwitchSettings, local: &LocalInterface) -> Result<LinkPlace, FabricError> {
     let Some(workload) = local.workload.as_ref().filter(|_| settings.into_namespaces) else {
         return Ok(LinkPlace::Switch);
     };
@@ -152,33 +161,28 @@ fn settings_of(
     steps
 }
 
-/// Returns the deletions of namespaces of no interface.
+/// Returns the namespaces of no interface.
 fn undesired_namespaces(
     settings: &SwitchSettings,
     desired: &InterfaceBook,
     observed: &ObservedSwitch,
     scope: &Scope,
-) -> Vec<LinkWork> {
-    let mut undesired: BTreeSet<&NamespaceName> = match scope {
-        Scope::All => observed.links.namespaces().map(|entry| &entry.name).collect(),
+) -> BTreeSet<NamespaceName> {
+    let mut undesired: BTreeSet<NamespaceName> = match scope {
+        Scope::All => observed.links.namespaces().map(|entry| entry.name.clone()).collect(),
         Scope::Some { places, .. } => {
-            places.iter().filter(|name| observed.links.namespace(name).is_some()).collect()
+            places.iter().filter(|name| observed.links.namespace(name).is_some()).cloned().collect()
         }
     };
     if undesired.is_empty() {
-        return Vec::new();
+        return undesired;
     }
     for local in desired.local_interfaces() {
         if let Ok(LinkPlace::Workload(name)) = place_of(settings, local) {
             undesired.remove(&name);
         }
     }
-    let deletion = |name: &NamespaceName| LinkWork {
-        key: None,
-        place: LinkPlace::Workload(name.clone()),
-        steps: vec![LinkStep::DeleteNamespace(name.clone())],
-    };
-    undesired.into_iter().map(deletion).collect()
+    undesired
 }
 
 fn unknown_mtu(settings: &SwitchSettings) -> FabricError {

@@ -46,7 +46,10 @@ pub fn interface_marks(node: &str, local: &LocalInterface) -> BTreeMap<String, S
     let workload = local.workload.as_ref();
     let optional = [
         (ATTACHMENT, workload.map(|workload| workload.attachment.to_string())),
-        (PREFIX_LENGTH, workload.and_then(|workload| workload.prefix_length).map(|length| length.to_string())),
+        (
+            PREFIX_LENGTH,
+            workload.and_then(|workload| workload.prefix_length).map(|length| length.to_string()),
+        ),
     ];
     let own = [(VNI, local.vni.to_string()), (ADDRESS, local.address.to_string())];
     let given = optional.into_iter().filter_map(|(key, value)| Some((key, value?)));
@@ -104,11 +107,8 @@ mod tests {
     #[test]
     fn an_interface_is_rebuilt_from_its_marks() {
         let key = ObjectKey::new(Some("default"), "a").unwrap();
-        for local in [
-            local(),
-            local().with_workload(key.clone(), Some(24)),
-            local().with_workload(key, None),
-        ] {
+        for local in [local(), local().with_workload(key.clone(), Some(24)), local().with_workload(key, None)]
+        {
             let marks = interface_marks("node-1", &local);
             assert_eq!(read_mark("node-1", &marks), Some(PortMark::Interface(local)));
             assert_eq!(read_mark("node-2", &marks), None, "the port of another node");

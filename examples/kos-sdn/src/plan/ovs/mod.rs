@@ -20,7 +20,7 @@ mod transaction;
 
 pub use adoption::rebuilt_interfaces;
 pub use flows::FlowGroup;
-pub use links::LinkWork;
+pub use links::{LinkWork, place_of};
 pub use marks::{PortMark, bridge_marks, interface_marks, read_mark, tunnel_marks};
 pub use observed::{FlowIndex, LinkIndex, ObservedSwitch};
 pub use ports::RowChange;

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
-use super::super::{Flow, Port};
+use super::super::{Flow, Match, Port};
 use crate::drive::ovs::links::{Link, LinkList, LinkPlace, NamespaceEntry, NamespaceName};
+use crate::drive::ovs::openflow::{FoundFlow, OpaqueFlow};
 use crate::drive::ovs::ovsdb::Rows;
 
 /// The observed state of a switch.
@@ -21,11 +22,12 @@ pub struct ObservedSwitch {
     pub links: LinkIndex,
 }
 
-/// Flows by cookie.
+/// Flows by cookie, and the cookies by place: a switch has one flow of a table, priority and match.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FlowIndex {
     by_cookie: BTreeMap<u64, BTreeSet<Flow>>,
-    count: usize,
+    places: BTreeMap<(u8, u16, Match), u64>,
+    opaque: BTreeSet<OpaqueFlow>,
 }
 
 /// Links by place and name, and the namespaces of workloads.
@@ -36,22 +38,38 @@ pub struct LinkIndex {
 }
 
 impl FlowIndex {
-    /// Adds a flow. Returns whether it is new.
-    pub fn insert(&mut self, flow: Flow) -> bool {
-        let is_new = self.by_cookie.entry(flow.cookie).or_default().insert(flow);
-        self.count += usize::from(is_new);
-        is_new
+    /// Adds a flow, in place of one of the same table, priority and match.
+    pub fn insert(&mut self, flow: Flow) {
+        self.remove_place(&flow);
+        self.places.insert(place(&flow), flow.cookie);
+        self.by_cookie.entry(flow.cookie).or_default().insert(flow);
     }
 
-    /// Removes a flow. Returns whether it existed.
-    pub fn remove(&mut self, flow: &Flow) -> bool {
-        let Some(flows) = self.by_cookie.get_mut(&flow.cookie) else { return false };
-        let existed = flows.remove(flow);
-        self.count -= usize::from(existed);
-        if flows.is_empty() {
-            self.by_cookie.remove(&flow.cookie);
+    /// Adds a flow that [`Flow`] cannot express.
+    pub fn insert_opaque(&mut self, flow: OpaqueFlow) {
+        self.opaque.insert(flow);
+    }
+
+    /// Removes a flow, whatever its cookie and actions.
+    pub fn remove(&mut self, flow: &FoundFlow) {
+        match flow {
+            FoundFlow::Known(flow) => self.remove_place(flow),
+            FoundFlow::Opaque(flow) => drop(self.opaque.remove(flow)),
         }
-        existed
+    }
+
+    fn remove_place(&mut self, flow: &Flow) {
+        let Some(cookie) = self.places.remove(&place(flow)) else { return };
+        let Some(flows) = self.by_cookie.get_mut(&cookie) else { return };
+        flows.retain(|held| !is_at(held, flow));
+        if flows.is_empty() {
+            self.by_cookie.remove(&cookie);
+        }
+    }
+
+    /// Iterates over the flows that [`Flow`] cannot express.
+    pub fn opaque(&self) -> impl Iterator<Item = &OpaqueFlow> {
+        self.opaque.iter()
     }
 
     /// Returns the flows with a cookie.
@@ -66,23 +84,37 @@ impl FlowIndex {
 
     /// Returns the number of flows.
     #[must_use]
-    pub const fn len(&self) -> usize {
-        self.count
+    pub fn len(&self) -> usize {
+        self.places.len() + self.opaque.len()
     }
 
     /// Returns whether there are no flows.
     #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.count == 0
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
     }
 }
 
-impl FromIterator<Flow> for FlowIndex {
-    fn from_iter<I: IntoIterator<Item = Flow>>(flows: I) -> Self {
+impl FromIterator<FoundFlow> for FlowIndex {
+    fn from_iter<I: IntoIterator<Item = FoundFlow>>(flows: I) -> Self {
         let mut index = Self::default();
-        flows.into_iter().for_each(|flow| drop(index.insert(flow)));
+        for flow in flows {
+            match flow {
+                FoundFlow::Known(flow) => index.insert(flow),
+                FoundFlow::Opaque(flow) => index.insert_opaque(flow),
+            }
+        }
         index
     }
+}
+
+/// Compares without copies: a match has ten fields.
+fn is_at(held: &Flow, flow: &Flow) -> bool {
+    (held.table, held.priority, &held.matches) == (flow.table, flow.priority, &flow.matches)
+}
+
+fn place(flow: &Flow) -> (u8, u16, Match) {
+    (flow.table, flow.priority, flow.matches.clone())
 }
 
 impl LinkIndex {

@@ -94,12 +94,24 @@ pub(super) fn plan_ports(
     if marks.iter().any(|(key, value)| bridge.external_ids.get(key) != Some(value)) {
         plan.fault = Some(FabricError::Foreign {
             what: format!("the bridge {}", bridge.name),
-            remedy: format!("delete it (`ovs-vsctl del-br {}`), or choose another with --bridge", bridge.name),
+            remedy: format!(
+                "delete it (`ovs-vsctl del-br {}`), or choose another with --bridge",
+                bridge.name
+            ),
         });
         return plan;
     }
     if !is_as_desired(settings, bridge) {
         plan.changes.push(RowChange::UpdateBridge(bridge.uuid));
+    }
+    if observed.ports.is_none() {
+        // Wrong settings can prevent the connection. Otherwise nothing is written for a switch that
+        // would not apply it.
+        if plan.changes.is_empty() {
+            let reason = format!("there is no OpenFlow connection to the bridge {}", bridge.name);
+            plan.fault = Some(FabricError::Unavailable { reason });
+        }
+        return plan;
     }
     let ports: BTreeMap<&str, PortRows<'_>> = rows
         .ports_of(bridge)
@@ -157,14 +169,14 @@ impl BridgeView<'_> {
             }
         };
         let is_remote = |interface: &Interface| matches!(interface, Interface::Remote(_));
-        for (key, _) in covered(desired, scope).filter(|(_, interface)| is_remote(interface)) {
+        for (key, _) in covered(desired, scope, self.attempts).filter(|(_, interface)| is_remote(interface)) {
             plan.broken.insert(*key, error.clone());
         }
     }
 
     fn locals(&self, desired: &InterfaceBook, scope: &Scope, plan: &mut PortPlan) {
         let mut elsewhere = None;
-        for (key, interface) in covered(desired, scope) {
+        for (key, interface) in covered(desired, scope, self.attempts) {
             let Interface::Local(local) = interface else { continue };
             let name = &*local.name;
             let Some((port, row)) = self.ports.get(name) else {
@@ -180,7 +192,8 @@ impl BridgeView<'_> {
                 row.name == name
                     && row.kind == "internal"
                     && port.interfaces.len() == 1
-                    && read_mark(node, &row.external_ids).as_ref() == Some(&PortMark::Interface(local.clone()))
+                    && read_mark(node, &row.external_ids).as_ref()
+                        == Some(&PortMark::Interface(local.clone()))
             };
             let Some(row) = row.filter(is_its) else {
                 plan.changes.push(self.deletion(port, Some(*key)));
@@ -230,7 +243,10 @@ impl BridgeView<'_> {
                 Some(Interface::Local(local)) => is_desired(local),
                 _ => key.is_none() && self.is_name_of_a_local(desired, name),
             };
-            let is_covered = key.map_or_else(|| scope.is_all(), |key| scope.covers(&key));
+            let is_covered = key.map_or_else(
+                || scope.is_all(),
+                |key| scope.covers(&key) && !self.attempts.failed.contains(&key),
+            );
             if is_covered && !is_held {
                 plan.changes.push(self.deletion(port, key));
             }
@@ -258,15 +274,17 @@ impl BridgeView<'_> {
     }
 }
 
-/// Iterates over the desired interfaces of a scope.
+/// Iterates over the desired interfaces of a scope without those that failed.
 pub(super) fn covered<'a>(
     desired: &'a InterfaceBook,
     scope: &'a Scope,
+    attempts: &'a Attempts,
 ) -> Box<dyn Iterator<Item = (&'a AddressKey, &'a Interface)> + 'a> {
+    let is_left = |(key, _): &(&AddressKey, &Interface)| !attempts.failed.contains(key);
     match scope {
-        Scope::All => Box::new(desired.iter()),
+        Scope::All => Box::new(desired.iter().filter(is_left)),
         Scope::Some { keys, .. } => {
-            Box::new(keys.iter().filter_map(|key| Some((key, desired.get(key)?))))
+            Box::new(keys.iter().filter_map(|key| Some((key, desired.get(key)?))).filter(is_left))
         }
     }
 }

@@ -19,14 +19,18 @@ pub enum Scope {
     },
 }
 
-/// The ports that were created in the current run. A failed port is created once per run, because
-/// Open vSwitch does not retry by itself.
+/// The attempts of the current run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Attempts {
-    /// Names of the ports.
+    /// Names of created ports. A failed port is created once per run: Open vSwitch does not retry
+    /// by itself.
     pub names: BTreeSet<String>,
-    /// Whether no port is created again.
+    /// Whether no failed port is created again.
     pub is_exhausted: bool,
+    /// Interfaces with a failed change: left alone for the rest of the run.
+    pub failed: BTreeSet<AddressKey>,
+    /// Namespaces that could not be deleted.
+    pub failed_places: BTreeSet<NamespaceName>,
 }
 
 impl Scope {

@@ -67,8 +67,11 @@ impl SwitchSettings {
     /// Returns the options of the tunnel port: VNI and remote address are set by flows.
     #[must_use]
     pub fn tunnel_options(&self) -> BTreeMap<String, String> {
-        let options =
-            [("key", "flow".to_owned()), ("remote_ip", "flow".to_owned()), ("local_ip", self.host.to_string())];
+        let options = [
+            ("key", "flow".to_owned()),
+            ("remote_ip", "flow".to_owned()),
+            ("local_ip", self.host.to_string()),
+        ];
         options.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
     }
 }

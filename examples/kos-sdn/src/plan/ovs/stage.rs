@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::super::{AddressKey, Flow};
+use super::super::{AddressKey, Interface};
 use super::flows::{FlowGroup, FlowPorts, plan_flows};
 use super::links::{LinkWork, plan_links};
 use super::ports::{RowChange, plan_ports};
 use super::{Attempts, ObservedSwitch, Scope, SwitchSettings};
+use crate::drive::ovs::openflow::FoundFlow;
 use crate::drive::{FabricError, FabricRepairs, InterfaceBook};
 
 /// Changes that are applied together, before the switch is observed again.
@@ -16,7 +17,7 @@ use crate::drive::{FabricError, FabricRepairs, InterfaceBook};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// Removes flows, with a barrier after them.
-    RemoveFlows(Vec<Flow>),
+    RemoveFlows(Vec<FoundFlow>),
     /// Changes rows in one transaction.
     Write(Vec<RowChange>),
     /// Adds flows.
@@ -50,12 +51,12 @@ pub fn next_stage(
     if let Some(fault) = ports.fault {
         return SwitchPlan { fault: Some(fault), ..SwitchPlan::default() };
     }
-    let links = plan_links(settings, desired, observed, (scope, &ports));
+    let links = plan_links(settings, desired, observed, (scope, attempts, &ports));
     for key in &links.lost {
         ports.numbers.remove(key);
         let name = desired.get(key).and_then(|interface| match interface {
-            super::super::Interface::Local(local) => Some(local.name.clone()),
-            super::super::Interface::Remote(_) => None,
+            Interface::Local(local) => Some(local.name.clone()),
+            Interface::Remote(_) => None,
         });
         let (Some(name), Some((bridge, port))) = (name, ports.rows.get(key).copied()) else { continue };
         if attempts.permits(&name) {
@@ -72,7 +73,7 @@ pub fn next_stage(
         }
     }
     let flow_ports = FlowPorts { numbers: &ports.numbers, tunnel: ports.tunnel, ready: &links.ready };
-    let flows = plan_flows(desired, observed, scope, &flow_ports);
+    let flows = plan_flows(desired, observed, (scope, attempts), &flow_ports);
     let mut broken = ports.broken;
     broken.extend(links.broken);
     let has_bridge = observed.ports.is_some();

@@ -23,11 +23,9 @@ pub fn transaction(settings: &SwitchSettings, changes: &[RowChange]) -> Transact
 
 fn add(settings: &SwitchSettings, to: &mut Transaction, (number, change): (usize, &RowChange)) {
     match change {
-        RowChange::CreateRoot => to.push(Operation::Insert {
-            table: Table::Root,
-            name: None,
-            row: RowValues::new(),
-        }),
+        RowChange::CreateRoot => {
+            to.push(Operation::Insert { table: Table::Root, name: None, row: RowValues::new() })
+        }
         RowChange::CreateBridge => {
             let ports = [
                 insert_port(to, number, &settings.bridge, internal()),
@@ -81,7 +79,8 @@ fn change_ports(to: &mut Transaction, bridge: RowUuid, mutation: Mutation) {
 /// Inserts a port with one interface, and returns the reference to it.
 fn insert_port(to: &mut Transaction, number: usize, name: &str, interface: RowValues) -> Datum {
     let at = to.operations().len();
-    let interface = to.insert(Table::Interface, format!("interface{number}_{at}"), interface.with("name", name));
+    let interface =
+        to.insert(Table::Interface, format!("interface{number}_{at}"), interface.with("name", name));
     let port = RowValues::new().with("name", name).with("interfaces", interface);
     to.insert(Table::Port, format!("port{number}_{at}"), port)
 }
@@ -118,7 +117,10 @@ fn internal() -> RowValues {
 
 /// Returns a port without VLAN settings.
 fn plain() -> RowValues {
-    RowValues::new().with("tag", Datum::empty()).with("trunks", Datum::empty()).with("vlan_mode", Datum::empty())
+    RowValues::new()
+        .with("tag", Datum::empty())
+        .with("trunks", Datum::empty())
+        .with("vlan_mode", Datum::empty())
 }
 
 fn map(pairs: BTreeMap<String, String>) -> Datum {

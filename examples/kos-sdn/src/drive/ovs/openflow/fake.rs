@@ -228,10 +228,12 @@ impl State {
             self.refused_bundles -= 1;
             return Err(OpenFlowError::Refused { request: "a bundle", reason: "by the test".into() });
         }
-        let is_refused =
-            |change: &FlowChange| matches!(change, FlowChange::Add(flow) if Some(flow.cookie) == self.refused_cookie);
+        let is_refused = |change: &FlowChange| matches!(change, FlowChange::Add(flow) if Some(flow.cookie) == self.refused_cookie);
         if let Some(change) = changes.iter().find(|change| is_refused(change)) {
-            return Err(OpenFlowError::RefusedFlow { flow: change.to_string(), reason: "by the test".into() });
+            return Err(OpenFlowError::RefusedFlow {
+                flow: change.to_string(),
+                reason: "by the test".into(),
+            });
         }
         changes.iter().for_each(|change| self.change(change));
         self.bundles.push(changes);

@@ -24,6 +24,11 @@ impl RowStore {
         self.rows.clone()
     }
 
+    /// Returns the number of rows.
+    pub(super) fn len(&self) -> usize {
+        self.raw.values().map(BTreeMap::len).sum()
+    }
+
     /// Returns the values of a row.
     pub(super) fn row(&self, table: Table, uuid: RowUuid) -> Option<&RawRow> {
         self.raw.get(&table)?.get(&uuid)
