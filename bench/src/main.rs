@@ -63,6 +63,9 @@ enum Suite {
     /// The other process of the suite `kos`.
     #[command(hide = true)]
     KosAgents,
+    /// A process of the suite `kos` on Open vSwitch.
+    #[command(hide = true, name = kos::LAB_GUARD)]
+    KosLabGuard { directory: PathBuf },
     /// A process of the suite `controller`.
     #[command(hide = true)]
     ControllerSubject { library: controller::ControllerLibrary },
@@ -133,6 +136,7 @@ fn main() -> anyhow::Result<ExitCode> {
             Suite::Kos(KosOptions { fabric: KosFabric::Log, options }) => ("kos", options, kos::run),
             Suite::Kos(KosOptions { fabric: KosFabric::Ovs, options }) => ("kos-ovs", options, kos::run_ovs),
             Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
+            Suite::KosLabGuard { directory } => return kos::guard_lab(directory).map(|()| ExitCode::SUCCESS),
             Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
             Suite::ControllerSubject { library } => {
                 return controller::serve(*library).map(|()| ExitCode::SUCCESS);

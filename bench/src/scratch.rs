@@ -1,13 +1,11 @@
 //! Temporary files of servers and stores: under the repository's `target/`, on the disk of the
-//! build, removed at the end of the program, also on a signal. So are processes and network
-//! namespaces that are registered here.
+//! build, removed at the end of the program, also on a signal.
 
 use anyhow::Context;
 use machinery_sync::Mutex;
 use rustix::process::{Pid, Signal, kill_process};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
@@ -15,13 +13,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 pub(crate) struct Scratch {
     directory: TempDir,
-    running: Arc<Mutex<Running>>,
-}
-
-#[derive(Clone, Default)]
-struct Running {
-    pids: BTreeSet<u32>,
-    namespaces: BTreeSet<String>,
+    running: Arc<Mutex<BTreeSet<u32>>>,
 }
 
 impl Scratch {
@@ -31,7 +23,7 @@ impl Scratch {
         std::fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
         let target = target.canonicalize()?;
         let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(target)?;
-        let running = Arc::<Mutex<Running>>::default();
+        let running = Arc::new(Mutex::new(BTreeSet::new()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         std::thread::spawn({
             let (running, path) = (running.clone(), directory.path().to_owned());
@@ -47,27 +39,15 @@ impl Scratch {
 
     /// Registers a process to kill on an interrupt.
     pub(crate) fn began(&self, pid: u32) {
-        self.running.lock().pids.insert(pid);
+        self.running.lock().insert(pid);
     }
 
     pub(crate) fn ended(&self, pid: u32) {
-        self.running.lock().pids.remove(&pid);
-    }
-
-    /// Registers the name of a network namespace to delete on an interrupt.
-    pub(crate) fn namespace(&self, name: &str) {
-        self.running.lock().namespaces.insert(name.to_owned());
-    }
-
-    /// Deletes a registered network namespace; it need not exist.
-    pub(crate) fn delete_namespace(&self, name: &str) {
-        if self.running.lock().namespaces.remove(name) {
-            delete_namespace(name);
-        }
+        self.running.lock().remove(&pid);
     }
 }
 
-async fn clean_up_when_interrupted(running: &Mutex<Running>, path: &Path) {
+async fn clean_up_when_interrupted(running: &Mutex<BTreeSet<u32>>, path: &Path) {
     let (Ok(mut interrupt), Ok(mut terminate)) =
         (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
     else {
@@ -79,12 +59,11 @@ async fn clean_up_when_interrupted(running: &Mutex<Running>, path: &Path) {
         _ = interrupt.recv() => {}
         _ = terminate.recv() => {}
     }
-    let Running { pids, namespaces } = running.lock().clone();
+    let pids = running.lock().clone();
     for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(pid.try_into().ok()?)) {
         // It may have exited: the interrupt went to it too.
         let _ = kill_process(pid, Signal::KILL);
     }
-    namespaces.iter().for_each(|name| delete_namespace(name));
     // A killed process may still create a file.
     for _ in 0..20 {
         if std::fs::remove_dir_all(path).is_ok() || !path.exists() {
@@ -93,13 +72,4 @@ async fn clean_up_when_interrupted(running: &Mutex<Running>, path: &Path) {
         std::thread::sleep(Duration::from_millis(50));
     }
     std::process::exit(130);
-}
-
-fn delete_namespace(name: &str) {
-    if Path::new("/run/netns").join(name).exists() {
-        let deleted = Command::new("ip").args(["netns", "delete", name]).status();
-        if !deleted.is_ok_and(|status| status.success()) {
-            eprintln!("the network namespace {name} is left behind: `ip netns delete {name}`");
-        }
-    }
 }

@@ -21,4 +21,4 @@ mod step;
 pub(crate) use agents::serve as serve_agents;
 pub(crate) use control::serve as serve_control;
 pub(crate) use measured::run;
-pub(crate) use ovs::run as run_ovs;
+pub(crate) use ovs::{GUARD as LAB_GUARD, run as run_ovs, serve_guard as guard_lab};

@@ -1,12 +1,10 @@
 //! The restart of an agent whose switch is complete.
 
 use super::cluster::{Cluster, ELSEWHERE};
-use super::host::Host;
-use super::underlay::Underlay;
+use super::hosts::Hosts;
 use super::watching::SwitchMonitor;
 use crate::measure::{Figures, count};
 use crate::scratch::Scratch;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const NODE: u8 = 1;
@@ -19,9 +17,9 @@ pub(super) struct AdoptFigures {
     pub(super) adopt: Figures,
 }
 
-pub(super) fn run(scratch: &Rc<Scratch>, locals: usize, peers: usize) -> anyhow::Result<AdoptFigures> {
-    let underlay = Underlay::new(scratch)?;
-    let host = Host::start(scratch, &underlay, NODE)?;
+pub(super) fn run(scratch: &Scratch, locals: usize, peers: usize) -> anyhow::Result<AdoptFigures> {
+    let hosts = Hosts::start(1)?;
+    let host = hosts.host(NODE)?;
     let mut cluster = Cluster::start(scratch, false)?;
     cluster.start_agent_elsewhere()?;
     cluster.attach(ELSEWHERE, 0..peers)?;
@@ -31,15 +29,15 @@ pub(super) fn run(scratch: &Rc<Scratch>, locals: usize, peers: usize) -> anyhow:
     cluster.until_addressed(NODE, locals)?;
 
     let began = Instant::now();
-    cluster.start_agent(NODE, &host)?;
+    cluster.start_agent(NODE, host)?;
     cluster.until_interfaces(NODE, locals + peers)?;
     let create = Figures::default().with("s", began.elapsed().as_secs_f64());
     cluster.until_implemented(NODE, 0..locals)?;
     cluster.stop_agent(NODE);
 
-    let monitor = SwitchMonitor::start(&host)?;
+    let monitor = SwitchMonitor::start(host)?;
     let began = Instant::now();
-    cluster.start_agent(NODE, &host)?;
+    cluster.start_agent(NODE, host)?;
     cluster.until_adopted(NODE)?;
     let adopt = Figures::default().with("s", began.elapsed().as_secs_f64());
     cluster.until_interfaces(NODE, locals + peers)?;

@@ -2,15 +2,13 @@
 
 use super::cluster::Cluster;
 use super::create::median_of;
-use super::host::{BRIDGE, Host};
+use super::hosts::{BRIDGE, Hosts};
 use super::refill::{dump, with_peers};
 use super::tools::{ofctl, run as run_tool};
-use super::underlay::Underlay;
 use super::watching::received;
 use crate::measure::{Figures, count};
 use crate::scratch::Scratch;
 use anyhow::ensure;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const NODE: u8 = 1;
@@ -21,13 +19,13 @@ pub(super) struct AuditFigures {
     pub(super) diff_flows: Figures,
 }
 
-pub(super) fn run(scratch: &Rc<Scratch>, peers: usize, times: usize) -> anyhow::Result<AuditFigures> {
-    let underlay = Underlay::new(scratch)?;
-    let host = Host::start(scratch, &underlay, NODE)?;
+pub(super) fn run(scratch: &Scratch, peers: usize, times: usize) -> anyhow::Result<AuditFigures> {
+    let hosts = Hosts::start(1)?;
+    let host = hosts.host(NODE)?;
     let mut cluster = Cluster::start(scratch, false)?;
-    with_peers(&mut cluster, &host, (1, peers))?;
+    with_peers(&mut cluster, host, (1, peers))?;
     let flows = scratch.path("flows");
-    let lines = dump(&host, &flows)?;
+    let lines = dump(host, &flows)?;
     ensure!(lines >= peers * 4, "the switch has {lines} flows");
     audit(&cluster)?; // after this the monitor is in place
 
@@ -35,10 +33,10 @@ pub(super) fn run(scratch: &Rc<Scratch>, peers: usize, times: usize) -> anyhow::
     for _ in 0..times {
         ours.push(audit(&cluster)?);
         let began = Instant::now();
-        run_tool(ofctl(host.run_directory(), &["diff-flows"], BRIDGE).arg(&flows))?;
+        run_tool(ofctl(&host.run_directory, &["diff-flows"], BRIDGE).arg(&flows))?;
         theirs.push(began.elapsed());
     }
-    let dumps = received(&host, "OFPST_FLOW request", || {
+    let dumps = received(host, "OFPST_FLOW request", || {
         for _ in 0..times {
             audit(&cluster)?;
         }

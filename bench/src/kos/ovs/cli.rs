@@ -1,15 +1,16 @@
 //! The original's method: a port and its flows by `ovs-vsctl` and `ovs-ofctl`, one process after the
 //! other.
 
-use super::host::{BRIDGE, Host};
+use super::hosts::BRIDGE;
 use super::network::{address, vni};
 use super::tools::{feed, ofctl, run, vsctl};
 use anyhow::Context;
+use kos::lab::LabHost;
 use kos::plan::{LocalInterface, Port, local_flows};
 use std::time::{Duration, Instant};
 
 /// Creates local interfaces on a host one by one, and returns the time of each.
-pub(super) fn create(host: &Host, interfaces: usize) -> anyhow::Result<Vec<Duration>> {
+pub(super) fn create(host: &LabHost, interfaces: usize) -> anyhow::Result<Vec<Duration>> {
     (0..interfaces)
         .map(|number| {
             let local = LocalInterface::new(vni()?, address(number)?);
@@ -20,8 +21,8 @@ pub(super) fn create(host: &Host, interfaces: usize) -> anyhow::Result<Vec<Durat
         .collect()
 }
 
-fn create_one(host: &Host, local: &LocalInterface) -> anyhow::Result<()> {
-    let (directory, name) = (host.run_directory(), local.name.as_str());
+fn create_one(host: &LabHost, local: &LocalInterface) -> anyhow::Result<()> {
+    let (directory, name) = (&host.run_directory, local.name.as_str());
     run(vsctl(directory).args(["add-port", BRIDGE, name, "--", "set", "interface", name, "type=internal"]))?;
     let port = run(vsctl(directory).args(["get", "interface", name, "ofport"]))?;
     let port = port.trim().parse().with_context(|| format!("{port:?} is no port number"))?;

@@ -2,8 +2,7 @@
 //! plane of their own each, over TLS, so that one can be restarted.
 
 use super::fabric;
-use super::host::Host;
-use super::network::{NAMESPACE, attachment, attachment_name, node, subnet, workload};
+use super::network::{NAMESPACE, attachment, attachment_name, node, subnet};
 use crate::kos::agents::config;
 use crate::measure::count;
 use crate::scratch::Scratch;
@@ -12,6 +11,7 @@ use futures::{StreamExt, TryStreamExt, stream};
 use kos::agent::{Agent, AgentSettings};
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::{Fabric, LogFabric};
+use kos::lab::LabHost;
 use kos::model::{self, NetworkAttachment, Section, Subnet};
 use kos::probe::pending_reason;
 use machinery::apiserver::Listen;
@@ -20,10 +20,10 @@ use machinery::{Objects, Plane};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 /// The number of the node without a switch: its fabric only logs.
@@ -44,10 +44,8 @@ pub(super) struct Cluster {
     attachments: Objects<NetworkAttachment>,
     kubeconfig: PathBuf,
     agents: BTreeMap<u8, NodeAgent>,
-    workloads: Vec<String>,
     /// Whether interfaces are moved into namespaces named after their attachments.
     into_namespaces: bool,
-    scratch: Rc<Scratch>,
 }
 
 struct NodeAgent {
@@ -55,6 +53,7 @@ struct NodeAgent {
     agent: Agent,
     fabric: Arc<dyn Fabric>,
     stopping: CancellationToken,
+    running: Option<JoinHandle<()>>,
 }
 
 /// The server's timestamps of an attachment, in milliseconds.
@@ -66,7 +65,7 @@ pub(super) struct Times {
 
 impl Cluster {
     /// Starts server and controllers with one subnet.
-    pub(super) fn start(scratch: &Rc<Scratch>, into_namespaces: bool) -> anyhow::Result<Self> {
+    pub(super) fn start(scratch: &Scratch, into_namespaces: bool) -> anyhow::Result<Self> {
         let directory = scratch.path("cluster");
         // Files of an earlier cluster.
         let _ = std::fs::remove_dir_all(&directory);
@@ -84,41 +83,31 @@ impl Cluster {
             control.objects::<Subnet>()?.create(&subnet()?).await?;
             machinery::Result::Ok((control, attachments))
         });
-        let (control, attachments) = started.map_err(|error| anyhow!(error))?;
-        Ok(Self {
-            runtime,
-            control,
-            attachments,
-            kubeconfig,
-            agents: BTreeMap::new(),
-            workloads: Vec::new(),
-            into_namespaces,
-            scratch: scratch.clone(),
-        })
+        let (control, attachments) = started.map_err(|error: machinery::Error| anyhow!(error))?;
+        Ok(Self { runtime, control, attachments, kubeconfig, agents: BTreeMap::new(), into_namespaces })
     }
 
     /// Starts the agent of a host, without waiting for it.
-    pub(super) fn start_agent(&mut self, number: u8, host: &Host) -> anyhow::Result<()> {
+    pub(super) fn start_agent(&mut self, number: u8, host: &LabHost) -> anyhow::Result<()> {
         let stopping = CancellationToken::new();
-        let starting = fabric::start(host, &node(number), self.into_namespaces, &stopping);
-        let fabric = self.runtime.block_on(starting)?;
-        self.run_agent(number, host.address, fabric, stopping)
+        let (fabric, running) = fabric::start(&self.runtime, host, self.into_namespaces, &stopping)?;
+        self.run_agent(number, host.address, (fabric, Some(running)), stopping)
     }
 
     /// Starts the agent of the node without a switch, whose attachments are the peers of others.
     pub(super) fn start_agent_elsewhere(&mut self) -> anyhow::Result<()> {
         let fabric = Arc::new(LogFabric::new());
-        self.run_agent(ELSEWHERE, ELSEWHERE_HOST, fabric, CancellationToken::new())
+        self.run_agent(ELSEWHERE, ELSEWHERE_HOST, (fabric, None), CancellationToken::new())
     }
 
     fn run_agent(
         &mut self,
         number: u8,
         host: Ipv4Addr,
-        fabric: Arc<dyn Fabric>,
+        (fabric, running): (Arc<dyn Fabric>, Option<JoinHandle<()>>),
         stopping: CancellationToken,
     ) -> anyhow::Result<()> {
-        let running = self.runtime.block_on(async {
+        let started = self.runtime.block_on(async {
             let plane = machinery::kube_config(config(&self.kubeconfig).await?).start().await?;
             let mut settings = AgentSettings::new(&node(number), host);
             // The measured reconciliations are requested.
@@ -126,8 +115,8 @@ impl Cluster {
             let agent = Agent::run(&plane, settings, fabric.clone(), &plane.recorder("kos-agent"))?;
             machinery::Result::Ok((plane, agent))
         });
-        let (plane, agent) = running.map_err(|error| anyhow!(error))?;
-        self.agents.insert(number, NodeAgent { plane, agent, fabric, stopping });
+        let (plane, agent) = started.map_err(|error: machinery::Error| anyhow!(error))?;
+        self.agents.insert(number, NodeAgent { plane, agent, fabric, stopping, running });
         Ok(())
     }
 
@@ -136,6 +125,10 @@ impl Cluster {
         if let Some(agent) = self.agents.remove(&number) {
             self.runtime.block_on(agent.plane.stop());
             agent.stopping.cancel();
+            // The next fabric of the node needs the lock of the database.
+            if let Some(Err(error)) = agent.running.map(|running| self.runtime.block_on(running)) {
+                eprintln!("the fabric of {} has panicked: {error}", node(number));
+            }
         }
     }
 
@@ -155,13 +148,6 @@ impl Cluster {
 
     /// Creates attachments on a node, several at once.
     pub(super) fn attach(&mut self, on: u8, numbers: std::ops::Range<usize>) -> anyhow::Result<()> {
-        if self.into_namespaces && on != ELSEWHERE {
-            for number in numbers.clone() {
-                let namespace = workload(on, number);
-                self.scratch.namespace(&namespace);
-                self.workloads.push(namespace);
-            }
-        }
         self.runtime.block_on(async {
             let creations = stream::iter(numbers).map(|number| {
                 let attachments = &self.attachments;
@@ -255,8 +241,5 @@ impl Drop for Cluster {
             self.stop_agent(number);
         }
         self.runtime.block_on(self.control.stop());
-        for namespace in &self.workloads {
-            self.scratch.delete_namespace(namespace);
-        }
     }
 }

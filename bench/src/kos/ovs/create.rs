@@ -2,18 +2,16 @@
 
 use super::cli;
 use super::cluster::{Cluster, Times};
-use super::host::Host;
-use super::underlay::Underlay;
+use super::hosts::{Hosts, add_bridge};
 use crate::measure::{Figures, count};
 use crate::scratch::Scratch;
 use anyhow::Context;
-use std::rc::Rc;
 use std::time::Duration;
 
 const NODE: u8 = 1;
 
 /// Ours: attachments created at once, in the switch's namespace and in namespaces of their own.
-pub(super) fn together(scratch: &Rc<Scratch>, attachments: usize) -> anyhow::Result<Figures> {
+pub(super) fn together(scratch: &Scratch, attachments: usize) -> anyhow::Result<Figures> {
     let figures = |into_namespaces| {
         let times = create(scratch, into_namespaces, |cluster| {
             cluster.attach(NODE, 0..attachments)?;
@@ -27,7 +25,7 @@ pub(super) fn together(scratch: &Rc<Scratch>, attachments: usize) -> anyhow::Res
 }
 
 /// Ours: attachments that are each created when the one before it is implemented; the median.
-pub(super) fn alone(scratch: &Rc<Scratch>, attachments: usize) -> anyhow::Result<Figures> {
+pub(super) fn alone(scratch: &Scratch, attachments: usize) -> anyhow::Result<Figures> {
     let figures = |into_namespaces| {
         let times = create(scratch, into_namespaces, |cluster| {
             let mut times = Vec::new();
@@ -43,11 +41,11 @@ pub(super) fn alone(scratch: &Rc<Scratch>, attachments: usize) -> anyhow::Result
 }
 
 /// The peer `cli`.
-pub(super) fn by_cli(scratch: &Rc<Scratch>, interfaces: usize) -> anyhow::Result<Vec<Duration>> {
-    let underlay = Underlay::new(scratch)?;
-    let host = Host::start(scratch, &underlay, NODE)?;
-    host.add_bridge()?;
-    cli::create(&host, interfaces)
+pub(super) fn by_cli(interfaces: usize) -> anyhow::Result<Vec<Duration>> {
+    let hosts = Hosts::start(1)?;
+    let host = hosts.host(NODE)?;
+    add_bridge(host)?;
+    cli::create(host, interfaces)
 }
 
 pub(super) fn sum(times: &[Duration]) -> Figures {
@@ -60,14 +58,13 @@ pub(super) fn median_of(times: &[Duration]) -> anyhow::Result<Figures> {
 }
 
 fn create(
-    scratch: &Rc<Scratch>,
+    scratch: &Scratch,
     into_namespaces: bool,
     work: impl FnOnce(&mut Cluster) -> anyhow::Result<Vec<Times>>,
 ) -> anyhow::Result<Vec<Times>> {
-    let underlay = Underlay::new(scratch)?;
-    let host = Host::start(scratch, &underlay, NODE)?;
+    let hosts = Hosts::start(1)?;
     let mut cluster = Cluster::start(scratch, into_namespaces)?;
-    cluster.start_agent(NODE, &host)?;
+    cluster.start_agent(NODE, hosts.host(NODE)?)?;
     cluster.until_adopted(NODE)?;
     // Else the first attachment would include the bridge.
     cluster.reconcile(NODE)?;

@@ -1,28 +1,24 @@
 //! The first echo request between two hosts, and the second.
 
 use super::cluster::Cluster;
-use super::host::Host;
+use super::hosts::Hosts;
 use super::network::workload;
 use super::tools::{inside, run as run_tool};
-use super::underlay::Underlay;
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::{Context, ensure};
-use std::rc::Rc;
 
 /// Two hosts with an attachment each. Fields are dropped in this order.
 pub(super) struct Pair {
     pub(super) cluster: Cluster,
-    pub(super) hosts: [Host; 2],
-    pub(super) underlay: Underlay,
+    pub(super) hosts: Hosts,
 }
 
-pub(super) fn pair(scratch: &Rc<Scratch>) -> anyhow::Result<Pair> {
-    let underlay = Underlay::new(scratch)?;
-    let hosts = [Host::start(scratch, &underlay, 1)?, Host::start(scratch, &underlay, 2)?];
+pub(super) fn pair(scratch: &Scratch) -> anyhow::Result<Pair> {
+    let hosts = Hosts::start(2)?;
     let mut cluster = Cluster::start(scratch, true)?;
-    for (number, host) in (1..).zip(&hosts) {
-        cluster.start_agent(number, host)?;
+    for number in [1, 2] {
+        cluster.start_agent(number, hosts.host(number)?)?;
         cluster.until_adopted(number)?;
     }
     for number in [1, 2] {
@@ -33,10 +29,10 @@ pub(super) fn pair(scratch: &Rc<Scratch>) -> anyhow::Result<Pair> {
         // Its own interface and the other.
         cluster.until_interfaces(number, 2)?;
     }
-    Ok(Pair { cluster, hosts, underlay })
+    Ok(Pair { cluster, hosts })
 }
 
-pub(super) fn run(scratch: &Rc<Scratch>) -> anyhow::Result<Figures> {
+pub(super) fn run(scratch: &Scratch) -> anyhow::Result<Figures> {
     let pair = pair(scratch)?;
     let to = pair.cluster.address(2, 0)?.to_string();
     let sent =

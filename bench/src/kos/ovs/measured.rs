@@ -77,11 +77,11 @@ impl Halves {
         let (ours, theirs) = match shape {
             OvsShape::Together { attachments } if is_ours => return create::together(scratch, attachments),
             OvsShape::Together { attachments } => {
-                return Ok(create::sum(&create::by_cli(scratch, attachments)?));
+                return Ok(create::sum(&create::by_cli(attachments)?));
             }
             OvsShape::Alone { attachments } if is_ours => return create::alone(scratch, attachments),
             OvsShape::Alone { attachments } => {
-                return create::median_of(&create::by_cli(scratch, attachments)?);
+                return create::median_of(&create::by_cli(attachments)?);
             }
             OvsShape::FirstPing => return first_ping::run(scratch),
             _ if let Some(kept) = self.take(is_ours) => return Ok(kept),

@@ -1,7 +1,7 @@
 //! KOS on real Open vSwitch: `machinery-bench kos --fabric ovs`.
 //!
-//! Hosts are network namespaces with a pair of OVS daemons each ([`host`], [`underlay`]). Ours is
-//! the control plane of this process, with agents on these hosts ([`cluster`]). The peers are the
+//! Hosts are those of a lab: network namespaces with a pair of OVS daemons each ([`hosts`]). Ours is
+//! the control plane of this process, with agents on these hosts ([`cluster`], [`fabric`]). The peers are the
 //! original's method ([`cli`]) and programs of Open vSwitch and Debian ([`tools`]). [`rows`] lists
 //! shapes and rows; each shape has a file: [`create`], [`adopt`], [`audit`], [`refill`],
 //! [`pipeline`], [`first_ping`]. [`watching`] counts changes of a switch, [`table_stats`] its
@@ -14,7 +14,7 @@ mod cluster;
 mod create;
 mod fabric;
 mod first_ping;
-mod host;
+mod hosts;
 mod measured;
 mod network;
 mod pipeline;
@@ -23,7 +23,7 @@ mod rows;
 mod shape;
 mod table_stats;
 mod tools;
-mod underlay;
 mod watching;
 
+pub(crate) use hosts::{GUARD, serve_guard};
 pub(crate) use measured::run;

@@ -2,7 +2,7 @@
 
 use super::cluster::Cluster;
 use super::first_ping::{Pair, pair};
-use super::host::{BRIDGE, Host};
+use super::hosts::{BRIDGE, Hosts};
 use super::network::{vni, workload};
 use super::tools::{feed, inside, ip, ofctl, run as run_tool, vsctl};
 use crate::measure::Figures;
@@ -12,7 +12,6 @@ use kos::plan::{LocalInterface, Mac};
 use serde_json::Value;
 use std::net::Ipv4Addr;
 use std::process::{Child, Stdio};
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Time for a server to listen.
@@ -26,12 +25,8 @@ pub(super) struct PipelineFigures {
     pub(super) dl_dst: Figures,
 }
 
-pub(super) fn run(
-    scratch: &Rc<Scratch>,
-    seconds: usize,
-    is_ours_first: bool,
-) -> anyhow::Result<PipelineFigures> {
-    let Pair { underlay: _underlay, hosts, mut cluster } = pair(scratch)?;
+pub(super) fn run(scratch: &Scratch, seconds: usize, is_ours_first: bool) -> anyhow::Result<PipelineFigures> {
+    let Pair { hosts, mut cluster } = pair(scratch)?;
     let addresses = [cluster.address(1, 0)?, cluster.address(2, 0)?];
     let mut ours = None;
     if is_ours_first {
@@ -41,8 +36,8 @@ pub(super) fn run(
     let ours = match ours {
         Some(ours) => ours,
         None => {
-            for (number, host) in (1..).zip(&hosts) {
-                cluster.start_agent(number, host)?;
+            for number in [1, 2] {
+                cluster.start_agent(number, hosts.host(number)?)?;
                 cluster.until_adopted(number)?;
                 cluster.reconcile(number)?;
             }
@@ -56,16 +51,16 @@ pub(super) fn run(
 /// Measures with two flows on each host, and without agents, which would repair them.
 fn through_two_flows(
     cluster: &mut Cluster,
-    hosts: &[Host; 2],
+    hosts: &Hosts,
     addresses: [Ipv4Addr; 2],
     seconds: usize,
 ) -> anyhow::Result<f64> {
     let vni = vni()?;
     let locals = addresses.map(|address| LocalInterface::new(vni, address));
-    for (at, host) in hosts.iter().enumerate() {
-        cluster.stop_agent(if at == 0 { 1 } else { 2 });
-        let (here, there) = (&locals[at], &locals[1 - at]);
-        let (run, peer) = (host.run_directory(), hosts[1 - at].address);
+    for (number, other) in [(1, 2), (2, 1)] {
+        cluster.stop_agent(number);
+        let [here, there] = [number, other].map(|number| &locals[usize::from(number) - 1]);
+        let (run, peer) = (&hosts.host(number)?.run_directory, hosts.host(other)?.address);
         let port = |name: &str| {
             let port = run_tool(vsctl(run).args(["get", "interface", name, "ofport"]))?;
             anyhow::Ok(port.trim().to_owned())
@@ -83,7 +78,7 @@ fn through_two_flows(
         );
         feed(ofctl(run, &["replace-flows"], BRIDGE).arg("-"), &flows)?;
         // ARP requests match neither flow.
-        neighbor(&workload(if at == 0 { 1 } else { 2 }, 0), here, (there.address, there.mac))?;
+        neighbor(&workload(number, 0), here, (there.address, there.mac))?;
     }
     let measured = throughput(addresses[1], seconds);
     for (number, local) in (1..).zip(&locals) {

@@ -1,16 +1,15 @@
 //! The restart of a switch, which loses its flows.
 
 use super::cluster::{Cluster, ELSEWHERE};
-use super::host::{BRIDGE, Host};
+use super::hosts::{BRIDGE, Hosts, bridge_accepts};
 use super::network::workload;
 use super::table_stats::TableStats;
 use super::tools::{ip, ofctl, run as run_tool};
-use super::underlay::Underlay;
 use crate::measure::{Figures, count};
 use crate::scratch::Scratch;
 use anyhow::{bail, ensure};
+use kos::lab::LabHost;
 use std::path::Path;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 const NODE: u8 = 1;
@@ -24,33 +23,37 @@ pub(super) struct RefillFigures {
     pub(super) replace_flows: Figures,
 }
 
-pub(super) fn run(scratch: &Rc<Scratch>, locals: usize, peers: usize) -> anyhow::Result<RefillFigures> {
-    let underlay = Underlay::new(scratch)?;
-    let mut host = Host::start(scratch, &underlay, NODE)?;
+pub(super) fn run(scratch: &Scratch, locals: usize, peers: usize) -> anyhow::Result<RefillFigures> {
+    let hosts = Hosts::start(1)?;
+    let host = hosts.host(NODE)?;
     let mut cluster = Cluster::start(scratch, true)?;
-    with_peers(&mut cluster, &host, (locals, peers))?;
+    with_peers(&mut cluster, host, (locals, peers))?;
     let flows = scratch.path("flows");
-    let lines = dump(&host, &flows)?;
+    let lines = dump(host, &flows)?;
     ensure!(lines >= (peers + locals) * 4, "the switch has {lines} flows");
 
-    host.restart_switch()?;
-    let socket = host.accepts(&format!("{BRIDGE}.mgmt"))?;
-    let began = Instant::now();
-    let mut stats = TableStats::new(socket)?;
-    until("all flows are back", POLL, || Ok(stats.flows()? == lines))?;
-    let ours = Figures::default().with("ms", began.elapsed().as_secs_f64() * 1e3);
+    let (began, refilled) = hosts.restart_switch(NODE, |host| {
+        let socket = bridge_accepts(host)?;
+        let began = Instant::now();
+        let mut stats = TableStats::new(socket)?;
+        until("all flows are back", POLL, || Ok(stats.flows()? == lines))?;
+        Ok((began, began.elapsed()))
+    })?;
+    let ours = Figures::default().with("ms", refilled.as_secs_f64() * 1e3);
     for number in 0..locals {
         until("all links are back", LINK_POLL, || has_carrier(&workload(NODE, number)))?;
     }
     let ours = ours.with("links_ms", began.elapsed().as_secs_f64() * 1e3).with("flows", count(lines));
 
     cluster.stop_agent(NODE);
-    host.restart_switch()?;
-    drop(host.accepts(&format!("{BRIDGE}.mgmt"))?);
-    let began = Instant::now();
-    run_tool(ofctl(host.run_directory(), &["replace-flows"], BRIDGE).arg(&flows))?;
-    let replace_flows = Figures::default().with("ms", began.elapsed().as_secs_f64() * 1e3);
-    let now = TableStats::new(host.accepts(&format!("{BRIDGE}.mgmt"))?)?.flows()?;
+    let replaced = hosts.restart_switch(NODE, |host| {
+        drop(bridge_accepts(host)?);
+        let began = Instant::now();
+        run_tool(ofctl(&host.run_directory, &["replace-flows"], BRIDGE).arg(&flows))?;
+        Ok(began.elapsed())
+    })?;
+    let replace_flows = Figures::default().with("ms", replaced.as_secs_f64() * 1e3);
+    let now = TableStats::new(bridge_accepts(host)?)?.flows()?;
     ensure!(now == lines, "replace-flows made {now} flows of {lines}");
     Ok(RefillFigures { ours, replace_flows })
 }
@@ -58,7 +61,7 @@ pub(super) fn run(scratch: &Rc<Scratch>, locals: usize, peers: usize) -> anyhow:
 /// Starts both agents, and creates local attachments and their peers.
 pub(super) fn with_peers(
     cluster: &mut Cluster,
-    host: &Host,
+    host: &LabHost,
     (locals, peers): (usize, usize),
 ) -> anyhow::Result<()> {
     cluster.start_agent(NODE, host)?;
@@ -72,9 +75,9 @@ pub(super) fn with_peers(
 }
 
 /// Writes the flows of a bridge to a file, as OVS's tools read them, and returns their number.
-pub(super) fn dump(host: &Host, file: &Path) -> anyhow::Result<usize> {
+pub(super) fn dump(host: &LabHost, file: &Path) -> anyhow::Result<usize> {
     let dumped =
-        run_tool(&mut ofctl(host.run_directory(), &["--no-stats", "--no-names", "dump-flows"], BRIDGE))?;
+        run_tool(&mut ofctl(&host.run_directory, &["--no-stats", "--no-names", "dump-flows"], BRIDGE))?;
     let flows: Vec<&str> = dumped.lines().filter(|line| line.contains("actions=")).collect();
     std::fs::write(file, flows.join("\n") + "\n")?;
     Ok(flows.len())

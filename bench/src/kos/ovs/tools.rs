@@ -43,13 +43,8 @@ pub(super) fn run(command: &mut Command) -> anyhow::Result<String> {
 
 /// Runs a command with a standard input.
 pub(super) fn feed(command: &mut Command, input: &str) -> anyhow::Result<String> {
-    let context = || format!("cannot run {}", shown(command));
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .with_context(context)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", shown(command)))?;
     let mut stdin = child.stdin.take().context("a piped standard input")?;
     stdin.write_all(input.as_bytes())?;
     drop(stdin);

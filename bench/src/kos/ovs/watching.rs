@@ -1,8 +1,9 @@
 //! Counts of changes and requests at a switch, by OVS's own monitors and logs.
 
-use super::host::{BRIDGE, Host};
+use super::hosts::BRIDGE;
 use super::tools::{appctl, ofctl, run};
 use anyhow::Context;
+use kos::lab::LabHost;
 use std::fs::File;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -32,8 +33,8 @@ pub(super) struct SwitchChanges {
 }
 
 impl SwitchMonitor {
-    pub(super) fn start(host: &Host) -> anyhow::Result<Self> {
-        let directory = host.run_directory();
+    pub(super) fn start(host: &LabHost) -> anyhow::Result<Self> {
+        let directory = &host.run_directory;
         let mut command = ofctl(directory, &["monitor"], BRIDGE);
         command.arg("watch:!initial");
         let flows = Monitor::start(command, directory.join("flows.monitor"))?;
@@ -94,19 +95,20 @@ impl Drop for Monitor {
 
 /// Counts requests that a switch receives during `work`, by a text of its log of messages.
 pub(super) fn received(
-    host: &Host,
+    host: &LabHost,
     request: &str,
     work: impl FnOnce() -> anyhow::Result<()>,
 ) -> anyhow::Result<usize> {
     let level =
-        |level: &str| run(appctl(host.run_directory()).args(["vlog/set", &format!("vconn:console:{level}")]));
-    let before = std::fs::read_to_string(host.switch_log())?.len();
+        |level: &str| run(appctl(&host.run_directory).args(["vlog/set", &format!("vconn:console:{level}")]));
+    let log = host.file("ovs-vswitchd.log");
+    let before = std::fs::read_to_string(&log)?.len();
     level("dbg")?;
     let worked = work();
     std::thread::sleep(SETTLE);
     level("info")?;
     worked?;
-    let log = std::fs::read_to_string(host.switch_log())?;
+    let log = std::fs::read_to_string(&log)?;
     let of = format!("received: {request}");
     Ok(log.get(before..).unwrap_or_default().lines().filter(|line| line.contains(&of)).count())
 }
