@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
@@ -13,6 +14,11 @@ mod harness;
 mod lab;
 mod load;
 mod metrics;
+mod permissions;
+mod probes;
+mod ovs_daemons;
+mod ovs_database;
+mod ovs_fake_database;
 mod processes;
 mod programs;
 mod server;
