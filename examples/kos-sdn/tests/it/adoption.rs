@@ -224,6 +224,7 @@ async fn disturbance_is_repaired_without_the_timer() {
     harness.subnet("s", 17, "10.1.0.0/24").await;
     harness.attach("a", "node-1", "s").await;
     harness.attach("b", "node-2", "s").await;
+    harness.until_ready("a").await;
     harness.until_ready("b").await;
     harness.until_pings("a", "b").await;
     harness.underlay.restart_switch(host(2)).unwrap();
