@@ -8,7 +8,7 @@ use crate::measure::count;
 use crate::scratch::Scratch;
 use anyhow::{Context, anyhow, bail};
 use futures::{StreamExt, TryStreamExt, stream};
-use kos::agent::{Agent, AgentSettings};
+use kos::agent::{Agent, AgentSettings, SWITCH_WORKERS};
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::{Fabric, LogFabric};
 use kos::lab::LabHost;
@@ -112,6 +112,7 @@ impl Cluster {
             let mut settings = AgentSettings::new(&node(number), host);
             // The measured reconciliations are requested.
             settings.reconcile_interval = Duration::from_secs(3600);
+            settings.workers = SWITCH_WORKERS;
             let agent = Agent::run(&plane, settings, fabric.clone(), &plane.recorder("kos-agent"))?;
             machinery::Result::Ok((plane, agent))
         });
