@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::directory::{lock, lock_path};
 use super::journal::{self, Journal, LabEffect};
-use super::lab::{lab_mark, lock, lock_path};
 use super::process::of_lab;
+use super::settings::lab_mark;
 use super::{LabError, LabSettings};
 use crate::drive::ovs::links::{NamespaceDirectory, OwnedNamespaces};
 
@@ -27,7 +28,7 @@ pub async fn down(directory: &Path) -> Result<(), LabError> {
         // Killed before its first file, or never a lab: only an empty directory is removed.
         return remove_if_empty(directory);
     }
-    let guard = lock(directory)?;
+    let guard = lock(directory).await?;
     remove_effects(directory, &entries.unwrap_or_default()).await?;
     remove_file(&Journal::path(directory))?;
     remove_file(&lock_path(directory))?;

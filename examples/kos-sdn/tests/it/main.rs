@@ -12,6 +12,7 @@ mod definitions;
 mod gate;
 mod harness;
 mod lab;
+mod links;
 mod load;
 mod metrics;
 mod ovs_daemons;
