@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinery::tokio::sync::mpsc;
 use machinery::tokio::time::{Instant, sleep};
@@ -37,10 +38,16 @@ pub(super) struct Actor {
     broken: BTreeMap<AddressKey, FabricError>,
 }
 
-/// Waits for a series of changes to end.
-async fn settled(suspicions: &Suspicions, time: std::time::Duration) {
+/// Waits for a series of changes to end. A new connection to the switch waits for `shortest` only:
+/// the switch may have lost its flows.
+async fn settled(suspicions: &Suspicions, shortest: Duration, time: Duration) {
     suspicions.wait().await;
-    sleep(time).await;
+    sleep(shortest).await;
+    machinery::tokio::select! {
+        biased;
+        () = suspicions.wait_for_connection() => {}
+        () = sleep(time.saturating_sub(shortest)) => {}
+    }
 }
 
 /// The requests of one run.
@@ -94,7 +101,7 @@ impl Actor {
                         Some(request) => pending.push_back(request),
                         None => return,
                     },
-                    () = settled(&suspicions, settle) => {
+                    () = settled(&suspicions, self.limits.settle, settle) => {
                         let began = Instant::now();
                         self.examine(&suspicions.take()).await;
                         // Examinations take a tenth of the time at most.

@@ -1,6 +1,6 @@
 //! Application of a stage.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::observer::Observer;
 use super::{FabricLimits, SwitchConnections};
@@ -185,10 +185,11 @@ impl Applier<'_> {
     }
 
     async fn change_links(&mut self, work: Vec<LinkWork>) -> Result<(), FabricError> {
+        let mut places = BTreeSet::from([LinkPlace::Switch]);
         for LinkWork { key, place, steps } in work {
             let Err(error) = self.connections.links.apply(&steps).await else {
                 self.record_namespace(&place, &steps);
-                self.refresh(&place).await?;
+                places.insert(place);
                 continue;
             };
             match (error.error, key, &place) {
@@ -203,12 +204,13 @@ impl Applier<'_> {
                 (error, None, LinkPlace::Switch) => return Err(error.into()),
             }
         }
-        Ok(())
+        // Listed once, or the time would grow with the square of the links.
+        self.refresh(&places).await
     }
 
     /// Observes a changed place again.
-    async fn refresh(&mut self, place: &LinkPlace) -> Result<(), FabricError> {
-        for place in [place, &LinkPlace::Switch] {
+    async fn refresh(&mut self, places: &BTreeSet<LinkPlace>) -> Result<(), FabricError> {
+        for place in places {
             match self.connections.links.list_place(place).await {
                 Ok(links) => self.observer.switch.links.replace(place, Some(links)),
                 Err(LinkError::NamespaceMissing { .. }) => self.observer.switch.links.replace(place, None),

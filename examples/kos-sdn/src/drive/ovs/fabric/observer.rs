@@ -55,8 +55,7 @@ impl Observer {
         desired: &InterfaceBook,
         scope: &Scope,
     ) -> Result<(), FabricError> {
-        self.rows()?;
-        self.flows(scope).await?;
+        self.observe_switch(scope).await?;
         if self.switch.ports.is_some() {
             match scope {
                 Scope::All => self.all_links().await?,
@@ -64,6 +63,12 @@ impl Observer {
             }
         }
         Ok(())
+    }
+
+    /// Observes rows, ports and flows.
+    pub(super) async fn observe_switch(&mut self, scope: &Scope) -> Result<(), FabricError> {
+        self.rows()?;
+        self.flows(scope).await
     }
 
     /// Observes the switch, and the links that may have changed since they were listed.

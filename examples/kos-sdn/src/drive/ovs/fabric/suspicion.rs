@@ -15,6 +15,8 @@ use crate::drive::ovs::links::{LinkEvent, NamespaceName};
 pub(super) struct Suspicion {
     /// Rows, flows or ports have changed, or a connection was established.
     pub(super) is_switch: bool,
+    /// A connection to the bridge was established: it may have lost all flows.
+    pub(super) has_new_connection: bool,
     /// Any link may have changed.
     pub(super) are_links: bool,
     /// Names of links that have changed.
@@ -50,6 +52,13 @@ impl Suspicions {
         }
     }
 
+    /// Waits for a new connection to the bridge. Dropping the future loses none.
+    pub(super) async fn wait_for_connection(&self) {
+        while !self.0.pending.lock().has_new_connection {
+            self.0.changed.notified().await;
+        }
+    }
+
     /// Takes the suspicions so far.
     pub(super) fn take(&self) -> Suspicion {
         std::mem::take(&mut self.0.pending.lock())
@@ -80,8 +89,18 @@ impl Suspicions {
     async fn watch_flows(&self, connections: &SwitchConnections) {
         let mut status = connections.flows.status();
         // Ends with the client of the switch.
+        let mut epoch = status.borrow().epoch;
         while status.changed().await.is_ok() {
-            self.add(|suspicion| suspicion.is_switch = true);
+            let (now, is_connected) = {
+                let status = status.borrow();
+                (status.epoch, status.is_connected)
+            };
+            let is_new = is_connected && now != epoch;
+            self.add(|suspicion| {
+                suspicion.is_switch = true;
+                suspicion.has_new_connection |= is_new;
+            });
+            epoch = if is_connected { now } else { epoch };
         }
     }
 
