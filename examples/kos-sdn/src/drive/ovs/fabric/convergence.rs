@@ -8,7 +8,7 @@ use super::{FabricLimits, SwitchConnections};
 use crate::drive::ovs::links::NamespaceName;
 use crate::drive::{FabricError, FabricRepairs, InterfaceBook};
 use crate::plan::AddressKey;
-use crate::plan::ovs::{Attempts, Scope, Stage, SwitchSettings, next_stage};
+use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage};
 
 /// Above the number of stages of any run; each failed interface adds at most one.
 const MAX_STAGES: usize = 64;
@@ -43,13 +43,15 @@ pub(super) async fn converge(
         attempts: Attempts::default(),
         failures: Failures::default(),
     };
-    let mut are_links_listed = false;
+    let mut has_links = false;
     for _ in 0..MAX_STAGES {
-        if are_links_listed {
+        if has_links {
+            // The applier lists the links that it changes.
             applier.observer.observe_switch(scope).await?;
         } else {
             applier.observer.observe(settings, desired, scope).await?;
         }
+        has_links = applier.observer.switch.ports.is_some();
         let plan = next_stage(settings, desired, &applier.observer.switch, (scope, &applier.attempts));
         if let Some(fault) = plan.fault {
             return Err(fault);
@@ -61,8 +63,6 @@ pub(super) async fn converge(
             return Ok(Convergence { repairs, broken, namespaces });
         };
         tracing::debug!(node = %settings.node, repairs = ?plan.repairs, "the next stage");
-        // New rows have new devices; after changes of links the applier lists them.
-        are_links_listed = !matches!(stage, Stage::Write(_));
         applier.apply(stage).await?;
         repairs = repairs.plus(plan.repairs);
     }

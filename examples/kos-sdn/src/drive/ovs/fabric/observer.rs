@@ -1,6 +1,6 @@
 //! Observation of the switch, as far as it may have changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::SwitchConnections;
@@ -123,6 +123,27 @@ impl Observer {
         Ok(())
     }
 
+    /// Observes the ports of the bridge, and returns their numbers by name; `None` without a
+    /// connection.
+    pub(super) async fn observe_ports(
+        &mut self,
+    ) -> Result<Option<Arc<BTreeMap<String, Port>>>, FabricError> {
+        let port_version = {
+            let status = self.connections.flows.status();
+            let status = status.borrow();
+            if !status.is_connected {
+                return Ok(None);
+            }
+            Some((status.epoch, status.port_changes))
+        };
+        if self.port_version != port_version || self.switch.ports.is_none() {
+            let ports = self.connections.flows.ports().await?;
+            let by_name = ports.into_iter().map(|port| (port.name, port.number)).collect();
+            (self.switch.ports, self.port_version) = (Some(Arc::new(by_name)), port_version);
+        }
+        Ok(self.switch.ports.clone())
+    }
+
     async fn flows(&mut self, scope: &Scope) -> Result<(), FabricError> {
         let status = self.connections.flows.status().borrow().clone();
         if !status.is_connected {
@@ -131,12 +152,7 @@ impl Observer {
             self.has_links = false;
             return Ok(());
         }
-        let port_version = Some((status.epoch, status.port_changes));
-        if self.port_version != port_version || self.switch.ports.is_none() {
-            let ports = self.connections.flows.ports().await?;
-            let by_name = ports.into_iter().map(|port| (port.name, port.number)).collect();
-            (self.switch.ports, self.port_version) = (Some(Arc::new(by_name)), port_version);
-        }
+        self.observe_ports().await?;
         let is_current = match (status.flow_version(), self.flow_version) {
             (Some(now), Some(seen)) => now == seen,
             // Without a monitor, a check of everything dumps; other changes trust the last dump.
