@@ -7,7 +7,7 @@ use std::time::Duration;
 use machinery::tokio::sync::mpsc;
 use machinery::tokio::time::{Instant, sleep};
 
-use super::backoff::FailureBackoff;
+use super::backoff::{FailureBackoff, RetryTimer};
 use super::convergence::{Convergence, converge};
 use super::examination::Examination;
 use super::neighbours::TunnelEnds;
@@ -29,6 +29,7 @@ pub(super) struct Actor {
     shared: Arc<Shared>,
     observer: Observer,
     backoff: FailureBackoff,
+    retry: RetryTimer,
     ends: TunnelEnds,
     suspicions: Suspicions,
     /// The desired interfaces.
@@ -70,6 +71,7 @@ impl Actor {
         Self {
             observer: Observer::new(connections.clone(), suspicions.clone()),
             backoff: FailureBackoff::new(limits.backoff),
+            retry: RetryTimer::new(limits.backoff),
             ends: TunnelEnds::default(),
             book: InterfaceBook::new(limits.interfaces),
             is_loaded: false,
@@ -92,7 +94,7 @@ impl Actor {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
-        let mut settle = self.limits.settle;
+        let mut settle = self.limits.settle.0;
         loop {
             if pending.is_empty() {
                 machinery::tokio::select! {
@@ -101,11 +103,15 @@ impl Actor {
                         Some(request) => pending.push_back(request),
                         None => return,
                     },
+                    () = self.retry.due() => {
+                        self.shared.disturbance.raise();
+                        continue;
+                    }
                     () = settled(&suspicions, self.limits.settle, settle) => {
                         let began = Instant::now();
                         self.examine(&suspicions.take()).await;
                         // Examinations take a tenth of the time at most.
-                        settle = self.limits.settle.max(began.elapsed() * 10);
+                        settle = (began.elapsed() * 10).clamp(self.limits.settle.0, self.limits.settle.1);
                         continue;
                     }
                 }
@@ -241,6 +247,7 @@ impl Actor {
                 self.broken.extend(done.broken.iter().map(|(key, error)| (*key, error.clone())));
                 if scope.is_all() {
                     self.shared.disturbance.clear();
+                    self.retry.record(!self.broken.is_empty());
                 }
             }
             // Anything may be half done.

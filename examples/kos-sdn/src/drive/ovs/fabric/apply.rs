@@ -131,7 +131,7 @@ impl Applier<'_> {
         for chunk in changes.chunks(self.limits.transaction.max(1)) {
             next_cfg = self.write_chunk(chunk).await?.or(next_cfg);
         }
-        self.observer.expire_ports();
+        self.observer.expire();
         if let Some(next_cfg) = next_cfg {
             self.confirm(&changes, port_changes, next_cfg).await?;
         }

@@ -18,7 +18,7 @@ use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 /// A fabric on each of two hosts.
 pub(super) struct RealBench {
     hosts: RealHosts,
-    fabrics: Vec<OvsFabric>,
+    pub(super) fabrics: Vec<OvsFabric>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -54,6 +54,8 @@ impl RealBench {
             self.tasks.spawn(running);
             until_ok(|| fabric.list()).await;
             until_ok(|| fabric.reconcile()).await;
+            let (kept, stopping) = (fabric.clone(), self.stopping.clone());
+            self.tasks.spawn(async move { stopping.run_until_cancelled(keep(kept)).await });
             self.fabrics.push(fabric);
         }
     }
@@ -88,19 +90,21 @@ impl RealBench {
         until_ok(|| self.fabrics[0].ping(key(1, 2), [10, 0, 0, 3].into(), 1)).await;
         until_ok(|| self.fabrics[1].ping(key(1, 3), [10, 0, 0, 2].into(), 1)).await;
     }
+}
 
-    /// Waits for a disturbance, and repairs until nothing is left.
-    pub(super) async fn repaired(&self, index: usize) -> FabricRepairs {
-        let fabric = &self.fabrics[index];
-        tokio::time::timeout(DEADLINE, fabric.disturbed()).await.unwrap();
-        let (mut repairs, until) = (FabricRepairs::default(), Instant::now() + DEADLINE);
+/// Repairs as an agent does whose timer never elapses.
+async fn keep(fabric: OvsFabric) {
+    loop {
+        fabric.disturbed().await;
         loop {
             match fabric.reconcile().await {
-                Ok(found) if found.total() == 0 && fabric.status().await.broken.is_empty() => return repairs,
-                Ok(found) => repairs = repairs.plus(found),
-                Err(error) => assert!(Instant::now() < until, "{error}"),
+                Ok(repairs) => {
+                    eprintln!("  {repairs:?}, broken: {:?}", fabric.status().await.broken);
+                    break;
+                }
+                Err(error) => eprintln!("  no repair yet: {error}"),
             }
-            sleep(Duration::from_millis(20)).await;
+            sleep(Duration::from_millis(200)).await;
         }
     }
 }
