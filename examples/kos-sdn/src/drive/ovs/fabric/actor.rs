@@ -107,7 +107,7 @@ impl Actor {
                         self.shared.disturbance.raise();
                         continue;
                     }
-                    () = settled(&suspicions, self.limits.settle, settle) => {
+                    () = settled(&suspicions, self.limits.settle.0, settle) => {
                         let began = Instant::now();
                         self.examine(&suspicions.take()).await;
                         // Examinations take a tenth of the time at most.

@@ -168,7 +168,13 @@ impl Applier<'_> {
                 announced = announced => announced.is_ok(),
             };
             // The announced ports may be others.
-            if is_announced && self.observer.observe_ports().await?.is_some_and(|ports| names.iter().all(|name| ports.contains_key(*name))) {
+            if is_announced
+                && self
+                    .observer
+                    .observe_ports()
+                    .await?
+                    .is_some_and(|ports| names.iter().all(|name| ports.contains_key(*name)))
+            {
                 return Ok(());
             }
         }

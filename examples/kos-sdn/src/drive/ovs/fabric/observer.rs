@@ -126,9 +126,7 @@ impl Observer {
 
     /// Observes the ports of the bridge, and returns their numbers by name; `None` without a
     /// connection.
-    pub(super) async fn observe_ports(
-        &mut self,
-    ) -> Result<Option<Arc<BTreeMap<String, Port>>>, FabricError> {
+    pub(super) async fn observe_ports(&mut self) -> Result<Option<Arc<BTreeMap<String, Port>>>, FabricError> {
         let port_version = {
             let status = self.connections.flows.status();
             let status = status.borrow();
