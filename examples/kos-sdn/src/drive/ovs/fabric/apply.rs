@@ -167,15 +167,13 @@ impl Applier<'_> {
                 done = &mut applying => return Ok(done.map(drop)?),
                 announced = announced => announced.is_ok(),
             };
-            // The announced ports may be others.
-            if is_announced
-                && self
-                    .observer
-                    .observe_ports()
-                    .await?
-                    .is_some_and(|ports| names.iter().all(|name| ports.contains_key(*name)))
-            {
-                return Ok(());
+            if is_announced {
+                self.observer.observe_ports().await?;
+                let ports = self.observer.switch.ports.as_ref();
+                // The announced ports may be others.
+                if ports.is_some_and(|ports| names.iter().all(|name| ports.contains_key(*name))) {
+                    return Ok(());
+                }
             }
         }
         Ok(applying.await.map(drop)?)

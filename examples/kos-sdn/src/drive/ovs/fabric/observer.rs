@@ -1,6 +1,6 @@
 //! Observation of the switch, as far as it may have changed.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::SwitchConnections;
@@ -124,14 +124,13 @@ impl Observer {
         Ok(())
     }
 
-    /// Observes the ports of the bridge, and returns their numbers by name; `None` without a
-    /// connection.
-    pub(super) async fn observe_ports(&mut self) -> Result<Option<Arc<BTreeMap<String, Port>>>, FabricError> {
+    /// Observes the ports of the bridge, if there is a connection.
+    pub(super) async fn observe_ports(&mut self) -> Result<(), FabricError> {
         let port_version = {
             let status = self.connections.flows.status();
             let status = status.borrow();
             if !status.is_connected {
-                return Ok(None);
+                return Ok(());
             }
             Some((status.epoch, status.port_changes))
         };
@@ -140,7 +139,7 @@ impl Observer {
             let by_name = ports.into_iter().map(|port| (port.name, port.number)).collect();
             (self.switch.ports, self.port_version) = (Some(Arc::new(by_name)), port_version);
         }
-        Ok(self.switch.ports.clone())
+        Ok(())
     }
 
     async fn flows(&mut self, scope: &Scope) -> Result<(), FabricError> {
