@@ -1,4 +1,4 @@
-//! The restart of an agent whose switch is complete.
+//! The restart of an agent with a complete switch.
 
 use super::cluster::{Cluster, ELSEWHERE};
 use super::hosts::Hosts;

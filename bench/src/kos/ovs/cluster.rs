@@ -94,7 +94,7 @@ impl Cluster {
         self.run_agent(number, host.address, (fabric, Some(running)), stopping)
     }
 
-    /// Starts the agent of the node without a switch, whose attachments are the peers of others.
+    /// Starts the agent of the node without a switch: its attachments are the peers of others.
     pub(super) fn start_agent_elsewhere(&mut self) -> anyhow::Result<()> {
         let fabric = Arc::new(LogFabric::new());
         self.run_agent(ELSEWHERE, ELSEWHERE_HOST, (fabric, None), CancellationToken::new())

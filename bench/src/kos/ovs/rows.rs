@@ -88,7 +88,7 @@ const TOGETHER: &str = "attachments created at once on one node, from the first 
      `ovs-ofctl --bundle add-flows -`, one process after the other, without a control plane";
 const ALONE: &str =
     "the same for an attachment that is created when the one before it is implemented; the median of one run";
-const ADOPT: &str = "start of an agent whose switch has 1 000 interfaces of its node and the flows of 9 000 peers, until it is ready; create: start of the \
+const ADOPT: &str = "start of an agent on a switch with 1 000 interfaces of its node and the flows of 9 000 peers, until it is ready; create: start of the \
      same agent with an empty switch, until all of them exist";
 const FLOW_MODS: &str = "flows added, changed or deleted by this start, by `ovs-ofctl monitor`";
 const PORT_CHANGES: &str = "rows of ports and interfaces changed by this start, by `ovsdb-client monitor`";
