@@ -33,6 +33,9 @@ struct LabState {
     processes: BTreeMap<(String, &'static str), (ProcessIdentity, Child)>,
 }
 
+/// The end of the line that an agent prints when it runs.
+const AGENT_RUNS: &str = "Ctrl-C ends it";
+
 /// The program name of agents in the journal.
 pub(super) const AGENT: &str = "agent";
 
@@ -97,7 +100,8 @@ impl Lab {
         let Some((_, child)) = started else { return Ok(()) };
         daemon.wait_until_up(host, child).await?;
         if daemon == Daemon::Switch {
-            wait(host, daemon.program(), child, async || hosts::set_address(host).await.is_ok()).await?;
+            wait(host, daemon.program(), child, async || hosts::set_address(&self.id, host).await.is_ok())
+                .await?;
         }
         Ok(())
     }
@@ -116,7 +120,7 @@ impl Lab {
                 _ => {}
             }
         }
-        database::create(host).await
+        database::create(&self.id, host).await
     }
 
     /// Connects or disconnects the cable between a host and the underlay.
@@ -124,16 +128,28 @@ impl Lab {
     /// # Errors
     /// `ip` failed.
     pub async fn set_cable(&self, host: &LabHost, up: bool) -> Result<(), LabError> {
-        hosts::set_cable(&self.settings, host, up).await
+        hosts::set_cable(&self.id, &self.settings, host, up).await
     }
 
-    /// Starts the agent of a host, with the file `NODE.kubeconfig` of a directory.
+    /// Starts the agent of a host, with the file `NODE.kubeconfig` of a directory, and waits until
+    /// it runs.
     ///
     /// # Errors
-    /// The process cannot be started.
+    /// The agent does not come up.
     pub async fn start_agent(&self, host: &LabHost, kubeconfigs: &Path) -> Result<(), LabError> {
         let command = agent_command(host, kubeconfigs, &self.id)?;
-        self.spawn(host, AGENT, command, None).await
+        let log = host.file("agent.log");
+        let earlier = fs::metadata(&log).map_or(0, |metadata| metadata.len());
+        self.end(host, AGENT).await?;
+        self.spawn(host, AGENT, command, None).await?;
+        let mut state = self.state.lock().await;
+        let Some((_, child)) = state.processes.get_mut(&(host.node.clone(), AGENT)) else { return Ok(()) };
+        let printed = usize::try_from(earlier).unwrap_or(usize::MAX);
+        let is_up = async || {
+            let text = fs::read(&log).unwrap_or_default();
+            String::from_utf8_lossy(text.get(printed..).unwrap_or_default()).contains(AGENT_RUNS)
+        };
+        wait(host, AGENT, child, is_up).await
     }
 
     /// Kills the agent of a host with SIGKILL, and waits until it has ended.
@@ -182,14 +198,14 @@ impl Lab {
         let underlay = self.settings.underlay()?;
         self.make_namespace(&underlay).await?;
         self.inside(&underlay, "a bridge").await?;
-        hosts::make_underlay(&self.namespaces, &underlay, *mtu).await?;
+        hosts::make_underlay(&self.id, &self.namespaces, &underlay, *mtu).await?;
         for host in &self.hosts {
             self.make_namespace(&host.namespace).await?;
             self.inside(&host.namespace, "a cable to the underlay").await?;
-            hosts::make_cable(&self.namespaces, &self.settings, host).await?;
+            hosts::make_cable(&self.id, &self.namespaces, &self.settings, host).await?;
             self.record(&LabEffect::Directory { path: host.run_directory.clone() }).await?;
             make_directory(&host.run_directory)?;
-            database::create(host).await?;
+            database::create(&self.id, host).await?;
             for daemon in Daemon::ALL {
                 self.start(host, daemon).await?;
             }

@@ -18,6 +18,7 @@ mod metrics;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;
+mod ovs_processes;
 mod permissions;
 mod probes;
 mod processes;

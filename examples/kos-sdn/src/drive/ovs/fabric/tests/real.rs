@@ -158,3 +158,13 @@ async fn workloads_on_two_real_switches_ping_each_other() {
     bench.fabrics[1].delete_local(&bench.local(1, 3)).await.unwrap();
     bench.stop_fabrics().await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2, crate = "machinery::tokio")]
+async fn a_real_switch_passes_the_conformance_tests() {
+    if !is_available("a_real_switch_passes_the_conformance_tests") {
+        return;
+    }
+    let bench = RealBench::start().await;
+    crate::drive::promises::passes(std::sync::Arc::new(bench.fabrics[0].clone())).await;
+    bench.stop_fabrics().await;
+}

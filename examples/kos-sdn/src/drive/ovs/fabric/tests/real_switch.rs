@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// Two hosts with a common underlay: a veth pair between their bridges.
 pub(super) struct RealHosts {
@@ -208,7 +207,7 @@ fn kill(run: &Path, daemon: &str) {
         stat.is_ok_and(|stat| !stat.contains(") Z "))
     };
     while is_running() {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::yield_now();
     }
     let _ = fs::remove_file(file);
 }
