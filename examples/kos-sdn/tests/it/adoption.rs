@@ -17,6 +17,7 @@ use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::kube::kube_client::Client;
 use machinery::kube::kube_client::client::Body;
+use machinery::sync::Mutex;
 use tokio::sync::Notify;
 use tower::{ServiceExt as _, service_fn};
 
@@ -35,7 +36,7 @@ struct Faults {
     /// Deletions of local interfaces fail, and those of remote interfaces do not return.
     keeps: AtomicBool,
     disturbance: Notify,
-    broken: std::sync::Mutex<Vec<BrokenInterface>>,
+    broken: Mutex<Vec<BrokenInterface>>,
 }
 
 impl FaultFabric {
@@ -44,7 +45,7 @@ impl FaultFabric {
     }
 
     fn set_broken(&self, broken: Vec<BrokenInterface>) {
-        *self.faults.broken.lock().unwrap() = broken;
+        *self.faults.broken.lock() = broken;
         self.faults.disturbance.notify_one();
     }
 }
@@ -90,7 +91,7 @@ impl Fabric for FaultFabric {
     }
 
     async fn status(&self) -> FabricStatus {
-        let broken = self.faults.broken.lock().unwrap().clone();
+        let broken = self.faults.broken.lock().clone();
         FabricStatus { broken, ..self.of.status().await }
     }
 }

@@ -52,7 +52,7 @@ fn remote_interfaces_stay_until_their_peers_are_known() {
     let [own, spare, broken] = [2, 3, 4].map(|low| Interface::Local(local(low)));
     let [peer, other] = [17, 18].map(|number| Interface::Remote(remote(number, 9, 1)));
     let known = [own.clone(), broken.clone()];
-    assert_eq!(orphans(&known, [PeerKnowledge::Pending; 2]), [spare.clone()]);
+    assert_eq!(orphans(&known, [PeerKnowledge::Pending; 2]), std::slice::from_ref(&spare));
     assert_eq!(
         orphans(&known, [PeerKnowledge::Pending, PeerKnowledge::Unneeded]),
         [spare.clone(), other.clone()]
