@@ -84,7 +84,8 @@ impl Actor {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
-        let (mut settle, mut examine_at) = (self.limits.settle.0, None);
+        let soonest = self.limits.settle.0;
+        let (mut settle, mut examine_at) = (soonest, None);
         loop {
             if pending.is_empty() {
                 machinery::tokio::select! {
