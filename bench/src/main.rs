@@ -24,7 +24,7 @@ mod watches;
 mod workqueue;
 
 use anyhow::ensure;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use interleave::Plan;
 use report::{Origin, Report, Verdict};
 use std::path::PathBuf;
@@ -55,14 +55,17 @@ enum Suite {
     /// The whole loop of a controller, in the process and over the wire, beside kube-runtime's.
     Controller(Options),
     /// KOS at its full size: the cost of an attachment, and the time until all affected nodes know
-    /// of it.
-    Kos(Options),
+    /// of it; or on real Open vSwitch.
+    Kos(KosOptions),
     /// A process of the suite `kos`.
     #[command(hide = true)]
     KosControl,
     /// The other process of the suite `kos`.
     #[command(hide = true)]
     KosAgents,
+    /// A process of the suite `kos` on Open vSwitch.
+    #[command(hide = true, name = kos::LAB_GUARD)]
+    KosLabGuard { directory: PathBuf },
     /// A process of the suite `controller`.
     #[command(hide = true)]
     ControllerSubject { library: controller::ControllerLibrary },
@@ -102,6 +105,22 @@ pub(crate) struct Options {
     strict: bool,
 }
 
+/// Options of the suite `kos`.
+#[derive(Args, Clone)]
+struct KosOptions {
+    /// The fabric of the agents: `log` measures the control plane, `ovs` real Open vSwitch (as root).
+    #[arg(long, value_enum, default_value_t = KosFabric::Log)]
+    fabric: KosFabric,
+    #[command(flatten)]
+    options: Options,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum KosFabric {
+    Log,
+    Ovs,
+}
+
 fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let origin = Origin::here();
@@ -114,8 +133,10 @@ fn main() -> anyhow::Result<ExitCode> {
             Suite::Fanout(options) => ("fanout", options, fanout::run),
             Suite::Informer(options) => ("informer", options, informer::run),
             Suite::Controller(options) => ("controller", options, controller::run),
-            Suite::Kos(options) => ("kos", options, kos::run),
+            Suite::Kos(KosOptions { fabric: KosFabric::Log, options }) => ("kos", options, kos::run),
+            Suite::Kos(KosOptions { fabric: KosFabric::Ovs, options }) => ("kos-ovs", options, kos::run_ovs),
             Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
+            Suite::KosLabGuard { directory } => return kos::guard_lab(directory).map(|()| ExitCode::SUCCESS),
             Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
             Suite::ControllerSubject { library } => {
                 return controller::serve(*library).map(|()| ExitCode::SUCCESS);

@@ -116,7 +116,8 @@ impl AgentsProcess {
     }
 }
 
-async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
+/// Reads a kubeconfig.
+pub(super) async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }

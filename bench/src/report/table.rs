@@ -1,6 +1,7 @@
 //! The report as a terminal table.
 
 use super::{Report, Row, figure, goal};
+use std::collections::BTreeSet;
 
 /// Prints the table, and the notes of the rows.
 pub(crate) fn print(report: &Report) {
@@ -34,7 +35,9 @@ pub(super) fn figures_are(rounds: usize) -> String {
 
 /// Returns the cells of the table: a heading, then one line per row.
 pub(super) fn cells(rows: &[Row]) -> Vec<Vec<String>> {
-    let peers: Vec<&str> = rows.first().map(|row| row.peers.keys().copied().collect()).unwrap_or_default();
+    // Rows of one suite may have different peers.
+    let peers: BTreeSet<&str> = rows.iter().flat_map(|row| row.peers.keys().copied()).collect();
+    let peers = Vec::from_iter(peers);
     let fixed = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>();
     let mut heading = fixed(&["row", "unit", "ours"]);
     heading.extend(fixed(&peers));

@@ -45,6 +45,9 @@ pub(super) mod bundle {
 /// The highest kind of bundle control is this one's reply.
 const DISCARD_REPLY: u16 = bundle::DISCARD + 1;
 
+/// The reason of a port status message for a port that was neither added nor deleted.
+const PORT_MODIFIED: u8 = 2;
+
 /// A message from the switch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Message {
@@ -105,6 +108,8 @@ impl Message {
             kind::ERROR => Body::Refusal(SwitchRefusal { kind: reader.u16()?, code: reader.u16()? }),
             kind::ECHO_REQUEST => Body::EchoRequest(reader.rest().to_vec()),
             kind::ECHO_REPLY => Body::EchoReply,
+            // A modified port, such as one with another MAC address, keeps name and number.
+            kind::PORT_STATUS if reader.u8()? == PORT_MODIFIED => Body::Other(kind),
             kind::PORT_STATUS => Body::PortStatus,
             kind::MULTIPART_REPLY => {
                 let (kind, flags, _pad) = (reader.u16()?, reader.u16()?, reader.u32()?);
