@@ -7,7 +7,7 @@ use crate::lines;
 use crate::measure::{Figures, cpu_time};
 use anyhow::{Context, anyhow, ensure};
 use kos::agent::{Agent, AgentSettings};
-use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
+use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList, LogFabric};
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::kube::kube_client::Config;
@@ -159,7 +159,15 @@ impl Fabric for RecordingFabric {
         self.of.list().await
     }
 
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
-        self.of.reconcile_flows().await
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        self.of.reconcile().await
+    }
+
+    async fn disturbed(&self) {
+        self.of.disturbed().await
+    }
+
+    async fn status(&self) -> FabricStatus {
+        self.of.status().await
     }
 }

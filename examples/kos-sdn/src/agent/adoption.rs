@@ -1,4 +1,4 @@
-//! Adoption of existing interfaces at start, and periodic flow reconciliation.
+//! Adoption of existing interfaces at start, and reconciliation of the fabric.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -6,15 +6,17 @@ use std::time::Duration;
 
 use machinery::informers::AcquireError;
 use machinery::objects::ObjectKey;
-use machinery::tokio::time::sleep;
+use machinery::tokio::time::{sleep, timeout};
 
 use super::setup::{Agent, Inner};
-use crate::drive::{FlowRepairs, InterfaceList};
+use crate::drive::{BrokenInterface, InterfaceList};
 use crate::model::NetworkAttachment;
 use crate::plan::{Interface, RemoteInterface, desired_local};
 
 /// Interval of retries, and of checks for synced caches.
 const AGAIN: Duration = Duration::from_millis(100);
+/// Interval of reconciliations after a failed one.
+const RETRY: Duration = Duration::from_secs(1);
 
 impl Agent {
     /// Adopts existing interfaces and deletes those without an owner. All relevant caches are
@@ -67,6 +69,13 @@ impl Agent {
                 owners.insert(Interface::Remote(RemoteInterface::new(vni, address, host)), key.clone());
             }
         }
+        for BrokenInterface { interface, error } in listed.broken {
+            // One with an owner is created again, which repairs it or reports the error.
+            if !owners.contains_key(&interface) {
+                tracing::warn!(?interface, %error, "a broken interface without owner is deleted");
+                self.delete_orphan(&interface).await;
+            }
+        }
         let locals = listed.locals.into_iter().map(Interface::Local);
         for found in locals.chain(listed.remotes.into_iter().map(Interface::Remote)) {
             if let Some(owner) = owners.remove(&found) {
@@ -77,27 +86,41 @@ impl Agent {
                 self.0.have.lock().insert(owner, found);
                 continue;
             }
-            while let Err(error) = self.delete_interface(&found).await {
-                tracing::warn!(%error, ?found, "an interface without owner cannot be deleted; retrying");
-                sleep(AGAIN).await;
-            }
+            self.delete_orphan(&found).await;
         }
     }
 
-    /// Reconciles flows periodically: a restarted switch has none.
-    pub(super) async fn reconcile_flows(&self) {
-        let Inner { settings, fabric, repaired, .. } = &*self.0;
+    async fn delete_orphan(&self, found: &Interface) {
+        while let Err(error) = self.delete_interface(found).await {
+            tracing::warn!(%error, ?found, "an interface without owner cannot be deleted; retrying");
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Reconciles the fabric when it is disturbed, and periodically: a restarted switch has no
+    /// flows.
+    pub(super) async fn reconcile_fabric(&self) {
+        let Inner { settings, fabric, repaired, metrics, .. } = &*self.0;
+        let mut wait = settings.reconcile_interval;
         loop {
-            sleep(settings.reconcile_interval).await;
-            match fabric.reconcile_flows().await {
-                Ok(FlowRepairs { missing: 0, foreign: 0 }) => {}
-                Ok(FlowRepairs { missing, foreign }) => {
-                    repaired.fetch_add((missing + foreign) as u64, Ordering::Relaxed);
-                    let node = &settings.node;
-                    tracing::warn!(%node, missing, foreign, "flow reconciliation repaired flows");
+            // Elapsed or disturbed: both lead to a reconciliation.
+            let _ = timeout(wait, fabric.disturbed()).await;
+            match fabric.reconcile().await {
+                Ok(repairs) => {
+                    wait = settings.reconcile_interval;
+                    if repairs.total() > 0 {
+                        repaired.fetch_add(repairs.total() as u64, Ordering::Relaxed);
+                        tracing::warn!(node = %settings.node, ?repairs, "the fabric was repaired");
+                    }
+                    metrics.fabric_repaired(&repairs);
                 }
-                Err(error) => tracing::warn!(%error, "flow reconciliation failed; retrying"),
+                Err(error) => {
+                    tracing::warn!(%error, "the fabric cannot be reconciled; retrying");
+                    sleep(AGAIN).await;
+                    wait = settings.reconcile_interval.min(RETRY);
+                }
             }
+            metrics.fabric_status(&fabric.status().await);
         }
     }
 }

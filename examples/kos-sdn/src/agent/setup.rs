@@ -32,7 +32,7 @@ pub struct AgentSettings {
     pub node: String,
     /// Underlay address of the node.
     pub host: Ipv4Addr,
-    /// Interval of flow reconciliation.
+    /// Interval of reconciliations of the fabric, besides those after a disturbance.
     pub reconcile_interval: Duration,
     /// Uses one watch per network, as on any Kubernetes, even if the server supports one watch with
     /// an interest.
@@ -161,7 +161,7 @@ impl Agent {
                 side_tasks.cancel();
                 ended
             },
-            side_tasks.run_until_cancelled(self.reconcile_flows()),
+            side_tasks.run_until_cancelled(self.reconcile_fabric()),
             side_tasks.run_until_cancelled(reports),
         )
         .await;
@@ -187,7 +187,7 @@ impl Agent {
         self.0.is_ready.load(Ordering::Relaxed)
     }
 
-    /// Returns the number of flows repaired by flow reconciliation.
+    /// Returns the number of repairs by reconciliations of the fabric.
     #[must_use]
     pub fn repaired(&self) -> u64 {
         self.0.repaired.load(Ordering::Relaxed)

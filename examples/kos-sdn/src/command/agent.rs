@@ -33,7 +33,7 @@ pub(super) struct AgentArguments {
     /// Comma-separated paths of the programs that attachments may run
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     allowed_programs: Vec<String>,
-    /// Interval of flow reconciliation, in seconds
+    /// Interval of consistency checks of the switch, in seconds
     #[arg(long, value_name = "S", default_value_t = 10)]
     audit: u64,
     /// Use one watch per network, even if the server supports one watch for all

@@ -3,19 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::{FabricError, InterfaceList};
-use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
+use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 
 /// The interfaces of a fabric: one per address of a network. Pure.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterfaceBook {
     limit: usize,
-    interfaces: BTreeMap<AddressKey, BookEntry>,
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum BookEntry {
-    Local(LocalInterface),
-    Remote(RemoteInterface),
+    interfaces: BTreeMap<AddressKey, Interface>,
 }
 
 impl InterfaceBook {
@@ -30,8 +24,7 @@ impl InterfaceBook {
     /// # Errors
     /// The address has an interface, or the capacity is reached.
     pub fn add_local(&mut self, interface: &LocalInterface) -> Result<(), FabricError> {
-        let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.add(key, BookEntry::Local(interface.clone()))
+        self.add(Interface::Local(interface.clone()))
     }
 
     /// Adds a remote interface.
@@ -39,40 +32,19 @@ impl InterfaceBook {
     /// # Errors
     /// The address has an interface, or the capacity is reached.
     pub fn add_remote(&mut self, interface: &RemoteInterface) -> Result<(), FabricError> {
-        let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.add(key, BookEntry::Remote(interface.clone()))
+        self.add(Interface::Remote(interface.clone()))
     }
 
-    /// Removes a local interface. Returns true if it existed.
-    pub fn remove_local(&mut self, interface: &LocalInterface) -> bool {
-        let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.remove(&key, &BookEntry::Local(interface.clone()))
-    }
-
-    /// Removes a remote interface. Returns true if it existed.
-    pub fn remove_remote(&mut self, interface: &RemoteInterface) -> bool {
-        let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.remove(&key, &BookEntry::Remote(interface.clone()))
-    }
-
-    /// Returns all interfaces, ordered by network and address.
-    #[must_use]
-    pub fn listed(&self) -> InterfaceList {
-        let mut listed = InterfaceList::default();
-        for known in self.interfaces.values() {
-            match known {
-                BookEntry::Local(local) => listed.locals.push(local.clone()),
-                BookEntry::Remote(remote) => listed.remotes.push(remote.clone()),
-            }
-        }
-        listed
-    }
-
-    fn add(&mut self, key: AddressKey, interface: BookEntry) -> Result<(), FabricError> {
+    /// Adds an interface.
+    ///
+    /// # Errors
+    /// The address has an interface, or the capacity is reached.
+    pub fn add(&mut self, interface: Interface) -> Result<(), FabricError> {
+        let key = interface.key();
         if let Some(existing) = self.interfaces.get(&key) {
             let by = match existing {
-                BookEntry::Local(local) => format!("the interface {}", local.name),
-                BookEntry::Remote(remote) => format!("an interface on {}", remote.host),
+                Interface::Local(local) => format!("the interface {}", local.name),
+                Interface::Remote(remote) => format!("an interface on {}", remote.host),
             };
             return Err(FabricError::Taken { vni: key.vni, address: key.address, by });
         }
@@ -83,12 +55,62 @@ impl InterfaceBook {
         Ok(())
     }
 
-    fn remove(&mut self, key: &AddressKey, interface: &BookEntry) -> bool {
+    /// Removes a local interface. Returns true if it existed.
+    pub fn remove_local(&mut self, interface: &LocalInterface) -> bool {
+        self.remove(&Interface::Local(interface.clone()))
+    }
+
+    /// Removes a remote interface. Returns true if it existed.
+    pub fn remove_remote(&mut self, interface: &RemoteInterface) -> bool {
+        self.remove(&Interface::Remote(interface.clone()))
+    }
+
+    /// Removes an interface. Returns true if it existed.
+    pub fn remove(&mut self, interface: &Interface) -> bool {
+        let key = interface.key();
         // Compared in full: a late deletion must not remove the successor of an interface.
-        let exists = self.interfaces.get(key) == Some(interface);
+        let exists = self.interfaces.get(&key) == Some(interface);
         if exists {
-            self.interfaces.remove(key);
+            self.interfaces.remove(&key);
         }
         exists
+    }
+
+    /// Returns the interface of an address.
+    #[must_use]
+    pub fn get(&self, key: &AddressKey) -> Option<&Interface> {
+        self.interfaces.get(key)
+    }
+
+    /// Iterates over the interfaces, ordered by network and address.
+    pub fn iter(&self) -> impl Iterator<Item = (&AddressKey, &Interface)> {
+        self.interfaces.iter()
+    }
+
+    /// Iterates over the local interfaces.
+    pub fn local_interfaces(&self) -> impl Iterator<Item = &LocalInterface> {
+        self.interfaces.values().filter_map(|interface| match interface {
+            Interface::Local(local) => Some(local),
+            Interface::Remote(_) => None,
+        })
+    }
+
+    /// Returns the number of local interfaces.
+    #[must_use]
+    pub fn locals(&self) -> usize {
+        self.local_interfaces().count()
+    }
+
+    /// Returns all interfaces, ordered by network and address.
+    #[must_use]
+    pub fn listed(&self) -> InterfaceList {
+        let mut listed = InterfaceList::default();
+        for interface in self.interfaces.values() {
+            match interface {
+                Interface::Local(local) => listed.locals.push(local.clone()),
+                Interface::Remote(remote) => listed.remotes.push(remote.clone()),
+            }
+        }
+        listed
     }
 }

@@ -5,17 +5,20 @@ use std::net::Ipv4Addr;
 use async_trait::async_trait;
 
 use crate::model::Vni;
-use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
+use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 
 /// The data path of one node: its interfaces, and the flows to interfaces on other nodes.
 ///
 /// - An address of a network has at most one interface, local or remote: a second one is refused
 ///   until the first is deleted. Of two concurrent calls one succeeds.
 /// - Deleting a missing interface succeeds. A different interface of the same address stays.
-/// - Interfaces outlive the agent, which lists them at start.
+/// - Interfaces outlive the agent, which lists them at start. They are those that the fabric was
+///   given, by this process or an earlier one, and that were not deleted.
+/// - A broken interface may be created again, which repairs it or returns the cause; it may be
+///   deleted like any other.
 ///
-/// Dropping a future leaves its operation done, undone or partially done: [`list`](Self::list) and
-/// [`reconcile_flows`](Self::reconcile_flows) show the state, and deletion removes partial
+/// Dropping a future leaves its operation done, undone or partially done: [`list`](Self::list)
+/// shows the state, [`reconcile`](Self::reconcile) completes it, and deletion removes partial
 /// interfaces.
 #[async_trait]
 pub trait Fabric: Send + Sync + 'static {
@@ -34,12 +37,24 @@ pub trait Fabric: Send + Sync + 'static {
     /// Deletes the flows of a remote interface.
     async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError>;
 
-    /// Lists the interfaces. Partially created ones are deleted first.
+    /// Lists the interfaces, and those that are broken. Changes nothing.
     async fn list(&self) -> Result<InterfaceList, FabricError>;
 
-    /// Compares the flows of the switch with the desired ones, and repairs them. Flows that the
-    /// fabric does not manage are left alone.
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError>;
+    /// Compares the switch (bridge, tunnel port, ports, links and flows) with the interfaces that
+    /// the fabric was given, and repairs the differences. State outside of the fabric's bridge is
+    /// left alone.
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError>;
+
+    /// Resolves when another party changed the state of the fabric, or the switch restarted: the
+    /// caller then runs [`reconcile`](Self::reconcile) without waiting for its timer. Changes since
+    /// the last call are remembered. Never resolves by default, as for state that only this process
+    /// can change.
+    async fn disturbed(&self) {
+        std::future::pending().await
+    }
+
+    /// Returns the state of the switch, without requests to it.
+    async fn status(&self) -> FabricStatus;
 
     /// Sends an ARP request and an ICMP echo request from a local interface, and waits for the echo
     /// reply. Fails by default, as for a fabric without frames.
@@ -80,15 +95,85 @@ pub struct InterfaceList {
     pub locals: Vec<LocalInterface>,
     /// Remote interfaces.
     pub remotes: Vec<RemoteInterface>,
+    /// Interfaces that the fabric was given and cannot complete; in none of the other lists.
+    pub broken: Vec<BrokenInterface>,
 }
 
-/// The numbers of flows that a flow reconciliation repaired.
+/// An interface that does not work, and the cause.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenInterface {
+    /// The interface.
+    pub interface: Interface,
+    /// The cause.
+    pub error: FabricError,
+}
+
+/// The numbers of repairs of one reconciliation, by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct FlowRepairs {
-    /// Number of missing flows added.
-    pub missing: usize,
-    /// Number of undesired flows removed.
-    pub foreign: usize,
+pub struct FabricRepairs {
+    /// Bridges created or with corrected settings.
+    pub bridges: usize,
+    /// Tunnel ports created or with corrected settings.
+    pub tunnels: usize,
+    /// Missing ports created.
+    pub missing_ports: usize,
+    /// Undesired ports deleted.
+    pub foreign_ports: usize,
+    /// Links moved to their namespace or with corrected settings, and orphans deleted.
+    pub links: usize,
+    /// Missing flows added.
+    pub missing_flows: usize,
+    /// Undesired flows removed.
+    pub foreign_flows: usize,
+}
+
+/// The state of a fabric's switch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FabricStatus {
+    /// Whether the switch answers.
+    pub is_reachable: bool,
+    /// Number of ports on the fabric's bridge, without the tunnel port.
+    pub ports: usize,
+    /// Number of flows.
+    pub flows: usize,
+    /// Interfaces that the fabric was given and that do not work.
+    pub broken: Vec<BrokenInterface>,
+}
+
+impl FabricRepairs {
+    /// Returns the numbers with the names of their kinds.
+    #[must_use]
+    pub const fn by_kind(&self) -> [(&'static str, usize); 7] {
+        [
+            ("bridge", self.bridges),
+            ("tunnel", self.tunnels),
+            ("missing port", self.missing_ports),
+            ("foreign port", self.foreign_ports),
+            ("link", self.links),
+            ("missing flow", self.missing_flows),
+            ("foreign flow", self.foreign_flows),
+        ]
+    }
+
+    /// Returns the sums of two numbers of each kind.
+    #[must_use]
+    pub const fn plus(self, other: Self) -> Self {
+        Self {
+            bridges: self.bridges + other.bridges,
+            tunnels: self.tunnels + other.tunnels,
+            missing_ports: self.missing_ports + other.missing_ports,
+            foreign_ports: self.foreign_ports + other.foreign_ports,
+            links: self.links + other.links,
+            missing_flows: self.missing_flows + other.missing_flows,
+            foreign_flows: self.foreign_flows + other.foreign_flows,
+        }
+    }
+
+    /// Returns the number of repairs of all kinds.
+    #[must_use]
+    pub fn total(&self) -> usize {
+        self.by_kind().iter().map(|(_, number)| number).sum()
+    }
 }
 
 /// The reason why a fabric call failed.
@@ -116,6 +201,34 @@ pub enum FabricError {
     Unavailable {
         /// The cause.
         reason: String,
+    },
+    /// Something of that name exists and is not marked as ours; it is never changed.
+    #[error("{what} exists and is not ours: {remedy}")]
+    Foreign {
+        /// The object.
+        what: String,
+        /// The remedy.
+        remedy: String,
+    },
+    /// The fabric waits after repeated failures, and retries by itself.
+    #[error("the switch works only in part: {reason}; the next attempt follows by itself")]
+    Degraded {
+        /// The cause.
+        reason: String,
+    },
+    /// The switch, its database or the kernel refused a change.
+    #[error("{what} was refused: {reason}")]
+    Refused {
+        /// The change.
+        what: String,
+        /// The cause.
+        reason: String,
+    },
+    /// Another agent holds the lock of the node's switch: nothing is written.
+    #[error("another agent holds the lock {lock} of this switch: end it, or run this agent on another node")]
+    LockLost {
+        /// Name of the lock.
+        lock: String,
     },
     /// The operation failed, or the fabric does not support it.
     #[error("{what} failed: {reason}")]

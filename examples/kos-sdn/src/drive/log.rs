@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use machinery::sync::Mutex;
 use tracing::info;
 
-use super::{Fabric, FabricError, FlowRepairs, InterfaceBook, InterfaceList};
+use super::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceBook, InterfaceList};
 use crate::plan::{LocalInterface, RemoteInterface};
 
 /// A fabric that logs each call and keeps the interfaces in memory.
@@ -62,7 +62,12 @@ impl Fabric for LogFabric {
         Ok(self.book.lock().listed())
     }
 
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
-        Ok(FlowRepairs::default())
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        Ok(FabricRepairs::default())
+    }
+
+    async fn status(&self) -> FabricStatus {
+        let ports = self.book.lock().locals();
+        FabricStatus { is_reachable: true, ports, ..FabricStatus::default() }
     }
 }

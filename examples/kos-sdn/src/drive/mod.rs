@@ -6,6 +6,7 @@
 mod book;
 mod fabric;
 mod log;
+pub mod ovs;
 pub mod packet;
 #[cfg(test)]
 mod promises;
@@ -13,6 +14,8 @@ pub mod sim;
 mod switch;
 
 pub use book::InterfaceBook;
-pub use fabric::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
+pub use fabric::{
+    BrokenInterface, Fabric, FabricError, FabricRepairs, FabricStatus, FramePath, InterfaceList,
+};
 pub use log::LogFabric;
 pub use switch::{FlowTrace, IncomingFrame, OutgoingFrame, Switch, Tunnel};

@@ -3,11 +3,15 @@
 use std::sync::Arc;
 
 use machinery::tokio;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::ovs::fabric::fake::FakeOvs;
+use super::ovs::fabric::{FabricLimits, OvsFabric};
 use super::sim::{SimLimits, Underlay};
-use super::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
+use super::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList, LogFabric};
 use crate::model::Vni;
+use crate::plan::ovs::SwitchSettings;
 use crate::plan::{LocalInterface, RemoteInterface};
 
 fn local(vni: u32, low: u8) -> LocalInterface {
@@ -18,21 +22,33 @@ fn remote(vni: u32, low: u8, host: u8) -> RemoteInterface {
     RemoteInterface::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into(), [192, 0, 2, host].into())
 }
 
-fn fabrics() -> [Arc<dyn Fabric>; 2] {
+fn fabrics(tasks: &TaskTracker, stopping: &CancellationToken) -> [Arc<dyn Fabric>; 3] {
     let underlay = Underlay::new(SimLimits::default());
-    [Arc::new(LogFabric::new()), Arc::new(underlay.join([192, 0, 2, 1].into()).unwrap())]
+    let host = [192, 0, 2, 1].into();
+    let simulated = FakeOvs::new("kos", host, 1500);
+    let settings = SwitchSettings::new("node-1", host);
+    let (ovs, running) =
+        OvsFabric::new(settings, FabricLimits::default(), simulated.connect("kos"), stopping.clone());
+    tasks.spawn(running);
+    [Arc::new(LogFabric::new()), Arc::new(underlay.join(host).unwrap()), Arc::new(ovs)]
 }
 
 #[tokio::test]
 async fn every_fabric_passes_the_conformance_tests() {
-    for fabric in fabrics() {
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    for fabric in fabrics(&tasks, &stopping) {
         assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
+        // Creates a bridge, if the fabric has one.
+        fabric.reconcile().await.unwrap();
         address_has_one_interface(&*fabric).await;
         deletion_of_a_missing_interface_succeeds(&*fabric).await;
         one_of_concurrent_creations_succeeds(fabric.clone()).await;
-        assert_eq!(fabric.reconcile_flows().await, Ok(FlowRepairs::default()), "{}", fabric.name());
+        assert_eq!(fabric.reconcile().await, Ok(FabricRepairs::default()), "{}", fabric.name());
         assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
     }
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
 }
 
 /// The original's logging fabric created any number of interfaces per address.
@@ -47,8 +63,14 @@ async fn address_has_one_interface(fabric: &dyn Fabric) {
     is_taken(fabric.create_remote(&remote(2, 2, 9)).await);
     is_taken(fabric.create_remote(&remote(2, 2, 8)).await);
     is_taken(fabric.create_local(&local(2, 2)).await);
-    let listed = InterfaceList { locals: vec![local(1, 2)], remotes: vec![remote(2, 2, 9)] };
+    let listed = InterfaceList {
+        locals: vec![local(1, 2)],
+        remotes: vec![remote(2, 2, 9)],
+        ..InterfaceList::default()
+    };
     assert_eq!(fabric.list().await, Ok(listed));
+    let FabricStatus { is_reachable, ports, broken, .. } = fabric.status().await;
+    assert_eq!((is_reachable, ports, broken.len()), (true, 1, 0));
     fabric.delete_local(&local(1, 2)).await.unwrap();
     fabric.create_remote(&remote(1, 2, 9)).await.unwrap();
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();

@@ -8,7 +8,7 @@ use machinery::tokio::time::Instant;
 
 use super::series::{CALL, CounterSeries, END_TO_END, GaugeSeries, HistogramSeries, MetricEntry};
 use super::{ok, outcome, truth};
-use crate::drive::FabricError;
+use crate::drive::{FabricError, FabricRepairs, FabricStatus};
 use crate::model::{ExecReport, NetworkAttachment, Peer, Section};
 use crate::plan::{Interface, LastWrite, complaints, complaints_label, seconds};
 
@@ -27,6 +27,11 @@ struct AgentSeries {
     locals: GaugeSeries<1>,
     remotes: GaugeSeries<1>,
     fabrics: GaugeSeries<2>,
+    repairs: CounterSeries<2>,
+    reachable: GaugeSeries<1>,
+    ports: GaugeSeries<1>,
+    flows: GaugeSeries<1>,
+    broken: GaugeSeries<1>,
     exec: HistogramSeries<4>,
     execs: CounterSeries<4>,
 }
@@ -74,6 +79,19 @@ impl Default for AgentMetrics {
             locals: GaugeSeries::gauge("agent_local_attachments", "Number of local interfaces", &["node"]),
             remotes: GaugeSeries::gauge("agent_remote_attachments", "Number of remote interfaces", &["node"]),
             fabrics: GaugeSeries::gauge("agent_fabric_count", "The fabric of the node", &["node", "fabric"]),
+            repairs: CounterSeries::counter(
+                "agent_fabric_repairs",
+                "Repairs of the node's switch, by kind",
+                &["node", "kind"],
+            ),
+            reachable: GaugeSeries::gauge("agent_switch_reachable", "Whether the switch answers", &["node"]),
+            ports: GaugeSeries::gauge("agent_switch_ports", "Number of ports of interfaces", &["node"]),
+            flows: GaugeSeries::gauge("agent_switch_flows", "Number of flows of the switch", &["node"]),
+            broken: GaugeSeries::gauge(
+                "agent_broken_interfaces",
+                "Number of interfaces that do not work",
+                &["node"],
+            ),
             exec: HistogramSeries::seconds(
                 "agent_attachment_exec_duration_secs",
                 "Run time of attachment programs",
@@ -101,12 +119,23 @@ impl AgentMetrics {
             locals,
             remotes,
             fabrics,
+            repairs,
+            reachable,
+            ports,
+            flows,
+            broken,
             exec,
             execs,
         } = &*self.0;
         let ends = [local, remote, implemented_to_remote, status].map(HistogramSeries::listed);
         let calls = [fabric.listed(), update.listed(), locals.listed(), remotes.listed(), fabrics.listed()];
-        ends.into_iter().chain(calls).chain([exec.listed(), execs.listed()]).collect()
+        let switch = [reachable, ports, flows, broken].map(GaugeSeries::listed);
+        ends.into_iter()
+            .chain(calls)
+            .chain([repairs.listed()])
+            .chain(switch)
+            .chain([exec.listed(), execs.listed()])
+            .collect()
     }
 
     /// Returns the metrics of one node.
@@ -128,6 +157,22 @@ impl AgentNode {
     /// Records a fabric call.
     pub(crate) fn called(&self, since: Instant, op: &str, result: &Result<(), FabricError>) {
         self.all.fabric.observe([&self.node, op, ok(result)], since.elapsed().as_secs_f64());
+    }
+
+    /// Records the repairs of a reconciliation of the fabric.
+    pub(crate) fn fabric_repaired(&self, repairs: &FabricRepairs) {
+        for (kind, number) in repairs.by_kind().into_iter().filter(|(_, number)| *number > 0) {
+            self.all.repairs.add([&self.node, kind], number as u64);
+        }
+    }
+
+    /// Records the state of the switch.
+    pub(crate) fn fabric_status(&self, status: &FabricStatus) {
+        let node = [&*self.node];
+        self.all.reachable.set(node, usize::from(status.is_reachable));
+        self.all.ports.set(node, status.ports);
+        self.all.flows.set(node, status.flows);
+        self.all.broken.set(node, status.broken.len());
     }
 
     /// Records the creation or deletion of an interface.

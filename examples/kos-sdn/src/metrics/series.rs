@@ -173,6 +173,10 @@ impl<const N: usize> CounterSeries<N> {
     pub(super) fn count(&self, values: [&str; N]) {
         self.of(values, Counter::inc);
     }
+
+    pub(super) fn add(&self, values: [&str; N], number: u64) {
+        self.of(values, |counter| counter.inc_by(number));
+    }
 }
 
 impl<const N: usize> GaugeSeries<N> {
@@ -182,6 +186,10 @@ impl<const N: usize> GaugeSeries<N> {
 
     pub(super) fn add(&self, values: [&str; N], change: i64) {
         self.of(values, |gauge| gauge.inc_by(change));
+    }
+
+    pub(super) fn set(&self, values: [&str; N], level: usize) {
+        self.of(values, |gauge| gauge.set(i64::try_from(level).unwrap_or(i64::MAX)));
     }
 }
 

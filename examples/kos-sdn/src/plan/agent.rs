@@ -5,7 +5,9 @@
 
 use std::net::Ipv4Addr;
 
-use super::{LocalInterface, RemoteInterface};
+use machinery::objects::Object as _;
+
+use super::{AddressKey, LocalInterface, RemoteInterface};
 use crate::model::{AttachmentStatus, ExecReport, NetworkAttachment, Vni};
 
 /// Keeps an attachment, and with it its address, until its node has deleted the interface.
@@ -18,6 +20,19 @@ pub enum Interface {
     Local(LocalInterface),
     /// The flows to an interface on another node.
     Remote(RemoteInterface),
+}
+
+impl Interface {
+    /// Returns the address and its network.
+    #[must_use]
+    pub const fn key(&self) -> AddressKey {
+        match self {
+            Self::Local(LocalInterface { vni, address, .. })
+            | Self::Remote(RemoteInterface { vni, address, .. }) => {
+                AddressKey { vni: *vni, address: *address }
+            }
+        }
+    }
 }
 
 /// The location of an attachment according to the cached peers.
@@ -120,7 +135,7 @@ pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
         return None;
     }
     let (vni, address) = (Vni::new(status.address_vni).ok()?, status.ipv4.parse().ok()?);
-    Some(Interface::Local(LocalInterface::new(vni, address)))
+    Some(Interface::Local(LocalInterface::new(vni, address).with_workload(here.key(), None)))
 }
 
 /// Returns the status to report. Unlike the original's, it never names an interface that does not

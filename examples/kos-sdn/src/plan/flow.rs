@@ -32,6 +32,8 @@ pub struct Port(pub u32);
 pub struct Match {
     /// Ingress port.
     pub in_port: Option<Port>,
+    /// Whether only untagged frames match. OVS ignores a VLAN tag in all other fields.
+    pub untagged: bool,
     /// VNI, from the tunnel or set by a flow of an earlier table; zero for none.
     pub tun_id: Option<u32>,
     /// Tunnel source: underlay address of the sending node.
@@ -70,8 +72,8 @@ pub enum Action {
     SetTunnelTo(Ipv4Addr),
     /// Sends the frame out of a port, except the ingress port.
     Output(Port),
-    /// Continues in another table.
-    Resubmit(u8),
+    /// Continues in a later table, after all other actions.
+    GotoTable(u8),
 }
 
 impl fmt::Display for Port {
@@ -94,15 +96,17 @@ impl fmt::Display for Match {
         let field = |name: &str, value: Option<String>| value.map(|value| format!("{name}={value}"));
         let fields = [
             self.dl_type.map(|of| of.to_string()),
-            field("in_port", self.in_port.map(|port| port.to_string())),
-            field("tun_id", self.tun_id.map(|vni| vni.to_string())),
+            field("tun_id", self.tun_id.map(|vni| format!("{vni:#x}"))),
             field("tun_src", self.tun_src.map(|node| node.to_string())),
+            field("in_port", self.in_port.map(|port| port.to_string())),
+            // The tag's presence bit and VLAN identifier, both zero.
+            field("vlan_tci", self.untagged.then(|| "0x0000/0x1fff".into())),
             field("dl_src", self.dl_src.map(|mac| mac.to_string())),
             field("dl_dst", self.dl_dst.map(|mac| mac.to_string())),
             field("nw_src", self.nw_src.map(|address| address.to_string())),
-            field("arp_sha", self.arp_sha.map(|mac| mac.to_string())),
             field("arp_spa", self.arp_spa.map(|address| address.to_string())),
             field("arp_tpa", self.arp_tpa.map(|address| address.to_string())),
+            field("arp_sha", self.arp_sha.map(|mac| mac.to_string())),
         ];
         f.write_str(&fields.into_iter().flatten().collect::<Vec<_>>().join(","))
     }
@@ -111,23 +115,23 @@ impl fmt::Display for Match {
 impl fmt::Display for Action {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::SetTunnel(vni) => write!(f, "set_field:{vni}->tun_id"),
+            Self::SetTunnel(vni) => write!(f, "set_field:{:#x}->tun_id", vni.number()),
             Self::SetTunnelTo(node) => write!(f, "set_field:{node}->tun_dst"),
             Self::Output(port) => write!(f, "output:{port}"),
-            Self::Resubmit(table) => write!(f, "resubmit(,{table})"),
+            Self::GotoTable(table) => write!(f, "goto_table:{table}"),
         }
     }
 }
 
-/// Formats the flow in the syntax of `ovs-ofctl add-flow`.
+/// Formats the flow as `ovs-ofctl dump-flows` does, without statistics; `add-flow` accepts it.
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "cookie={:#x},table={},priority={}", self.cookie, self.table, self.priority)?;
+        write!(f, "cookie={:#x}, table={}, priority={}", self.cookie, self.table, self.priority)?;
         let matches = self.matches.to_string();
         if !matches.is_empty() {
             write!(f, ",{matches}")?;
         }
         let actions: Vec<String> = self.actions.iter().map(Action::to_string).collect();
-        write!(f, ",actions={}", if actions.is_empty() { "drop".into() } else { actions.join(",") })
+        write!(f, " actions={}", if actions.is_empty() { "drop".into() } else { actions.join(",") })
     }
 }

@@ -8,6 +8,9 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 
+use machinery::objects::ObjectKey;
+
+use super::cookie::{COOKIE_MARK, local_cookie, remote_cookie};
 use super::flow::{Action, EtherType, Flow, Match, Port};
 use super::{Mac, interface_name};
 use crate::model::Vni;
@@ -23,6 +26,17 @@ pub struct LocalInterface {
     pub mac: Mac,
     /// IPv4 address.
     pub address: Ipv4Addr,
+    /// The workload that uses the interface, if known.
+    pub workload: Option<Workload>,
+}
+
+/// The user of a local interface: an attachment, and thereby a network namespace.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Workload {
+    /// Key of the attachment.
+    pub attachment: ObjectKey,
+    /// Prefix length of the subnet; without one the address is a host address.
+    pub prefix_length: Option<u8>,
 }
 
 /// An interface on another node.
@@ -59,7 +73,13 @@ impl LocalInterface {
     #[must_use]
     pub fn new(vni: Vni, address: Ipv4Addr) -> Self {
         let mac = Mac::of(vni, address);
-        Self { name: interface_name(mac), vni, mac, address }
+        Self { name: interface_name(mac), vni, mac, address, workload: None }
+    }
+
+    /// Returns the interface with its workload.
+    #[must_use]
+    pub fn with_workload(self, attachment: ObjectKey, prefix_length: Option<u8>) -> Self {
+        Self { workload: Some(Workload { attachment, prefix_length }), ..self }
     }
 }
 
@@ -77,7 +97,7 @@ pub fn default_drop_flows() -> Vec<Flow> {
     let drop = |table| Flow {
         table,
         priority: PRIORITY_DROP,
-        cookie: 0,
+        cookie: COOKIE_MARK,
         matches: Match::default(),
         actions: Vec::new(),
     };
@@ -88,7 +108,7 @@ pub fn default_drop_flows() -> Vec<Flow> {
 #[must_use]
 pub fn local_flows(local: &LocalInterface, port: Port) -> Vec<Flow> {
     let from = Match { in_port: Some(port), ..Match::default() };
-    let accept = [Action::SetTunnel(local.vni), Action::Resubmit(FORWARD)];
+    let accept = [Action::SetTunnel(local.vni), Action::GotoTable(FORWARD)];
     let deliver = [Action::Output(port)];
     flows(local_cookie(local.mac), (local.vni, local.mac, local.address), &from, &accept, &deliver)
 }
@@ -103,22 +123,9 @@ pub fn remote_flows(remote: &RemoteInterface, tunnels: Port) -> Vec<Flow> {
         remote_cookie(remote.mac),
         (remote.vni, remote.mac, remote.address),
         &from,
-        &[Action::Resubmit(FORWARD)],
+        &[Action::GotoTable(FORWARD)],
         &deliver,
     )
-}
-
-/// Returns the cookie of a local interface's flows: the MAC address and bit 48.
-#[must_use]
-pub const fn local_cookie(mac: Mac) -> u64 {
-    // By its cookie the flows of an interface are removed without knowledge of the desired ones.
-    1 << 48 | mac.number()
-}
-
-/// Returns the cookie of a remote interface's flows: the MAC address.
-#[must_use]
-pub const fn remote_cookie(mac: Mac) -> u64 {
-    mac.number()
 }
 
 /// Compares the desired flows with the flows of a switch.
@@ -145,7 +152,8 @@ fn flows(
         matches,
         actions: actions.into(),
     };
-    let from = Match { dl_src: Some(mac), ..from.clone() };
+    // Table 1 sees only frames that table 0 has accepted: untagged ones.
+    let from = Match { untagged: true, dl_src: Some(mac), ..from.clone() };
     let packets = Match { dl_type: Some(EtherType::Ipv4), nw_src: Some(address), ..from.clone() };
     // A forged sender in an ARP reply would redirect the traffic of others.
     let arp = Match { dl_type: Some(EtherType::Arp), arp_sha: Some(mac), arp_spa: Some(address), ..from };
@@ -175,24 +183,25 @@ mod tests {
 
     #[test]
     fn flows_use_ovs_ofctl_syntax() {
-        assert_eq!(
-            shown(&default_drop_flows()),
-            "cookie=0x0,table=0,priority=0,actions=drop\ncookie=0x0,table=1,priority=0,actions=drop\n"
-        );
+        let expected = "\
+cookie=0x4b4e000000000000, table=0, priority=0 actions=drop
+cookie=0x4b4e000000000000, table=1, priority=0 actions=drop
+";
+        assert_eq!(shown(&default_drop_flows()), expected);
         let local = LocalInterface::new(vni(1), [10, 24, 0, 2].into());
         let expected = "\
-cookie=0x1061800020001,table=0,priority=100,ip,in_port=7,dl_src=06:18:00:02:00:01,nw_src=10.24.0.2,actions=set_field:1->tun_id,resubmit(,1)
-cookie=0x1061800020001,table=0,priority=100,arp,in_port=7,dl_src=06:18:00:02:00:01,arp_sha=06:18:00:02:00:01,arp_spa=10.24.0.2,actions=set_field:1->tun_id,resubmit(,1)
-cookie=0x1061800020001,table=1,priority=100,tun_id=1,dl_dst=06:18:00:02:00:01,actions=output:7
-cookie=0x1061800020001,table=1,priority=200,arp,tun_id=1,arp_tpa=10.24.0.2,actions=output:7
+cookie=0x4b4f061800020001, table=0, priority=100,ip,in_port=7,vlan_tci=0x0000/0x1fff,dl_src=06:18:00:02:00:01,nw_src=10.24.0.2 actions=set_field:0x1->tun_id,goto_table:1
+cookie=0x4b4f061800020001, table=0, priority=100,arp,in_port=7,vlan_tci=0x0000/0x1fff,dl_src=06:18:00:02:00:01,arp_spa=10.24.0.2,arp_sha=06:18:00:02:00:01 actions=set_field:0x1->tun_id,goto_table:1
+cookie=0x4b4f061800020001, table=1, priority=100,tun_id=0x1,dl_dst=06:18:00:02:00:01 actions=output:7
+cookie=0x4b4f061800020001, table=1, priority=200,arp,tun_id=0x1,arp_tpa=10.24.0.2 actions=output:7
 ";
         assert_eq!(shown(&local_flows(&local, Port(7))), expected);
         let remote = RemoteInterface::new(vni(1), [10, 24, 0, 2].into(), [192, 0, 2, 9].into());
         let expected = "\
-cookie=0x61800020001,table=0,priority=100,ip,in_port=1,tun_id=1,tun_src=192.0.2.9,dl_src=06:18:00:02:00:01,nw_src=10.24.0.2,actions=resubmit(,1)
-cookie=0x61800020001,table=0,priority=100,arp,in_port=1,tun_id=1,tun_src=192.0.2.9,dl_src=06:18:00:02:00:01,arp_sha=06:18:00:02:00:01,arp_spa=10.24.0.2,actions=resubmit(,1)
-cookie=0x61800020001,table=1,priority=100,tun_id=1,dl_dst=06:18:00:02:00:01,actions=set_field:192.0.2.9->tun_dst,output:1
-cookie=0x61800020001,table=1,priority=200,arp,tun_id=1,arp_tpa=10.24.0.2,actions=set_field:192.0.2.9->tun_dst,output:1
+cookie=0x4b4e061800020001, table=0, priority=100,ip,tun_id=0x1,tun_src=192.0.2.9,in_port=1,vlan_tci=0x0000/0x1fff,dl_src=06:18:00:02:00:01,nw_src=10.24.0.2 actions=goto_table:1
+cookie=0x4b4e061800020001, table=0, priority=100,arp,tun_id=0x1,tun_src=192.0.2.9,in_port=1,vlan_tci=0x0000/0x1fff,dl_src=06:18:00:02:00:01,arp_spa=10.24.0.2,arp_sha=06:18:00:02:00:01 actions=goto_table:1
+cookie=0x4b4e061800020001, table=1, priority=100,tun_id=0x1,dl_dst=06:18:00:02:00:01 actions=set_field:192.0.2.9->tun_dst,output:1
+cookie=0x4b4e061800020001, table=1, priority=200,arp,tun_id=0x1,arp_tpa=10.24.0.2 actions=set_field:192.0.2.9->tun_dst,output:1
 ";
         assert_eq!(shown(&remote_flows(&remote, Port(1))), expected);
     }

@@ -31,6 +31,13 @@ impl Mac {
         Self([(high << 3) | ((first & 2) << 1) | 2, second, third, fourth, middle, low])
     }
 
+    /// Creates an address from the low 48 bits of a number.
+    #[must_use]
+    pub const fn from_number(number: u64) -> Self {
+        let [_, _, a, b, c, d, e, f] = number.to_be_bytes();
+        Self([a, b, c, d, e, f])
+    }
+
     /// Returns the address as a 48-bit number.
     #[must_use]
     pub const fn number(self) -> u64 {

@@ -4,6 +4,7 @@ mod addresses;
 mod agent;
 mod causes;
 mod checks;
+mod cookie;
 mod exec;
 mod flow;
 mod flows;
@@ -11,6 +12,7 @@ mod invariants;
 mod ipam;
 mod lock_name;
 mod mac;
+pub mod ovs;
 #[cfg(test)]
 mod races;
 mod random;
@@ -26,11 +28,12 @@ pub use agent::{
 };
 pub use causes::{LastWrite, WriteCause, seconds};
 pub use checks::{CheckResult, checks};
+pub use cookie::{COOKIE_MARK, COOKIE_MARK_MASK, CookieOwner, local_cookie, remote_cookie};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
 pub use flows::{
-    FlowDifference, LocalInterface, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
-    local_flows, remote_cookie, remote_flows,
+    FlowDifference, LocalInterface, RemoteInterface, Workload, default_drop_flows, flow_difference,
+    local_flows, remote_flows,
 };
 pub use invariants::{Invariants, NodeInterfaces, Violation, address_key, converged_violations};
 pub use ipam::{

@@ -75,7 +75,8 @@ async fn agent_adopts_owned_interfaces_and_deletes_others() {
     let address = |name| harness.get(name).unwrap().status.ipv4.parse::<Ipv4Addr>().unwrap();
     // The state that a crashed agent left, with some stale interfaces.
     let second = harness.underlay.join(host(2)).unwrap();
-    second.create_local(&LocalInterface::new(vni, address("b"))).await.unwrap();
+    let kept = LocalInterface::new(vni, address("b")).with_workload(key("default", "b"), None);
+    second.create_local(&kept).await.unwrap();
     second.create_remote(&RemoteInterface::new(vni, address("a"), host(1))).await.unwrap();
     let other = kos::model::Vni::new(99).unwrap();
     second.create_local(&LocalInterface::new(other, [10, 9, 0, 2].into())).await.unwrap();
@@ -215,8 +216,16 @@ impl kos::drive::Fabric for FaultyFabric {
         self.0.list().await
     }
 
-    async fn reconcile_flows(&self) -> Result<kos::drive::FlowRepairs, FabricError> {
-        self.0.reconcile_flows().await
+    async fn reconcile(&self) -> Result<kos::drive::FabricRepairs, FabricError> {
+        self.0.reconcile().await
+    }
+
+    async fn disturbed(&self) {
+        self.0.disturbed().await
+    }
+
+    async fn status(&self) -> kos::drive::FabricStatus {
+        self.0.status().await
     }
 }
 

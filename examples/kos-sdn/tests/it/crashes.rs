@@ -8,7 +8,7 @@ use kos::agent::{Agent, AgentSettings};
 use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{SimFabric, SimLimits, Underlay};
-use kos::drive::{Fabric as _, FlowRepairs, InterfaceList};
+use kos::drive::{Fabric as _, FabricRepairs, InterfaceList};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
@@ -124,7 +124,7 @@ impl CrashHarness {
         assert_converges(&self.checker).await;
         for node in &self.nodes {
             assert_eq!(node.list().await.unwrap(), InterfaceList::default());
-            assert_eq!(node.reconcile_flows().await.unwrap(), FlowRepairs::default(), "flows were left");
+            assert_eq!(node.reconcile().await.unwrap(), FabricRepairs::default(), "flows were left");
         }
         let locks = self.fixture.locks.list(ListRequest::default()).await.unwrap().items;
         assert!(locks.is_empty(), "{locks:?}");

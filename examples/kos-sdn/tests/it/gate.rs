@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use async_trait::async_trait;
 use http::{Method, Request};
-use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList};
+use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
@@ -109,8 +109,16 @@ impl<F: Fabric> Fabric for Gated<F> {
         self.0.list().await
     }
 
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
-        self.0.reconcile_flows().await
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        self.0.reconcile().await
+    }
+
+    async fn disturbed(&self) {
+        self.0.disturbed().await
+    }
+
+    async fn status(&self) -> FabricStatus {
+        self.0.status().await
     }
 
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {

@@ -10,7 +10,7 @@ use kos::agent::{Agent, AgentSettings};
 use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{PingError, SimLimits, Underlay};
-use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList};
+use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::apiserver::ApiServer;
@@ -206,7 +206,15 @@ impl<F: Fabric> Fabric for InstrumentedFabric<F> {
         self.of.list().await
     }
 
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
-        self.of.reconcile_flows().await
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        self.of.reconcile().await
+    }
+
+    async fn disturbed(&self) {
+        self.of.disturbed().await
+    }
+
+    async fn status(&self) -> FabricStatus {
+        self.of.status().await
     }
 }

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use super::echo_buffer::EchoBuffer;
 use super::explain::explain;
 use super::underlay::Underlay;
-use crate::drive::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
+use crate::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, FramePath, InterfaceList};
 use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
 /// The fabric of one node of an [`Underlay`], which owns the node's state: a second fabric of the
@@ -57,8 +57,12 @@ impl Fabric for SimFabric {
         self.underlay.with(self.node, |node| node.listed())
     }
 
-    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
-        self.underlay.with(self.node, super::node::SimNode::reconcile_flows)
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        self.underlay.with(self.node, super::node::SimNode::reconcile)
+    }
+
+    async fn status(&self) -> FabricStatus {
+        self.underlay.with(self.node, |node| node.status()).unwrap_or_default()
     }
 
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {

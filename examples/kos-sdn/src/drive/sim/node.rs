@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::guest::Guest;
-use crate::drive::{FabricError, FlowRepairs, InterfaceBook, InterfaceList, Switch};
+use crate::drive::{FabricError, FabricRepairs, FabricStatus, InterfaceBook, InterfaceList, Switch};
 use crate::plan::{
     AddressKey, Flow, LocalInterface, Port, RemoteInterface, default_drop_flows, flow_difference,
     local_cookie, local_flows, remote_cookie, remote_flows,
@@ -77,12 +77,21 @@ impl SimNode {
     }
 
     /// Repairs the flows.
-    pub(super) fn reconcile_flows(&mut self) -> FlowRepairs {
+    pub(super) fn reconcile(&mut self) -> FabricRepairs {
         let difference = flow_difference(&self.desired_flows(), &self.switch.flows());
-        let repairs = FlowRepairs { missing: difference.missing.len(), foreign: difference.foreign.len() };
+        let repairs = FabricRepairs {
+            missing_flows: difference.missing.len(),
+            foreign_flows: difference.foreign.len(),
+            ..FabricRepairs::default()
+        };
         difference.foreign.iter().for_each(|flow| self.switch.remove(flow));
         difference.missing.into_iter().for_each(|flow| self.switch.add(flow));
         repairs
+    }
+
+    pub(super) fn status(&self) -> FabricStatus {
+        let (ports, flows) = (self.ports.len(), self.switch.flows().len());
+        FabricStatus { is_reachable: true, ports, flows, broken: Vec::new() }
     }
 
     pub(super) fn port(&self, key: &AddressKey) -> Option<Port> {
@@ -99,7 +108,7 @@ impl SimNode {
 
     /// Returns the desired flows.
     fn desired_flows(&self) -> BTreeSet<Flow> {
-        let InterfaceList { locals, remotes } = self.book.listed();
+        let InterfaceList { locals, remotes, .. } = self.book.listed();
         let here = locals.iter().filter_map(|local| Some(local_flows(local, self.port(&key_of(local))?)));
         let there = remotes.iter().map(|remote| remote_flows(remote, TUNNELS));
         here.chain(there).flatten().chain(default_drop_flows()).collect()

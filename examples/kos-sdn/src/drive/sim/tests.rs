@@ -4,7 +4,7 @@ use machinery::tokio;
 
 use super::*;
 use crate::drive::packet::{Arp, Echo, Ethernet, Ipv4};
-use crate::drive::{Fabric as _, FabricError, FlowRepairs, Tunnel};
+use crate::drive::{Fabric as _, FabricError, FabricRepairs, Tunnel};
 use crate::model::Vni;
 use crate::plan::{AddressKey, EtherType, LocalInterface, Mac, RemoteInterface};
 
@@ -14,6 +14,10 @@ fn host(low: u8) -> Ipv4Addr {
 
 fn key(vni: u32, low: u8) -> AddressKey {
     AddressKey { vni: Vni::new(vni).unwrap(), address: [10, 0, 0, low].into() }
+}
+
+fn repairs(missing_flows: usize, foreign_flows: usize) -> FabricRepairs {
+    FabricRepairs { missing_flows, foreign_flows, ..FabricRepairs::default() }
 }
 
 fn local(key: AddressKey) -> LocalInterface {
@@ -148,8 +152,8 @@ async fn a_switch_without_flows_forwards_nothing() {
     }
     let listed = fabrics[0].list().await.unwrap();
     assert_eq!((listed.locals.len(), listed.remotes.len()), (3, 2), "interfaces are still there");
-    assert_eq!(fabrics[0].reconcile_flows().await, Ok(FlowRepairs { missing: 5 * 4 + 2, foreign: 0 }));
-    assert_eq!(fabrics[0].reconcile_flows().await, Ok(FlowRepairs::default()));
+    assert_eq!(fabrics[0].reconcile().await, Ok(repairs(5 * 4 + 2, 0)));
+    assert_eq!(fabrics[0].reconcile().await, Ok(FabricRepairs::default()));
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()));
 }
 
@@ -174,7 +178,7 @@ async fn a_ping_stops_with_any_flow_that_is_deleted() {
     };
     assert_eq!(pings(), Ok(()));
     let of_these = |flow: &crate::plan::Flow| {
-        [here, there].iter().any(|key| flow.cookie & !(1 << 48) == local(*key).mac.number())
+        [here, there].iter().any(|key| flow.cookie & ((1 << 48) - 1) == local(*key).mac.number())
     };
     let mut deleted = 0;
     for (at, fabric) in (1..).zip(&fabrics) {
@@ -182,7 +186,7 @@ async fn a_ping_stops_with_any_flow_that_is_deleted() {
         for flow in flows.iter().filter(|flow| of_these(flow)) {
             underlay.with(host(at), |node| node.switch.remove(flow)).unwrap();
             assert!(pings().is_err(), "without {flow} on {at}");
-            assert_eq!(fabric.reconcile_flows().await, Ok(FlowRepairs { missing: 1, foreign: 0 }));
+            assert_eq!(fabric.reconcile().await, Ok(repairs(1, 0)));
             assert_eq!(pings(), Ok(()), "with {flow} again");
             deleted += 1;
         }
@@ -195,8 +199,8 @@ async fn undesired_flows_are_removed() {
     let (underlay, fabrics) = two_nodes().await;
     let stray = crate::plan::local_flows(&local(key(1, 77)), crate::plan::Port(2));
     underlay.with(host(1), |node| stray.into_iter().for_each(|flow| node.switch.add(flow))).unwrap();
-    assert_eq!(fabrics[0].reconcile_flows().await, Ok(FlowRepairs { missing: 0, foreign: 4 }));
-    assert_eq!(fabrics[0].reconcile_flows().await, Ok(FlowRepairs::default()));
+    assert_eq!(fabrics[0].reconcile().await, Ok(repairs(0, 4)));
+    assert_eq!(fabrics[0].reconcile().await, Ok(FabricRepairs::default()));
 }
 
 #[tokio::test]

@@ -18,6 +18,7 @@ pub(super) fn fields_of(incoming: &IncomingFrame<'_>) -> Option<Match> {
         dl_src: Some(frame.from),
         dl_dst: Some(frame.to),
         dl_type: frame.of(),
+        untagged: true,
         ..Match::default()
     };
     match fields.dl_type {

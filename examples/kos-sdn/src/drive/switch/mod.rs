@@ -67,7 +67,7 @@ pub struct Tunnel {
     pub node: Ipv4Addr,
 }
 
-/// Maximum number of table look-ups per frame, against resubmit loops.
+/// Maximum number of table look-ups per frame, against loops.
 const MAX_LOOKUPS: usize = 16;
 
 impl Switch {
@@ -128,7 +128,7 @@ impl Switch {
                 match *action {
                     Action::SetTunnel(vni) => fields.tun_id = Some(vni.number()),
                     Action::SetTunnelTo(node) => to = Some(node),
-                    Action::Resubmit(next) => table = Some(next),
+                    Action::GotoTable(next) => table = Some(next),
                     Action::Output(port) if port == incoming.port => {}
                     Action::Output(port) => trace.outputs.extend(self.output(port, &fields, to)),
                 }

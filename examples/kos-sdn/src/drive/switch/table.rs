@@ -14,7 +14,7 @@ pub(super) struct Table {
 
 /// The fields that a flow matches, in the order of [`Match`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct FieldMask([bool; 10]);
+struct FieldMask([bool; 11]);
 
 impl Table {
     /// Inserts a flow. Returns the flow that it replaces.
@@ -50,10 +50,22 @@ impl Table {
 
 impl FieldMask {
     fn by(matches: &Match) -> Self {
-        let Match { in_port, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa } =
-            matches;
+        let Match {
+            in_port,
+            untagged,
+            tun_id,
+            tun_src,
+            dl_src,
+            dl_dst,
+            dl_type,
+            nw_src,
+            arp_sha,
+            arp_spa,
+            arp_tpa,
+        } = matches;
         Self([
             in_port.is_some(),
+            *untagged,
             tun_id.is_some(),
             tun_src.is_some(),
             dl_src.is_some(),
@@ -68,9 +80,11 @@ impl FieldMask {
 
     /// Returns the values of these fields, and wildcards for the others.
     fn of(&self, fields: &Match) -> Match {
-        let [in_port, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa] = self.0;
+        let [in_port, untagged, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa] =
+            self.0;
         Match {
             in_port: fields.in_port.filter(|_| in_port),
+            untagged: fields.untagged && untagged,
             tun_id: fields.tun_id.filter(|_| tun_id),
             tun_src: fields.tun_src.filter(|_| tun_src),
             dl_src: fields.dl_src.filter(|_| dl_src),

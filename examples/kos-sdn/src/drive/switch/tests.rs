@@ -56,9 +56,9 @@ fn flows_are_removed_by_cookie() {
 }
 
 #[test]
-fn resubmit_loops_are_bounded() {
+fn table_loops_are_bounded() {
     let mut switch = Switch::new(TUNNELS);
-    let actions = vec![Action::Output(Port(9)), Action::Resubmit(0)];
+    let actions = vec![Action::Output(Port(9)), Action::GotoTable(0)];
     switch.add(Flow { table: 0, priority: 1, cookie: 0, matches: Match::default(), actions });
     let frame = Ethernet::new(Mac::BROADCAST, Mac::BROADCAST, EtherType::Arp, &[]).bytes();
     assert_eq!(
@@ -73,6 +73,7 @@ fn naive<'a>(flows: &'a BTreeSet<Flow>, table: u8, fields: &Match) -> Option<&'a
     let matches = |expected: &Match| {
         let is = |same: bool, required: bool| same || !required;
         is(expected.in_port == fields.in_port, expected.in_port.is_some())
+            && is(fields.untagged, expected.untagged)
             && is(expected.tun_id == fields.tun_id, expected.tun_id.is_some())
             && is(expected.tun_src == fields.tun_src, expected.tun_src.is_some())
             && is(expected.dl_src == fields.dl_src, expected.dl_src.is_some())

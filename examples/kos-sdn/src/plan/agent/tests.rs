@@ -111,7 +111,9 @@ fn changed_network_replaces_the_interface() {
     here.as_mut().unwrap().status.address_vni = 18;
     node.run_to_completion(&mut here, PeerLocation::Absent);
     assert_eq!(node.take_steps(), ["delete", "create", "write status"]);
-    assert_eq!(node.actual, Some(Interface::Local(LocalInterface::new(Vni::new(18).unwrap(), ADDRESS))));
+    let key = here.unwrap().key();
+    let local = LocalInterface::new(Vni::new(18).unwrap(), ADDRESS).with_workload(key, None);
+    assert_eq!(node.actual, Some(Interface::Local(local)));
 }
 
 #[test]

@@ -44,7 +44,7 @@ fn node(
     NodeInterfaces {
         node: node.into(),
         host: host(on),
-        interfaces: InterfaceList { locals, remotes: remotes.collect() },
+        interfaces: InterfaceList { locals, remotes: remotes.collect(), ..InterfaceList::default() },
     }
 }
 

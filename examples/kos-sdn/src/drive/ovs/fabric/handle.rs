@@ -1,0 +1,137 @@
+//! The fabric as its callers see it.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use machinery::tokio::sync::{mpsc, oneshot};
+use machinery::tokio_util::sync::CancellationToken;
+
+use super::actor::Actor;
+use super::request::{Request, Respond};
+use super::shared::Shared;
+use super::suspicion::Suspicions;
+use super::{FabricLimits, SwitchConnections};
+use crate::drive::ovs::links::{EchoRequest, LinkPlace};
+use crate::drive::ovs::ovsdb::ConnectionState;
+use crate::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
+use crate::plan::ovs::{SwitchSettings, place_of};
+use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
+
+/// The fabric of a node whose switch is Open vSwitch. Cheap to clone.
+///
+/// The state is in the switch: a second fabric of the node finds it there. Only the holder of the
+/// database's lock writes.
+#[derive(Clone, Debug)]
+pub struct OvsFabric {
+    requests: mpsc::Sender<Request>,
+    shared: Arc<Shared>,
+    settings: Arc<SwitchSettings>,
+    limits: FabricLimits,
+    connections: SwitchConnections,
+}
+
+impl OvsFabric {
+    /// Creates a fabric, and the future that runs it until cancelled.
+    pub fn new(
+        settings: SwitchSettings,
+        limits: FabricLimits,
+        connections: SwitchConnections,
+        stopping: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let (sender, receiver) = mpsc::channel(limits.requests.max(1));
+        let (settings, shared) = (Arc::new(settings), Arc::<Shared>::default());
+        let actor = Actor::new(settings.clone(), limits.clone(), connections.clone(), shared.clone());
+        let fabric = Self { requests: sender, shared, settings, limits, connections: connections.clone() };
+        let running = async move {
+            let suspicions = Suspicions::default();
+            let watching = suspicions.watch(&connections);
+            let acting = actor.run(receiver, suspicions.clone());
+            machinery::tokio::select! {
+                () = acting => {}
+                () = watching => {}
+                () = stopping.cancelled() => {}
+            }
+        };
+        (fabric, running)
+    }
+
+    async fn request<T>(&self, make: impl FnOnce(Respond<T>) -> Request) -> Result<T, FabricError> {
+        let stopped = || FabricError::Unavailable { reason: "the fabric has stopped".into() };
+        let (respond, response) = oneshot::channel();
+        self.requests.send(make(respond)).await.map_err(|_| stopped())?;
+        response.await.map_err(|_| stopped())?
+    }
+
+    /// Returns the local interface of an address.
+    async fn local(&self, key: AddressKey, what: &'static str) -> Result<LocalInterface, FabricError> {
+        match self.request(|respond| Request::Find(key, respond)).await? {
+            Some(Interface::Local(local)) => Ok(local),
+            _ => {
+                let reason = format!("{} of network {} has no interface on this node", key.address, key.vni);
+                Err(FabricError::Failed { what, reason })
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Fabric for OvsFabric {
+    fn name(&self) -> &'static str {
+        "ovs"
+    }
+
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
+        self.request(|respond| Request::Create(Interface::Local(interface.clone()), respond)).await
+    }
+
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
+        self.request(|respond| Request::Delete(Interface::Local(interface.clone()), respond)).await
+    }
+
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
+        self.request(|respond| Request::Create(Interface::Remote(interface.clone()), respond)).await
+    }
+
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
+        self.request(|respond| Request::Delete(Interface::Remote(interface.clone()), respond)).await
+    }
+
+    async fn list(&self) -> Result<InterfaceList, FabricError> {
+        self.request(Request::List).await
+    }
+
+    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+        self.request(Request::Reconcile).await
+    }
+
+    async fn disturbed(&self) {
+        self.shared.disturbance.notified().await;
+    }
+
+    async fn status(&self) -> FabricStatus {
+        let is_connected = self.connections.database.snapshot().connection == ConnectionState::Connected
+            && self.connections.flows.status().borrow().is_connected;
+        let view = self.shared.view.lock();
+        FabricStatus {
+            is_reachable: is_connected,
+            ports: view.ports,
+            flows: view.flows,
+            broken: view.broken.clone(),
+        }
+    }
+
+    async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
+        const WHAT: &str = "a ping";
+        let failed = |reason: String| FabricError::Failed { what: WHAT, reason };
+        let local = self.local(from, WHAT).await?;
+        let LinkPlace::Workload(namespace) = place_of(&self.settings, &local)? else {
+            let name = &local.name;
+            let remedy = "run the agent with --into netns, or ping from the user of the interface";
+            return Err(failed(format!("{name} is on the node without an address: {remedy}")));
+        };
+        let request =
+            EchoRequest { namespace, from: from.address, to, sequence, time_limit: self.limits.ping };
+        self.connections.links.ping(&request).await.map_err(|error| failed(error.to_string()))
+    }
+}

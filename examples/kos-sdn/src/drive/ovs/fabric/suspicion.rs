@@ -1,0 +1,103 @@
+//! Changes of the switch that are not examined yet.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use machinery::sync::Mutex;
+use machinery::tokio::sync::Notify;
+
+use super::SwitchConnections;
+use crate::drive::ovs::links::{LinkEvent, NamespaceName};
+
+/// Changes of the switch, by this fabric or by others, since the last examination.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Suspicion {
+    /// Rows, flows or ports have changed, or a connection was established.
+    pub(super) is_switch: bool,
+    /// Any link may have changed.
+    pub(super) are_links: bool,
+    /// Names of links that have changed.
+    pub(super) links: BTreeSet<String>,
+    /// Namespaces that have changed.
+    pub(super) namespaces: BTreeSet<NamespaceName>,
+}
+
+/// Collects suspicions. Cheap to clone.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Suspicions(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    pending: Mutex<Suspicion>,
+    changed: Notify,
+}
+
+impl Suspicions {
+    fn add(&self, change: impl FnOnce(&mut Suspicion)) {
+        change(&mut self.0.pending.lock());
+        self.0.changed.notify_one();
+    }
+
+    /// Waits for a suspicion. Dropping the future loses none.
+    pub(super) async fn wait(&self) {
+        loop {
+            if *self.0.pending.lock() != Suspicion::default() {
+                return;
+            }
+            self.0.changed.notified().await;
+        }
+    }
+
+    /// Takes the suspicions so far.
+    pub(super) fn take(&self) -> Suspicion {
+        std::mem::take(&mut self.0.pending.lock())
+    }
+
+    /// Watches the connections. Never returns.
+    pub(super) async fn watch(&self, connections: &SwitchConnections) {
+        machinery::tokio::join!(
+            self.watch_rows(connections),
+            self.watch_flows(connections),
+            self.watch_links(connections)
+        );
+    }
+
+    async fn watch_rows(&self, connections: &SwitchConnections) {
+        let mut version = connections.database.snapshot().version;
+        loop {
+            version = connections.database.changed(version).await.version;
+            self.add(|suspicion| suspicion.is_switch = true);
+        }
+    }
+
+    async fn watch_flows(&self, connections: &SwitchConnections) {
+        let mut status = connections.flows.status();
+        // Ends with the client of the switch.
+        while status.changed().await.is_ok() {
+            self.add(|suspicion| suspicion.is_switch = true);
+        }
+    }
+
+    async fn watch_links(&self, connections: &SwitchConnections) {
+        loop {
+            match connections.links.watch().await {
+                Ok(mut events) => {
+                    // Changes before the watch were not reported.
+                    self.add(|suspicion| suspicion.are_links = true);
+                    while let Some(event) = events.next().await {
+                        self.add(|suspicion| match event {
+                            LinkEvent::Lost => suspicion.are_links = true,
+                            LinkEvent::Link { name } => drop(suspicion.links.insert(name)),
+                            LinkEvent::Namespace { name } => drop(suspicion.namespaces.insert(name)),
+                        });
+                    }
+                }
+                Err(error) => tracing::debug!(%error, "links cannot be watched; retrying"),
+            }
+            machinery::tokio::time::sleep(WATCH_INTERVAL).await;
+        }
+    }
+}
+
+/// Interval of attempts to watch links.
+const WATCH_INTERVAL: std::time::Duration = std::time::Duration::from_millis(200);

@@ -1,0 +1,20 @@
+//! Network interfaces of the kernel, in the switch's network namespace and in those of workloads.
+//!
+//! The trait [`Links`] has two implementations: [`KernelLinks`] over netlink, and the stateful
+//! [`FakeLinks`] for tests without root.
+
+mod error;
+mod events;
+mod fake;
+mod link;
+mod links;
+mod namespace_name;
+mod step;
+
+pub use error::{LinkError, LinkStepError};
+pub use events::{LinkEvent, LinkEvents};
+pub use fake::FakeLinks;
+pub use link::{InterfaceAddress, Link, LinkList, NamespaceEntry, NamespaceState};
+pub use links::{EchoRequest, Links};
+pub use namespace_name::{LinkPlace, NamespaceName};
+pub use step::{LinkChange, LinkStep};
