@@ -12,6 +12,7 @@ mod gate;
 mod harness;
 mod load;
 mod metrics;
+mod ovs;
 mod processes;
 mod programs;
 mod server;

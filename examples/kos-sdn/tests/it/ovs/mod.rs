@@ -1,0 +1,16 @@
+//! Tests on real Open vSwitch: hosts are network namespaces of one machine, with the daemons of
+//! the distribution and its data path in user space.
+//!
+//! They need root and are skipped otherwise, with the reason on the standard error stream.
+//!
+//! - [`command`], [`namespace`]: programs of the system, and network namespaces.
+//! - [`daemons`], [`hosts`]: hosts with their daemons, on one underlay.
+//! - [`probe`]: the isolation probe, which runs throughout all faults.
+
+mod command;
+mod daemons;
+mod hosts;
+mod isolation;
+mod namespace;
+mod probe;
+mod requirements;
