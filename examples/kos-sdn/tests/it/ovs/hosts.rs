@@ -27,8 +27,9 @@ pub(crate) struct Hosts {
 }
 
 /// The hosts' stack must not answer for the addresses of the bridge: Open vSwitch does.
-const FILTER: &str = "table netdev underlay { chain all {
-    type filter hook ingress device \"eth0\" priority 0; policy drop; } }";
+const FILTER: &str = "table netdev underlay { chain discard {
+    type filter hook ingress device \"eth0\" priority 0; policy drop;
+} }";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
