@@ -9,15 +9,16 @@ use machinery::tokio::time::{Instant, sleep};
 use super::backoff::FailureBackoff;
 use super::convergence::{Convergence, converge};
 use super::examination::Examination;
+use super::neighbours::TunnelEnds;
 use super::observer::Observer;
-use super::request::{Request, Respond};
+use super::request::{FoundInterface, Request, Respond};
 use super::shared::Shared;
 use super::suspicion::{Suspicion, Suspicions};
 use super::{FabricLimits, SwitchConnections};
 use crate::drive::ovs::links::{LinkPlace, NamespaceName};
 use crate::drive::{BrokenInterface, FabricError, InterfaceBook, InterfaceList};
 use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage, place_of, rebuilt_interfaces};
-use crate::plan::{AddressKey, Interface};
+use crate::plan::{AddressKey, Interface, local_cookie, remote_cookie};
 
 /// Executes requests in batches, one run at a time.
 pub(super) struct Actor {
@@ -27,6 +28,7 @@ pub(super) struct Actor {
     shared: Arc<Shared>,
     observer: Observer,
     backoff: FailureBackoff,
+    ends: TunnelEnds,
     /// The desired interfaces.
     book: InterfaceBook,
     is_loaded: bool,
@@ -60,6 +62,7 @@ impl Actor {
         Self {
             observer: Observer::new(connections.clone()),
             backoff: FailureBackoff::new(limits.backoff),
+            ends: TunnelEnds::default(),
             book: InterfaceBook::new(limits.interfaces),
             is_loaded: false,
             broken: BTreeMap::new(),
@@ -68,6 +71,11 @@ impl Actor {
             connections,
             shared,
         }
+    }
+
+    /// Returns the nodes that tunnels lead to.
+    pub(super) const fn tunnel_ends(&self) -> &TunnelEnds {
+        &self.ends
     }
 
     /// Runs until all senders of requests are gone. Dropping the future leaves the current run half
@@ -108,8 +116,9 @@ impl Actor {
         }
         if let Err(error) = self.backoff.check() {
             // Reads need no switch.
-            let (lists, others): (Vec<_>, Vec<_>) =
-                pending.drain(..).partition(|one| matches!(one, Request::List(_) | Request::Find(..)));
+            let (lists, others): (Vec<_>, Vec<_>) = pending
+                .drain(..)
+                .partition(|one| matches!(one, Request::List(_) | Request::Find(..) | Request::Owners(..)));
             others.into_iter().for_each(|request| request.fail(error.clone()));
             pending.extend(lists);
         }
@@ -121,7 +130,8 @@ impl Actor {
             match request {
                 request if depends || !later.is_empty() => later.push_back(request),
                 Request::List(respond) => drop(respond.send(Ok(self.list()))),
-                Request::Find(key, respond) => drop(respond.send(Ok(self.book.get(&key).cloned()))),
+                Request::Find(key, respond) => drop(respond.send(Ok(self.find(&key)))),
+                Request::Owners(cookies, respond) => drop(respond.send(Ok(self.owners(&cookies)))),
                 Request::Reconcile(respond) => batch.reconciliations.push(respond),
                 Request::Create(interface, respond) => self.admit(&mut batch, interface, respond),
                 Request::Delete(interface, respond) => self.dismiss(&mut batch, interface, respond),
@@ -130,8 +140,8 @@ impl Actor {
         *pending = later;
         if !(batch.keys.is_empty() && batch.reconciliations.is_empty()) {
             self.complete(batch).await;
+            self.publish();
         }
-        self.publish();
     }
 
     /// Adds an interface to the desired ones. A broken one is repaired instead.
@@ -277,6 +287,28 @@ impl Actor {
         list
     }
 
+    fn find(&self, key: &AddressKey) -> FoundInterface {
+        let interface = self.book.get(key).cloned();
+        let number = |name: &str| self.observer.switch.ports.as_ref()?.get(name).copied();
+        let port = match &interface {
+            Some(Interface::Local(local)) => number(&local.name),
+            _ => None,
+        };
+        FoundInterface { interface, port, tunnel: number(&self.settings.tunnel_port()) }
+    }
+
+    fn owners(&self, cookies: &BTreeSet<u64>) -> BTreeMap<u64, Interface> {
+        let owner = |interface: &Interface| match interface {
+            Interface::Local(local) => local_cookie(local.mac),
+            Interface::Remote(remote) => remote_cookie(remote.mac),
+        };
+        let owned = self.book.iter().map(|(_, interface)| (owner(interface), interface));
+        owned
+            .filter(|(cookie, _)| cookies.contains(cookie))
+            .map(|(cookie, interface)| (cookie, interface.clone()))
+            .collect()
+    }
+
     fn broken(&self) -> Vec<BrokenInterface> {
         let interface = |(key, error): (&AddressKey, &FabricError)| {
             Some(BrokenInterface { interface: self.book.get(key)?.clone(), error: error.clone() })
@@ -293,9 +325,16 @@ impl Actor {
     }
 
     fn publish(&self) {
+        let hosts = self.book.iter().filter_map(|(_, interface)| match interface {
+            Interface::Remote(remote) => Some(remote.host),
+            Interface::Local(_) => None,
+        });
+        let ports = self.observer.switch.ports.as_ref();
+        let tunnel = ports.and_then(|ports| ports.get(&self.settings.tunnel_port()).copied());
+        self.ends.set(hosts.collect(), tunnel);
         let mut view = self.shared.view.lock();
         view.broken = self.broken();
-        let ports = self.observer.switch.ports.as_ref().map_or(0, |ports| ports.len());
+        let ports = ports.map_or(0, |ports| ports.len());
         // Without the tunnel port and the local port.
         (view.ports, view.flows) = (ports.saturating_sub(2), self.observer.switch.flows.len());
     }

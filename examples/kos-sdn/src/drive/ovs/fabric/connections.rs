@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::drive::ovs::control::Control;
 use crate::drive::ovs::links::Links;
 use crate::drive::ovs::openflow::FlowSwitch;
 use crate::drive::ovs::ovsdb::Database;
@@ -14,6 +15,8 @@ pub struct SwitchConnections {
     pub database: Arc<dyn Database>,
     /// The flows of the bridge.
     pub flows: Arc<dyn FlowSwitch>,
+    /// Commands of ovs-vswitchd: traces, and neighbours of tunnels.
+    pub control: Arc<dyn Control>,
     /// Links and namespaces.
     pub links: Arc<dyn Links>,
     /// Name of the lock that `database` asserts in each transaction.

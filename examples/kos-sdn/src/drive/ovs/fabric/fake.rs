@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use machinery::sync::Mutex;
 
 use super::SwitchConnections;
+use crate::drive::ovs::control::FakeControl;
 use crate::drive::ovs::links::{FakeLinks, InterfaceAddress};
 use crate::drive::ovs::openflow::{FakeSwitch, FlowChange, OpaqueFlow};
 use crate::drive::ovs::ovsdb::fake::{FakeClient, FakeDatabase};
@@ -21,6 +22,8 @@ pub struct FakeOvs {
     pub database: FakeDatabase,
     /// The flows of the bridge.
     pub flows: FakeSwitch,
+    /// Commands of ovs-vswitchd.
+    pub control: FakeControl,
     /// Links and namespaces.
     pub links: Arc<FakeLinks>,
     bridge: String,
@@ -43,6 +46,7 @@ impl FakeOvs {
         Self {
             database: FakeDatabase::new(),
             flows: FakeSwitch::new(),
+            control: FakeControl::new(),
             links: Arc::new(FakeLinks::new(host, mtu)),
             bridge: bridge.into(),
             applied: Arc::default(),
@@ -55,6 +59,7 @@ impl FakeOvs {
         SwitchConnections {
             database: Arc::new(JoinedDatabase { client: self.database.client(lock), ovs: self.clone() }),
             flows: Arc::new(self.flows.clone()),
+            control: Arc::new(self.control.clone()),
             links: self.links.clone(),
             lock: lock.into(),
         }

@@ -11,10 +11,12 @@ use super::actor::Actor;
 use super::request::{Request, Respond};
 use super::shared::Shared;
 use super::suspicion::Suspicions;
+use super::trace::{self, PathPorts};
 use super::{FabricLimits, SwitchConnections};
+use crate::drive::ovs::control;
 use crate::drive::ovs::links::{EchoRequest, LinkPlace};
 use crate::drive::ovs::ovsdb::ConnectionState;
-use crate::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
+use crate::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, FramePath, InterfaceList};
 use crate::plan::ovs::{SwitchSettings, place_of};
 use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 
@@ -43,13 +45,17 @@ impl OvsFabric {
         let (settings, shared) = (Arc::new(settings), Arc::<Shared>::default());
         let actor = Actor::new(settings.clone(), limits.clone(), connections.clone(), shared.clone());
         let fabric = Self { requests: sender, shared, settings, limits, connections: connections.clone() };
+        let bridge = fabric.settings.bridge.clone();
         let running = async move {
             let suspicions = Suspicions::default();
             let watching = suspicions.watch(&connections);
+            let ends = actor.tunnel_ends().clone();
+            let resolving = ends.resolve(&*connections.control, &bridge);
             let acting = actor.run(receiver, suspicions.clone());
             machinery::tokio::select! {
                 () = acting => {}
                 () = watching => {}
+                () = resolving => {}
                 () = stopping.cancelled() => {}
             }
         };
@@ -65,7 +71,7 @@ impl OvsFabric {
 
     /// Returns the local interface of an address.
     async fn local(&self, key: AddressKey, what: &'static str) -> Result<LocalInterface, FabricError> {
-        match self.request(|respond| Request::Find(key, respond)).await? {
+        match self.request(|respond| Request::Find(key, respond)).await?.interface {
             Some(Interface::Local(local)) => Ok(local),
             _ => {
                 let reason = format!("{} of network {} has no interface on this node", key.address, key.vni);
@@ -133,5 +139,28 @@ impl Fabric for OvsFabric {
         let request =
             EchoRequest { namespace, from: from.address, to, sequence, time_limit: self.limits.ping };
         self.connections.links.ping(&request).await.map_err(|error| failed(error.to_string()))
+    }
+
+    async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
+        let FramePath { from, to, host } = path;
+        let found = self.request(|respond| Request::Find(from, respond)).await?;
+        let ingress = if host.is_some() { found.tunnel } else { found.port };
+        let Some(ingress) = ingress else {
+            return Ok(vec![format!("{} of network {} has no interface here", from.address, from.vni)]);
+        };
+        let origin = match host {
+            Some(host) => format!("from {host} by the tunnel of network {}", from.vni),
+            None => format!("from {} at port {ingress}", from.address),
+        };
+        let mut lines = Vec::new();
+        for (what, frame) in trace::frames(&path, PathPorts { ingress, host: self.settings.host }) {
+            lines.push(format!("{what} for {to}, {origin}:"));
+            let output = control::trace(&*self.connections.control, &self.settings.bridge, &frame)
+                .await
+                .map_err(|error| FabricError::Failed { what: "a trace", reason: error.to_string() })?;
+            let owners = self.request(|respond| Request::Owners(trace::cookies(&output), respond)).await?;
+            lines.extend(trace::steps(&output, &owners));
+        }
+        Ok(lines)
     }
 }

@@ -15,14 +15,18 @@ mod errors;
 mod examination;
 pub mod fake;
 mod handle;
+mod neighbours;
 mod observer;
+mod open;
 mod request;
 mod settings;
 mod shared;
 mod suspicion;
+mod trace;
 
 pub use connections::SwitchConnections;
 pub use handle::OvsFabric;
+pub use open::OvsSettings;
 pub use settings::FabricLimits;
 
 #[cfg(test)]

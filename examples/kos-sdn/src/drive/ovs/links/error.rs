@@ -1,5 +1,10 @@
 //! Errors of link operations.
 
+use std::io;
+
+use rustix::io::Errno;
+
+use super::kernel::errno;
 use super::{LinkPlace, NamespaceName};
 
 /// The reason why a link operation failed.
@@ -101,6 +106,28 @@ pub enum LinkError {
     /// The implementation was shut down.
     #[error("links are shut down")]
     Closed,
+}
+
+impl LinkError {
+    /// Classifies the error of a system call.
+    pub(super) fn of_io(operation: impl Into<String>, error: &io::Error) -> Self {
+        let (operation, reason) = (operation.into(), error.to_string());
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::PERM | Errno::ACCESS) => Self::Denied { operation },
+            Some(Errno::MFILE | Errno::NFILE | Errno::NOMEM | Errno::NOBUFS | Errno::NOSPC) => {
+                Self::Exhausted { operation, reason }
+            }
+            _ => Self::Failed { operation, reason },
+        }
+    }
+
+    /// Classifies the error of a netlink request.
+    pub(super) fn of_netlink(operation: &str, error: &rtnetlink::Error) -> Self {
+        match errno(error) {
+            Some(errno) => Self::of_io(operation, &errno.into()),
+            None => Self::Failed { operation: operation.into(), reason: error.to_string() },
+        }
+    }
 }
 
 /// A step failed. Earlier steps took effect, later ones were not tried.

@@ -6,15 +6,17 @@
 mod error;
 mod events;
 mod fake;
+mod kernel;
 mod link;
-mod links;
 mod namespace_name;
+mod operations;
 mod step;
 
 pub use error::{LinkError, LinkStepError};
 pub use events::{LinkEvent, LinkEvents};
 pub use fake::FakeLinks;
+pub use kernel::{KernelLinks, KernelLinksSettings, NAMESPACES};
 pub use link::{InterfaceAddress, Link, LinkList, NamespaceEntry, NamespaceState};
-pub use links::{EchoRequest, Links};
 pub use namespace_name::{LinkPlace, NamespaceName};
+pub use operations::{EchoRequest, Links};
 pub use step::{LinkChange, LinkStep};

@@ -1,0 +1,113 @@
+//! The fabric on the daemons of a run directory.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery::tokio_util::sync::CancellationToken;
+use machinery::tokio_util::task::TaskTracker;
+
+use super::{FabricLimits, OvsFabric, SwitchConnections};
+use crate::drive::FabricError;
+use crate::drive::ovs::control::ControlSocket;
+use crate::drive::ovs::links::{KernelLinks, KernelLinksSettings};
+use crate::drive::ovs::openflow::{OpenFlowClient, OpenFlowSettings};
+use crate::drive::ovs::ovsdb::{LockName, OvsdbClient, OvsdbConfig};
+use crate::plan::ovs::SwitchSettings;
+
+/// The settings of a fabric on real daemons.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OvsSettings {
+    /// The bridge.
+    pub switch: SwitchSettings,
+    /// Run directory of the daemons, with `db.sock`, `BRIDGE.mgmt` and `ovs-vswitchd.pid`.
+    pub run_directory: PathBuf,
+    /// Limits.
+    pub limits: FabricLimits,
+}
+
+/// Maximum time of a command of ovs-vswitchd.
+const COMMAND_LIMIT: Duration = Duration::from_secs(10);
+
+impl OvsSettings {
+    /// Returns settings with the default limits.
+    #[must_use]
+    pub fn new(switch: SwitchSettings, run_directory: impl Into<PathBuf>) -> Self {
+        Self { switch, run_directory: run_directory.into(), limits: FabricLimits::default() }
+    }
+
+    /// Checks the name of the bridge, and finds the run directory.
+    fn check(&self) -> Result<PathBuf, FabricError> {
+        let failed = |reason| FabricError::Failed { what: "starting the fabric", reason };
+        let (bridge, limit) = (&self.switch.bridge, SwitchSettings::BRIDGE_NAME_LIMIT);
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+        if bridge.is_empty() || bridge.len() > limit || !bridge.bytes().all(is_name) {
+            return Err(failed(format!(
+                "`{bridge}` is no name of a bridge: it needs 1 to {limit} letters, digits, `-` and `_`"
+            )));
+        }
+        // Open vSwitch resolves relative paths below its own directory.
+        self.run_directory.canonicalize().map_err(|error| {
+            let path = self.run_directory.display();
+            failed(format!(
+                "the run directory {path} of Open vSwitch cannot be used: {error}; start its daemons, or choose another with --ovs-run"
+            ))
+        })
+    }
+}
+
+impl OvsFabric {
+    /// Connects to the daemons of a run directory, and returns the fabric with the future that runs
+    /// it until cancelled. Daemons that are missing are waited for. Must be called within a tokio
+    /// runtime.
+    ///
+    /// # Errors
+    /// The settings are wrong.
+    pub fn start(
+        settings: OvsSettings,
+        stopping: CancellationToken,
+    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), FabricError> {
+        let failed = |reason| FabricError::Failed { what: "starting the fabric", reason };
+        let run = settings.check()?;
+        let lock = lock_name(&settings.switch.bridge);
+        let name = LockName::new(&*lock).map_err(|error| failed(error.to_string()))?;
+        let tasks = TaskTracker::new();
+        let (database, runner) = OvsdbClient::new(OvsdbConfig::new(run.join("db.sock"), name));
+        let flows = OpenFlowClient::start(
+            run.join(format!("{}.mgmt", settings.switch.bridge)),
+            OpenFlowSettings::default(),
+            &tasks,
+            stopping.clone(),
+        );
+        let links = KernelLinks::start(KernelLinksSettings {
+            pid_file: run.join("ovs-vswitchd.pid"),
+            owner: owner(&settings.switch.bridge, &run),
+        });
+        let connections = SwitchConnections {
+            database: Arc::new(database),
+            flows: Arc::new(flows),
+            control: Arc::new(ControlSocket::new(&run, COMMAND_LIMIT)),
+            links: Arc::new(links.map_err(|error| failed(error.to_string()))?),
+            lock,
+        };
+        tasks.spawn(runner.run(stopping.clone()));
+        let (fabric, running) = Self::new(settings.switch, settings.limits, connections, stopping);
+        tasks.close();
+        let running = async move {
+            running.await;
+            tasks.wait().await;
+        };
+        Ok((fabric, running))
+    }
+}
+
+/// Returns the name of the lock of a bridge: agents of one switch and bridge exclude each other.
+fn lock_name(bridge: &str) -> String {
+    format!("kos_agent_{}", bridge.replace('-', "_"))
+}
+
+/// Returns the mark of namespaces.
+fn owner(bridge: &str, run: &Path) -> String {
+    format!("kos bridge {bridge} of {}", run.display())
+}

@@ -1,0 +1,111 @@
+//! A fabric on a simulated switch.
+
+use std::net::Ipv4Addr;
+use std::time::Duration;
+
+use machinery::objects::ObjectKey;
+use machinery::tokio;
+use machinery::tokio_util::sync::CancellationToken;
+use machinery::tokio_util::task::TaskTracker;
+
+use crate::drive::ovs::fabric::fake::FakeOvs;
+use crate::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
+use crate::drive::{Fabric as _, FabricRepairs};
+use crate::model::Vni;
+use crate::plan::ovs::SwitchSettings;
+use crate::plan::{LocalInterface, RemoteInterface};
+
+pub(super) const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+/// Above the time that anything takes on a busy machine.
+pub(super) const DEADLINE: Duration = Duration::from_secs(60);
+
+/// A fabric on a simulated switch.
+pub(super) struct FabricBench {
+    pub(super) ovs: FakeOvs,
+    pub(super) fabric: OvsFabric,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+}
+
+pub(super) fn settings() -> SwitchSettings {
+    SwitchSettings { into_namespaces: true, ..SwitchSettings::new("node-1", HOST) }
+}
+
+pub(super) fn vni(number: u32) -> Vni {
+    Vni::new(number).unwrap()
+}
+
+pub(super) fn local(low: u8) -> LocalInterface {
+    let key = ObjectKey::new(Some("default"), &format!("a{low}")).unwrap();
+    LocalInterface::new(vni(1), [10, 0, 0, low].into()).with_workload(key, Some(24))
+}
+
+pub(super) fn remote(low: u8) -> RemoteInterface {
+    RemoteInterface::new(vni(1), [10, 0, 1, low].into(), [192, 0, 2, 9].into())
+}
+
+impl FabricBench {
+    /// Starts a fabric on a new switch, with a bridge.
+    pub(super) async fn new() -> Self {
+        let bench = Self::on(FakeOvs::new("kos", HOST, 1500));
+        bench.fabric.list().await.unwrap();
+        bench.fabric.reconcile().await.unwrap();
+        bench
+    }
+
+    /// Starts a fabric on a switch.
+    pub(super) fn on(ovs: FakeOvs) -> Self {
+        let connections = ovs.connect("kos");
+        Self::with(ovs, connections)
+    }
+
+    pub(super) fn with(ovs: FakeOvs, connections: SwitchConnections) -> Self {
+        let limits = FabricLimits {
+            apply: Duration::from_secs(5),
+            backoff: (Duration::from_millis(1), Duration::from_millis(2)),
+            ..FabricLimits::default()
+        };
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        let (fabric, running) = OvsFabric::new(settings(), limits, connections, stopping.clone());
+        tasks.spawn(running);
+        Self { ovs, fabric, tasks, stopping }
+    }
+
+    /// Ends the fabric as a crash does: its switch stays.
+    pub(super) async fn crash(self) -> FakeOvs {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.ovs
+    }
+
+    /// Waits for a disturbance, and repairs it until nothing is left.
+    pub(super) async fn repaired(&self) -> FabricRepairs {
+        tokio::time::timeout(DEADLINE, self.fabric.disturbed()).await.unwrap();
+        let mut repairs = FabricRepairs::default();
+        for _ in 0..10 {
+            if let Ok(found) = self.fabric.reconcile().await {
+                repairs = repairs.plus(found);
+                if found.total() == 0 {
+                    return repairs;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("the repairs do not end: {repairs:?}");
+    }
+
+    /// Returns the names of the bridge's ports, the number of flows, and the namespaces.
+    pub(super) async fn state(&self) -> (Vec<String>, usize, Vec<String>) {
+        use crate::drive::ovs::links::Links as _;
+        let rows = self.ovs.database.rows();
+        let mut ports: Vec<_> = rows
+            .bridge("kos")
+            .map(|bridge| rows.ports_of(bridge).map(|port| port.name.clone()).collect())
+            .unwrap_or_default();
+        ports.sort();
+        let namespaces = self.ovs.links.list().await.unwrap().namespaces;
+        let names = namespaces.iter().map(|entry| entry.name.to_string()).collect();
+        (ports, self.ovs.flows.flows().len(), names)
+    }
+}

@@ -1,0 +1,5 @@
+//! The fabric on a simulated Open vSwitch, and on a real one if there is one.
+
+mod bench;
+mod lifecycle;
+mod real;

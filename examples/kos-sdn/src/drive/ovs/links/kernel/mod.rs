@@ -1,0 +1,16 @@
+//! [`Links`](super::Links) over netlink.
+
+mod connection;
+mod descriptor;
+mod links;
+mod named;
+mod ping;
+mod switch;
+#[cfg(test)]
+mod tests;
+mod thread;
+mod watch;
+
+pub(super) use connection::errno;
+pub use links::{KernelLinks, KernelLinksSettings};
+pub use named::NAMESPACES;
