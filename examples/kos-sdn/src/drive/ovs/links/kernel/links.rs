@@ -1,24 +1,20 @@
 //! The implementation of [`Links`] for the kernel.
 
-use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 use machinery::sync::Mutex;
-use machinery::tokio::sync::Mutex as AsyncMutex;
 use machinery::tokio_util::sync::CancellationToken;
-use machinery::tokio_util::task::TaskTracker;
 
 use super::connection::Connection;
-use super::named::{NamedFile, create_name, mount, names, open_named, prepare, remove_name, unmount_named};
+use super::named::{names, prepare};
+use super::owned::OwnedNamespaces;
 use super::switch::{NamespaceIdentity, open_switch};
-use super::thread::NamespaceThread;
 use super::{ping, watch};
 use crate::drive::ovs::links::events::EventQueue;
 use crate::drive::ovs::links::{
     EchoRequest, Link, LinkError, LinkEvents, LinkList, LinkPlace, LinkStep, LinkStepError, Links,
-    NamespaceEntry, NamespaceName, NamespaceState,
 };
 
 /// The owner of namespaces, and the switch.
@@ -40,15 +36,9 @@ pub struct KernelLinksSettings {
 #[derive(Debug)]
 pub struct KernelLinks {
     settings: KernelLinksSettings,
-    thread: NamespaceThread,
-    tasks: TaskTracker,
+    namespaces: OwnedNamespaces,
     switch: Mutex<Option<(NamespaceIdentity, Connection)>>,
-    /// Held while names are changed: creation is several system calls.
-    names: AsyncMutex<()>,
 }
-
-/// Maximum length of an interface's alias.
-const MARK_LIMIT: usize = 255;
 
 /// Number of namespaces that are listed concurrently.
 const LISTED_AT_ONCE: usize = 16;
@@ -59,12 +49,8 @@ impl KernelLinks {
     /// # Errors
     /// [`LinkError::Mark`], or the thread cannot be started.
     pub fn start(settings: KernelLinksSettings) -> Result<Self, LinkError> {
-        let mark = &settings.owner;
-        if mark.is_empty() || mark.len() > MARK_LIMIT {
-            return Err(LinkError::Mark { mark: mark.clone(), limit: MARK_LIMIT });
-        }
-        let (thread, tasks) = (NamespaceThread::start()?, TaskTracker::new());
-        Ok(Self { settings, thread, tasks, switch: Mutex::default(), names: AsyncMutex::default() })
+        let namespaces = OwnedNamespaces::start(&settings.owner)?;
+        Ok(Self { settings, namespaces, switch: Mutex::default() })
     }
 
     /// Returns the connection to the switch's present namespace.
@@ -82,95 +68,9 @@ impl KernelLinks {
         {
             return Ok(connection.clone());
         }
-        let connection =
-            Connection::open(&self.thread, &self.tasks, namespace.file, LinkPlace::Switch).await?;
+        let connection = self.namespaces.connect_to(namespace.file, LinkPlace::Switch).await?;
         *self.switch.lock() = Some((identity, connection.clone()));
         Ok(connection)
-    }
-
-    /// Opens a namespace of the owner, and connects to it.
-    async fn workload(&self, name: &NamespaceName) -> Result<(OwnedFd, Connection), LinkError> {
-        match open_named(name)? {
-            NamedFile::Namespace(file) => {
-                let connection = self.connect(name, &file).await?;
-                self.check_mark(name, connection.mark().await?.0)?;
-                Ok((file, connection))
-            }
-            NamedFile::NameOnly(_) | NamedFile::Missing => {
-                Err(LinkError::NamespaceMissing { name: name.clone() })
-            }
-        }
-    }
-
-    async fn connect(&self, name: &NamespaceName, file: &OwnedFd) -> Result<Connection, LinkError> {
-        let failed = |error| LinkError::of_io(format!("opening the network namespace {name}"), &error);
-        let file = file.try_clone().map_err(failed)?;
-        Connection::open(&self.thread, &self.tasks, file, LinkPlace::Workload(name.clone())).await
-    }
-
-    fn check_mark(&self, name: &NamespaceName, mark: Option<String>) -> Result<(), LinkError> {
-        if mark.as_ref() == Some(&self.settings.owner) {
-            return Ok(());
-        }
-        let owner = mark.map_or_else(|| "somebody else".into(), |mark| format!("`{mark}`"));
-        Err(LinkError::NamespaceTaken { name: name.clone(), owner })
-    }
-
-    /// Lists one name, if it is the owner's.
-    async fn entry(&self, name: NamespaceName) -> Result<Option<(NamespaceEntry, Vec<Link>)>, LinkError> {
-        let file = match open_named(&name)? {
-            NamedFile::Namespace(file) => file,
-            NamedFile::NameOnly(mark) if mark == self.settings.owner => {
-                let entry = NamespaceEntry { name, state: NamespaceState::NameOnly, loopback_up: false };
-                return Ok(Some((entry, Vec::new())));
-            }
-            NamedFile::NameOnly(_) | NamedFile::Missing => return Ok(None),
-        };
-        // A namespace of another type has a name here, too, if somebody mounts it.
-        let Ok(connection) = self.connect(&name, &file).await else { return Ok(None) };
-        let (mark, loopback_up) = connection.mark().await?;
-        if mark.as_ref() != Some(&self.settings.owner) {
-            return Ok(None);
-        }
-        let links = connection.list().await?;
-        Ok(Some((NamespaceEntry { name, state: NamespaceState::Live, loopback_up }, links)))
-    }
-
-    async fn create_namespace(&self, name: &NamespaceName) -> Result<(), LinkError> {
-        let _guard = self.names.lock().await;
-        prepare()?;
-        if !create_name(name, &self.settings.owner)? {
-            match open_named(name)? {
-                NamedFile::Namespace(file) => {
-                    let connection = self.connect(name, &file).await?;
-                    return self.check_mark(name, connection.mark().await?.0);
-                }
-                NamedFile::NameOnly(mark) => {
-                    self.check_mark(name, Some(mark).filter(|mark| !mark.is_empty()))?
-                }
-                NamedFile::Missing => {
-                    let operation = format!("creating the network namespace {name}");
-                    let reason = "somebody else deleted its name at the same time".into();
-                    return Err(LinkError::Failed { operation, reason });
-                }
-            }
-        }
-        let file = Connection::create_namespace(&self.thread, &self.tasks, &self.settings.owner).await?;
-        mount(&file, name)
-    }
-
-    async fn delete_namespace(&self, name: &NamespaceName) -> Result<(), LinkError> {
-        let _guard = self.names.lock().await;
-        match open_named(name)? {
-            NamedFile::Missing => return Ok(()),
-            NamedFile::NameOnly(mark) => self.check_mark(name, Some(mark).filter(|mark| !mark.is_empty()))?,
-            NamedFile::Namespace(file) => {
-                let connection = self.connect(name, &file).await?;
-                self.check_mark(name, connection.mark().await?.0)?;
-                unmount_named(name)?;
-            }
-        }
-        remove_name(name)
     }
 
     async fn apply_one(
@@ -181,15 +81,17 @@ impl KernelLinks {
         let Some(place) = step.place() else {
             *last = None;
             return match step {
-                LinkStep::CreateNamespace(name) => self.create_namespace(name).await,
-                LinkStep::DeleteNamespace(name) => self.delete_namespace(name).await,
+                LinkStep::CreateNamespace(name) => self.namespaces.create(name).await,
+                LinkStep::DeleteNamespace(name) => self.namespaces.delete(name).await,
                 _ => Ok(()),
             };
         };
         if last.as_ref().is_none_or(|(known, _)| known != place) {
             let opened = match place {
                 LinkPlace::Switch => self.switch().await,
-                LinkPlace::Workload(name) => self.workload(name).await.map(|(_, connection)| connection),
+                LinkPlace::Workload(name) => {
+                    self.namespaces.workload(name).await.map(|(_, connection)| connection)
+                }
             };
             let is_deletion = matches!(step, LinkStep::Delete { .. });
             match opened {
@@ -205,7 +107,7 @@ impl KernelLinks {
                 let found = connection.index(name).await?;
                 let found = found.ok_or_else(|| missing(place, name))?;
                 check_index(place, name, *index, found)?;
-                let (file, _) = self.workload(to).await?;
+                let (file, _) = self.namespaces.workload(to).await?;
                 connection.move_to(name, found, &file).await
             }
             LinkStep::Set { name, change, .. } => connection.set(name, *change).await,
@@ -224,7 +126,7 @@ impl KernelLinks {
 impl Links for KernelLinks {
     async fn list(&self) -> Result<LinkList, LinkError> {
         let mut list = LinkList { links: self.switch().await?.list().await?, namespaces: Vec::new() };
-        let entries = stream::iter(names()?.into_iter().map(|name| self.entry(name)));
+        let entries = stream::iter(names()?.into_iter().map(|name| self.namespaces.entry(name)));
         let mut entries = entries.buffered(LISTED_AT_ONCE);
         while let Some(entry) = entries.try_next().await? {
             if let Some((namespace, links)) = entry {
@@ -238,7 +140,7 @@ impl Links for KernelLinks {
     async fn list_place(&self, place: &LinkPlace) -> Result<Vec<Link>, LinkError> {
         match place {
             LinkPlace::Switch => self.switch().await?.list().await,
-            LinkPlace::Workload(name) => self.workload(name).await?.1.list().await,
+            LinkPlace::Workload(name) => self.namespaces.workload(name).await?.1.list().await,
         }
     }
 
@@ -253,21 +155,23 @@ impl Links for KernelLinks {
     async fn watch(&self) -> Result<LinkEvents, LinkError> {
         let namespace = open_switch(&self.settings.pid_file)?;
         prepare()?;
-        let links = self.thread.run_in(namespace.file, watch::open_events).await?;
+        let links = self.namespaces.thread().run_in(namespace.file, watch::open_events).await?;
         let names = watch::open_names().map_err(|error| LinkError::of_io("watching /run/netns", &error))?;
         let (queue, ends) = (EventQueue::default(), CancellationToken::new());
-        self.tasks.spawn(watch::forward(links, names, queue.clone(), ends.clone()));
+        self.namespaces.tasks().spawn(watch::forward(links, names, queue.clone(), ends.clone()));
         Ok(LinkEvents::new(queue, ends))
     }
 
     async fn ping(&self, request: &EchoRequest) -> Result<(), LinkError> {
         let EchoRequest { namespace, from, to, .. } = request;
-        let (file, _) = self.workload(namespace).await?;
+        let (file, _) = self.namespaces.workload(namespace).await?;
         let (from, to) = (*from, *to);
         let socket =
-            self.thread.run_in(file, move || ping::open(from, to)).await.map_err(|error| match error {
-                LinkError::Failed { reason, .. } => LinkError::NoReply { to, reason },
-                error => error,
+            self.namespaces.thread().run_in(file, move || ping::open(from, to)).await.map_err(|error| {
+                match error {
+                    LinkError::Failed { reason, .. } => LinkError::NoReply { to, reason },
+                    error => error,
+                }
             })?;
         ping::exchange(&socket, request).await
     }

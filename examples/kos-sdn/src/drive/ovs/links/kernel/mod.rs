@@ -4,6 +4,7 @@ mod connection;
 mod descriptor;
 mod links;
 mod named;
+mod owned;
 mod ping;
 mod switch;
 #[cfg(test)]
@@ -14,3 +15,4 @@ mod watch;
 pub(super) use connection::errno;
 pub use links::{KernelLinks, KernelLinksSettings};
 pub use named::NAMESPACES;
+pub use owned::{OwnedNamespaces, owner_mark};
