@@ -58,7 +58,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
 }
 
 /// Test suites, with their arguments of `cargo test`.
-const TESTS: [(&str, &[&str]); 3] = [
+const TESTS: [(&str, &[&str]); 4] = [
     // One after the other: each test expects an empty cluster.
     (
         "the ports",
@@ -79,6 +79,7 @@ const TESTS: [(&str, &[&str]); 3] = [
         "a Lease that is shared with client-go",
         &["--package", "machinery-controllers", "--test", "it", "--", "client_go"],
     ),
+    ("the policy for node agents of kos", &["--package", "kos", "--test", "it", "--", "permissions::"]),
 ];
 
 fn test(workspace: &Workspace, cluster: &Cluster, args: &[&str]) -> anyhow::Result<Counts> {

@@ -39,6 +39,7 @@
 //! | 17 | Each component can run as a process with the rights of its role only; frames travel between processes as VXLAN | `each_component_runs_as_a_process_with_its_own_role`, `frames_go_between_processes_over_udp`, `vxlan_header_matches_the_rfc` |
 //! | 18 | A webhook validates and stamps for other servers as our server does | `new_object_is_stamped_without_status`, `invalid_objects_are_denied_with_causes`, `reviews_are_answered_over_tls` |
 //! | 19 | A load is generated as planned, and measured | `no_slot_is_used_twice_at_a_time`, `load_is_created_tested_and_reported`, `contended_load_is_reported_separately` |
+//! | 20 | An agent writes attachments and probes of its own node only, on our server and by a policy on any cluster; a probe's frames come from attachments of its namespace | `agents_write_objects_of_their_own_node_only`, `probe_from_another_namespace_is_refused` |
 //!
 //! # Non-goals
 //!

@@ -105,7 +105,6 @@ impl Prober {
         traces.push((from.spec.node.clone(), self.steps(from, leaving).await?));
         if from.spec.node != to.spec.node {
             let arriving = probe_spec(from, to, &to.spec.node, ProbeQuestion::Arriving);
-            let arriving = ProbeSpec { host: from.status.host_ip.clone(), ..arriving };
             traces.push((to.spec.node.clone(), self.steps(from, arriving).await?));
         }
         Ok(traces)
@@ -153,10 +152,8 @@ fn probe_spec(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask:
     ProbeSpec {
         node: node.into(),
         ask,
-        vni: from.status.address_vni,
-        from: from.status.ipv4.clone(),
+        from: from.metadata.name.clone().unwrap_or_default(),
         to: to.status.ipv4.clone(),
-        host: String::new(),
         count: 1,
     }
 }

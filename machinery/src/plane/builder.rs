@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use kube_core::CustomResourceExt;
 #[cfg(feature = "embedded")]
-use machinery_apiserver::{ApiServer, Builder, KindOf};
+use machinery_apiserver::{Admission, ApiServer, Builder, KindOf};
 #[cfg(feature = "kube")]
 use machinery_kube::kube_client::{Client, Config};
 #[cfg(feature = "embedded")]
@@ -25,7 +25,7 @@ use super::transport::Transport;
 pub struct PlaneBuilder {
     location: ObjectLocation,
     #[cfg(feature = "embedded")]
-    server_kinds: Vec<AddKind>,
+    server_parts: Vec<AddToServer>,
     definitions: Vec<EnsureDefinition>,
     timeout: Duration,
 }
@@ -46,9 +46,9 @@ enum ObjectLocation {
     MissingValue(&'static str, &'static str),
 }
 
-/// Adds a kind to the embedded server.
+/// Adds a kind or an admission plugin to the embedded server.
 #[cfg(feature = "embedded")]
-type AddKind = Box<dyn FnOnce(Builder) -> Builder + Send>;
+type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
 /// Creates a missing definition and waits until its kind is served.
 type EnsureDefinition = Box<
@@ -113,7 +113,7 @@ impl PlaneBuilder {
         Self {
             location,
             #[cfg(feature = "embedded")]
-            server_kinds: Vec::new(),
+            server_parts: Vec::new(),
             definitions: Vec::new(),
             timeout: SHUTDOWN_TIMEOUT,
         }
@@ -136,7 +136,7 @@ impl PlaneBuilder {
     pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
         // Both, as the location is only known at run time.
         #[cfg(feature = "embedded")]
-        self.server_kinds.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
+        self.server_parts.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
         self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
         self
     }
@@ -144,8 +144,16 @@ impl PlaneBuilder {
     /// Adds a kind with defaults, validation and guards, which only an embedded server enforces.
     #[cfg(feature = "embedded")]
     pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
-        self.server_kinds.push(Box::new(|builder| builder.kind(kind)));
+        self.server_parts.push(Box::new(|builder| builder.kind(kind)));
         self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self
+    }
+
+    /// Adds an in-process admission plugin to the embedded server, called after those added before.
+    /// A cluster has its own admission: there it is ignored.
+    #[cfg(feature = "embedded")]
+    pub fn admission(mut self, admission: impl Admission) -> Self {
+        self.server_parts.push(Box::new(|builder| builder.admission(admission)));
         self
     }
 
@@ -165,14 +173,14 @@ impl PlaneBuilder {
         match self.location {
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
-                serve(Memory::new(Options::default()), None, self.server_kinds, self.timeout).await
+                serve(Memory::new(Options::default()), None, self.server_parts, self.timeout).await
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
                 // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.server_kinds, self.timeout).await
+                serve(disk.clone(), Some(disk), self.server_parts, self.timeout).await
             }
             #[cfg(feature = "kube")]
             ObjectLocation::Config(config) => {
@@ -194,10 +202,10 @@ impl PlaneBuilder {
 async fn serve(
     store: impl Backend,
     disk: Option<Disk>,
-    server_kinds: Vec<AddKind>,
+    server_parts: Vec<AddToServer>,
     timeout: Duration,
 ) -> Result<Plane, PlaneError> {
-    let builder = server_kinds.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
+    let builder = server_parts.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
     Ok(Plane::new(Transport::Embedded { server: builder.start().await?, disk }, timeout))
 }
 

@@ -9,7 +9,8 @@ mod probes;
 mod programs;
 mod reconcile;
 mod setup;
+mod writers;
 
-pub use probes::answer_probes;
 pub use programs::ProgramSettings;
 pub use setup::{Agent, AgentSettings};
+pub use writers::AgentWriters;

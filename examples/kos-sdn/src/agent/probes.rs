@@ -4,15 +4,15 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery::informers::Informer;
+use machinery::informers::{Informer, Lookup};
 use machinery::objects::{FieldTerm, Filter, Object, ObjectKey, Preconditions, WriteError, Writer};
 use machinery::tokio::time::{Instant, sleep};
 use machinery::{Next, Plane, Reconcile, Run};
 
-use super::AgentSettings;
-use crate::drive::{Fabric, FramePath};
-use crate::model::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus, Vni};
-use crate::plan::AddressKey;
+use super::setup::{Agent, AgentSettings};
+use crate::drive::FramePath;
+use crate::model::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
+use crate::plan::{AddressKey, Interface, desired_local};
 
 /// Time after which an answered probe is deleted if its client did not.
 const KEPT: Duration = Duration::from_secs(600);
@@ -21,31 +21,67 @@ const PACE: Duration = Duration::from_millis(10);
 /// Maximum number of frames of a probe.
 const FRAMES: u16 = 100;
 
-/// Executes the probes of a node until the plane stops.
-///
-/// # Errors
-/// The plane has stopped or executes the probes of this node already.
-pub fn answer_probes(plane: &Plane, settings: &AgentSettings, fabric: Arc<dyn Fabric>) -> machinery::Result {
-    let node = &settings.node;
-    let mut probes = plane.informer::<Probe>()?;
-    let fields = [FieldTerm::equals("spec.node", node)?].into_iter().collect();
-    probes.filter(Filter { fields, ..Filter::default() });
-    let probes = probes.build();
-    plane.run_informer(&format!("probes of {node}"), &probes)?;
-    let controller = plane
-        .controller_of_requests::<ObjectKey>(&format!("probes-{node}"))
-        .watching_informer("probes", &probes, |event| [event.object().key()])
-        .build()?;
-    let answers = ProbeReconciler { probes, writer: plane.writer::<Probe>()?, fabric };
-    let stopping = plane.stopping().clone();
-    plane.spawn(async move { Ok(controller.run(answers, stopping).await.map(drop)?) });
-    Ok(())
+impl Agent {
+    /// Executes the probes of the node until the plane stops.
+    ///
+    /// # Errors
+    /// The plane has stopped or executes the probes of this node already.
+    pub fn answer_probes(&self, plane: &Plane) -> machinery::Result {
+        let AgentSettings { node, writers, .. } = &self.0.settings;
+        let mut probes = plane.informer::<Probe>()?;
+        let fields = [FieldTerm::equals("spec.node", node)?].into_iter().collect();
+        probes.filter(Filter { fields, ..Filter::default() });
+        let probes = probes.build();
+        plane.run_informer(&format!("probes of {node}"), &probes)?;
+        let controller = plane
+            .controller_of_requests::<ObjectKey>(&format!("probes-{node}"))
+            .watching_informer("probes", &probes, |event| [event.object().key()])
+            .build()?;
+        let writer = match writers {
+            Some(writers) => writers.probes.clone(),
+            None => plane.writer::<Probe>()?,
+        };
+        let answers = ProbeReconciler { probes, writer, agent: self.clone() };
+        let stopping = plane.stopping().clone();
+        plane.spawn(async move { Ok(controller.run(answers, stopping).await.map(drop)?) });
+        Ok(())
+    }
+
+    /// Returns the path of a probe's frames. Their source is an attachment of the probe's
+    /// namespace: the permission to create probes in a namespace gives access to its networks only.
+    ///
+    /// # Errors
+    /// The source is not on the expected node, or an address is malformed; the text is for the
+    /// creator of the probe.
+    fn frame_path(&self, probe: &ObjectKey, spec: &ProbeSpec) -> Result<FramePath, String> {
+        let ProbeSpec { ask, from, to, .. } = spec;
+        let to = to.parse::<Ipv4Addr>().map_err(|_| format!("spec.to: {to:?} is no address"))?;
+        let source = ObjectKey::new(probe.namespace(), from).map_err(|error| {
+            format!("spec.from is the name of an attachment in the probe's namespace: {error}")
+        })?;
+        let node = &self.0.settings.node;
+        let (vni, address, host) = if *ask == ProbeQuestion::Arriving {
+            let Lookup::Unique(_, peer) = self.0.peers.lookup(&source) else {
+                return Err(format!(
+                    "{node} knows no attachment {source} on another node in its networks: table 0 drops its frames"
+                ));
+            };
+            let place = peer.location().ok_or_else(|| format!("{source} has no address or no node yet"))?;
+            (place.0, place.1, Some(place.2))
+        } else {
+            match self.0.here.get(&source).as_deref().and_then(desired_local) {
+                Some(Interface::Local(local)) => (local.vni, local.address, None),
+                _ => return Err(format!("there is no attachment {source} with an address on {node}")),
+            }
+        };
+        Ok(FramePath { from: AddressKey { vni, address }, to, host })
+    }
 }
 
 struct ProbeReconciler {
     probes: Informer<Probe>,
     writer: Arc<dyn Writer<Probe>>,
-    fabric: Arc<dyn Fabric>,
+    agent: Agent,
 }
 
 impl Reconcile<ObjectKey> for ProbeReconciler {
@@ -63,9 +99,9 @@ impl Reconcile<ObjectKey> for ProbeReconciler {
         if answered {
             return Ok(Next::After(KEPT));
         }
-        let status = match path(&probe.spec) {
+        let status = match self.agent.frame_path(key, &probe.spec) {
             Ok(path) => self.execute(&probe.spec, path).await,
-            Err(error) => ProbeStatus { error: error.to_string(), ..ProbeStatus::default() },
+            Err(error) => ProbeStatus { error, ..ProbeStatus::default() },
         };
         let probe = Probe { status: Some(ProbeStatus { finished: true, ..status }), ..(*probe).clone() };
         match self.writer.update_status(&probe, &Preconditions::default()).await {
@@ -81,9 +117,9 @@ impl Reconcile<ObjectKey> for ProbeReconciler {
 
 impl ProbeReconciler {
     async fn execute(&self, spec: &ProbeSpec, path: FramePath) -> ProbeStatus {
-        let mut status = ProbeStatus::default();
+        let (mut status, fabric) = (ProbeStatus::default(), &self.agent.0.fabric);
         if spec.ask != ProbeQuestion::Ping {
-            match self.fabric.explain(path).await {
+            match fabric.explain(path).await {
                 Ok(steps) => status.steps = steps,
                 Err(error) => status.error = error.to_string(),
             }
@@ -95,7 +131,7 @@ impl ProbeReconciler {
             }
             let began = Instant::now();
             status.sent += 1;
-            match self.fabric.ping(path.from, path.to, sequence).await {
+            match fabric.ping(path.from, path.to, sequence).await {
                 Ok(()) => {
                     status.round_trips.push(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
                 }
@@ -104,16 +140,6 @@ impl ProbeReconciler {
         }
         status
     }
-}
-
-fn path(spec: &ProbeSpec) -> machinery::Result<FramePath> {
-    let address = |text: &str| text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is no address"));
-    let host = match spec.ask {
-        ProbeQuestion::Arriving => Some(address(&spec.host)?),
-        ProbeQuestion::Ping | ProbeQuestion::Leaving => None,
-    };
-    let from = AddressKey { vni: Vni::new(spec.vni)?, address: address(&spec.from)? };
-    Ok(FramePath { from, to: address(&spec.to)?, host })
 }
 
 fn is_old(probe: &Probe) -> bool {

@@ -19,6 +19,7 @@ use super::address_locks::AddressLocks;
 use super::attachment_programs::AttachmentPrograms;
 use super::networks::NetworkInterests;
 use super::programs::ProgramSettings;
+use super::writers::AgentWriters;
 use crate::drive::Fabric;
 use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
@@ -41,6 +42,8 @@ pub struct AgentSettings {
     pub programs: ProgramSettings,
     /// Metrics of the agent.
     pub metrics: AgentMetrics,
+    /// Writers with an identity of their own; `None` writes as the plane does.
+    pub writers: Option<AgentWriters>,
 }
 
 impl AgentSettings {
@@ -54,6 +57,7 @@ impl AgentSettings {
             per_key: false,
             programs: ProgramSettings::default(),
             metrics: AgentMetrics::default(),
+            writers: None,
         }
     }
 }
@@ -113,13 +117,17 @@ impl Agent {
         let stopping = plane.stopping().clone();
         let (programs, reported) =
             AttachmentPrograms::new(settings.programs.clone(), metrics.clone(), stopping);
+        let writer = match &settings.writers {
+            Some(writers) => writers.attachments.clone(),
+            None => plane.writer::<NetworkAttachment>()?,
+        };
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(NetworkInterests::new(peers.clone())),
             settings,
             fabric,
             here,
             peers,
-            writer: plane.writer::<NetworkAttachment>()?,
+            writer,
             recorder: recorder.clone(),
             have: Mutex::default(),
             address_locks: AddressLocks::default(),

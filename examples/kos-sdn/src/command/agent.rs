@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::{ClusterArguments, home};
-use crate::agent::{Agent, AgentSettings, answer_probes};
+use crate::agent::{Agent, AgentSettings};
 use crate::drive::sim::Wire;
 use crate::drive::{Fabric, LogFabric};
 use crate::metrics::Metrics;
@@ -77,8 +77,7 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     settings.per_key = arguments.per_key;
     settings.programs.allowed.extend(arguments.allowed_programs.iter().cloned());
     settings.metrics = metrics.agent.clone();
-    answer_probes(&plane, &settings, fabric.clone())?;
-    Agent::run(&plane, settings, fabric, &plane.recorder("kos-agent"))?;
+    Agent::run(&plane, settings, fabric, &plane.recorder("kos-agent"))?.answer_probes(&plane)?;
     if let Some(address) = arguments.diagnostics {
         let address = plane.diagnostics(address).await?;
         eprintln!("metrics: http://{address}/metrics");

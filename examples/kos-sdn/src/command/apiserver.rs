@@ -59,7 +59,13 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
         }
     };
     let kinds = store.kind(model::subnets()).kind(model::network_attachments());
-    let server = kinds.kind(model::ip_locks()).kind(model::probes()).rbac().start().await?;
+    let server = kinds
+        .kind(model::ip_locks())
+        .kind(model::probes())
+        .admission(model::AgentWrites)
+        .rbac()
+        .start()
+        .await?;
     for role in model::roles() {
         put_role(&server, &role).await?;
     }
@@ -90,10 +96,7 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
 
 fn listen(arguments: &ApiserverArguments) -> Listen {
     let file = |name: &str| arguments.kubeconfigs.join(format!("{name}.kubeconfig"));
-    let agents = arguments
-        .nodes
-        .iter()
-        .map(|node| (Identity::new(model::agent_of(node)).in_group(model::AGENTS), file(node)));
+    let agents = arguments.nodes.iter().map(|node| (model::agent_identity(node), file(node)));
     let controllers = (Identity::new(model::CONTROLLERS), file("controllers"));
     Listen {
         hosts: arguments.host.clone(),

@@ -66,6 +66,9 @@ pub struct AttachmentStatus {
     /// The assigned IPv4 address.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ipv4: String,
+    /// Prefix length of the subnet, for the interface: agents do not read subnets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prefix_length: Option<u8>,
     /// MAC address of the interface.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mac_address: String,
@@ -171,6 +174,7 @@ impl KosKind for NetworkAttachment {
             ("Subnet", "string", ".spec.subnet", "The subnet of its address."),
             ("VNI", "integer", ".status.addressVNI", "The VNI of its network."),
             ("IP", "string", ".status.ipv4", "Its address."),
+            ("Prefix", "integer", ".status.prefixLength", "Prefix length of its subnet."),
             ("MAC", "string", ".status.macAddress", "Its MAC address."),
             ("Ready", "string", ".status.ifcName", "Name of its interface; ready once set."),
         ]

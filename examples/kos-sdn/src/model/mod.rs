@@ -1,6 +1,8 @@
 //! The API kinds, and the validation and stamping of their objects.
 
 mod admission;
+mod agent_policy;
+mod agent_writes;
 mod attachment;
 mod cidr;
 mod definition;
@@ -18,6 +20,8 @@ mod validate;
 mod vni;
 
 pub use admission::{ReviewKind, review, webhook_manifests};
+pub use agent_policy::agent_policy;
+pub use agent_writes::{AgentWrites, agent_identity, agent_of};
 pub use attachment::{AttachmentErrors, AttachmentSpec, AttachmentStatus, ExecReport, NetworkAttachment};
 pub use cidr::{Cidr, CidrError};
 pub use definition::{manifest, manifests};
@@ -27,7 +31,7 @@ pub use kind::{API_VERSION, GROUP, KindNames, KosKind, VERSION};
 pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
 pub use probe::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
-pub use roles::{AGENTS, CONTROLLERS, agent_of, role_manifests, roles};
+pub use roles::{AGENTS, CONTROLLERS, role_manifests, roles};
 pub use served::{ip_locks, network_attachments, probes, subnets};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 pub use subnet::{Subnet, SubnetSpec, SubnetStatus};

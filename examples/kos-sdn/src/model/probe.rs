@@ -17,16 +17,11 @@ machinery::kinds! {
         pub node: String,
         /// The operation.
         pub ask: ProbeQuestion,
-        /// VNI of the frames.
-        pub vni: u32,
-        /// Source address of the frames.
+        /// Name of the attachment that sends the frames, in the namespace of the probe. For Ping and
+        /// Leaving it is on the node of the probe, for Arriving on another node.
         pub from: String,
         /// Destination address of the frames.
         pub to: String,
-        /// Underlay address of the node that sent the frames into the tunnel. Used by Arriving
-        /// only.
-        #[serde(default)]
-        pub host: String,
         /// Number of frames to send, from 1 to 100. Used by Ping only.
         #[serde(default)]
         pub count: u16,

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::agent_policy::agent_policy;
 use super::kind::GROUP;
 
 /// The user of the controllers.
@@ -9,15 +10,10 @@ pub const CONTROLLERS: &str = "kos-controllers";
 /// The group of the node agents.
 pub const AGENTS: &str = "kos-agents";
 
-/// Returns the user of a node's agent.
-#[must_use]
-pub fn agent_of(node: &str) -> String {
-    format!("kos-agent:{node}")
-}
-
 /// Returns the ClusterRoles and their bindings (`rbac.authorization.k8s.io/v1`).
 ///
-/// RBAC has no rule that limits an agent to the attachments of its own node.
+/// RBAC has no rule that limits an agent to the objects of its own node: see
+/// [`AgentWrites`](super::AgentWrites) and [`agent_policy`].
 #[must_use]
 pub fn roles() -> Vec<Value> {
     let read = json!(["get", "list", "watch"]);
@@ -46,15 +42,17 @@ pub fn roles() -> Vec<Value> {
     ]
 }
 
-/// Returns the roles as YAML.
+/// Returns the roles, and the policy that limits agents to their node, as YAML.
 ///
 /// # Errors
 /// Serialization fails.
 pub fn role_manifests() -> Result<String, serde_saphyr::ser_error::Error> {
     let mut file = String::from(
-        "# Made by `kos roles`. On a cluster, name the ServiceAccounts of the components as subjects.\n",
+        "# Made by `kos roles`. On a cluster, name the ServiceAccount of the controllers as subject. An agent is\n\
+         # the user kos-agent:NODE in the group kos-agents, for instance by a client certificate: the policy at\n\
+         # the end takes its node from its name.\n",
     );
-    for one in &roles() {
+    for one in roles().iter().chain(&agent_policy()) {
         file.push_str("---\n");
         file.push_str(&serde_saphyr::to_string(one)?);
     }

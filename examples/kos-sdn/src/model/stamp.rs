@@ -4,6 +4,8 @@
 //! have their old values.
 
 use jiff::Timestamp;
+use serde::Deserialize as _;
+use serde_json::Value;
 
 use super::extended::{ExtendedMetadata, Section};
 use super::{AttachmentStatus, IPLock, NetworkAttachment, Subnet, SubnetStatus};
@@ -43,6 +45,16 @@ pub fn stamp_lock(new: &mut IPLock, old: Option<&IPLock>, now: Timestamp) {
     };
 }
 
+/// Returns true if two statuses of an attachment have the same address section. A malformed one
+/// equals none.
+pub(super) fn same_address(one: &Value, other: &Value) -> bool {
+    let read = |status: &Value| match status {
+        Value::Null => Some(AttachmentStatus::default()),
+        status => AttachmentStatus::deserialize(status).ok(),
+    };
+    matches!((read(one), read(other)), (Some(one), Some(other)) if address(&one) == address(&other))
+}
+
 fn created(now: Timestamp) -> ExtendedMetadata {
     written(&ExtendedMetadata::default(), &[(Section::Spec, true)], now)
 }
@@ -54,8 +66,9 @@ fn written(old: &ExtendedMetadata, changed: &[(Section, bool)], now: Timestamp) 
 }
 
 fn address(status: &AttachmentStatus) -> impl PartialEq {
-    let AttachmentStatus { lock_uid, address_vni, ipv4, address_contention, .. } = status;
-    (lock_uid, address_vni, ipv4, address_contention, &status.subnet_creation_time, &status.errors.ipam)
+    let AttachmentStatus { lock_uid, address_vni, ipv4, prefix_length, address_contention, .. } = status;
+    let place = (lock_uid, address_vni, ipv4, prefix_length);
+    (place, address_contention, &status.subnet_creation_time, &status.errors.ipam)
 }
 
 fn implementation(status: &AttachmentStatus) -> impl PartialEq {
@@ -105,11 +118,12 @@ mod tests {
             std_out: String::new(),
             std_err: String::new(),
         };
-        let changes: [(Change, &str); 11] = [
+        let changes: [(Change, &str); 12] = [
             (|object| object.spec.post_delete_exec = vec!["x".into()], "spec"),
             (|object| object.status.lock_uid = "u".into(), "status.address"),
             (|object| object.status.address_vni = 1, "status.address"),
             (|object| object.status.ipv4 = "10.0.0.2".into(), "status.address"),
+            (|object| object.status.prefix_length = Some(24), "status.address"),
             (|object| object.status.address_contention = true, "status.address"),
             (|object| object.status.subnet_creation_time = Some(MicroTime(at(1))), "status.address"),
             (|object| object.status.errors.ipam = vec!["x".into()], "status.address"),
@@ -128,7 +142,7 @@ mod tests {
         let old = object.clone();
         object.status.post_create_exec_report = Some(report(5));
         stamp_attachment(&mut object, Some(&old), at(20));
-        let expected = [("status.execReport", 20), ("status.impl", 12), ("status.address", 8), ("spec", 2)];
+        let expected = [("status.execReport", 20), ("status.impl", 13), ("status.address", 9), ("spec", 2)];
         assert_eq!(sections(&object.extended_metadata), expected);
 
         let old = object.clone();
@@ -138,7 +152,7 @@ mod tests {
         object.status.post_create_exec_report = Some(report(6));
         object.status.mac_address = "02:1".into();
         stamp_attachment(&mut object, Some(&old), at(22));
-        let expected = [("status.execReport", 22), ("status.impl", 22), ("status.address", 8), ("spec", 2)];
+        let expected = [("status.execReport", 22), ("status.impl", 22), ("status.address", 9), ("spec", 2)];
         assert_eq!(sections(&object.extended_metadata), expected);
     }
 }

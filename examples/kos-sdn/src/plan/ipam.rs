@@ -149,7 +149,9 @@ fn decide_by_locks(
             || status.ifc_name == interface_name(Mac::of(lock.key.vni, lock.key.address))
     };
     let release = outside.into_iter().chain(spare).filter(|lock| !is_used(lock)).cloned().collect();
-    let is_complete = is_written && status.address_vni == vni.number() && status.errors.ipam.is_empty();
+    let is_complete = is_written
+        && (status.address_vni, status.prefix_length) == (vni.number(), Some(block.length()))
+        && status.errors.ipam.is_empty();
     let step = match kept {
         None => IpamStep::Pick { vni, range: block.usable() },
         Some(_) if is_complete => IpamStep::Done,
@@ -185,6 +187,7 @@ impl LockedAddress {
         status.lock_uid.clone_from(&self.lock_uid);
         status.address_vni = self.key.vni.number();
         status.ipv4 = self.key.address.to_string();
+        status.prefix_length = subnet.spec.ipv4.parse::<Cidr>().ok().map(|block| block.length());
         status
     }
 }
@@ -201,6 +204,7 @@ impl AddressFailure {
         status.lock_uid.clear();
         status.address_vni = 0;
         status.ipv4.clear();
+        status.prefix_length = None;
         status
     }
 }

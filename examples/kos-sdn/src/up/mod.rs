@@ -14,7 +14,7 @@ use machinery::{Objects, Plane};
 
 pub use pings::{PingResult, pairs, ping_pairs};
 
-use crate::agent::{Agent, AgentSettings, ProgramSettings, answer_probes};
+use crate::agent::{Agent, AgentSettings, AgentWriters, ProgramSettings};
 use crate::checker::InvariantChecker;
 use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
@@ -81,7 +81,12 @@ impl LocalCluster {
         }
         let builder = data.into_iter().fold(machinery::embedded(), |builder, data| builder.data(data));
         let builder = builder.kind_of(model::subnets()).kind_of(model::network_attachments());
-        let plane = builder.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
+        let plane = builder
+            .kind_of(model::ip_locks())
+            .kind_of(model::probes())
+            .admission(model::AgentWrites)
+            .start()
+            .await?;
         let recorder = plane.recorder("kos");
         let metrics = Metrics::default();
         metrics.show(&plane);
@@ -99,8 +104,10 @@ impl LocalCluster {
             let mut settings = AgentSettings::new(&node, host);
             settings.programs.clone_from(&programs);
             settings.metrics.clone_from(&metrics.agent);
-            answer_probes(&plane, &settings, fabric.clone())?;
-            agents.push(Agent::run(&plane, settings, fabric, &recorder)?);
+            settings.writers = plane.server().map(|server| AgentWriters::new(server, &node));
+            let agent = Agent::run(&plane, settings, fabric, &recorder)?;
+            agent.answer_probes(&plane)?;
+            agents.push(agent);
             names.push(node);
         }
         let (attachments, subnets) = (plane.objects()?, plane.objects()?);

@@ -124,6 +124,7 @@ async fn printer_columns_show_the_status() {
             .object;
         one.status.address_vni = 17;
         one.status.ipv4 = "10.0.0.2".into();
+        one.status.prefix_length = Some(24);
         one.status.mac_address = "06:00:00:02:00:11".into();
         one.status.ifc_name = "kos060000020011".into();
         fixture.attachments.update_status(&one, &Preconditions::default()).await.unwrap();
@@ -141,9 +142,10 @@ async fn printer_columns_show_the_status() {
             }
         };
         let (names, cells) = shown("networkattachments").await;
-        assert_eq!(names, json!(["Name", "Node", "Subnet", "VNI", "IP", "MAC", "Ready", "Age"]));
-        let expected = json!(["a", "node-1", "s", 17, "10.0.0.2", "06:00:00:02:00:11", "kos060000020011"]);
-        assert_eq!(cells.as_array().unwrap()[..7], expected.as_array().unwrap()[..]);
+        assert_eq!(names, json!(["Name", "Node", "Subnet", "VNI", "IP", "Prefix", "MAC", "Ready", "Age"]));
+        let expected =
+            json!(["a", "node-1", "s", 17, "10.0.0.2", 24, "06:00:00:02:00:11", "kos060000020011"]);
+        assert_eq!(cells.as_array().unwrap()[..8], expected.as_array().unwrap()[..]);
         let (names, cells) = shown("subnets").await;
         assert_eq!(names, json!(["Name", "VNI", "CIDR", "Validated", "Age"]));
         assert_eq!(cells.as_array().unwrap()[..3], json!(["s", 17, "10.0.0.0/24"]).as_array().unwrap()[..]);

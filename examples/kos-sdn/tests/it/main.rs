@@ -13,6 +13,8 @@ mod harness;
 mod load;
 mod metrics;
 mod ovs;
+mod permissions;
+mod probes;
 mod processes;
 mod programs;
 mod server;

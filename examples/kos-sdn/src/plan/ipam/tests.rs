@@ -149,6 +149,19 @@ fn an_address_is_never_written_without_its_lock() {
 }
 
 #[test]
+fn prefix_length_follows_the_subnet() {
+    let (mine, narrow) = (lock("l", "u", 1, [10, 0, 0, 2], 1), subnet(1, "10.0.0.0/24"));
+    let a = holding(attachment("u"), &mine, &narrow);
+    assert_eq!(a.status.prefix_length, Some(24));
+    let wide = subnet(1, "10.0.0.0/16");
+    check(&a, Some(&wide), std::slice::from_ref(&mine), &[], &writes(&mine));
+    let a = holding(a, &mine, &wide);
+    assert_eq!(a.status.prefix_length, Some(16));
+    check(&a, Some(&wide), &[mine], &[], &IpamStep::Done);
+    assert_eq!(AddressFailure::Full.written(&a).prefix_length, None);
+}
+
+#[test]
 fn address_contention_is_recorded() {
     let a = attachment("u");
     let full = AddressFailure::Full.written(&a);
