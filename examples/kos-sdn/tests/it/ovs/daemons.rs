@@ -87,6 +87,12 @@ impl Daemons {
         kill(self.database.take());
     }
 
+    /// Waits until the switch has applied a change of the database.
+    pub(crate) fn wait_for_switch(&self) {
+        let changed = "--timeout=60 set open_vswitch . external_ids:test=x -- remove open_vswitch . external_ids test";
+        self.vsctl(changed);
+    }
+
     pub(crate) fn kill_switch(&mut self) {
         kill(self.switch.take());
     }
@@ -94,9 +100,26 @@ impl Daemons {
     /// Runs `ovs-vsctl` with arguments separated by spaces.
     #[track_caller]
     pub(crate) fn vsctl(&self, arguments: &str) -> String {
+        match self.try_vsctl(arguments) {
+            Ok(text) => text,
+            Err(text) => panic!("ovs-vsctl {arguments}: {text}"),
+        }
+    }
+
+    pub(crate) fn try_vsctl(&self, arguments: &str) -> Result<String, String> {
         let database = format!("--db=unix:{}", self.file("db.sock"));
-        let all = ["ovs-vsctl", "--timeout=60", &database].into_iter().chain(arguments.split_whitespace());
-        run(&all.collect::<Vec<_>>())
+        let all = ["ovs-vsctl", "--timeout=20", &database].into_iter().chain(arguments.split_whitespace());
+        try_run(&all.collect::<Vec<_>>())
+    }
+
+    /// Compares the flows of a bridge, cookies included, with flows as text.
+    pub(crate) fn flow_differences(&self, bridge: &str, flows: &str) -> Vec<String> {
+        let file = self.file("desired-flows");
+        fs::write(&file, flows).unwrap();
+        match self.ofctl("diff-flows", bridge, &[&file]) {
+            Ok(_) => Vec::new(),
+            Err(text) => text.lines().map(str::to_owned).collect(),
+        }
     }
 
     fn bridge(&self, bridge: &str) -> String {
@@ -107,7 +130,7 @@ impl Daemons {
     pub(crate) fn ofctl(&self, command: &str, bridge: &str, others: &[&str]) -> Result<String, String> {
         let bridge = self.bridge(bridge);
         let (command, flags) = command.split_once(' ').unwrap_or((command, ""));
-        let mut all = vec!["ovs-ofctl", "-OOpenFlow15", "--timeout=60"];
+        let mut all = vec!["ovs-ofctl", "-OOpenFlow15", "--timeout=20"];
         all.extend(flags.split_whitespace().chain([command, &bridge]).chain(others.iter().copied()));
         try_run(&all)
     }
@@ -116,13 +139,13 @@ impl Daemons {
     #[track_caller]
     pub(crate) fn add_flows(&self, bridge: &str, flows: &str) {
         let bridge = self.bridge(bridge);
-        run_with(&["ovs-ofctl", "-OOpenFlow15", "--timeout=60", "--bundle", "add-flows", &bridge, "-"], flows);
+        run_with(&["ovs-ofctl", "-OOpenFlow15", "--timeout=20", "--bundle", "add-flows", &bridge, "-"], flows);
     }
 
     /// Runs `ovs-appctl` on `ovs-vswitchd`.
     pub(crate) fn appctl(&self, arguments: &[&str]) -> Result<String, String> {
         let control = self.file("vswitchd.ctl");
-        let all = ["ovs-appctl", "--timeout=60", "--target", &control].into_iter();
+        let all = ["ovs-appctl", "--timeout=20", "--target", &control].into_iter();
         try_run(&all.chain(arguments.iter().copied()).collect::<Vec<_>>())
     }
 }

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::command::run_with;
 use super::daemons::Daemons;
-use super::namespace::Namespace;
+use super::namespace::{Namespace, disable_ipv6};
 
 /// A host: a namespace with daemons, and an address on the underlay.
 pub(crate) struct Host {
@@ -37,6 +37,7 @@ impl Hosts {
     pub(crate) fn start(number: u8) -> Self {
         let tag = format!("proofs-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let underlay = Namespace::new(&format!("{tag}-underlay"));
+        disable_ipv6(underlay.name());
         underlay.ip("link add fabric type bridge");
         underlay.ip("link set fabric up");
         let folder = tempfile::tempdir().unwrap();
@@ -51,6 +52,7 @@ impl Hosts {
     fn host(&self, number: u8) -> Host {
         let namespace = Namespace::new(&format!("{}-h{number}", self.tag));
         let (underlay, name) = (&self.underlay, namespace.name());
+        disable_ipv6(name);
         underlay.ip(&format!("link add h{number} type veth peer name eth0 netns {name}"));
         underlay.ip(&format!("link set h{number} master fabric up"));
         namespace.ip("link set eth0 up");
@@ -75,5 +77,11 @@ impl Host {
         );
         self.namespace.ip(&format!("addr replace {}/24 dev underlay", self.address()));
         self.namespace.ip("link set underlay up");
+    }
+
+    /// Gives the host another address on the underlay.
+    pub(crate) fn move_to(&self, address: Ipv4Addr) {
+        self.namespace.ip("addr flush dev underlay");
+        self.namespace.ip(&format!("addr add {address}/24 dev underlay"));
     }
 }

@@ -41,9 +41,7 @@ fn add_flows(host: &Host, flows: &[kos::plan::Flow]) {
 
 #[test]
 fn isolation_probe_finds_an_open_switch() {
-    if !can_run("isolation_probe_finds_an_open_switch") {
-        return;
-    }
+    let Some(_turn) = can_run("isolation_probe_finds_an_open_switch") else { return };
     let hosts = Hosts::start(1);
     let daemons = &hosts.hosts[0].daemons;
     daemons.vsctl(&format!(

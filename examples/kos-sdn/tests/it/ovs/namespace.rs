@@ -58,3 +58,29 @@ pub(crate) fn inside<T: Send>(name: &str, function: impl FnOnce() -> T + Send) -
         entered.join().unwrap()
     })
 }
+
+/// Returns the names that begin with a prefix.
+pub(crate) fn names(prefix: &str) -> Vec<String> {
+    let Ok(entries) = fs::read_dir("/run/netns") else { return Vec::new() };
+    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let mut names: Vec<_> = names.filter(|name| name.starts_with(prefix)).collect();
+    names.sort();
+    names
+}
+
+/// Deletes the namespaces of workloads of a test, whose names begin with its tag.
+pub(crate) fn delete_all(prefix: &str) {
+    for name in names(prefix) {
+        let _ = try_run(&["ip", "netns", "delete", &name]);
+    }
+}
+
+/// Disables IPv6 in a namespace, whose chatter would blur captures.
+pub(crate) fn disable_ipv6(name: &str) {
+    inside(name, || {
+        for of in ["all", "default"] {
+            // A kernel without IPv6 has no such file.
+            let _ = fs::write(format!("/proc/sys/net/ipv6/conf/{of}/disable_ipv6"), "1");
+        }
+    });
+}

@@ -15,7 +15,7 @@ use super::mark::Mark;
 use super::packet_socket::PacketSocket;
 
 /// An attachment that takes part in the probe.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Station {
     pub(crate) namespace: String,
     pub(crate) vni: u32,
