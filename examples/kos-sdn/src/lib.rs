@@ -9,6 +9,7 @@
 //! - [`controllers`] and [`agent`]: thin shells around the decisions: the subnet validator and the
 //!   IPAM controller; the node agent.
 //! - [`checker`]: the invariant checker; [`metrics`]: metrics, and a dashboard for them.
+//! - [`lab`]: hosts with Open vSwitch on one machine, as network namespaces.
 //! - [`load`]: the load generator and its reports; [`webhook`]: validation for other servers.
 //! - [`probe`]: pings and traces through node agents; [`up`]: a whole cluster in one process;
 //!   [`command`]: the command line.
@@ -77,6 +78,7 @@ pub mod checker;
 pub mod command;
 pub mod controllers;
 pub mod drive;
+pub mod lab;
 pub mod load;
 pub mod metrics;
 pub mod model;

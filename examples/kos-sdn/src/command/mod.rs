@@ -7,6 +7,9 @@ mod controllers;
 mod crds;
 mod dashboard;
 mod drive;
+mod enter;
+mod exec;
+mod lab;
 mod page;
 mod ping;
 mod report;
@@ -41,6 +44,8 @@ enum Command {
     Status(status::StatusArguments),
     Ping(ping::PingArguments),
     Trace(trace::TraceArguments),
+    Exec(exec::ExecArguments),
+    Lab(lab::LabArguments),
     Drive(drive::DriveArguments),
     Report(report::ReportArguments),
     Apiserver(apiserver::ApiserverArguments),
@@ -63,6 +68,8 @@ impl Arguments {
             Command::Ping(arguments) => ping::run(arguments).await,
             Command::Trace(arguments) => trace::run(arguments).await,
             Command::Status(arguments) => status::run(arguments).await,
+            Command::Exec(arguments) => exec::run(&arguments),
+            Command::Lab(arguments) => lab::run(arguments).await,
             Command::Drive(arguments) => drive::run(arguments).await,
             Command::Report(arguments) => report::run(arguments).await,
             Command::Apiserver(arguments) => apiserver::run(arguments).await,

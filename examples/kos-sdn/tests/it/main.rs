@@ -10,6 +10,7 @@ mod crashes;
 mod definitions;
 mod gate;
 mod harness;
+mod lab;
 mod load;
 mod metrics;
 mod ovs;

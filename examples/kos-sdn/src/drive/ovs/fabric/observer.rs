@@ -45,6 +45,11 @@ impl Observer {
         self.has_links = false;
     }
 
+    /// Reads the ports again: port status messages follow the end of a transaction.
+    pub(super) const fn expire_ports(&mut self) {
+        self.port_version = None;
+    }
+
     /// Returns whether a namespace was listed.
     pub(super) fn has_namespace(&self, name: &NamespaceName) -> bool {
         self.switch.links.namespace(name).is_some()

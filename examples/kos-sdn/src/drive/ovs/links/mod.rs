@@ -15,7 +15,9 @@ mod step;
 pub use error::{LinkError, LinkStepError};
 pub use events::{LinkEvent, LinkEvents};
 pub use fake::FakeLinks;
-pub use kernel::{KernelLinks, KernelLinksSettings, NAMESPACES, OwnedNamespaces, owner_mark};
+pub use kernel::{
+    KernelLinks, KernelLinksSettings, NAMESPACES, NamespaceDirectory, OwnedNamespaces, owner_mark,
+};
 pub use link::{InterfaceAddress, Link, LinkList, NamespaceEntry, NamespaceState};
 pub use namespace_name::{LinkPlace, NamespaceName};
 pub use operations::{EchoRequest, Links};

@@ -3,3 +3,4 @@
 mod bench;
 mod lifecycle;
 mod real;
+mod real_switch;

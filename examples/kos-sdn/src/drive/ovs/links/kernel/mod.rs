@@ -14,5 +14,5 @@ mod watch;
 
 pub(super) use connection::errno;
 pub use links::{KernelLinks, KernelLinksSettings};
-pub use named::NAMESPACES;
+pub use named::{NAMESPACES, NamespaceDirectory};
 pub use owned::{OwnedNamespaces, owner_mark};

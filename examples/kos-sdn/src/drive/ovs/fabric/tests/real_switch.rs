@@ -1,0 +1,182 @@
+//! Real daemons of Open vSwitch in network namespaces, for tests as root.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+/// Two hosts with a common underlay: a veth pair between their bridges.
+pub(super) struct RealHosts {
+    pub(super) hosts: [RealHost; 2],
+}
+
+/// One host: a namespace with ovsdb-server and ovs-vswitchd.
+pub(super) struct RealHost {
+    pub(super) namespace: String,
+    pub(super) run: PathBuf,
+    _directory: tempfile::TempDir,
+}
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// Returns whether tests with real daemons can run; prints the reason otherwise.
+pub(super) fn is_available(test: &str) -> bool {
+    let has_program = |name: &str| Command::new(name).arg("--version").stdout(Stdio::null()).status().is_ok();
+    let missing = if !rustix::process::geteuid().is_root() {
+        "root"
+    } else if !has_program("ovs-vswitchd") {
+        "ovs-vswitchd: install openvswitch-switch"
+    } else {
+        return true;
+    };
+    eprintln!("SKIPPED {test}: it needs {missing}");
+    false
+}
+
+impl RealHosts {
+    pub(super) fn start() -> Self {
+        let number = NEXT.fetch_add(1, Ordering::SeqCst);
+        let names = [1, 2].map(|host| format!("fabric-{}-{number}-{host}", std::process::id()));
+        let hosts = names.map(RealHost::create);
+        run(
+            "ip",
+            &[
+                "link",
+                "add",
+                "eth0",
+                "netns",
+                &hosts[0].namespace,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "eth0",
+                "netns",
+                &hosts[1].namespace,
+            ],
+        );
+        for (host, low) in hosts.iter().zip(1..) {
+            host.start_daemons();
+            host.underlay(low);
+        }
+        Self { hosts }
+    }
+}
+
+impl RealHost {
+    fn create(namespace: String) -> Self {
+        run("ip", &["netns", "add", &namespace]);
+        run("ip", &["-n", &namespace, "link", "set", "lo", "up"]);
+        let directory = tempfile::tempdir().unwrap();
+        let run_directory = directory.path().canonicalize().unwrap();
+        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
+        run("ovsdb-tool", &["create", run_directory.join("conf.db").to_str().unwrap(), schema]);
+        Self { namespace, run: run_directory, _directory: directory }
+    }
+
+    fn start_daemons(&self) {
+        self.start_database();
+        self.vsctl(&["--no-wait", "init"]);
+        self.start_switch();
+    }
+
+    pub(super) fn start_database(&self) {
+        let path = |name: &str| self.run.join(name).to_str().unwrap().to_owned();
+        let database = [
+            "ovsdb-server".to_owned(),
+            path("conf.db"),
+            format!("--remote=punix:{}", path("db.sock")),
+            format!("--pidfile={}", path("ovsdb-server.pid")),
+            format!("--unixctl={}", path("ovsdb.ctl")),
+            format!("--log-file={}", path("ovsdb.log")),
+        ];
+        self.daemon(&database);
+    }
+
+    pub(super) fn start_switch(&self) {
+        let path = |name: &str| self.run.join(name).to_str().unwrap().to_owned();
+        let switch = [
+            "ovs-vswitchd".to_owned(),
+            format!("unix:{}", path("db.sock")),
+            format!("--pidfile={}", path("ovs-vswitchd.pid")),
+            format!("--unixctl={}", path("vswitchd.ctl")),
+            format!("--log-file={}", path("vswitchd.log")),
+        ];
+        self.daemon(&switch);
+    }
+
+    fn daemon(&self, arguments: &[String]) {
+        let run_directory = self.run.to_str().unwrap();
+        let status = Command::new("ip")
+            .args(["netns", "exec", &self.namespace])
+            .args(arguments)
+            .args(["--detach", "--no-chdir"])
+            .env("OVS_RUNDIR", run_directory)
+            .env("OVS_LOGDIR", run_directory)
+            .env("OVS_DBDIR", run_directory)
+            .stderr(Stdio::null())
+            .status();
+        assert!(status.unwrap().success(), "{arguments:?}");
+    }
+
+    fn underlay(&self, low: u8) {
+        let namespace = &*self.namespace;
+        run("ip", &["-n", namespace, "link", "set", "eth0", "up"]);
+        let rules = "add table netdev kos; add chain netdev kos in { type filter hook ingress device eth0 priority 0; policy drop; }";
+        run("ip", &["netns", "exec", namespace, "nft", rules]);
+        let datapath = ["--", "set", "bridge", "underlay", "datapath_type=netdev"];
+        self.vsctl(
+            &[&["add-br", "underlay"][..], &datapath, &["--", "add-port", "underlay", "eth0"]].concat(),
+        );
+        run("ip", &["-n", namespace, "address", "add", &format!("192.0.2.{low}/24"), "dev", "underlay"]);
+        run("ip", &["-n", namespace, "link", "set", "underlay", "up"]);
+    }
+
+    pub(super) fn vsctl(&self, arguments: &[&str]) -> String {
+        let database = format!("--db=unix:{}", self.run.join("db.sock").display());
+        output("ovs-vsctl", &[&["--timeout=10", &database][..], arguments].concat())
+    }
+
+    /// Returns the flows of the bridge as text.
+    pub(super) fn ofctl(&self, command: &str, arguments: &[&str]) -> String {
+        let target = format!("unix:{}", self.run.join("kos.mgmt").display());
+        output("ovs-ofctl", &[&["-O", "OpenFlow15", command, &target][..], arguments].concat())
+    }
+
+    /// Kills a daemon.
+    pub(super) fn kill(&self, daemon: &str) {
+        kill(&self.run, daemon);
+    }
+}
+
+impl Drop for RealHost {
+    fn drop(&mut self) {
+        for daemon in ["ovs-vswitchd", "ovsdb-server"] {
+            kill(&self.run, daemon);
+        }
+        let _ = Command::new("ip").args(["netns", "delete", &self.namespace]).status();
+    }
+}
+
+fn kill(run: &Path, daemon: &str) {
+    let file = run.join(format!("{daemon}.pid"));
+    let Ok(text) = fs::read_to_string(&file) else { return };
+    let pid = text.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
+    while Path::new("/proc").join(text.trim()).exists() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let _ = fs::remove_file(file);
+}
+
+fn run(program: &str, arguments: &[&str]) {
+    output(program, arguments);
+}
+
+pub(super) fn output(program: &str, arguments: &[&str]) -> String {
+    let output = Command::new(program).args(arguments).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{program} {arguments:?}: {stderr}");
+    String::from_utf8(output.stdout).unwrap()
+}
