@@ -135,7 +135,7 @@ pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
         return None;
     }
     let (vni, address) = (Vni::new(status.address_vni).ok()?, status.ipv4.parse().ok()?);
-    Some(Interface::Local(LocalInterface::new(vni, address).with_workload(here.key(), None)))
+    Some(Interface::Local(LocalInterface::new(vni, address).with_workload(here.key(), status.prefix_length)))
 }
 
 /// Returns the status to report. Unlike the original's, it never names an interface that does not

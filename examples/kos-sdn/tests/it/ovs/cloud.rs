@@ -11,6 +11,7 @@ use kos::drive::Fabric;
 use kos::drive::ovs::fabric::{OvsFabric, OvsSettings};
 use kos::model::{AttachmentStatus, NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::ovs::SwitchSettings;
+use machinery::objects::Filter;
 use machinery::{Objects, Plane};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -151,22 +152,23 @@ impl Cloud {
 
     /// Waits until the status of each attachment meets a condition.
     pub(super) async fn until_all(&self, condition: impl Fn(&AttachmentStatus) -> bool) {
-        self.until(|cloud| cloud.all().iter().all(|it| condition(&it.status))).await;
+        self.until(|all| all.iter().all(|it| condition(&it.status))).await;
     }
 
     /// Waits until an attachment is deleted.
     pub(super) async fn until_gone(&self, name: &str) {
-        self.until(|cloud| cloud.get(name).is_none()).await;
+        self.until(|all| all.iter().all(|it| it.metadata.name.as_deref() != Some(name))).await;
     }
 
-    async fn until(&self, condition: impl Fn(&Self) -> bool) {
-        let so = async {
-            while !condition(self) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
+    async fn until(&self, condition: impl Fn(&[Arc<NetworkAttachment>]) -> bool) {
+        let started = Instant::now();
+        loop {
+            let all = self.all().await;
+            if condition(&all) {
+                return;
             }
-        };
-        if tokio::time::timeout(DEADLINE, so).await.is_err() {
-            panic!("the condition never held: {:#?}", self.all());
+            assert!(started.elapsed() < DEADLINE, "the condition never held: {all:#?}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     }
 
@@ -197,8 +199,9 @@ impl Cloud {
         self.attachments.get(&key(self.namespace(), name))
     }
 
-    pub(super) fn all(&self) -> Vec<Arc<NetworkAttachment>> {
-        self.attachments.list().into_iter().collect()
+    /// Returns all attachments as the server has them.
+    pub(super) async fn all(&self) -> Vec<Arc<NetworkAttachment>> {
+        self.attachments.list(&Filter::default()).await.unwrap()
     }
 
     /// Returns the name of an attachment's network namespace.
@@ -218,8 +221,8 @@ impl Cloud {
     }
 
     /// Makes the stations of the probe those of the attachments.
-    pub(super) fn update_stations(&mut self) {
-        let desired: Vec<_> = self.all().iter().filter_map(|it| self.station_of(it)).collect();
+    pub(super) fn update_stations(&mut self, attachments: &[Arc<NetworkAttachment>]) {
+        let desired: Vec<_> = attachments.iter().filter_map(|it| self.station_of(it)).collect();
         for station in &desired {
             if !self.stations.contains_key(station) {
                 let number = self.probe.add(station.clone());
@@ -237,8 +240,9 @@ impl Cloud {
     pub(super) async fn wait_until_as_desired(&mut self, after: &str, limit: Duration) -> Duration {
         let started = Instant::now();
         loop {
-            self.update_stations();
-            let wrong = self.differences();
+            let attachments = self.all().await;
+            self.update_stations(&attachments);
+            let wrong = self.differences(&attachments);
             let elapsed = started.elapsed();
             if wrong.is_empty() {
                 return elapsed;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use kos::model::{NetworkAttachment, Vni};
 use kos::plan::ovs::{SwitchSettings, bridge_marks, interface_marks, tunnel_marks};
@@ -30,8 +31,7 @@ struct Implemented {
 
 impl Cloud {
     /// Returns the differences between the API's state and the hosts.
-    pub(super) fn differences(&self) -> Vec<String> {
-        let attachments = self.all();
+    pub(super) fn differences(&self, attachments: &[Arc<NetworkAttachment>]) -> Vec<String> {
         let unready = attachments.iter().filter(|it| it.status.ifc_name.is_empty());
         let unready: Vec<_> =
             unready.map(|it| format!("{} has no interface: {:?}", it.key(), it.status)).collect();
