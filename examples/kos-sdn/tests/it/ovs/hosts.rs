@@ -3,9 +3,10 @@
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use kos::plan::Mac;
 use tempfile::TempDir;
 
-use super::command::run_with;
+use super::command::{run, run_with};
 use super::daemons::Daemons;
 use super::namespace::{Namespace, disable_ipv6};
 
@@ -27,9 +28,13 @@ pub(crate) struct Hosts {
 }
 
 /// The hosts' stack must not answer for the addresses of the bridge: Open vSwitch does.
-const FILTER: &str = "table netdev underlay { chain discard {
-    type filter hook ingress device \"eth0\" priority 0; policy drop;
-} }";
+const FILTER: &str = "\
+table netdev underlay {
+    chain discard {
+        type filter hook ingress device \"eth0\" priority 0; policy drop;
+    }
+}
+";
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
@@ -77,6 +82,19 @@ impl Host {
         );
         self.namespace.ip(&format!("addr replace {}/24 dev underlay", self.address()));
         self.namespace.ip("link set underlay up");
+    }
+
+    /// Returns the MAC address at the end of tunnels.
+    pub(crate) fn mac(&self) -> Mac {
+        let links = run(&["ip", "-n", self.namespace.name(), "-j", "link", "show", "underlay"]);
+        let links: serde_json::Value = serde_json::from_str(&links).unwrap();
+        let bytes: Vec<_> = links[0]["address"]
+            .as_str()
+            .unwrap()
+            .split(':')
+            .map(|byte| u8::from_str_radix(byte, 16).unwrap())
+            .collect();
+        Mac(bytes.try_into().unwrap())
     }
 
     /// Gives the host another address on the underlay.

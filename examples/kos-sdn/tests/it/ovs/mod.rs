@@ -10,6 +10,7 @@
 //!   with the API's.
 //! - [`foreign`]: a bridge of somebody else on the same daemons.
 
+mod capture;
 mod cloud;
 mod command;
 mod daemons;
@@ -22,3 +23,5 @@ mod namespace;
 mod probe;
 mod requirements;
 mod rows;
+mod spoofing;
+mod traffic;

@@ -1,6 +1,6 @@
 //! What the probe has sent and received.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use super::Station;
@@ -32,6 +32,8 @@ pub(super) struct Ledger {
     stations: BTreeMap<u32, Station>,
     /// By receiver and sender: the last arrival, and the rounds that the sender has sent since.
     pairs: BTreeMap<(u32, u32), (Option<Instant>, u32)>,
+    /// By receiver and sender: those with an ARP request.
+    requests: BTreeSet<(u32, u32)>,
     /// Since when the network has to be steady.
     steady: Option<Instant>,
     gaps: BTreeMap<(u32, u32), Gap>,
@@ -85,6 +87,9 @@ impl Ledger {
             return;
         }
         self.arrived += 1;
+        if mark.kind == FrameKind::ArpRequest {
+            self.requests.insert((number, mark.sender));
+        }
         if self.stations.contains_key(&mark.sender) {
             self.check((number, mark.sender));
             self.pairs.insert((number, mark.sender), (Some(Instant::now()), 0));
@@ -119,11 +124,23 @@ impl Ledger {
 
     /// Returns the permitted pairs without an arrival since an instant, as sender and receiver.
     pub(super) fn silent_since(&self, since: Instant) -> Vec<(Station, Station)> {
-        let is_silent = |pair: &(u32, u32)| {
+        self.permitted_where(|pair| {
             self.pairs.get(pair).and_then(|(last, _)| *last).is_none_or(|last| last < since)
-        };
-        let silent = self.permitted().filter(is_silent);
-        silent.map(|(to, from)| (self.stations[&from].clone(), self.stations[&to].clone())).collect()
+        })
+    }
+
+    pub(super) fn forget_requests(&mut self) {
+        self.requests.clear();
+    }
+
+    /// Returns the permitted pairs without an ARP request, as sender and receiver.
+    pub(super) fn without_requests(&self) -> Vec<(Station, Station)> {
+        self.permitted_where(|pair| !self.requests.contains(pair))
+    }
+
+    fn permitted_where(&self, is_it: impl Fn(&(u32, u32)) -> bool) -> Vec<(Station, Station)> {
+        let found = self.permitted().filter(is_it);
+        found.map(|(to, from)| (self.stations[&from].clone(), self.stations[&to].clone())).collect()
     }
 
     pub(super) fn take_leaks(&mut self) -> Vec<Leak> {

@@ -21,6 +21,7 @@ use machinery::sync::Mutex;
 
 use ledger::Ledger;
 pub(crate) use ledger::{Gap, Leak};
+pub(crate) use mark::{FrameKind, Mark};
 pub(crate) use packet_socket::PacketSocket;
 pub(crate) use station::Station;
 
@@ -67,6 +68,22 @@ impl IsolationProbe {
                 return started.elapsed();
             }
             assert!(started.elapsed() < deadline, "no frame arrived within {deadline:?}: {silent:#?}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until an ARP request of each permitted sender, which is a broadcast frame, has arrived
+    /// since the call.
+    #[track_caller]
+    pub(crate) fn wait_for_all_broadcasts(&self, deadline: Duration) {
+        self.ledger.lock().forget_requests();
+        let started = Instant::now();
+        loop {
+            let silent = self.ledger.lock().without_requests();
+            if silent.is_empty() {
+                return;
+            }
+            assert!(started.elapsed() < deadline, "no request arrived within {deadline:?}: {silent:#?}");
             thread::sleep(Duration::from_millis(10));
         }
     }

@@ -24,10 +24,21 @@ const PACKET_OUTGOING: u8 = 4;
 impl PacketSocket {
     /// Opens a socket; `None` while the namespace or the interface is missing.
     pub(crate) fn open(namespace: &str, mac: Mac) -> Option<Self> {
+        Self::open_where(namespace, |_, link| link.addr() == Some(mac.0))
+    }
+
+    /// Opens a socket on the interface of a name.
+    pub(crate) fn open_named(namespace: &str, interface: &str) -> Option<Self> {
+        Self::open_where(namespace, |name, _| name == interface)
+    }
+
+    fn open_where(namespace: &str, is_it: impl Fn(&str, &LinkAddr) -> bool + Send) -> Option<Self> {
         let identity = identity(namespace)?;
         let socket = inside(namespace, || {
-            let links = getifaddrs().ok()?.filter_map(|link| link.address?.as_link_addr().copied());
-            let link = links.into_iter().find(|link| link.addr() == Some(mac.0))?;
+            let named = getifaddrs().ok()?;
+            let mut links =
+                named.filter_map(|it| Some((it.interface_name, *it.address?.as_link_addr()?)));
+            let (_, link) = links.find(|(name, link)| is_it(name, link))?;
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
             let made = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).ok()?;
             bind(made.as_raw_fd(), &link).ok()?;
