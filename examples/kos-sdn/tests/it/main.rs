@@ -5,10 +5,12 @@
 mod agents;
 mod any_cluster;
 mod controllers;
+mod crash_nodes;
 mod crashes;
 
 mod definitions;
 mod gate;
+mod gated_switch;
 mod harness;
 mod lab;
 mod load;

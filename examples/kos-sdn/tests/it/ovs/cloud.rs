@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::hosts::{Host, Hosts};
 use super::probe::{IsolationProbe, Station};
-use crate::server::{key, plane_on};
+use crate::server::{create_namespace, key, plane_on};
 
 /// Above the time that anything takes on a busy machine.
 pub(super) const DEADLINE: Duration = Duration::from_secs(90);
@@ -67,6 +67,7 @@ impl Cloud {
         let start =
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
         let plane = start.start().await.unwrap();
+        create_namespace(plane.server().unwrap(), &hosts.tag).await;
         controllers::run(&plane, ControllerSettings::default()).unwrap();
         let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
         let (probe, stations, agents) = (IsolationProbe::default(), BTreeMap::new(), BTreeMap::new());

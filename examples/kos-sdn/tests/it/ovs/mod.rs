@@ -17,6 +17,7 @@ mod daemons;
 mod equality;
 mod faults;
 mod foreign;
+mod hostile;
 mod hosts;
 mod isolation;
 mod namespace;

@@ -32,7 +32,7 @@ impl PacketSocket {
         Self::open_where(namespace, |name, _| name == interface)
     }
 
-    fn open_where(namespace: &str, is_it: impl Fn(&str, &LinkAddr) -> bool + Send) -> Option<Self> {
+    fn open_where(namespace: &str, is_it: impl Fn(&str, &LinkAddr) -> bool + Send + Sync) -> Option<Self> {
         let identity = identity(namespace)?;
         let socket = inside(namespace, || {
             let named = getifaddrs().ok()?;
