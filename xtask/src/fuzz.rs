@@ -107,6 +107,13 @@ const TARGETS: &[Target] = &[
         corpus: "apiserver/corpus/beyond",
         run: machinery_apiserver::testing::beyond,
     },
+    Target {
+        name: "ovsdb",
+        corpus: "examples/kos-sdn/corpus/ovsdb",
+        run: |bytes| {
+            kos::drive::ovs::ovsdb::fuzz_bytes(bytes);
+        },
+    },
 ];
 
 /// Runs this command again with the feature `fuzz`, which links the targets: optimized, with debug

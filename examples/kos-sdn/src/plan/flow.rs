@@ -76,6 +76,30 @@ pub enum Action {
     GotoTable(u8),
 }
 
+impl EtherType {
+    const IPV4: u16 = 0x0800;
+    const ARP: u16 = 0x0806;
+
+    /// Returns the type of a number, if known.
+    #[must_use]
+    pub const fn of_number(number: u16) -> Option<Self> {
+        match number {
+            Self::IPV4 => Some(Self::Ipv4),
+            Self::ARP => Some(Self::Arp),
+            _ => None,
+        }
+    }
+
+    /// Returns the number in frames.
+    #[must_use]
+    pub const fn number(self) -> u16 {
+        match self {
+            Self::Ipv4 => Self::IPV4,
+            Self::Arp => Self::ARP,
+        }
+    }
+}
+
 impl fmt::Display for Port {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)

@@ -21,7 +21,7 @@ pub struct Arp {
 }
 
 /// Ethernet and IPv4, with addresses of six and four bytes.
-const KINDS: [u8; 6] = [0, 1, 8, 0, 6, 4];
+pub(super) const KINDS: [u8; 6] = [0, 1, 8, 0, 6, 4];
 
 impl Arp {
     /// Parses a message. Trailing bytes are padding.

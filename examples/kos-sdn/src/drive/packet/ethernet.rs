@@ -16,28 +16,17 @@ pub struct Ethernet<'a> {
     pub payload: &'a [u8],
 }
 
-const IPV4: u16 = 0x0800;
-const ARP: u16 = 0x0806;
-
 impl<'a> Ethernet<'a> {
     /// Creates a frame of a known type.
     #[must_use]
     pub const fn new(to: Mac, from: Mac, of: EtherType, payload: &'a [u8]) -> Self {
-        let number = match of {
-            EtherType::Ipv4 => IPV4,
-            EtherType::Arp => ARP,
-        };
-        Self { to, from, number, payload }
+        Self { to, from, number: of.number(), payload }
     }
 
     /// Returns the Ethernet type, if known.
     #[must_use]
     pub const fn of(&self) -> Option<EtherType> {
-        match self.number {
-            IPV4 => Some(EtherType::Ipv4),
-            ARP => Some(EtherType::Arp),
-            _ => None,
-        }
+        EtherType::of_number(self.number)
     }
 
     /// Parses a frame.

@@ -5,11 +5,13 @@
 mod arp;
 mod echo;
 mod ethernet;
+mod headers;
 mod ipv4;
 
 pub use arp::Arp;
 pub use echo::Echo;
 pub use ethernet::Ethernet;
+pub use headers::{FrameHeaders, PayloadAddresses};
 pub use ipv4::Ipv4;
 
 use crate::plan::Mac;

@@ -15,7 +15,7 @@ mod node;
 #[cfg(test)]
 mod tests;
 mod underlay;
-mod vxlan;
+pub(super) mod vxlan;
 mod wire;
 
 pub use fabric::SimFabric;

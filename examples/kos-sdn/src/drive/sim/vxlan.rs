@@ -7,7 +7,7 @@ const HEADER: usize = 8;
 const HAS_VNI: u8 = 0x08;
 
 /// Encapsulates a frame.
-pub(super) fn wrapped(vni: Vni, frame: &[u8]) -> Vec<u8> {
+pub(in crate::drive) fn wrapped(vni: Vni, frame: &[u8]) -> Vec<u8> {
     let [_, high, middle, low] = vni.number().to_be_bytes();
     let mut bytes = Vec::with_capacity(HEADER + frame.len());
     bytes.extend([HAS_VNI, 0, 0, 0, high, middle, low, 0]);
@@ -16,7 +16,7 @@ pub(super) fn wrapped(vni: Vni, frame: &[u8]) -> Vec<u8> {
 }
 
 /// Decapsulates a datagram; `None` if it is malformed.
-pub(super) fn unwrapped(bytes: &[u8]) -> Option<(Vni, &[u8])> {
+pub(in crate::drive) fn unwrapped(bytes: &[u8]) -> Option<(Vni, &[u8])> {
     let (header, frame) = bytes.split_at_checked(HEADER)?;
     if header[0] & HAS_VNI == 0 {
         return None;

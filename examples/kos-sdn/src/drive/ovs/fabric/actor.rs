@@ -29,6 +29,7 @@ pub(super) struct Actor {
     observer: Observer,
     backoff: FailureBackoff,
     ends: TunnelEnds,
+    suspicions: Suspicions,
     /// The desired interfaces.
     book: InterfaceBook,
     is_loaded: bool,
@@ -54,13 +55,13 @@ struct Batch {
 
 impl Actor {
     pub(super) fn new(
-        settings: Arc<SwitchSettings>,
-        limits: FabricLimits,
+        (settings, limits): (Arc<SwitchSettings>, FabricLimits),
         connections: SwitchConnections,
         shared: Arc<Shared>,
+        suspicions: Suspicions,
     ) -> Self {
         Self {
-            observer: Observer::new(connections.clone()),
+            observer: Observer::new(connections.clone(), suspicions.clone()),
             backoff: FailureBackoff::new(limits.backoff),
             ends: TunnelEnds::default(),
             book: InterfaceBook::new(limits.interfaces),
@@ -70,6 +71,7 @@ impl Actor {
             limits,
             connections,
             shared,
+            suspicions,
         }
     }
 
@@ -80,7 +82,8 @@ impl Actor {
 
     /// Runs until all senders of requests are gone. Dropping the future leaves the current run half
     /// done; the next load completes it.
-    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>, suspicions: Suspicions) {
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+        let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
         let mut settle = self.limits.settle;
         loop {
@@ -205,14 +208,18 @@ impl Actor {
             let scope = Scope::Some { keys: abandoned, places };
             if let Err(error) = self.converge(&scope).await {
                 tracing::warn!(%error, "a failed interface cannot be removed; the next repair removes it");
-                self.shared.disturbance.notify_one();
+                self.shared.disturbance.raise();
             }
         } else if !abandoned.is_empty() {
-            self.shared.disturbance.notify_one();
+            self.shared.disturbance.raise();
         }
     }
 
     async fn converge(&mut self, scope: &Scope) -> Result<Convergence, FabricError> {
+        if scope.is_all() {
+            let suspicion = self.suspicions.take();
+            self.observer.observe_suspected(&self.settings, &self.book, &suspicion).await?;
+        }
         let result = converge(
             (&self.settings, &self.limits),
             &self.connections,
@@ -225,6 +232,9 @@ impl Actor {
             Ok(done) => {
                 self.broken.retain(|key, _| !scope.covers(key));
                 self.broken.extend(done.broken.iter().map(|(key, error)| (*key, error.clone())));
+                if scope.is_all() {
+                    self.shared.disturbance.clear();
+                }
             }
             // Anything may be half done.
             Err(_) => self.observer.forget(),
@@ -249,7 +259,7 @@ impl Actor {
         let plan = next_stage(settings, &self.book, observed, (&Scope::All, &attempts));
         self.broken = plan.broken;
         if plan.stage.is_some() {
-            self.shared.disturbance.notify_one();
+            self.shared.disturbance.raise();
         }
         self.is_loaded = true;
         self.publish();
@@ -268,7 +278,7 @@ impl Actor {
             broken: &self.broken,
         };
         match examination.is_disturbed(suspicion).await {
-            Ok(true) => self.shared.disturbance.notify_one(),
+            Ok(true) => self.shared.disturbance.raise(),
             Ok(false) => {}
             // Another change follows when the connection is back.
             Err(error) => {

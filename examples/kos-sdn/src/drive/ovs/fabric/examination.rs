@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::observer::Observer;
 use super::suspicion::Suspicion;
-use crate::drive::ovs::links::{LinkPlace, NamespaceName};
 use crate::drive::{FabricError, InterfaceBook};
-use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage, place_of};
+use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage};
 use crate::plan::{AddressKey, Interface};
 
 /// The state that an examination compares.
@@ -23,14 +22,7 @@ impl Examination<'_> {
     /// # Errors
     /// The switch cannot be observed.
     pub(super) async fn is_disturbed(&mut self, suspicion: &Suspicion) -> Result<bool, FabricError> {
-        if suspicion.are_links {
-            self.observer.expire_links();
-        }
-        let scope = match suspicion.are_links {
-            true => Scope::All,
-            false => self.suspected(suspicion),
-        };
-        self.observer.observe(self.settings, self.book, &scope).await?;
+        self.observer.observe_suspected(self.settings, self.book, suspicion).await?;
         let plan = next_stage(
             self.settings,
             self.book,
@@ -38,24 +30,6 @@ impl Examination<'_> {
             (&Scope::All, &self.known_failures()),
         );
         Ok(plan.stage.is_some())
-    }
-
-    /// Returns the interfaces whose links may have changed.
-    fn suspected(&self, suspicion: &Suspicion) -> Scope {
-        let (mut keys, mut places) = (BTreeSet::<AddressKey>::new(), BTreeSet::<NamespaceName>::new());
-        if suspicion.links.is_empty() && suspicion.namespaces.is_empty() {
-            return Scope::Some { keys, places };
-        }
-        for local in self.book.local_interfaces() {
-            let is_suspected = suspicion.links.contains(&local.name)
-                || matches!(place_of(self.settings, local), Ok(LinkPlace::Workload(name)) if suspicion.namespaces.contains(&name));
-            if is_suspected {
-                keys.insert(Interface::Local(local.clone()).key());
-            }
-        }
-        // Namespaces that were left behind, and others that are ours no longer.
-        places.extend(suspicion.namespaces.iter().filter(|name| self.observer.has_namespace(name)).cloned());
-        Scope::Some { keys, places }
     }
 
     /// Interfaces that failed are retried by the next repair; they do not cause one.

@@ -43,15 +43,20 @@ impl OvsFabric {
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (sender, receiver) = mpsc::channel(limits.requests.max(1));
         let (settings, shared) = (Arc::new(settings), Arc::<Shared>::default());
-        let actor = Actor::new(settings.clone(), limits.clone(), connections.clone(), shared.clone());
+        let suspicions = Suspicions::default();
+        let actor = Actor::new(
+            (settings.clone(), limits.clone()),
+            connections.clone(),
+            shared.clone(),
+            suspicions.clone(),
+        );
         let fabric = Self { requests: sender, shared, settings, limits, connections: connections.clone() };
         let bridge = fabric.settings.bridge.clone();
         let running = async move {
-            let suspicions = Suspicions::default();
             let watching = suspicions.watch(&connections);
             let ends = actor.tunnel_ends().clone();
             let resolving = ends.resolve(&*connections.control, &bridge);
-            let acting = actor.run(receiver, suspicions.clone());
+            let acting = actor.run(receiver);
             machinery::tokio::select! {
                 () = acting => {}
                 () = watching => {}
@@ -112,7 +117,7 @@ impl Fabric for OvsFabric {
     }
 
     async fn disturbed(&self) {
-        self.shared.disturbance.notified().await;
+        self.shared.disturbance.taken().await;
     }
 
     async fn status(&self) -> FabricStatus {

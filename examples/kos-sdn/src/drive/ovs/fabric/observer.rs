@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::SwitchConnections;
+use super::suspicion::{Suspicion, Suspicions};
 use crate::drive::ovs::links::{LinkError, LinkPlace, NamespaceName};
 use crate::drive::ovs::ovsdb::{ConnectionState, LockState};
 use crate::drive::{FabricError, InterfaceBook};
@@ -21,16 +22,18 @@ pub(super) struct Observer {
     port_version: Option<(u64, u64)>,
     /// Whether links were listed completely.
     has_links: bool,
+    suspicions: Suspicions,
 }
 
 impl Observer {
-    pub(super) fn new(connections: SwitchConnections) -> Self {
+    pub(super) fn new(connections: SwitchConnections, suspicions: Suspicions) -> Self {
         Self {
             connections,
             switch: ObservedSwitch::default(),
             flow_version: None,
             port_version: None,
             has_links: false,
+            suspicions,
         }
     }
 
@@ -40,19 +43,9 @@ impl Observer {
         self.has_links = false;
     }
 
-    /// Lists all links again before they are compared.
-    pub(super) const fn expire_links(&mut self) {
-        self.has_links = false;
-    }
-
     /// Reads the ports again: port status messages follow the end of a transaction.
     pub(super) const fn expire_ports(&mut self) {
         self.port_version = None;
-    }
-
-    /// Returns whether a namespace was listed.
-    pub(super) fn has_namespace(&self, name: &NamespaceName) -> bool {
-        self.switch.links.namespace(name).is_some()
     }
 
     /// Observes what a scope depends on.
@@ -71,6 +64,40 @@ impl Observer {
             }
         }
         Ok(())
+    }
+
+    /// Observes the switch, and the links that may have changed since they were listed.
+    pub(super) async fn observe_suspected(
+        &mut self,
+        settings: &SwitchSettings,
+        desired: &InterfaceBook,
+        suspicion: &Suspicion,
+    ) -> Result<(), FabricError> {
+        let scope = if suspicion.are_links || !self.has_links {
+            self.has_links = false;
+            Scope::All
+        } else {
+            self.suspected(settings, desired, suspicion)
+        };
+        self.observe(settings, desired, &scope).await
+    }
+
+    /// Returns the interfaces whose links may have changed.
+    fn suspected(&self, settings: &SwitchSettings, desired: &InterfaceBook, suspicion: &Suspicion) -> Scope {
+        let (mut keys, mut places) = (BTreeSet::new(), BTreeSet::new());
+        if suspicion.links.is_empty() && suspicion.namespaces.is_empty() {
+            return Scope::Some { keys, places };
+        }
+        for local in desired.local_interfaces() {
+            let is_suspected = suspicion.links.contains(&local.name)
+                || matches!(place_of(settings, local), Ok(LinkPlace::Workload(name)) if suspicion.namespaces.contains(&name));
+            if is_suspected {
+                keys.insert(Interface::Local(local.clone()).key());
+            }
+        }
+        let is_known = |name: &&NamespaceName| self.switch.links.namespace(name).is_some();
+        places.extend(suspicion.namespaces.iter().filter(is_known).cloned());
+        Scope::Some { keys, places }
     }
 
     fn rows(&mut self) -> Result<(), FabricError> {
@@ -119,7 +146,7 @@ impl Observer {
     }
 
     async fn all_links(&mut self) -> Result<(), FabricError> {
-        if self.has_links {
+        if self.has_links && self.suspicions.are_links_watched() {
             return Ok(());
         }
         self.switch.links = LinkIndex::new(self.connections.links.list().await?);

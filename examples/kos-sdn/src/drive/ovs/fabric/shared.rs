@@ -1,5 +1,7 @@
 //! State shared between the actor and callers.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use machinery::sync::Mutex;
 use machinery::tokio::sync::Notify;
 
@@ -9,8 +11,34 @@ use crate::drive::BrokenInterface;
 #[derive(Debug, Default)]
 pub(super) struct Shared {
     pub(super) view: Mutex<FabricView>,
-    /// Holds one permit while an unreported disturbance exists.
-    pub(super) disturbance: Notify,
+    pub(super) disturbance: Disturbance,
+}
+
+/// A difference that a repair would change, until it is reported or repaired.
+#[derive(Debug, Default)]
+pub(super) struct Disturbance {
+    exists: AtomicBool,
+    found: Notify,
+}
+
+impl Disturbance {
+    /// Records a difference.
+    pub(super) fn raise(&self) {
+        self.exists.store(true, Ordering::SeqCst);
+        self.found.notify_one();
+    }
+
+    /// Records that there is none.
+    pub(super) fn clear(&self) {
+        self.exists.store(false, Ordering::SeqCst);
+    }
+
+    /// Waits for a difference, and takes the report of it.
+    pub(super) async fn taken(&self) {
+        while !self.exists.swap(false, Ordering::SeqCst) {
+            self.found.notified().await;
+        }
+    }
 }
 
 /// The fabric as its last run left it.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use machinery::sync::Mutex;
 use machinery::tokio::sync::Notify;
@@ -30,6 +31,7 @@ pub(super) struct Suspicions(Arc<Inner>);
 struct Inner {
     pending: Mutex<Suspicion>,
     changed: Notify,
+    are_links_watched: AtomicBool,
 }
 
 impl Suspicions {
@@ -51,6 +53,11 @@ impl Suspicions {
     /// Takes the suspicions so far.
     pub(super) fn take(&self) -> Suspicion {
         std::mem::take(&mut self.0.pending.lock())
+    }
+
+    /// Returns whether changes of links are reported.
+    pub(super) fn are_links_watched(&self) -> bool {
+        self.0.are_links_watched.load(Ordering::SeqCst)
     }
 
     /// Watches the connections. Never returns.
@@ -82,6 +89,7 @@ impl Suspicions {
         loop {
             match connections.links.watch().await {
                 Ok(mut events) => {
+                    self.0.are_links_watched.store(true, Ordering::SeqCst);
                     // Changes before the watch were not reported.
                     self.add(|suspicion| suspicion.are_links = true);
                     while let Some(event) = events.next().await {
@@ -91,6 +99,8 @@ impl Suspicions {
                             LinkEvent::Namespace { name } => drop(suspicion.namespaces.insert(name)),
                         });
                     }
+                    self.0.are_links_watched.store(false, Ordering::SeqCst);
+                    self.add(|suspicion| suspicion.are_links = true);
                 }
                 Err(error) => tracing::debug!(%error, "links cannot be watched; retrying"),
             }

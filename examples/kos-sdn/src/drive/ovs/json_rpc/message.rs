@@ -45,6 +45,7 @@ impl RpcMessage {
     pub fn from_json(json: Value) -> Result<Self, RpcError> {
         let malformed = |reason: &str| RpcError::Malformed { reason: reason.to_owned() };
         let Value::Object(mut members) = json else { return Err(malformed("a message is no object")) };
+        let answers = members.contains_key("result") || members.contains_key("error");
         let mut take = |name: &str| members.remove(name).unwrap_or_default();
         let id = take("id");
         match take("method") {
@@ -62,6 +63,7 @@ impl RpcMessage {
         }
         match (id, take("result"), take("error")) {
             (Value::Null, ..) => Err(malformed("a reply has no id")),
+            _ if !answers => Err(malformed("a message has neither method nor result")),
             (id, result, Value::Null) => Ok(Self::Reply { id, result: Ok(result) }),
             (id, Value::Null, error) => Ok(Self::Reply { id, result: Err(error) }),
             _ => Err(malformed("a reply has a result and an error")),
@@ -103,6 +105,7 @@ mod tests {
             json!({}),
             json!({"id": 1, "method": 2, "params": []}),
             json!({"id": 1, "method": "x"}),
+            json!({"id": 1}),
             json!({"id": null, "result": 1, "error": null}),
             json!({"id": 1, "result": 1, "error": 2}),
         ] {

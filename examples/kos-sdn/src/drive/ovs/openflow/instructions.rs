@@ -1,7 +1,7 @@
 //! Actions as instructions of a flow.
 
 use super::OpenFlowError;
-use super::oxm::field;
+use super::oxm::{MAX_PORT, field};
 use super::wire::{WireReader, pad, set_length};
 use crate::model::Vni;
 use crate::plan::{Action, Port};
@@ -84,7 +84,7 @@ fn decode_actions(mut reader: WireReader<'_>, actions: &mut Vec<Action>) -> Resu
         let (kind, length) = (reader.u16()?, reader.u16()?);
         let mut body = reader.nested(length, 4)?;
         let action = match kind {
-            OUTPUT => Some(Action::Output(Port(body.u32()?))),
+            OUTPUT => Some(Port(body.u32()?)).filter(|port| *port < MAX_PORT).map(Action::Output),
             SET_FIELD => match body.u32()? {
                 field::TUNNEL_ID => {
                     u32::try_from(body.u64()?).ok().and_then(|vni| Vni::new(vni).ok()).map(Action::SetTunnel)

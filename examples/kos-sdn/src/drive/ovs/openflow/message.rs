@@ -23,6 +23,7 @@ pub(super) mod kind {
     pub(crate) const MULTIPART_REPLY: u8 = 19;
     pub(crate) const BARRIER_REQUEST: u8 = 20;
     pub(crate) const BARRIER_REPLY: u8 = 21;
+    pub(crate) const SET_ASYNC: u8 = 28;
     pub(crate) const BUNDLE_CONTROL: u8 = 33;
     pub(crate) const BUNDLE_ADD: u8 = 34;
 }
@@ -78,9 +79,11 @@ impl Message {
     /// Returns the length of the first message of a stream, or `None` if its header is incomplete.
     ///
     /// # Errors
-    /// The length is shorter than a header.
+    /// The length is shorter than a header, or the message of another version.
     pub(super) fn length(bytes: &[u8]) -> Result<Option<usize>, OpenFlowError> {
-        let Some([_, _, high, low]) = bytes.first_chunk() else { return Ok(None) };
+        let Some([version, kind, high, low]) = bytes.first_chunk() else { return Ok(None) };
+        // Checked first, as a wrong length would be awaited in vain.
+        check_version(*version, *kind)?;
         let length = usize::from(u16::from_be_bytes([*high, *low]));
         if length < HEADER {
             let reason = format!("its length is {length}, less than that of a header");
@@ -96,10 +99,7 @@ impl Message {
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, OpenFlowError> {
         let mut reader = WireReader::new("a message", bytes);
         let (version, kind, _length, xid) = (reader.u8()?, reader.u8()?, reader.u16()?, reader.u32()?);
-        // Before versions are negotiated, a switch may send a greeting or an error in its own.
-        if version != VERSION && kind != kind::HELLO && kind != kind::ERROR {
-            return Err(reader.fault(format!("its version is {version} instead of {VERSION}")));
-        }
+        check_version(version, kind)?;
         let body = match kind {
             kind::HELLO => Body::Hello(offers_version(version, reader)?),
             kind::ERROR => Body::Refusal(SwitchRefusal { kind: reader.u16()?, code: reader.u16()? }),
@@ -122,6 +122,15 @@ impl Message {
         };
         Ok(Self { xid, body })
     }
+}
+
+/// Before versions are negotiated, a switch may send a greeting or an error in its own.
+fn check_version(version: u8, kind: u8) -> Result<(), OpenFlowError> {
+    if version == VERSION || kind == kind::HELLO || kind == kind::ERROR {
+        return Ok(());
+    }
+    let reason = format!("its version is {version} instead of {VERSION}");
+    Err(OpenFlowError::Malformed { message: "a message", reason })
 }
 
 /// Returns whether a greeting offers OpenFlow 1.5: by its version bitmap, or else its own version.
@@ -151,6 +160,15 @@ pub(super) fn put_message(out: &mut Vec<u8>, kind: u8, xid: u32, body: impl FnOn
 /// Appends a greeting that offers OpenFlow 1.5 only.
 pub(super) fn put_hello(out: &mut Vec<u8>, xid: u32) {
     put_message(out, kind::HELLO, xid, |out| out.extend([0, 1, 0, 8, 0, 0, 0, 1 << VERSION]));
+}
+
+/// Appends the request for port status messages, which a management socket does not send otherwise.
+pub(super) fn put_port_status_request(out: &mut Vec<u8>, xid: u32) {
+    const PORT_STATUS: u8 = 3;
+    const ADDED_DELETED_MODIFIED: u8 = 7;
+    put_message(out, kind::SET_ASYNC, xid, |out| {
+        out.extend([0, PORT_STATUS, 0, 8, 0, 0, 0, ADDED_DELETED_MODIFIED]);
+    });
 }
 
 /// Appends a multipart request.

@@ -19,7 +19,7 @@ mod session;
 mod settings;
 mod switch;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod wire;
 
 pub use client::OpenFlowClient;

@@ -21,9 +21,8 @@ pub(super) mod field {
     pub(crate) const TUN_DST: u32 = 0x0001_4004;
 }
 
-/// Ethernet type numbers.
-const IPV4: u16 = 0x0800;
-const ARP: u16 = 0x0806;
+/// Greater numbers are reserved: they stand for the actions `NORMAL` or `FLOOD`, for example.
+pub(super) const MAX_PORT: Port = Port(0xffff_ff00);
 /// VLAN identifier of untagged frames: the presence bit is clear.
 const OFPVID_NONE: u16 = 0;
 
@@ -73,11 +72,7 @@ fn put_fields(out: &mut Vec<u8>, matches: &Match) {
         field(field::ETH_SRC, &mac.0);
     }
     if let Some(of) = dl_type {
-        let number = match of {
-            EtherType::Ipv4 => IPV4,
-            EtherType::Arp => ARP,
-        };
-        field(field::ETH_TYPE, &number.to_be_bytes());
+        field(field::ETH_TYPE, &of.number().to_be_bytes());
     }
     if *untagged {
         field(field::VLAN_VID, &OFPVID_NONE.to_be_bytes());
@@ -130,14 +125,16 @@ pub(super) fn decode_fields(oxm: &[u8]) -> Result<Option<Match>, OpenFlowError> 
 /// Sets one field; returns whether [`Match`] can express it. A repeated field replaces the first.
 fn decode_field(matches: &mut Match, header: u32, value: &mut WireReader<'_>) -> Result<bool, OpenFlowError> {
     match header {
-        field::IN_PORT => matches.in_port = Some(Port(value.u32()?)),
+        field::IN_PORT => {
+            matches.in_port = Some(Port(value.u32()?));
+            return Ok(matches.in_port < Some(MAX_PORT));
+        }
         field::ETH_DST => matches.dl_dst = Some(value.mac()?),
         field::ETH_SRC => matches.dl_src = Some(value.mac()?),
-        field::ETH_TYPE => match value.u16()? {
-            IPV4 => matches.dl_type = Some(EtherType::Ipv4),
-            ARP => matches.dl_type = Some(EtherType::Arp),
-            _ => return Ok(false),
-        },
+        field::ETH_TYPE => {
+            matches.dl_type = EtherType::of_number(value.u16()?);
+            return Ok(matches.dl_type.is_some());
+        }
         field::VLAN_VID => {
             matches.untagged = true;
             return Ok(value.u16()? == OFPVID_NONE);

@@ -9,7 +9,10 @@ use machinery::tokio::sync::watch;
 use machinery::tokio::time::timeout;
 
 use super::flow_desc::{FlowUpdate, decode_updates, monitor_request};
-use super::message::{Body, MAX_MESSAGE, Message, kind, multipart, put_hello, put_message, put_multipart};
+use super::message::{
+    Body, MAX_MESSAGE, Message, kind, multipart, put_hello, put_message, put_multipart,
+    put_port_status_request,
+};
 use super::{OpenFlowError, OpenFlowSettings, SwitchStatus};
 
 /// An established connection.
@@ -74,7 +77,8 @@ impl<'a> Session<'a> {
 
     /// Starts the flow monitor; returns whether the switch has monitors.
     async fn monitor(&mut self) -> Result<bool, OpenFlowError> {
-        let (request, barrier) = (self.xid(), self.xid());
+        let (ports, request, barrier) = (self.xid(), self.xid(), self.xid());
+        put_port_status_request(&mut self.out, ports);
         put_multipart(&mut self.out, multipart::FLOW_MONITOR, request, &monitor_request());
         put_message(&mut self.out, kind::BARRIER_REQUEST, barrier, |_| ());
         let mut is_monitored = true;

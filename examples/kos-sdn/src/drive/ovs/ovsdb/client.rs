@@ -67,7 +67,7 @@ impl Database for OvsdbClient {
         if snapshot.lock != LockState::Owned {
             return Err(TransactError::LockNotOwned { lock: self.lock.clone() });
         }
-        let params = transaction.to_params(&self.lock).to_string();
+        let params = transaction.checked_params(&self.lock)?.to_string();
         if params.len() > self.transaction_bytes {
             return Err(TransactError::TooBig { size: params.len(), limit: self.transaction_bytes });
         }

@@ -43,6 +43,9 @@ pub enum TransactError {
         /// Explanation by the database.
         details: String,
     },
+    /// A text has a NUL character, which ovsdb-server rejects by closing the connection.
+    #[error("a text of the transaction has a NUL character, which the OVS database cannot store: remove it")]
+    NulInText,
     /// The transaction is larger than the limit, and was not sent.
     #[error("the transaction has {size} bytes, and the limit is {limit}: split it")]
     TooBig {

@@ -1,17 +1,20 @@
 //! Mutated messages for the decoders of the client.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cache::RowCache;
 use super::outcome::ReplyForm;
 use super::row_uuid::RowUuid;
+use super::schema::schema_json;
 use super::session::Session;
 use super::tables::Table;
 use super::transaction::{RowValues, Transaction};
 use crate::drive::ovs::json_rpc::{JsonSplitter, RpcMessage};
+use crate::plan::SplitMix64;
 
-/// Decodes bytes as a server's side of a connection; they must not panic.
-pub fn fuzz_bytes(bytes: &[u8]) {
+/// Decodes bytes as a server's side of a connection; they must not panic. Returns the number of
+/// messages that were well-formed.
+pub fn fuzz_bytes(bytes: &[u8]) -> u64 {
     let mut splitter = JsonSplitter::new(1 << 20);
     let mut cache = RowCache::new(1000);
     let (mut session, _) = Session::begin("kos", &cache);
@@ -20,12 +23,14 @@ pub fn fuzz_bytes(bytes: &[u8]) {
     transaction.update(Table::Root, RowUuid::from_bits(1), RowValues::new());
     let form = ReplyForm::new(&transaction, "kos");
     session.transact();
+    let mut decoded = 0;
     for piece in bytes.chunks(61) {
         splitter.push(piece);
         loop {
-            let Ok(value) = splitter.next_value() else { return };
+            let Ok(value) = splitter.next_value() else { return decoded };
             let Some(value) = value else { break };
             let Ok(message) = RpcMessage::from_json(value) else { continue };
+            decoded += 1;
             if let RpcMessage::Reply { result, .. } = &message {
                 let _ = form.read(result.clone());
                 if let Ok(result) = result {
@@ -35,19 +40,24 @@ pub fn fuzz_bytes(bytes: &[u8]) {
             let _ = session.receive(message, &mut cache);
         }
     }
+    decoded
 }
 
-/// Decodes `count` mutations of valid messages; a seed has the same ones each time.
-pub fn fuzz_messages(seed: u64, count: u64) {
+/// Decodes mutated streams of a server until `count` bytes were mutated; returns the number of
+/// messages that were well-formed nevertheless. The same seed gives the same streams.
+pub fn fuzz_messages(seed: u64, count: u64) -> u64 {
     let samples = sample_streams();
-    let mut random = SplitMix(seed);
-    for _ in 0..count {
-        let mut bytes = random.pick(&samples).map(Vec::as_slice).unwrap_or_default().to_vec();
-        for _ in 0..=random.below(8) {
-            mutate(&mut bytes, &mut random, &samples);
+    let mut chance = SplitMix64::new(seed);
+    let (mut mutated, mut decoded) = (0, 0);
+    while mutated < count {
+        let mut bytes = pick(&mut chance, &samples).map(Vec::as_slice).unwrap_or_default().to_vec();
+        for _ in 0..=chance.below(8) {
+            mutate(&mut bytes, &mut chance, &samples);
+            mutated += 1;
         }
-        fuzz_bytes(&bytes);
+        decoded += fuzz_bytes(&bytes);
     }
+    decoded
 }
 
 /// Returns valid streams of a server.
@@ -59,17 +69,12 @@ pub fn sample_streams() -> Vec<Vec<u8>> {
     let initial = json!([false, uuid, {"Bridge": {&uuid: {"initial": bridge}},
         "Open_vSwitch": {&uuid: {"initial": {"next_cfg": 7, "bridges": ["uuid", uuid]}}}}]);
     let change = |update| json!({"id": null, "method": "update3", "params": ["kos", uuid, update]});
-    let columns = Table::ALL.map(|table| {
-        let columns =
-            table.columns().iter().map(|column| (column.name.to_owned(), json!({"type": "string"})));
-        (table.name().to_owned(), json!({"columns": columns.collect::<serde_json::Map<_, _>>()}))
-    });
-    let tables: serde_json::Map<_, _> = columns.into_iter().collect();
+    let schema = json!({"id": 1, "result": schema_json(None), "error": null});
     let modify = json!({"Bridge": {&uuid: {"modify": {"fail_mode": ["set", []], "ports": ["uuid", uuid],
         "external_ids": ["map", [["a", "b"]]]}}}});
-    let streams = [
-        vec![json!({"id": 1, "result": {"name": "Open_vSwitch", "tables": tables}, "error": null})],
+    let streams: [Vec<Value>; 4] = [
         vec![
+            schema,
             json!({"id": 2, "result": initial, "error": null}),
             change(modify),
             change(json!({"Bridge": {&uuid: {"delete": null}}})),
@@ -86,9 +91,8 @@ pub fn sample_streams() -> Vec<Vec<u8>> {
         ],
         vec![json!({"id": 4, "error": null, "result": [{}, {"error": "timed out", "details": "x"}, null]})],
     ];
-    let bytes = |stream: Vec<serde_json::Value>| {
-        stream.into_iter().flat_map(|one| one.to_string().into_bytes()).collect()
-    };
+    let bytes =
+        |stream: Vec<Value>| stream.into_iter().flat_map(|one| one.to_string().into_bytes()).collect();
     streams.into_iter().map(bytes).collect()
 }
 
@@ -108,46 +112,31 @@ const TOKENS: [&[u8]; 12] = [
     b"\\ud800",
 ];
 
-fn mutate(bytes: &mut Vec<u8>, random: &mut SplitMix, samples: &[Vec<u8>]) {
-    let place = random.below(bytes.len() as u64 + 1) as usize;
-    let end = (place + random.below(16) as usize).min(bytes.len());
-    match random.below(5) {
-        0 => bytes.iter_mut().skip(place).take(1).for_each(|byte| *byte = random.next() as u8),
-        1 => drop(
-            bytes.splice(place..place, random.pick(&TOKENS).copied().unwrap_or_default().iter().copied()),
-        ),
+fn mutate(bytes: &mut Vec<u8>, chance: &mut SplitMix64, samples: &[Vec<u8>]) {
+    let place = chance.below(bytes.len() + 1);
+    let end = (place + chance.below(16)).min(bytes.len());
+    let [random, ..] = chance.next().to_be_bytes();
+    match chance.below(5) {
+        0 => bytes.iter_mut().skip(place).take(1).for_each(|byte| *byte = random),
+        1 => {
+            let token = pick(chance, &TOKENS).copied().unwrap_or_default();
+            drop(bytes.splice(place..place, token.iter().copied()));
+        }
         2 => drop(bytes.drain(place..end)),
         3 => {
             let copy: Vec<_> = bytes.iter().skip(place).take(end - place).copied().collect();
             drop(bytes.splice(end..end, copy));
         }
         _ => {
-            let other = random.pick(samples).map(Vec::as_slice).unwrap_or_default();
-            let from = random.below(other.len() as u64 + 1) as usize;
+            let other = pick(chance, samples).map(Vec::as_slice).unwrap_or_default();
+            let from = chance.below(other.len() + 1);
             drop(bytes.splice(place.., other.iter().skip(from).copied()));
         }
     }
 }
 
-/// The generator splitmix64.
-struct SplitMix(u64);
-
-impl SplitMix {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, limit: u64) -> u64 {
-        self.next() % limit.max(1)
-    }
-
-    fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
-        items.get(self.below(items.len() as u64) as usize)
-    }
+fn pick<'a, T>(chance: &mut SplitMix64, items: &'a [T]) -> Option<&'a T> {
+    items.get(chance.below(items.len()))
 }
 
 #[cfg(test)]
@@ -156,8 +145,27 @@ mod tests {
 
     #[test]
     fn mutated_messages_do_not_panic() {
-        for seed in 0..4 {
-            fuzz_messages(seed, 2_000);
+        let decoded = fuzz_messages(0xdb, 20_000);
+        assert!(decoded > 1_000, "the mutations leave too little to decode: {decoded}");
+    }
+
+    #[test]
+    fn samples_are_well_formed() {
+        for sample in sample_streams() {
+            assert!(fuzz_bytes(&sample) > 0, "{}", String::from_utf8_lossy(&sample));
         }
+    }
+
+    /// The decoders behind a refused message would not be reached by its mutations.
+    #[test]
+    fn sample_of_rows_is_accepted() {
+        let mut cache = RowCache::new(1000);
+        let (mut session, _) = Session::begin("kos", &cache);
+        let mut splitter = JsonSplitter::new(1 << 20);
+        splitter.push(&sample_streams()[0]);
+        while let Some(value) = splitter.next_value().unwrap() {
+            session.receive(RpcMessage::from_json(value).unwrap(), &mut cache).unwrap();
+        }
+        assert!(session.is_monitoring() && cache.rows().bridges.is_empty());
     }
 }

@@ -26,6 +26,8 @@ mod schema;
 mod session;
 mod snapshot;
 mod tables;
+#[cfg(test)]
+mod tests;
 mod transaction;
 mod updates;
 mod value;

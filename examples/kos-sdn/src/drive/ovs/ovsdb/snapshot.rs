@@ -9,8 +9,9 @@ use super::rows::Rows;
 pub struct DatabaseSnapshot {
     /// Increases with each change of anything here.
     pub version: u64,
-    /// Increases whenever rows were replaced instead of updated: at the first connection, and when
-    /// the server does not know the last transaction, as after the loss of the database.
+    /// Increases whenever rows were replaced instead of updated: when the server does not know the
+    /// last transaction. A standalone ovsdb-server keeps no history, so that it does so at each
+    /// connection. After the loss of the database, the row of `Open_vSwitch` has another UUID.
     pub epoch: u64,
     /// Increases with each established connection, also to the same server.
     pub sessions: u64,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value, json};
 
 use super::condition::{Condition, Mutation};
+use super::error::TransactError;
 use super::row_uuid::RowUuid;
 use super::tables::Table;
 use super::value::Datum;
@@ -183,6 +184,13 @@ impl Transaction {
         self.operations.is_empty()
     }
 
+    /// Returns the parameters of the request `transact`, checked for texts that a database rejects
+    /// by closing the connection.
+    pub(super) fn checked_params(&self, lock: &str) -> Result<Value, TransactError> {
+        let params = self.to_params(lock);
+        if has_nul(&params) { Err(TransactError::NulInText) } else { Ok(params) }
+    }
+
     /// Returns the parameters of the request `transact`, with the assertion of a lock first.
     #[must_use]
     pub fn to_params(&self, lock: &str) -> Value {
@@ -195,6 +203,15 @@ impl Transaction {
             params.push(json!({"op": "select", "table": table, "where": [], "columns": ["next_cfg"]}));
         }
         Value::Array(params)
+    }
+}
+
+fn has_nul(json: &Value) -> bool {
+    match json {
+        Value::String(text) => text.contains('\0'),
+        Value::Array(items) => items.iter().any(has_nul),
+        Value::Object(members) => members.values().any(has_nul),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

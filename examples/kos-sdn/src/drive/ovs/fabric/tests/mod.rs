@@ -1,6 +1,9 @@
 //! The fabric on a simulated Open vSwitch, and on a real one if there is one.
 
 mod bench;
+mod crashes;
+mod disturbances;
+mod gate;
 mod lifecycle;
 mod real;
 mod real_switch;

@@ -164,7 +164,12 @@ fn kill(run: &Path, daemon: &str) {
     let Ok(text) = fs::read_to_string(&file) else { return };
     let pid = text.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
     let _ = rustix::process::kill_process(pid, rustix::process::Signal::KILL);
-    while Path::new("/proc").join(text.trim()).exists() {
+    // A zombie has ended: its parent may be slow.
+    let is_running = || {
+        let stat = fs::read_to_string(Path::new("/proc").join(text.trim()).join("stat"));
+        stat.is_ok_and(|stat| !stat.contains(") Z "))
+    };
+    while is_running() {
         std::thread::sleep(Duration::from_millis(1));
     }
     let _ = fs::remove_file(file);

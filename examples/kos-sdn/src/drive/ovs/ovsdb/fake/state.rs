@@ -75,7 +75,7 @@ impl FakeState {
         self.next_client += 1;
         self.clients.insert(id, FakeSession { lock: lock.to_owned(), publisher: publisher.clone() });
         if self.running {
-            self.open_session(id, true);
+            self.open_session(id);
         }
         (id, publisher)
     }
@@ -95,7 +95,7 @@ impl FakeState {
         if !self.running {
             return Err(TransactError::Disconnected { reason: "the database is stopped".to_owned() });
         }
-        self.requests.push(transaction.to_params(&lock));
+        self.requests.push(transaction.checked_params(&lock)?);
         if !self.owns(id, &lock) {
             return Err(TransactError::LockNotOwned { lock });
         }
@@ -108,7 +108,7 @@ impl FakeState {
                     self.commits += 1;
                 }
                 self.close_session(id, "the connection was closed");
-                self.open_session(id, false);
+                self.open_session(id);
                 Err(TransactError::OutcomeUnknown { reason: "the connection was closed".to_owned() })
             }
             None => {
@@ -141,7 +141,7 @@ impl FakeState {
     pub(super) fn start(&mut self) {
         self.running = true;
         for id in self.clients.keys().copied().collect::<Vec<_>>() {
-            self.open_session(id, false);
+            self.open_session(id);
         }
     }
 
@@ -151,7 +151,7 @@ impl FakeState {
         self.initialise();
         self.running = true;
         for id in self.clients.keys().copied().collect::<Vec<_>>() {
-            self.open_session(id, true);
+            self.open_session(id);
         }
     }
 
@@ -189,13 +189,13 @@ impl FakeState {
     }
 
     /// Connects a client: it gets the rows, and enters the wait queue of its lock.
-    fn open_session(&mut self, id: u64, replaced: bool) {
+    fn open_session(&mut self, id: u64) {
         let Some(session) = self.clients.get(&id) else { return };
         self.locks.entry(session.lock.clone()).or_default().push_back(id);
         session.publisher.change(|snapshot| {
             snapshot.connection = ConnectionState::Connected;
             snapshot.sessions += 1;
-            snapshot.epoch += u64::from(replaced || snapshot.epoch == 0);
+            snapshot.epoch += 1; // a standalone ovsdb-server keeps no history
         });
         self.publish();
     }

@@ -100,18 +100,23 @@ async fn a_lost_reply_leaves_the_outcome_unknown() {
 }
 
 #[tokio::test(crate = "machinery::tokio")]
-async fn a_lost_database_begins_a_new_epoch() {
+async fn rows_survive_a_restart_but_not_the_loss_of_the_database() {
     let fake = FakeDatabase::new();
     let client = fake.client("kos");
     client.transact(bridge_with(&fake, &["a"])).await.unwrap();
     let before = client.snapshot();
     fake.stop();
+    assert_eq!(client.snapshot().rows, before.rows);
+    let result = client.transact(Transaction::new()).await;
+    assert!(matches!(result, Err(TransactError::Disconnected { .. })), "{result:?}");
     fake.start();
-    assert_eq!(client.snapshot().epoch, before.epoch);
+    assert_eq!(client.snapshot().rows, before.rows);
+    assert_eq!(client.snapshot().epoch, before.epoch + 1);
     fake.lose_data();
     let after = client.snapshot();
-    assert_eq!(after.epoch, before.epoch + 1);
+    assert_eq!(after.epoch, before.epoch + 2);
     assert!(after.rows.bridges.is_empty() && after.is_writable());
+    assert_ne!(after.rows.root().unwrap().uuid, before.rows.root().unwrap().uuid);
 }
 
 #[tokio::test(crate = "machinery::tokio")]

@@ -1,7 +1,12 @@
+mod differential;
+mod frames;
+
 use proptest::prelude::*;
 
+use frames::{KNOWN, arrival, node};
+
 use super::*;
-use crate::drive::packet::{Arp, Ethernet, Ipv4};
+use crate::drive::packet::Ethernet;
 use crate::plan::{
     EtherType, LocalInterface, Mac, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
     local_flows, remote_cookie, remote_flows,
@@ -18,13 +23,14 @@ fn local(low: u8) -> LocalInterface {
 }
 
 fn remote(low: u8) -> RemoteInterface {
-    RemoteInterface::new(vni(1), [10, 0, 0, low].into(), [192, 0, 2, low].into())
+    RemoteInterface::new(vni(1), [10, 0, 0, low].into(), node(low))
 }
 
 fn switch() -> Switch {
     let mut switch = Switch::new(TUNNELS);
-    let here = [2, 3].map(|low| local_flows(&local(low), Port(u32::from(low))));
-    let there = [8, 9].map(|low| remote_flows(&remote(low), TUNNELS));
+    let [first, second, third, fourth] = KNOWN;
+    let here = [first, second].map(|low| local_flows(&local(low), Port(u32::from(low))));
+    let there = [third, fourth].map(|low| remote_flows(&remote(low), TUNNELS));
     default_drop_flows()
         .into_iter()
         .chain(here.into_iter().flatten())
@@ -93,54 +99,10 @@ fn naive<'a>(flows: &'a BTreeSet<Flow>, table: u8, fields: &Match) -> Option<&'a
     one
 }
 
-fn mac() -> impl Strategy<Value = Mac> {
-    let known = [2, 3, 8, 9].map(|low| local(low).mac);
-    prop_oneof![4 => proptest::sample::select(known.to_vec()), 1 => Just(Mac::BROADCAST), 1 => any::<[u8; 6]>().prop_map(Mac)]
-}
-
-fn address() -> impl Strategy<Value = Ipv4Addr> {
-    (2..10_u8).prop_map(|low| Ipv4Addr::new(10, 0, 0, low))
-}
-
-fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let arp =
-        (mac(), address(), address(), any::<bool>()).prop_map(|(sender_mac, sender, target, is_request)| {
-            (EtherType::Arp, Arp { is_request, sender_mac, sender, target_mac: Mac([0; 6]), target }.bytes())
-        });
-    let packet = (address(), address(), proptest::collection::vec(any::<u8>(), 0..30)).prop_map(
-        |(from, to, payload)| {
-            let packet = Ipv4 { from, to, ttl: 9, protocol: 1, payload: &payload };
-            (EtherType::Ipv4, packet.bytes().unwrap())
-        },
-    );
-    let known = (mac(), mac(), prop_oneof![arp, packet])
-        .prop_map(|(to, from, (of, payload))| Ethernet::new(to, from, of, &payload).bytes());
-    (known, any::<prop::sample::Index>(), any::<Option<u8>>(), 0..4_u8).prop_map(
-        |(mut frame, at, byte, spoil)| {
-            let at = at.index(frame.len());
-            match (spoil, byte) {
-                (0, Some(byte)) => frame[at] = byte,
-                (0, None) => frame.truncate(at),
-                _ => {}
-            }
-            frame
-        },
-    )
-}
-
-fn incoming() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
-    prop_oneof![
-        (2..5_u32).prop_map(|port| (Port(port), None)),
-        (1..3_u32, 7..11_u8).prop_map(|(number, low)| {
-            (TUNNELS, Some(Tunnel { vni: vni(number), node: [192, 0, 2, low].into() }))
-        }),
-    ]
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
     #[test]
-    fn arbitrary_frames_follow_the_flows((port, tunnel) in incoming(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_frames_follow_the_flows((port, tunnel, whole) in arrival(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
         let switch = switch();
         for frame in [&whole, &wild] {
             let incoming = IncomingFrame { port, tunnel, frame };

@@ -1,0 +1,209 @@
+//! Changes by others, and restarts: each is noticed and repaired.
+
+use machinery::tokio;
+
+use super::bench::{FabricBench, local, remote};
+use crate::drive::ovs::links::{LinkPlace, NamespaceName};
+use crate::drive::ovs::openflow::{FlowChange, FoundFlow, OpaqueFlow};
+use crate::drive::ovs::ovsdb::{Datum, Mutation, RowValues, Rows, Table, Transaction};
+use crate::drive::{Fabric as _, FabricRepairs};
+use crate::plan::Flow;
+
+/// A fabric with two local and one remote interface, and its state.
+async fn bench() -> (FabricBench, Reference) {
+    let bench = FabricBench::new().await;
+    bench.fabric.create_local(&local(2)).await.unwrap();
+    bench.fabric.create_local(&local(3)).await.unwrap();
+    bench.fabric.create_remote(&remote(4)).await.unwrap();
+    let flows = bench.ovs.flows.flows();
+    let reference = Reference { state: bench.state().await, flows: flows.len() };
+    (bench, reference)
+}
+
+struct Reference {
+    state: (Vec<String>, usize, Vec<String>),
+    flows: usize,
+}
+
+impl Reference {
+    /// Repairs a disturbance, and compares the state.
+    async fn is_restored(self, bench: FabricBench) -> FabricRepairs {
+        let repairs = bench.repaired().await;
+        assert_eq!(bench.state().await, self.state);
+        assert_eq!(bench.ovs.flows.flows().len(), self.flows);
+        assert_eq!(bench.fabric.status().await.broken, []);
+        bench.crash().await;
+        repairs
+    }
+}
+
+fn edit(bench: &FabricBench, change: impl FnOnce(&Rows, &mut Transaction)) {
+    let (rows, mut transaction) = (bench.ovs.database.rows(), Transaction::new());
+    change(&rows, &mut transaction);
+    bench.ovs.edit(&transaction).unwrap();
+}
+
+fn flow_of(bench: &FabricBench, table: u8, priority: u16) -> Flow {
+    let flows = bench.ovs.flows.flows().into_iter();
+    let known = flows.filter_map(|flow| match flow {
+        FoundFlow::Known(flow) => Some(flow),
+        FoundFlow::Opaque(_) => None,
+    });
+    known.into_iter().find(|flow| (flow.table, flow.priority) == (table, priority)).unwrap()
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_deleted_flow_is_added_again() {
+    let (bench, reference) = bench().await;
+    bench.ovs.flows.change_by_others(&FlowChange::Delete(flow_of(&bench, 1, 100)));
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!(repairs, FabricRepairs { missing_flows: 1, ..FabricRepairs::default() });
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_changed_flow_is_replaced() {
+    let (bench, reference) = bench().await;
+    let changed = Flow { actions: Vec::new(), cookie: 7, ..flow_of(&bench, 1, 100) };
+    bench.ovs.flows.change_by_others(&FlowChange::Add(changed));
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.missing_flows, repairs.foreign_flows), (1, 1));
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn added_flows_are_removed() {
+    let (bench, reference) = bench().await;
+    bench.ovs.flows.add_opaque(OpaqueFlow { table: 0, priority: 65535, cookie: 0, oxm: Vec::new() });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!(repairs, FabricRepairs { foreign_flows: 1, ..FabricRepairs::default() });
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_changed_fail_mode_is_set_back() {
+    let (bench, reference) = bench().await;
+    edit(&bench, |rows, transaction| {
+        let row = RowValues::new().with("fail_mode", "standalone");
+        transaction.update(Table::Bridge, rows.bridge("kos").unwrap().uuid, row);
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!(repairs.bridges, 1);
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn changed_tunnel_options_are_set_back() {
+    let (bench, reference) = bench().await;
+    edit(&bench, |rows, transaction| {
+        let options = Datum::map([("key", "1"), ("remote_ip", "192.0.2.66")]);
+        let row = RowValues::new().with("options", options);
+        transaction.update(Table::Interface, rows.interface("kos-vtep").unwrap().uuid, row);
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!(repairs.tunnels, 1);
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_deleted_port_is_created_again_with_its_link_and_flows() {
+    let (bench, reference) = bench().await;
+    edit(&bench, |rows, transaction| {
+        let port = rows.port(&local(2).name).unwrap().uuid;
+        let bridge = rows.bridge("kos").unwrap().uuid;
+        transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]);
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.missing_ports, repairs.links), (1, 1));
+}
+
+/// The new port gets the number of the deleted one.
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_foreign_port_with_the_number_of_a_deleted_one_gets_no_flows() {
+    let (bench, reference) = bench().await;
+    edit(&bench, |rows, transaction| {
+        let port = rows.port(&local(2).name).unwrap().uuid;
+        let bridge = rows.bridge("kos").unwrap().uuid;
+        transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]);
+        let row = RowValues::new().with("name", "x").with("type", "internal");
+        let interface = transaction.insert(Table::Interface, "i", row);
+        let row = RowValues::new().with("name", "x").with("interfaces", interface);
+        let port = transaction.insert(Table::Port, "p", row);
+        transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", port)]);
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.missing_ports, repairs.foreign_ports), (1, 1));
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_deleted_bridge_is_created_again() {
+    let (bench, reference) = bench().await;
+    edit(&bench, |rows, transaction| {
+        let bridge = rows.bridge("kos").unwrap().uuid;
+        let root = rows.root().unwrap().uuid;
+        transaction.mutate(Table::Root, root, vec![Mutation::delete("bridges", bridge)]);
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.bridges, repairs.missing_ports), (1, 2));
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_lost_database_is_written_again() {
+    let (bench, reference) = bench().await;
+    bench.ovs.lose_data();
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.bridges, repairs.missing_ports), (1, 2));
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_restarted_switch_gets_its_links_and_flows_back() {
+    let (bench, reference) = bench().await;
+    bench.ovs.kill_switch();
+    bench.ovs.start_switch();
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.missing_flows, repairs.missing_ports), (2 + 3 * 4, 0));
+    assert!(repairs.links >= 2, "{repairs:?}");
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_restarted_database_changes_nothing() {
+    let (bench, reference) = bench().await;
+    bench.ovs.database.stop();
+    assert!(bench.fabric.create_remote(&remote(9)).await.is_err());
+    assert!(!bench.fabric.status().await.is_reachable);
+    bench.ovs.database.start();
+    assert_eq!(reference.is_restored(bench).await, FabricRepairs::default());
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_deleted_workload_namespace_is_created_again() {
+    let (bench, reference) = bench().await;
+    let name = NamespaceName::of_attachment("default", "a2").unwrap();
+    bench.ovs.links.delete_namespace(&name);
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!((repairs.missing_ports, repairs.links), (1, 1));
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_changed_link_is_set_back() {
+    let (bench, reference) = bench().await;
+    let place = LinkPlace::Workload(NamespaceName::of_attachment("default", "a2").unwrap());
+    bench.ovs.links.edit(&place, &local(2).name, |link| {
+        (link.mtu, link.up) = (9000, false);
+        link.addresses.clear();
+    });
+    let repairs = reference.is_restored(bench).await;
+    assert_eq!(repairs, FabricRepairs { links: 1, ..FabricRepairs::default() });
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn lost_link_events_lead_to_a_comparison() {
+    let (bench, reference) = bench().await;
+    let place = LinkPlace::Workload(NamespaceName::of_attachment("default", "a2").unwrap());
+    bench.ovs.links.edit(&place, &local(2).name, |link| link.mtu = 9000);
+    bench.ovs.links.lose_events();
+    assert_eq!(reference.is_restored(bench).await.links, 1);
+}
+
+#[tokio::test(crate = "machinery::tokio")]
+async fn own_changes_are_no_disturbance() {
+    let (bench, _) = bench().await;
+    let disturbed = tokio::time::timeout(std::time::Duration::from_millis(300), bench.fabric.disturbed());
+    assert!(disturbed.await.is_err());
+    bench.crash().await;
+}
