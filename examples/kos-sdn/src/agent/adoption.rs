@@ -1,126 +1,130 @@
-//! Adoption of existing interfaces at start, and reconciliation of the fabric.
+//! Adoption of the interfaces that exist when an agent starts.
+//!
+//! Attachments claim their interfaces one by one, in their first runs. An interface that cannot be
+//! deleted, or a network whose peers are unknown, delays no other.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use machinery::informers::AcquireError;
-use machinery::objects::ObjectKey;
-use machinery::tokio::time::{sleep, timeout};
+use futures::{StreamExt as _, stream};
+use machinery::tokio::time::{Instant, sleep, timeout};
 
 use super::setup::{Agent, Inner};
-use crate::drive::{BrokenInterface, InterfaceList};
-use crate::model::NetworkAttachment;
-use crate::plan::{Interface, RemoteInterface, desired_local};
+use crate::drive::FabricError;
+use crate::model::Vni;
+use crate::plan::{
+    Interface, PeerKnowledge, RemoteInterface, UnclaimedInterfaces, desired_local, network_of,
+};
 
-/// Interval of retries, and of checks for synced caches.
+/// Interval of retries, and of checks of the caches.
 const AGAIN: Duration = Duration::from_millis(100);
-/// Interval of reconciliations after a failed one.
-const RETRY: Duration = Duration::from_secs(1);
+/// Longest interval of retries.
+const SLOW: Duration = Duration::from_secs(10);
+/// Number of concurrent deletions.
+const AT_ONCE: usize = 64;
+/// Time limit of one deletion.
+const TIME_LIMIT: Duration = Duration::from_secs(30);
 
 impl Agent {
-    /// Adopts existing interfaces and deletes those without an owner. All relevant caches are
-    /// synced before, so a desired interface is never deleted and recreated.
-    pub(super) async fn adopt_existing(&self) {
-        let Inner { here, .. } = &*self.0;
+    /// Waits for the attachments of this node, and lists the existing interfaces.
+    pub(super) async fn list_existing(&self) {
+        let Inner { here, fabric, unclaimed, .. } = &*self.0;
         while !here.is_synced() {
             sleep(AGAIN).await;
         }
         for (key, attachment) in here.read().iter() {
-            while let Err(error) = self.update_interest(key, Some(attachment)) {
-                tracing::warn!(%error, "the peers of a network cannot be watched; retrying");
-                sleep(AGAIN).await;
-            }
+            // A failure is reported by the run of the attachment.
+            let _ = self.update_interest(key, Some(attachment));
         }
-        while !self.interests_synced() {
-            sleep(AGAIN).await;
-        }
-        let listed = loop {
-            match self.0.fabric.list().await {
-                Ok(listed) => break listed,
-                Err(error) => tracing::warn!(%error, "the interfaces cannot be listed; retrying"),
-            }
-            sleep(AGAIN).await;
-        };
-        self.take_over(listed).await;
-    }
-
-    pub(super) fn update_interest(
-        &self,
-        attachment: &ObjectKey,
-        here: Option<&NetworkAttachment>,
-    ) -> Result<(), AcquireError> {
-        self.0.networks.lock().update(attachment, here)
-    }
-
-    fn interests_synced(&self) -> bool {
-        self.0.networks.lock().are_synced()
-    }
-
-    async fn take_over(&self, listed: InterfaceList) {
-        let mut owners: BTreeMap<Interface, ObjectKey> = BTreeMap::new();
-        for (key, attachment) in self.0.here.read().iter() {
-            if let Some(desired) = desired_local(attachment) {
-                owners.insert(desired, key.clone());
-            }
-        }
-        for (_, key, peer) in self.0.peers.read().iter() {
-            if let Some((vni, address, host)) = peer.location() {
-                owners.insert(Interface::Remote(RemoteInterface::new(vni, address, host)), key.clone());
-            }
-        }
-        for BrokenInterface { interface, error } in listed.broken {
-            // One with an owner is created again, which repairs it or reports the error.
-            if !owners.contains_key(&interface) {
-                tracing::warn!(?interface, %error, "a broken interface without owner is deleted");
-                self.delete_orphan(&interface).await;
-            }
-        }
-        let locals = listed.locals.into_iter().map(Interface::Local);
-        for found in locals.chain(listed.remotes.into_iter().map(Interface::Remote)) {
-            if let Some(owner) = owners.remove(&found) {
-                if let (Interface::Local(local), Some(of)) = (&found, self.0.here.get(&owner)) {
-                    self.0.programs.interface_adopted(&owner, local, &of);
-                }
-                self.0.metrics.interface_count(&found, true);
-                self.0.have.lock().insert(owner, found);
-                continue;
-            }
-            self.delete_orphan(&found).await;
-        }
-    }
-
-    async fn delete_orphan(&self, found: &Interface) {
-        while let Err(error) = self.delete_interface(found).await {
-            tracing::warn!(%error, ?found, "an interface without owner cannot be deleted; retrying");
-            sleep(AGAIN).await;
-        }
-    }
-
-    /// Reconciles the fabric when it is disturbed, and periodically: a restarted switch has no
-    /// flows.
-    pub(super) async fn reconcile_fabric(&self) {
-        let Inner { settings, fabric, repaired, metrics, .. } = &*self.0;
-        let mut wait = settings.reconcile_interval;
+        let (mut wait, mut reported) = (AGAIN, None);
         loop {
-            // Elapsed or disturbed: both lead to a reconciliation.
-            let _ = timeout(wait, fabric.disturbed()).await;
-            match fabric.reconcile().await {
-                Ok(repairs) => {
-                    wait = settings.reconcile_interval;
-                    if repairs.total() > 0 {
-                        repaired.fetch_add(repairs.total() as u64, Ordering::Relaxed);
-                        tracing::warn!(node = %settings.node, ?repairs, "the fabric was repaired");
-                    }
-                    metrics.fabric_repaired(&repairs);
+            match fabric.list().await {
+                Ok(listed) => return *unclaimed.lock() = UnclaimedInterfaces::new(listed),
+                Err(error) if reported.as_ref() != Some(&error) => {
+                    tracing::warn!(%error, "the interfaces cannot be listed; retrying");
+                    reported = Some(error);
                 }
-                Err(error) => {
-                    tracing::warn!(%error, "the fabric cannot be reconciled; retrying");
-                    sleep(AGAIN).await;
-                    wait = settings.reconcile_interval.min(RETRY);
-                }
+                Err(_) => {}
             }
-            metrics.fabric_status(&fabric.status().await);
+            sleep(wait).await;
+            wait = (wait * 2).min(SLOW);
         }
+    }
+
+    /// Deletes interfaces without an owner, until none is left that no attachment has claimed.
+    pub(super) async fn delete_orphans(&self) {
+        let Inner { unclaimed, is_ready, metrics, .. } = &*self.0;
+        let mut due = std::collections::BTreeMap::<Interface, Instant>::new();
+        loop {
+            let orphans = self.orphans();
+            let pending = unclaimed.lock().len().saturating_sub(orphans.len());
+            metrics.orphans(orphans.len());
+            if pending == 0 {
+                is_ready.store(true, Ordering::Relaxed);
+            }
+            if pending + orphans.len() == 0 {
+                return;
+            }
+            let now = Instant::now();
+            let is_due = |(interface, _): &(Interface, u32)| due.get(interface).is_none_or(|at| *at <= now);
+            let attempts = orphans.into_iter().filter(is_due).map(|(interface, failures)| async move {
+                let deleted = self.delete_orphan(&interface).await;
+                (interface, failures, deleted)
+            });
+            let attempts: Vec<_> = stream::iter(attempts).buffer_unordered(AT_ONCE).collect().await;
+            for (interface, failures, deleted) in attempts {
+                let Err(error) = deleted else { continue };
+                if unclaimed.lock().failed(&interface, error.to_string()) {
+                    tracing::warn!(%error, ?interface, "an interface without owner cannot be deleted; retrying");
+                }
+                let wait = AGAIN.saturating_mul(1 << failures.min(16)).min(SLOW);
+                due.insert(interface, Instant::now() + wait);
+            }
+            sleep(AGAIN).await;
+        }
+    }
+
+    /// Deletes an orphan, unless it was claimed meanwhile.
+    async fn delete_orphan(&self, interface: &Interface) -> Result<(), FabricError> {
+        let Inner { address_locks, unclaimed, .. } = &*self.0;
+        let deletion = async {
+            let _turn = address_locks.of(interface).await;
+            if unclaimed.lock().contains(interface) {
+                self.delete_interface(interface).await?;
+                unclaimed.lock().remove(interface);
+            }
+            Ok(())
+        };
+        let late = || FabricError::Unavailable { reason: format!("no result within {TIME_LIMIT:?}") };
+        timeout(TIME_LIMIT, deletion).await.unwrap_or_else(|_| Err(late()))
+    }
+
+    fn orphans(&self) -> Vec<(Interface, u32)> {
+        let Inner { here, peers, unclaimed, .. } = &*self.0;
+        if unclaimed.lock().is_empty() {
+            return Vec::new();
+        }
+        let (mut desired, mut needed) = (BTreeSet::new(), BTreeSet::new());
+        // The knowledge is read before the peers: those of a network that is complete are all there.
+        for (_, attachment) in here.read().iter() {
+            desired.extend(desired_local(attachment));
+            needed.extend(network_of(attachment));
+        }
+        let complete: BTreeSet<Vni> = {
+            let networks = self.0.networks.lock();
+            needed.iter().copied().filter(|vni| networks.is_synced(*vni)).collect()
+        };
+        for (_, _, peer) in peers.read().iter() {
+            if let Some((vni, address, host)) = peer.location() {
+                desired.insert(Interface::Remote(RemoteInterface::new(vni, address, host)));
+            }
+        }
+        let knowledge = |vni: Vni| match (needed.contains(&vni), complete.contains(&vni)) {
+            (false, _) => PeerKnowledge::Unneeded,
+            (true, false) => PeerKnowledge::Pending,
+            (true, true) => PeerKnowledge::Complete,
+        };
+        unclaimed.lock().orphans(|interface| desired.contains(interface), knowledge)
     }
 }

@@ -4,13 +4,15 @@
 mod address_locks;
 mod adoption;
 mod attachment_programs;
+mod interfaces;
 mod networks;
 mod probes;
 mod programs;
 mod reconcile;
+mod repair;
 mod setup;
 mod writers;
 
 pub use programs::ProgramSettings;
-pub use setup::{Agent, AgentSettings};
+pub use setup::{Agent, AgentSettings, SWITCH_WORKERS};
 pub use writers::AgentWriters;

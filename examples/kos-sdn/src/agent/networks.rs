@@ -1,9 +1,11 @@
 //! The networks of a node's attachments; the agent watches peers of these networks only.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use machinery::informers::{AcquireError, Interest, KeyedInformers};
 use machinery::objects::ObjectKey;
+use machinery::tokio::time::Instant;
 
 use crate::metrics::last_write;
 use crate::model::{NetworkAttachment, Peer, Vni};
@@ -21,6 +23,8 @@ struct NetworkInterest {
     required_by: BTreeSet<ObjectKey>,
     /// The client write that made the node watch the network.
     since: Option<LastWrite>,
+    /// Time of the acquisition.
+    acquired: Instant,
 }
 
 impl NetworkInterests {
@@ -47,7 +51,8 @@ impl NetworkInterests {
             } else {
                 let interest = self.peers.acquire(vni.number())?;
                 let (required_by, since) = (BTreeSet::from([attachment.clone()]), here.and_then(last_write));
-                self.interests.insert(vni, NetworkInterest { interest, required_by, since });
+                let network = NetworkInterest { interest, required_by, since, acquired: Instant::now() };
+                self.interests.insert(vni, network);
             }
             self.network_of_attachment.insert(attachment.clone(), vni);
         } else {
@@ -69,9 +74,19 @@ impl NetworkInterests {
         self.interests.get(&vni)?.since
     }
 
-    /// Returns true if the peers of all networks are cached.
-    pub(super) fn are_synced(&self) -> bool {
-        self.interests.values().all(|network| network.interest.is_synced())
+    /// Returns true if the peers of a network are cached.
+    pub(super) fn is_synced(&self, vni: Vni) -> bool {
+        self.interests.get(&vni).is_some_and(|network| network.interest.is_synced())
+    }
+
+    /// Returns an error if the peers of a watched network are missing after a timeout.
+    pub(super) fn late(&self, vni: Vni, timeout: Duration) -> Option<String> {
+        let network = self.interests.get(&vni).filter(|network| !network.interest.is_synced())?;
+        if network.acquired.elapsed() < timeout {
+            return None;
+        }
+        let reason = self.peers.state().trouble.map(|trouble| format!(": {trouble}")).unwrap_or_default();
+        Some(format!("the peers of network {vni} are not known yet{reason}"))
     }
 
     /// Returns the number of networks.

@@ -1,18 +1,22 @@
 //! Reconciliation of one attachment, step by step.
 
-use machinery::controllers::{Controller, Note, Settings};
-use machinery::informers::Lookup;
+use std::time::Duration;
+
+use machinery::controllers::{Controller, Settings};
+use machinery::informers::{AcquireError, Lookup};
 use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
 use machinery::tokio::time::Instant;
 use machinery::{Next, Plane, Reconcile, Run};
 
 use super::setup::{Agent, Inner};
 use crate::drive::FabricError;
-use crate::model::{AttachmentStatus, NetworkAttachment, Peer};
-use crate::plan::{AgentStep, AgentView, FINALIZER, Interface, PeerLocation, next_step};
+use crate::model::{AttachmentStatus, NetworkAttachment, Peer, Vni};
+use crate::plan::{AgentStep, AgentView, FINALIZER, PeerLocation, network_of, next_step};
 
 /// Above the number of steps of any correct run.
 const MAX_STEPS: usize = 16;
+/// Interval of runs until the peers of an attachment's network are known.
+const PENDING: Duration = Duration::from_secs(1);
 /// Number of run records kept; thousands of agents may run in one process.
 const REMEMBERED: usize = 256;
 
@@ -29,28 +33,8 @@ impl Agent {
             .watching_keyed("peers", peers, |_, event: &Event<std::sync::Arc<Peer>>| {
                 [machinery::objects::Object::key(&**event.object())]
             })
-            .settings(Settings { records: REMEMBERED, ..Settings::default() });
+            .settings(Settings { records: REMEMBERED, workers: settings.workers, ..Settings::default() });
         controller.build()
-    }
-
-    pub(super) async fn delete_interface(&self, interface: &Interface) -> Result<(), FabricError> {
-        let (fabric, since) = (&self.0.fabric, Instant::now());
-        let (op, done) = match interface {
-            Interface::Local(local) => ("DeleteLocalIfc", fabric.delete_local(local).await),
-            Interface::Remote(remote) => ("DeleteRemoteIfc", fabric.delete_remote(remote).await),
-        };
-        self.0.metrics.called(since, op, &done);
-        done
-    }
-
-    async fn create_interface(&self, interface: &Interface) -> Result<(), FabricError> {
-        let (fabric, since) = (&self.0.fabric, Instant::now());
-        let (op, done) = match interface {
-            Interface::Local(local) => ("CreateLocalIfc", fabric.create_local(local).await),
-            Interface::Remote(remote) => ("CreateRemoteIfc", fabric.create_remote(remote).await),
-        };
-        self.0.metrics.called(since, op, &done);
-        done
     }
 
     fn peer_location(&self, key: &ObjectKey) -> PeerLocation {
@@ -61,6 +45,27 @@ impl Agent {
             Lookup::Ambiguous(_) => PeerLocation::Ambiguous,
             Lookup::Absent => PeerLocation::Absent,
         }
+    }
+
+    pub(super) fn update_interest(
+        &self,
+        attachment: &ObjectKey,
+        here: Option<&NetworkAttachment>,
+    ) -> Result<(), AcquireError> {
+        self.0.networks.lock().update(attachment, here)
+    }
+
+    /// Returns the reason why the peers of an attachment's network are unknown, if that lasts.
+    fn network_error(&self, here: &NetworkAttachment, watched: &Result<(), AcquireError>) -> Option<String> {
+        let vni = network_of(here)?;
+        match watched {
+            Ok(()) => self.0.networks.lock().late(vni, self.0.settings.peers_timeout),
+            Err(error) => Some(format!("the peers of network {vni} cannot be watched: {error}")),
+        }
+    }
+
+    fn knows(&self, vni: Vni) -> bool {
+        self.0.networks.lock().is_synced(vni)
     }
 
     async fn write_status(
@@ -101,13 +106,16 @@ impl Reconcile<ObjectKey> for Agent {
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
         let inner = &*self.0;
         let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
-        self.update_interest(key, here.as_ref())?;
+        // A network that cannot be watched delays no local interface.
+        let watched = self.update_interest(key, here.as_ref());
         let mut failed = None::<FabricError>;
         for _ in 0..MAX_STEPS {
             let (report, mut wrong) =
                 here.as_ref().map(|here| inner.programs.report_of(key, here)).unwrap_or_default();
             wrong.extend(failed.as_ref().map(ToString::to_string));
             let have = inner.have.lock().get(key).cloned();
+            wrong.extend(have.as_ref().and_then(|have| self.error_of(have)));
+            wrong.extend(here.as_ref().and_then(|here| self.network_error(here, &watched)));
             let step = next_step(&AgentView {
                 host: inner.settings.host,
                 here: here.as_ref(),
@@ -118,14 +126,19 @@ impl Reconcile<ObjectKey> for Agent {
                 failed: failed.is_some(),
             });
             let written = match (step, &here) {
-                (AgentStep::Done, _) => return failed.map_or(Ok(Next::Done), |error| Err(error.into())),
+                (AgentStep::Done, _) => {
+                    if let Some(error) = failed {
+                        return Err(error.into());
+                    }
+                    watched?;
+                    let is_pending = here.as_ref().and_then(network_of).is_some_and(|vni| !self.knows(vni));
+                    return Ok(if is_pending { Next::After(PENDING) } else { Next::Done });
+                }
                 (AgentStep::Create(interface), _) => {
                     // Until the result is recorded: no run for this address sees half of it.
                     let _turn = inner.address_locks.of(&interface).await;
-                    match self.create_interface(&interface).await {
-                        Ok(()) => self.interface_created(key, here.as_ref(), interface),
-                        Err(FabricError::Taken { .. }) if self.displace_remote(&interface).await? => {}
-                        Err(error) => failed = Some(error),
+                    if let Err(error) = self.adopt_or_create(key, here.as_ref(), interface).await {
+                        failed = Some(error);
                     }
                     continue;
                 }
@@ -158,53 +171,6 @@ impl Reconcile<ObjectKey> for Agent {
             }
         }
         Err("the agent exceeded its limit of steps: this is a bug".into())
-    }
-}
-
-impl Agent {
-    /// Deletes a remote interface whose address now belongs, by its lock, to an attachment of this
-    /// node: the former holder is deleted, and its event is pending. Returns whether there was one.
-    async fn displace_remote(&self, by: &Interface) -> Result<bool, FabricError> {
-        let Interface::Local(local) = by else { return Ok(false) };
-        let is_it = |(_, have): &(&ObjectKey, &Interface)| matches!(have, Interface::Remote(remote) if (remote.vni, remote.address) == (local.vni, local.address));
-        let former = self.0.have.lock().iter().find(is_it).map(|(key, have)| (key.clone(), have.clone()));
-        let Some((key, former)) = former else { return Ok(false) };
-        self.delete_interface(&former).await?;
-        let mut have = self.0.have.lock();
-        if have.get(&key) == Some(&former) {
-            have.remove(&key);
-            self.0.metrics.interface_count(&former, false);
-        }
-        Ok(true)
-    }
-
-    fn interface_created(&self, key: &ObjectKey, here: Option<&NetworkAttachment>, interface: Interface) {
-        let Inner { metrics, have, .. } = &*self.0;
-        match (here, &interface) {
-            (Some(here), Interface::Local(local)) => {
-                let text = format!(
-                    "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
-                    local.name, local.mac, local.address
-                );
-                self.0.recorder.note(Note::normal(self.object_ref(here), "Implemented", text));
-                metrics.local_created(here);
-                self.0.programs.interface_created(key, local, here);
-            }
-            (_, Interface::Remote(remote)) => {
-                if let Lookup::Unique(_, peer) = self.0.peers.lookup(key) {
-                    metrics.remote_created(&peer, self.0.networks.lock().since(remote.vni));
-                }
-            }
-            (None, Interface::Local(_)) => {}
-        }
-        metrics.interface_count(&interface, true);
-        have.lock().insert(key.clone(), interface);
-    }
-
-    fn interface_deleted(&self, key: &ObjectKey, interface: &Interface) {
-        self.0.metrics.interface_count(interface, false);
-        self.0.have.lock().remove(key);
-        self.0.programs.interface_deleted(key);
     }
 }
 

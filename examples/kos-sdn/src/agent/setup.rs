@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::future::join3;
+use futures::future::join4;
 use machinery::Plane;
-use machinery::controllers::{Controller, Recorder};
+use machinery::controllers::{Controller, Recorder, Settings};
 use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
@@ -23,7 +23,10 @@ use super::writers::AgentWriters;
 use crate::drive::Fabric;
 use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
-use crate::plan::Interface;
+use crate::plan::{Interface, UnclaimedInterfaces};
+
+/// Number of concurrent runs of an agent whose fabric is Open vSwitch.
+pub const SWITCH_WORKERS: usize = 256;
 
 /// The settings of a node agent.
 #[derive(Clone, Debug)]
@@ -38,6 +41,11 @@ pub struct AgentSettings {
     /// Uses one watch per network, as on any Kubernetes, even if the server supports one watch with
     /// an interest.
     pub per_key: bool,
+    /// Time after which the missing peers of a network are reported by its attachments.
+    pub peers_timeout: Duration,
+    /// Number of concurrent runs. Calls of concurrent runs share the transactions of a switch, so
+    /// [`SWITCH_WORKERS`] suit Open vSwitch.
+    pub workers: usize,
     /// Programs that the agent may run for attachments; none by default.
     pub programs: ProgramSettings,
     /// Metrics of the agent.
@@ -55,6 +63,8 @@ impl AgentSettings {
             host,
             reconcile_interval: Duration::from_secs(10),
             per_key: false,
+            peers_timeout: Duration::from_secs(10),
+            workers: Settings::default().workers,
             programs: ProgramSettings::default(),
             metrics: AgentMetrics::default(),
             writers: None,
@@ -75,6 +85,10 @@ pub(super) struct Inner {
     pub(super) recorder: Recorder,
     pub(super) networks: Mutex<NetworkInterests>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
+    /// Interfaces that existed at start, until they are adopted or deleted.
+    pub(super) unclaimed: Mutex<UnclaimedInterfaces>,
+    /// Interfaces that do not work, with their errors.
+    pub(super) broken: Mutex<BTreeMap<Interface, String>>,
     pub(super) address_locks: AddressLocks,
     pub(super) programs: AttachmentPrograms,
     pub(super) metrics: AgentNode,
@@ -130,6 +144,8 @@ impl Agent {
             writer,
             recorder: recorder.clone(),
             have: Mutex::default(),
+            unclaimed: Mutex::default(),
+            broken: Mutex::default(),
             address_locks: AddressLocks::default(),
             programs,
             metrics,
@@ -153,23 +169,23 @@ impl Agent {
         stopping: CancellationToken,
     ) -> machinery::Result<()> {
         // Before the first run, which would create interfaces that the node has already.
-        if stopping.run_until_cancelled(self.adopt_existing()).await.is_none() {
+        if stopping.run_until_cancelled(self.list_existing()).await.is_none() {
             return Ok(());
         }
-        self.0.is_ready.store(true, Ordering::Relaxed);
         let side_tasks = stopping.child_token();
         let reports = async {
             while let Some(key) = reported.recv().await {
                 controller.request(key, &"its program ended").await;
             }
         };
-        let (ended, _, _) = join3(
+        let (ended, _, _, _) = join4(
             async {
                 let ended = controller.run(self.clone(), stopping).await;
                 side_tasks.cancel();
                 ended
             },
-            side_tasks.run_until_cancelled(self.reconcile_fabric()),
+            side_tasks.run_until_cancelled(self.reconcile_fabric(&controller)),
+            side_tasks.run_until_cancelled(self.delete_orphans()),
             side_tasks.run_until_cancelled(reports),
         )
         .await;
@@ -188,11 +204,17 @@ impl Agent {
         self.0.have.lock().clone()
     }
 
-    /// Returns true once the existing interfaces of the node are adopted; no interface is created
-    /// before.
+    /// Returns true once the interfaces that existed at start are adopted, except those without
+    /// owner. The other interfaces are created meanwhile.
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.is_ready.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of interfaces that existed at start and are neither adopted nor deleted.
+    #[must_use]
+    pub fn unclaimed(&self) -> usize {
+        self.0.unclaimed.lock().len()
     }
 
     /// Returns the number of repairs by reconciliations of the fabric.

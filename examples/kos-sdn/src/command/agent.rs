@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cluster::{ClusterArguments, home};
-use crate::agent::{Agent, AgentSettings};
+use super::switch::SwitchArguments;
+use crate::agent::{Agent, AgentSettings, SWITCH_WORKERS};
+use crate::drive::ovs::fabric::OvsFabric;
 use crate::drive::sim::Wire;
 use crate::drive::{Fabric, LogFabric};
 use crate::metrics::Metrics;
@@ -24,12 +26,14 @@ pub(super) struct AgentArguments {
     #[arg(long, value_name = "IP")]
     host_ip: Ipv4Addr,
     /// The data path: a switch in this process with UDP between nodes (sim), calls that are only
-    /// logged (log), or Open vSwitch (ovs, not implemented yet)
+    /// logged (log), or a bridge of Open vSwitch (ovs)
     #[arg(long, value_enum, default_value_t = AgentFabric::Sim)]
     fabric: AgentFabric,
     /// The UDP port for frames between nodes, the same on all nodes
     #[arg(long, value_name = "PORT", default_value_t = 4789)]
     underlay_port: u16,
+    #[command(flatten)]
+    switch: SwitchArguments,
     /// Comma-separated paths of the programs that attachments may run
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     allowed_programs: Vec<String>,
@@ -55,8 +59,7 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     let AgentArguments { node, host_ip, underlay_port: port, .. } = &arguments;
     let _alone = alone(node)?;
     let wire = match arguments.fabric {
-        AgentFabric::Ovs => return Err("the fabric ovs is not implemented yet; sim and log are".into()),
-        AgentFabric::Log => None,
+        AgentFabric::Ovs | AgentFabric::Log => None,
         AgentFabric::Sim => Some(Wire::bind(*host_ip, *port).await.map_err(|error| {
             format!("no frames can come to {host_ip}:{port}: {error}; --host-ip is an address of this machine, and --underlay-port is free")
         })?),
@@ -64,15 +67,22 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     let plane = arguments.cluster.plane().await?;
     let metrics = Metrics::default();
     metrics.show(&plane);
+    let mut settings = AgentSettings::new(node, *host_ip);
     let fabric: Arc<dyn Fabric> = match wire {
-        None => Arc::new(LogFabric::new()),
         Some(wire) => {
             let fabric = wire.fabric()?;
             plane.run(|stopping| wire.run(stopping));
             Arc::new(fabric)
         }
+        None if arguments.fabric == AgentFabric::Log => Arc::new(LogFabric::new()),
+        None => {
+            settings.workers = SWITCH_WORKERS;
+            let switch = arguments.switch.settings(node, *host_ip);
+            let (fabric, running) = OvsFabric::start(switch, plane.stopping().clone())?;
+            plane.run(|_| running);
+            Arc::new(fabric)
+        }
     };
-    let mut settings = AgentSettings::new(node, *host_ip);
     settings.reconcile_interval = Duration::from_secs(arguments.audit.max(1));
     settings.per_key = arguments.per_key;
     settings.programs.allowed.extend(arguments.allowed_programs.iter().cloned());

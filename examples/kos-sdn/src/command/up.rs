@@ -3,31 +3,42 @@
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::{Either, select};
 use machinery::apiserver::{Access, Listen};
+use machinery::tokio::signal::unix::{SignalKind, signal};
 use machinery::tokio::time::Instant;
 use serde_json::json;
 
 use super::cluster::home;
+use super::lab_cluster;
 use super::table::table;
 use crate::agent::ProgramSettings;
+use crate::checker::InvariantChecker;
 use crate::model::NetworkAttachment;
 use crate::probe::Prober;
 use crate::up::{ClusterFabric, LocalCluster, LocalClusterSettings, PingResult, pairs, ping_pairs};
 
-/// Run server, controllers and agents of simulated nodes in this process
+/// Run server, controllers and agents in this process: of simulated nodes, or of a lab's hosts
 #[derive(Debug, clap::Args)]
 pub(super) struct UpArguments {
     /// The number of nodes: node-1, node-2, …
     #[arg(long, value_name = "N", default_value_t = 3)]
-    nodes: usize,
-    /// The data path: switches in memory (sim), calls that are only logged (log), or Open
-    /// vSwitch (ovs, not implemented yet)
+    pub(super) nodes: usize,
+    /// The data path: switches in memory (sim), calls that are only logged (log), or Open vSwitch
+    /// in a lab of network namespaces, which ends with this command (ovs, as root)
     #[arg(long, value_enum, default_value_t = UpFabric::Sim)]
     fabric: UpFabric,
+    /// The directory of the lab, absent or empty. Of the fabric ovs
+    #[arg(long, value_name = "D", default_value_os_t = home().join("lab"))]
+    pub(super) lab_dir: PathBuf,
+    /// Prefix of the lab's network namespaces. Of the fabric ovs
+    #[arg(long, value_name = "NAME", default_value = "kos")]
+    pub(super) lab_name: String,
     /// The address to listen on, for kubectl and the other commands. Port 0 chooses a free port
     #[arg(long, value_name = "A")]
     listen: Option<SocketAddr>,
@@ -50,6 +61,10 @@ pub(super) struct UpArguments {
     /// Exit after the checks: with 0 only if exactly the expected pings are answered
     #[arg(long)]
     once: bool,
+    /// Check invariants until the end, and then exit with 0 only if none was violated. Takes memory
+    /// for each change
+    #[arg(long)]
+    check: bool,
     /// Print attachments and pings as tables, or as one JSON document
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
@@ -72,31 +87,48 @@ enum Output {
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
 pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
-    let fabric = match arguments.fabric {
-        UpFabric::Sim => ClusterFabric::Sim,
-        UpFabric::Log => ClusterFabric::Log,
-        UpFabric::Ovs => return Err("the fabric ovs is not implemented yet; sim and log are".into()),
-    };
+    match arguments.fabric {
+        UpFabric::Sim => run_on(&arguments, ClusterFabric::Sim).await,
+        UpFabric::Log => run_on(&arguments, ClusterFabric::Log).await,
+        UpFabric::Ovs => lab_cluster::run(&arguments).await,
+    }
+}
+
+/// Runs a cluster on a fabric, until a signal or the end of the checks.
+pub(super) async fn run_on(arguments: &UpArguments, fabric: ClusterFabric) -> machinery::Result<ExitCode> {
     let began = Instant::now();
     let mut programs = ProgramSettings::default();
     programs.allowed.extend(arguments.allowed_programs.iter().cloned());
-    let settings =
-        LocalClusterSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
+    let data = arguments.data_dir.clone();
+    let settings = LocalClusterSettings { nodes: arguments.nodes, fabric: fabric.clone(), data, programs };
     let up = LocalCluster::start(settings).await?;
-    let shown = show(&up, &arguments, fabric, began).await;
-    let is_well = match shown {
-        Ok(is_well) if arguments.once => is_well,
-        Ok(_) => {
-            up.plane().shutdown_on_signal().await?;
-            return Ok(ExitCode::SUCCESS);
+    // The checker's memory grows with history.
+    let checker = if arguments.once || arguments.check { Some(up.checker()?) } else { None };
+    let shown = show(&up, arguments, &fabric, (began, checker.as_ref()));
+    let is_well = match select(pin!(shown), pin!(ended())).await {
+        Either::Left((Ok(is_well), _)) if arguments.once => Ok(is_well),
+        Either::Left((Ok(_), ended)) => {
+            ended.await?;
+            Ok(true)
         }
-        Err(error) => {
-            up.plane().stop().await;
-            return Err(error);
-        }
+        Either::Left((Err(error), _)) => Err(error),
+        Either::Right((ended, _)) => ended.map(|()| true),
     };
+    let violations = checker.map(|checker| checker.violations()).unwrap_or_default();
     up.plane().stop().await;
-    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let is_well = is_well?;
+    if arguments.check && !arguments.once {
+        violations.iter().for_each(|finding| println!("violation: {finding}"));
+        println!("{} violations of invariants", violations.len());
+    }
+    Ok(if is_well && violations.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Waits for SIGINT or SIGTERM.
+pub(super) async fn ended() -> machinery::Result<()> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    select(pin!(terminate.recv()), pin!(interrupt.recv())).await;
+    Ok(())
 }
 
 /// Creates the samples, pings between them, and prints the results. Returns true if all checks
@@ -104,8 +136,8 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
 async fn show(
     up: &LocalCluster,
     arguments: &UpArguments,
-    fabric: ClusterFabric,
-    began: Instant,
+    fabric: &ClusterFabric,
+    (began, checker): (Instant, Option<&InvariantChecker>),
 ) -> machinery::Result<bool> {
     let access = match arguments.once && arguments.listen.is_none() && arguments.kubeconfig_out.is_none() {
         true => None,
@@ -115,8 +147,6 @@ async fn show(
         let address = up.plane().diagnostics(address).await?;
         eprintln!("metrics: http://{address}/metrics");
     }
-    // The checker's memory grows with history, so it runs with --once only.
-    let checker = if arguments.once { Some(up.checker()?) } else { None };
     if !arguments.empty {
         up.make_samples().await?;
     }
@@ -130,7 +160,7 @@ async fn show(
         })
         .await?;
     let pings = match fabric {
-        ClusterFabric::Sim => {
+        ClusterFabric::Sim | ClusterFabric::Ovs(_) => {
             let prober = Prober::new(up.plane(), TIME_LIMIT)?;
             ping_pairs(&prober, &all, &pairs(&all), TIME_LIMIT).await
         }
@@ -139,7 +169,7 @@ async fn show(
     if is_terminal {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let violations = match &checker {
+    let violations = match checker.filter(|_| arguments.once) {
         Some(checker) => checker.wait_converged(TIME_LIMIT).await?,
         None => Vec::new(),
     };
@@ -168,13 +198,13 @@ async fn show(
             );
             print!("{}", pings_text(&pings, fabric));
             violations.iter().for_each(|finding| println!("violation: {finding}"));
-            if checker.is_some() && violations.is_empty() {
+            if arguments.once && violations.is_empty() {
                 println!(
                     "invariants hold: no address was shared, and each node has exactly the desired interfaces"
                 );
             }
             if let Some(access) = access {
-                print!("{}", next_steps(&access, &all));
+                print!("{}", next_steps(&access, &all, matches!(fabric, ClusterFabric::Ovs(_))));
             }
         }
     }
@@ -204,8 +234,8 @@ fn row(one: &Arc<NetworkAttachment>) -> [String; 6] {
     ]
 }
 
-fn pings_text(pings: &[PingResult], fabric: ClusterFabric) -> String {
-    if fabric == ClusterFabric::Log {
+fn pings_text(pings: &[PingResult], fabric: &ClusterFabric) -> String {
+    if *fabric == ClusterFabric::Log {
         return "\nno frame was sent: the fabric log carries none\n".into();
     }
     let count = |expected| {
@@ -224,15 +254,22 @@ fn pings_text(pings: &[PingResult], fabric: ClusterFabric) -> String {
     text
 }
 
-fn next_steps(access: &Access, all: &[Arc<NetworkAttachment>]) -> String {
+fn next_steps(access: &Access, all: &[Arc<NetworkAttachment>], is_lab: bool) -> String {
     let Access { url, kubeconfig, .. } = access;
     let kos = if std::env::var_os("CARGO").is_some() { "cargo run -qp kos --" } else { "kos" };
     let two: Vec<_> =
         all.iter().filter(|one| one.status.address_vni == all[0].status.address_vni).take(2).collect();
     let mut text = format!("\nserving {url}; in another terminal:\n");
     if let [from, to] = two[..] {
+        let address = &to.status.ipv4;
         let [from, to] = [from, to].map(|one| machinery::objects::Object::key(&**one));
         text += &format!("  {kos} ping {from} {to}\n  {kos} trace {from} {to}\n");
+        if is_lab {
+            text += &format!("  {kos} exec {from} -- ping {address}\n");
+        }
+    }
+    if is_lab {
+        text += &format!("  {kos} lab exec node-1 -- ovs-vsctl show\n");
     }
     text += &format!(
         "  KUBECONFIG={} kubectl get subnets,networkattachments,iplocks\nCtrl-C ends it\n",

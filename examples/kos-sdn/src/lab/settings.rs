@@ -92,7 +92,8 @@ impl LabHost {
     /// Returns the mark of the namespaces that the host's agent makes for workloads.
     #[must_use]
     pub fn workload_mark(&self) -> String {
-        owner_mark(&self.node, &self.run_directory)
+        // The fabric resolves links in the path, too.
+        owner_mark(&self.node, &self.run_directory.canonicalize().unwrap_or(self.run_directory.clone()))
     }
 
     /// Returns the environment in which Open vSwitch's tools find the daemons of the host.

@@ -32,6 +32,7 @@ struct AgentSeries {
     ports: GaugeSeries<1>,
     flows: GaugeSeries<1>,
     broken: GaugeSeries<1>,
+    orphans: GaugeSeries<1>,
     exec: HistogramSeries<4>,
     execs: CounterSeries<4>,
 }
@@ -92,6 +93,11 @@ impl Default for AgentMetrics {
                 "Number of interfaces that do not work",
                 &["node"],
             ),
+            orphans: GaugeSeries::gauge(
+                "agent_orphaned_interfaces",
+                "Number of interfaces without owner that could not be deleted yet",
+                &["node"],
+            ),
             exec: HistogramSeries::seconds(
                 "agent_attachment_exec_duration_secs",
                 "Run time of attachment programs",
@@ -124,12 +130,13 @@ impl AgentMetrics {
             ports,
             flows,
             broken,
+            orphans,
             exec,
             execs,
         } = &*self.0;
         let ends = [local, remote, implemented_to_remote, status].map(HistogramSeries::listed);
         let calls = [fabric.listed(), update.listed(), locals.listed(), remotes.listed(), fabrics.listed()];
-        let switch = [reachable, ports, flows, broken].map(GaugeSeries::listed);
+        let switch = [reachable, ports, flows, broken, orphans].map(GaugeSeries::listed);
         ends.into_iter()
             .chain(calls)
             .chain([repairs.listed()])
@@ -173,6 +180,11 @@ impl AgentNode {
         self.all.ports.set(node, status.ports);
         self.all.flows.set(node, status.flows);
         self.all.broken.set(node, status.broken.len());
+    }
+
+    /// Records the number of interfaces without owner.
+    pub(crate) fn orphans(&self, number: usize) {
+        self.all.orphans.set([&self.node], number);
     }
 
     /// Records the creation or deletion of an interface.

@@ -1,6 +1,7 @@
 //! All decisions: pure functions and state machines, without clocks, locks, logs or awaits.
 
 mod addresses;
+mod adoption;
 mod agent;
 mod causes;
 mod checks;
@@ -23,6 +24,7 @@ mod validator;
 mod wait_queues;
 
 pub use addresses::Addresses;
+pub use adoption::{AdoptionClaim, PeerKnowledge, UnclaimedInterfaces};
 pub use agent::{
     AgentStep, AgentView, FINALIZER, Interface, PeerLocation, desired_local, network_of, next_step,
 };

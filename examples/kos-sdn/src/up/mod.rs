@@ -1,4 +1,5 @@
-//! A whole cluster in one process: server, controllers and the agents of simulated nodes.
+//! A whole cluster in one process: server, controllers and the agents of simulated nodes or of a
+//! lab's hosts.
 
 mod pings;
 mod samples;
@@ -14,20 +15,23 @@ use machinery::{Objects, Plane};
 
 pub use pings::{PingResult, pairs, ping_pairs};
 
-use crate::agent::{Agent, AgentSettings, AgentWriters, ProgramSettings};
+use crate::agent::{Agent, AgentSettings, AgentWriters, ProgramSettings, SWITCH_WORKERS};
 use crate::checker::InvariantChecker;
 use crate::controllers::{self, ControllerSettings};
+use crate::drive::ovs::fabric::{OvsFabric, OvsSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
+use crate::lab::LabHost;
 use crate::metrics::Metrics;
 use crate::model::{self, NetworkAttachment, Subnet};
+use crate::plan::ovs::SwitchSettings;
 use crate::probe::pending_reason;
 use crate::wait::wait_until;
 
 /// The settings of a local cluster.
 #[derive(Clone, Debug)]
 pub struct LocalClusterSettings {
-    /// The number of nodes: node-1, node-2, …
+    /// The number of nodes: node-1, node-2, … Ignored in a lab, which has its own.
     pub nodes: usize,
     /// The data path of the nodes.
     pub fabric: ClusterFabric,
@@ -44,23 +48,31 @@ impl Default for LocalClusterSettings {
 }
 
 /// The data path of the nodes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterFabric {
     /// Switches in memory.
     Sim,
     /// None: calls are only logged.
     Log,
+    /// The switches of a lab: one node for each of its hosts.
+    Ovs(Vec<LabHost>),
 }
 
 /// A running cluster.
 pub struct LocalCluster {
     plane: Plane,
     underlay: Underlay,
-    fabric: ClusterFabric,
-    nodes: Vec<String>,
+    nodes: Vec<ClusterNode>,
     agents: Vec<Agent>,
     attachments: Objects<NetworkAttachment>,
     subnets: Objects<Subnet>,
+}
+
+/// A node of a cluster.
+struct ClusterNode {
+    name: String,
+    host: Ipv4Addr,
+    fabric: Arc<dyn Fabric>,
 }
 
 /// Time limit until the cache of this process has caught up with its own writes.
@@ -76,6 +88,7 @@ impl LocalCluster {
     /// The directory cannot be opened, or the number of nodes is out of range.
     pub async fn start(settings: LocalClusterSettings) -> machinery::Result<Self> {
         let LocalClusterSettings { nodes, fabric: fabric_kind, data, programs } = settings;
+        let nodes = if let ClusterFabric::Ovs(hosts) = &fabric_kind { hosts.len() } else { nodes };
         if nodes == 0 || nodes > NODES {
             return Err(format!("{nodes} nodes: must be from 1 to {NODES}").into());
         }
@@ -94,24 +107,23 @@ impl LocalCluster {
         // Before any other reader of these kinds, as it declares the indexes of their informers.
         controllers::run(&plane, settings)?;
         let underlay = Underlay::new(SimLimits { nodes, ..SimLimits::default() });
-        let (mut names, mut agents) = (Vec::new(), Vec::new());
-        for number in 1..=nodes {
-            let (node, host) = (format!("node-{number}"), host(number));
-            let fabric: Arc<dyn Fabric> = match fabric_kind {
-                ClusterFabric::Sim => Arc::new(underlay.join(host)?),
-                ClusterFabric::Log => Arc::new(LogFabric::new()),
-            };
-            let mut settings = AgentSettings::new(&node, host);
+        let (mut joined, mut agents) = (Vec::new(), Vec::new());
+        for node in cluster_nodes(&plane, &underlay, &fabric_kind, nodes)? {
+            let ClusterNode { name, host, fabric } = &node;
+            let mut settings = AgentSettings::new(name, *host);
+            if let ClusterFabric::Ovs(_) = fabric_kind {
+                settings.workers = SWITCH_WORKERS;
+            }
             settings.programs.clone_from(&programs);
             settings.metrics.clone_from(&metrics.agent);
-            settings.writers = plane.server().map(|server| AgentWriters::new(server, &node));
-            let agent = Agent::run(&plane, settings, fabric, &recorder)?;
+            settings.writers = plane.server().map(|server| AgentWriters::new(server, name));
+            let agent = Agent::run(&plane, settings, fabric.clone(), &recorder)?;
             agent.answer_probes(&plane)?;
             agents.push(agent);
-            names.push(node);
+            joined.push(node);
         }
         let (attachments, subnets) = (plane.objects()?, plane.objects()?);
-        Ok(Self { plane, underlay, fabric: fabric_kind, nodes: names, agents, attachments, subnets })
+        Ok(Self { plane, underlay, nodes: joined, agents, attachments, subnets })
     }
 
     /// Creates the samples that are missing, and waits until the cache contains them.
@@ -123,7 +135,7 @@ impl LocalCluster {
             existing(self.subnets.create(&subnet).await)?;
         }
         let mut last = None;
-        for attachment in samples::attachments(&self.nodes) {
+        for attachment in samples::attachments(self.nodes.iter().map(|node| &*node.name)) {
             last = existing(self.attachments.create(&attachment).await)?.or(last);
         }
         if let Some(Written { token, .. }) = last {
@@ -169,14 +181,15 @@ impl LocalCluster {
         &self.plane
     }
 
-    /// Starts an invariant checker of the server and of simulated nodes.
+    /// Starts an invariant checker of the server and of nodes with switches.
     ///
     /// # Errors
     /// None in practice.
     pub fn checker(&self) -> machinery::Result<InvariantChecker> {
         let checker = InvariantChecker::run(&self.plane)?;
-        for (number, node) in (1..).zip(self.nodes.iter().filter(|_| self.fabric == ClusterFabric::Sim)) {
-            checker.watch_node(node, host(number), Arc::new(self.underlay.join(host(number))?));
+        for ClusterNode { name, host, fabric } in self.nodes.iter().filter(|node| node.fabric.name() != "log")
+        {
+            checker.watch_node(name, *host, fabric.clone());
         }
         Ok(checker)
     }
@@ -198,6 +211,36 @@ impl LocalCluster {
     pub const fn subnets(&self) -> &Objects<Subnet> {
         &self.subnets
     }
+}
+
+/// Returns the nodes with their fabrics.
+fn cluster_nodes(
+    plane: &Plane,
+    underlay: &Underlay,
+    fabric: &ClusterFabric,
+    nodes: usize,
+) -> machinery::Result<Vec<ClusterNode>> {
+    if let ClusterFabric::Ovs(hosts) = fabric {
+        return hosts.iter().map(|host| switch_of(plane, host)).collect();
+    }
+    let node = |number: usize| {
+        let fabric: Arc<dyn Fabric> = match fabric {
+            ClusterFabric::Log => Arc::new(LogFabric::new()),
+            _ => Arc::new(underlay.join(host(number))?),
+        };
+        Ok(ClusterNode { name: format!("node-{number}"), host: host(number), fabric })
+    };
+    (1..=nodes).map(node).collect()
+}
+
+/// Returns a node whose fabric is the switch of a host, with interfaces in namespaces.
+fn switch_of(plane: &Plane, host: &LabHost) -> machinery::Result<ClusterNode> {
+    let mut switch = SwitchSettings::new(&host.node, host.address);
+    switch.into_namespaces = true;
+    let settings = OvsSettings::new(switch, &host.run_directory);
+    let (fabric, running) = OvsFabric::start(settings, plane.stopping().clone())?;
+    plane.run(|_| running);
+    Ok(ClusterNode { name: host.node.clone(), host: host.address, fabric: Arc::new(fabric) })
 }
 
 /// Returns the underlay address of a node, from the block for benchmarks (RFC 2544).

@@ -11,10 +11,12 @@ pub(super) fn subnets() -> impl Iterator<Item = Subnet> {
     NETWORKS.into_iter().map(|(name, vni, block)| Subnet::new(NAMESPACE, name, vni, block))
 }
 
-pub(super) fn attachments(nodes: &[String]) -> impl Iterator<Item = NetworkAttachment> {
+pub(super) fn attachments<'a>(
+    nodes: impl Iterator<Item = &'a str>,
+) -> impl Iterator<Item = NetworkAttachment> {
     let one = |number: usize, node: &str, subnet: &str| {
         NetworkAttachment::new(NAMESPACE, &format!("{subnet}-{number}"), node, subnet)
     };
-    let numbered = nodes.iter().enumerate().map(|(at, node)| (at + 1, node));
+    let numbered = nodes.enumerate().map(|(at, node)| (at + 1, node));
     numbered.flat_map(move |(number, node)| NETWORKS.map(|(name, ..)| one(number, node, name)))
 }

@@ -75,7 +75,7 @@ async fn agent_adopts_owned_interfaces_and_deletes_others() {
     let address = |name| harness.get(name).unwrap().status.ipv4.parse::<Ipv4Addr>().unwrap();
     // The state that a crashed agent left, with some stale interfaces.
     let second = harness.underlay.join(host(2)).unwrap();
-    let kept = LocalInterface::new(vni, address("b")).with_workload(key("default", "b"), None);
+    let kept = LocalInterface::new(vni, address("b")).with_workload(key("default", "b"), Some(24));
     second.create_local(&kept).await.unwrap();
     second.create_remote(&RemoteInterface::new(vni, address("a"), host(1))).await.unwrap();
     let other = kos::model::Vni::new(99).unwrap();
@@ -84,10 +84,13 @@ async fn agent_adopts_owned_interfaces_and_deletes_others() {
     let wrong_host = RemoteInterface::new(vni, [10, 1, 0, 255].into(), host(9));
     second.create_remote(&wrong_host).await.unwrap();
     let calls = Arc::new(Calls::default());
-    harness.agent(2, InstrumentedFabric { of: second.clone(), calls: calls.clone() });
+    let settings = AgentSettings::new("node-2", host(2));
+    harness.unwatched(settings, InstrumentedFabric { of: second.clone(), calls: calls.clone() });
     harness.until_ready("b").await;
     harness.until_pings("a", "b").await;
     harness.until_pings("b", "a").await;
+    harness.until_so(|| harness.agents[1].unclaimed() == 0).await;
+    harness.watch(2);
     assert_eq!(calls.made.load(Ordering::SeqCst), 0, "existing interfaces were recreated");
     assert_eq!(calls.deleted.load(Ordering::SeqCst), 3);
     let listed = second.list().await.unwrap();

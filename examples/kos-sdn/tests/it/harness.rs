@@ -92,6 +92,17 @@ impl Harness {
     pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
         let observed = self.underlay.join(settings.host).unwrap();
         self.checker.watch_node(&settings.node, settings.host, Arc::new(observed));
+        self.unwatched(settings, fabric);
+    }
+
+    /// Adds a node to the invariant checker.
+    pub(crate) fn watch(&self, node: u8) {
+        let observed = self.underlay.join(host(node)).unwrap();
+        self.checker.watch_node(&format!("node-{node}"), host(node), Arc::new(observed));
+    }
+
+    /// Adds an agent whose node has interfaces that violate the invariants at first.
+    pub(crate) fn unwatched(&mut self, settings: AgentSettings, fabric: impl Fabric) {
         let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
         self.agents.push(agent);
     }

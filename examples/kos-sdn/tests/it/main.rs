@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
+mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
 mod crash_nodes;
 mod crashes;
-
 mod definitions;
 mod gate;
 mod gated_switch;
@@ -16,11 +16,11 @@ mod lab;
 mod load;
 mod metrics;
 mod ovs;
-mod permissions;
-mod probes;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;
+mod permissions;
+mod probes;
 mod processes;
 mod programs;
 mod server;

@@ -166,6 +166,7 @@ async fn adopted_interface_does_not_rerun_its_program() {
     let mut it = (*harness.get("a").unwrap()).clone();
     let vni = kos::model::Vni::new(17).unwrap();
     let local = kos::plan::LocalInterface::new(vni, it.status.ipv4.parse().unwrap());
+    let local = local.with_workload(key("default", "a"), it.status.prefix_length);
     kos::drive::Fabric::create_local(&fabric, &local).await.unwrap();
     let now = machinery::k8s_openapi::jiff::Timestamp::now();
     let time = machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);

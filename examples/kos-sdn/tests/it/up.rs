@@ -54,12 +54,71 @@ fn up_prints_json() {
 fn invalid_arguments_are_rejected_with_a_hint() {
     for (arguments, why) in [
         (&["up", "--once", "--nodes", "0"][..], "from 1 to"),
-        (&["up", "--once", "--fabric", "ovs"], "sim and log are"),
+        (&["up", "--once", "--fabric", "ovs", "--nodes", "251"], "1 to 250 hosts"),
         (&["ping", "--kubeconfig", "/nonexistent", "n/a", "n/b"], "--kubeconfig names another"),
     ] {
         let ended = kos(arguments).output().unwrap();
         assert!(!ended.status.success() && text(&ended).contains(why), "{}", text(&ended));
     }
+}
+
+/// Returns true if this user and machine can run a lab; otherwise reports the reason.
+fn can_run_a_lab(test: &str) -> bool {
+    let missing = kos::lab::missing_requirements();
+    if !missing.is_empty() {
+        eprintln!("SKIPPED {test}: a lab needs {}", missing.join("; "));
+    }
+    missing.is_empty()
+}
+
+#[test]
+fn up_on_switches_pings_and_leaves_nothing() {
+    if !can_run_a_lab("up_on_switches_pings_and_leaves_nothing") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let lab = directory.path().join("l");
+    let arguments = ["up", "--fabric", "ovs", "--once", "--nodes", "2", "--lab-name", "kos-up-test"];
+    let ended = kos(&arguments).arg("--lab-dir").arg(&lab).output().unwrap();
+    let output = text(&ended);
+    assert!(ended.status.success(), "{output}");
+    assert!(
+        output.contains("4 of 4 within a network are answered, 8 of 8 between networks are not"),
+        "{output}"
+    );
+    assert!(output.contains("invariants hold"), "{output}");
+    assert!(!lab.exists(), "{output}");
+    let left = fs::read_dir("/run/netns").map(|all| {
+        let names = all.flatten().map(|one| one.file_name().to_string_lossy().into_owned());
+        names.filter(|name| name.starts_with("kos-up-test")).collect::<Vec<_>>()
+    });
+    assert_eq!(left.unwrap_or_default(), [""; 0]);
+}
+
+/// Another user than root, without a lab, gets the remedies.
+#[test]
+fn up_on_switches_names_missing_requirements() {
+    use std::os::unix::process::CommandExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let lab = directory.path().join("l");
+    let mut up = kos(&["up", "--fabric", "ovs", "--once"]);
+    up.arg("--lab-dir").arg(&lab);
+    if kos::lab::missing_requirements().is_empty() {
+        up.uid(65534).gid(65534);
+    }
+    // That user may be unable to enter the directory of this binary.
+    let ended = match up.output() {
+        Ok(ended) => ended,
+        Err(error) => return eprintln!("SKIPPED up_on_switches_names_missing_requirements: {error}"),
+    };
+    assert!(!ended.status.success() && !lab.exists());
+    let output = text(&ended);
+    assert!(
+        output.contains("a lab needs")
+            && (output.contains("root, for network namespaces: run it with sudo")
+                || output.contains("apt-get install")),
+        "{output}"
+    );
 }
 
 #[test]

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
+use machinery::objects::ObjectKey;
+
 use super::{Race, assert_fails, assert_holds};
 use crate::model::{NetworkAttachment, Vni};
 use crate::plan::{
@@ -182,7 +184,10 @@ impl AgentModel {
 
 fn desired_interface(place: Location) -> Interface {
     match stream(&place) {
-        0 => Interface::Local(LocalInterface::new(place.0, place.1)),
+        0 => {
+            let attachment = ObjectKey::new(Some("n"), "a").unwrap();
+            Interface::Local(LocalInterface::new(place.0, place.1).with_workload(attachment, None))
+        }
         _ => Interface::Remote(RemoteInterface::new(place.0, place.1, place.2)),
     }
 }

@@ -1,6 +1,6 @@
 //! The fabric on the daemons of a run directory.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use machinery::tokio_util::task::TaskTracker;
 use super::{FabricLimits, OvsFabric, SwitchConnections};
 use crate::drive::FabricError;
 use crate::drive::ovs::control::ControlSocket;
-use crate::drive::ovs::links::{KernelLinks, KernelLinksSettings};
+use crate::drive::ovs::links::{KernelLinks, KernelLinksSettings, owner_mark};
 use crate::drive::ovs::openflow::{OpenFlowClient, OpenFlowSettings};
 use crate::drive::ovs::ovsdb::{LockName, OvsdbClient, OvsdbConfig};
 use crate::plan::ovs::SwitchSettings;
@@ -82,7 +82,7 @@ impl OvsFabric {
         );
         let links = KernelLinks::start(KernelLinksSettings {
             pid_file: run.join("ovs-vswitchd.pid"),
-            owner: owner(&settings.switch.bridge, &run),
+            owner: owner_mark(&settings.switch.node, &run),
         });
         let connections = SwitchConnections {
             database: Arc::new(database),
@@ -105,9 +105,4 @@ impl OvsFabric {
 /// Returns the name of the lock of a bridge: agents of one switch and bridge exclude each other.
 fn lock_name(bridge: &str) -> String {
     format!("kos_agent_{}", bridge.replace('-', "_"))
-}
-
-/// Returns the mark of namespaces.
-fn owner(bridge: &str, run: &Path) -> String {
-    format!("kos bridge {bridge} of {}", run.display())
 }
