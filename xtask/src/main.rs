@@ -7,6 +7,7 @@ mod counts;
 mod e2e;
 mod fuzz;
 mod kubernetes;
+mod lab;
 mod layering;
 mod load;
 mod loom;
@@ -71,6 +72,8 @@ enum Command {
     Siege(siege::SiegeArgs),
     /// Runs kubectl, client-go, controller-runtime, Python and kopf on one server for an hour
     Soak(soak::SoakArgs),
+    /// Runs `kos lab`: hosts with Open vSwitch on this machine, as network namespaces
+    Lab(lab::LabArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
     /// Compiles the packages as they would be published: before a release, or with a new manifest
@@ -109,6 +112,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Record(args) => record::run(&workspace, &args),
         Command::Soak(args) => soak::run(&workspace, &args),
         Command::Siege(args) => siege::run(&workspace, &args),
+        Command::Lab(args) => lab::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),

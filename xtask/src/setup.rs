@@ -2,12 +2,17 @@
 //!
 //! These are rustfmt and clippy, which rustup installs, and cargo-deny, which cargo compiles: that
 //! takes minutes, so only `setup` and CI install it. python3-venv is a package of Debian and brings
-//! Python, with which kubectl and the Python clients are installed. etcd, a peer of the store's
+//! Python, with which kubectl and the Python clients are installed. Open vSwitch and the tools of
+//! networks are packages of Debian, too; their services are not started. etcd, a peer of the store's
 //! benchmark, is installed by `setup` only: no test needs it. Go is not in the table, because
 //! Debian's is too old. It builds peers for the benchmarks and a client for the tests of the API
 //! server. Those tests print a reason where Go or Python is missing, and fail in CI.
 
+mod services;
+
 use std::process::Command;
+
+use services::DeniedServices;
 
 use crate::shell::{self, Show};
 
@@ -71,6 +76,12 @@ const TOOLS: &[Tool] = &[
         proof: &["python3", "-c", "import ensurepip"],
         need: Need::Suite("clients in Python"),
     },
+    of_network("openvswitch-switch", &["ovs-vsctl", "--version"]),
+    of_network("iproute2", &["ip", "-V"]),
+    of_network("iputils-ping", &["ping", "-V"]),
+    of_network("iperf3", &["iperf3", "--version"]),
+    of_network("tcpdump", &["tcpdump", "--version"]),
+    of_network("nftables", &["sh", "-c", "command -v nft || test -x /usr/sbin/nft"]),
     Tool {
         name: "etcd-server",
         from: Source::Debian,
@@ -79,8 +90,13 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Services that Debian's packages start. A service that an installed tool brought is stopped and
-/// disabled.
+/// Returns a package of Debian that the tests of kos on Open vSwitch need.
+const fn of_network(name: &'static str, proof: &'static [&'static str]) -> Tool {
+    Tool { name, from: Source::Debian, proof, need: Need::Suite("kos on Open vSwitch") }
+}
+
+/// Services that would start with the machine from now on. A service that an installed tool brought
+/// is disabled. That of Open vSwitch is left as its package made it.
 const SERVICES: &[(&str, &str)] = &[("etcd-server", "etcd.service")];
 
 /// Missing tools, with the suites that are skipped without them.
@@ -176,6 +192,13 @@ fn install(tool: &Tool) -> bool {
         }
         // The package lists of a fresh machine are empty or old: refresh them once and try again.
         Source::Debian => {
+            let _denied = match DeniedServices::begin() {
+                Ok(denied) => denied,
+                Err(error) => {
+                    println!("setup: services cannot be kept from starting: {error}");
+                    return false;
+                }
+            };
             let install = ["install", "-y", "--no-install-recommends", tool.name];
             let installed = succeeds("apt-get", &install)
                 || (succeeds("apt-get", &["update"]) && succeeds("apt-get", &install));

@@ -4,9 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use super::directory::{lock, lock_path};
 use super::journal::{self, Journal, LabEffect};
-use super::lab::{lab_mark, lock, lock_path};
 use super::process::of_lab;
+use super::settings::lab_mark;
 use super::{LabError, LabSettings};
 use crate::drive::ovs::links::{NamespaceDirectory, OwnedNamespaces};
 

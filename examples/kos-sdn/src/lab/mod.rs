@@ -22,13 +22,14 @@
 
 mod daemons;
 mod database;
+mod directory;
 mod down;
 mod error;
 mod hosts;
 mod journal;
-mod lab;
 mod process;
 mod requirements;
+mod running;
 mod settings;
 mod status;
 mod tools;
@@ -36,7 +37,7 @@ mod tools;
 pub use daemons::Daemon;
 pub use down::down;
 pub use error::LabError;
-pub use lab::Lab;
 pub use requirements::missing_requirements;
+pub use running::Lab;
 pub use settings::{HOST_LIMIT, LabHost, LabSettings};
 pub use status::{LabStatus, ProcessStatus, status};

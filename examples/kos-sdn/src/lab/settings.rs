@@ -109,6 +109,11 @@ impl LabHost {
     }
 }
 
+/// Returns the mark of a lab's namespaces.
+pub(super) fn lab_mark(id: &str) -> String {
+    format!("kos lab {id}")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -15,14 +15,14 @@ use machinery::tokio;
 use tempfile::TempDir;
 
 /// A short directory: sockets have short paths.
-struct Site {
+pub(crate) struct Site {
     directory: TempDir,
     name: String,
 }
 
 impl Site {
     /// Returns `None`, and prints the reason, if this machine cannot run a lab.
-    fn new(test: &str, name: &str) -> Option<Self> {
+    pub(crate) fn new(test: &str, name: &str) -> Option<Self> {
         let missing = missing_requirements();
         if !missing.is_empty() {
             // Past the harness, which keeps the output of tests that pass.
@@ -33,14 +33,14 @@ impl Site {
         Some(Self { directory, name: format!("{name}{}", std::process::id()) })
     }
 
-    fn settings(&self, nodes: usize) -> LabSettings {
+    pub(crate) fn settings(&self, nodes: usize) -> LabSettings {
         let mut settings = LabSettings::new(self.directory.path().join("lab"), nodes);
         settings.name.clone_from(&self.name);
         settings
     }
 
     /// Fails if anything of the lab is left.
-    fn assert_clean(&self, when: &str) {
+    pub(crate) fn assert_clean(&self, when: &str) {
         assert_eq!(fs::read_dir(self.directory.path()).unwrap().count(), 0, "files {when}");
         let prefix = format!("{}-", self.name);
         let names = fs::read_dir(NAMESPACES).into_iter().flatten().flatten();

@@ -13,6 +13,7 @@ mod gate;
 mod gated_switch;
 mod harness;
 mod lab;
+mod links;
 mod load;
 mod metrics;
 mod ovs;

@@ -8,7 +8,7 @@ use machinery::sync::Mutex;
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::connection::Connection;
-use super::named::{names, prepare};
+use super::named::{create_directory, names};
 use super::owned::OwnedNamespaces;
 use super::switch::{NamespaceIdentity, open_switch};
 use super::{ping, watch};
@@ -154,7 +154,7 @@ impl Links for KernelLinks {
 
     async fn watch(&self) -> Result<LinkEvents, LinkError> {
         let namespace = open_switch(&self.settings.pid_file)?;
-        prepare()?;
+        create_directory()?;
         let links = self.namespaces.thread().run_in(namespace.file, watch::open_events).await?;
         let names = watch::open_names().map_err(|error| LinkError::of_io("watching /run/netns", &error))?;
         let (queue, ends) = (EventQueue::default(), CancellationToken::new());

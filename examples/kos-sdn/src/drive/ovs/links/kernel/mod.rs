@@ -2,6 +2,7 @@
 
 mod connection;
 mod descriptor;
+mod directory;
 mod links;
 mod named;
 mod owned;
@@ -13,6 +14,7 @@ mod thread;
 mod watch;
 
 pub(super) use connection::errno;
+pub use directory::NamespaceDirectory;
 pub use links::{KernelLinks, KernelLinksSettings};
-pub use named::{NAMESPACES, NamespaceDirectory};
+pub use named::NAMESPACES;
 pub use owned::{OwnedNamespaces, owner_mark};

@@ -11,7 +11,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstatfs, linkat, open};
+use rustix::fs::{AtFlags, CWD, FsWord, Mode, OFlags, fstatfs, linkat, open};
 use rustix::io::Errno;
 use rustix::mount::{
     MountPropagationFlags, UnmountFlags, mount_bind, mount_bind_recursive, mount_change, unmount,
@@ -23,7 +23,7 @@ use crate::drive::ovs::links::{LinkError, NamespaceName};
 pub const NAMESPACES: &str = "/run/netns";
 
 /// `NSFS_MAGIC` of Linux: the file system of namespaces.
-const NSFS: i64 = 0x6e73_6673;
+const NSFS: FsWord = 0x6e73_6673;
 
 /// An entry below `/run/netns`.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ pub(super) fn open_named(name: &NamespaceName) -> Result<NamedFile, LinkError> {
         Err(error) => return Err(failed(&error)),
     };
     let system = fstatfs(&file).map_err(|errno| failed(&errno.into()))?;
-    if i64::try_from(system.f_type) == Ok(NSFS) {
+    if system.f_type == NSFS {
         return Ok(NamedFile::Namespace(file));
     }
     let mut content = String::new();
@@ -79,67 +79,16 @@ pub(super) fn open_named(name: &NamespaceName) -> Result<NamedFile, LinkError> {
     Ok(NamedFile::NameOnly(if read.is_ok() { content } else { String::new() }))
 }
 
-/// Parts of `/run/netns` that somebody made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct NamespaceDirectory {
-    /// Whether the directory.
-    pub created: bool,
-    /// Whether the mount of the directory on itself.
-    pub mounted: bool,
-}
-
-impl NamespaceDirectory {
-    /// Returns the parts that are missing, and that the first namespace therefore makes.
-    ///
-    /// # Errors
-    /// The mounts of this process cannot be read.
-    pub fn missing() -> Result<Self, LinkError> {
-        let mounts = fs::read_to_string("/proc/self/mountinfo");
-        let mounts = mounts.map_err(|error| LinkError::of_io("reading the mounts", &error))?;
-        // The fifth field is the mount point.
-        let is_mounted = mounts.lines().any(|mount| mount.split(' ').nth(4) == Some(NAMESPACES));
-        Ok(Self { created: !Path::new(NAMESPACES).exists(), mounted: !is_mounted })
-    }
-
-    /// Removes these parts, unless names are left in the directory.
-    ///
-    /// # Errors
-    /// A system call failed.
-    pub fn undo(self) -> Result<(), LinkError> {
-        if !names()?.is_empty() {
-            return Ok(());
-        }
-        if self.mounted {
-            // Without `DETACH`: the kernel refuses if somebody has mounted a namespace since.
-            let unmounted = unmount(NAMESPACES, UnmountFlags::NOFOLLOW);
-            match unmounted {
-                Ok(()) | Err(Errno::BUSY | Errno::INVAL | Errno::NOENT) => {}
-                Err(errno) => return Err(LinkError::of_io("unmounting /run/netns", &errno.into())),
-            }
-        }
-        if self.created {
-            match fs::remove_dir(NAMESPACES) {
-                Ok(()) => {}
-                // Another user of the directory keeps it.
-                Err(error)
-                    if matches!(
-                        error.kind(),
-                        io::ErrorKind::NotFound
-                            | io::ErrorKind::DirectoryNotEmpty
-                            | io::ErrorKind::ResourceBusy
-                    ) => {}
-                Err(error) => return Err(LinkError::of_io("removing /run/netns", &error)),
-            }
-        }
-        Ok(())
-    }
+/// Creates the directory, if it is missing.
+pub(super) fn create_directory() -> Result<(), LinkError> {
+    let create = DirBuilder::new().recursive(true).mode(0o755).create(NAMESPACES);
+    create.map_err(|error| LinkError::of_io("creating /run/netns", &error))
 }
 
 /// Creates the directory, and makes it a shared mount as `ip netns` does: processes in other mount
 /// namespaces then see unmounts, and do not keep deleted namespaces alive.
 pub(super) fn prepare() -> Result<(), LinkError> {
-    let create = DirBuilder::new().recursive(true).mode(0o755).create(NAMESPACES);
-    create.map_err(|error| LinkError::of_io("creating /run/netns", &error))?;
+    create_directory()?;
     let share = || mount_change(NAMESPACES, MountPropagationFlags::SHARED | MountPropagationFlags::REC);
     let shared = match share() {
         Err(Errno::INVAL) => mount_bind_recursive(NAMESPACES, NAMESPACES).and_then(|()| share()),

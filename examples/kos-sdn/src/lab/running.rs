@@ -1,16 +1,17 @@
 //! A running lab.
 
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, File, TryLockError};
-use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::path::Path;
 
 use machinery::tokio::process::{Child, Command};
 use machinery::tokio::sync::Mutex;
 
 use super::daemons::{agent_command, wait};
+use super::directory::{make_directory, prepare_directory};
 use super::journal::{Journal, LabEffect};
 use super::process::ProcessIdentity;
+use super::settings::lab_mark;
 use super::{Daemon, LabError, LabHost, LabSettings, database, hosts, missing_requirements};
 use crate::drive::ovs::links::{NamespaceDirectory, NamespaceName, OwnedNamespaces};
 
@@ -249,47 +250,4 @@ impl Lab {
         let _ = child.wait().await;
         Ok(())
     }
-}
-
-/// Returns the mark of a lab's namespaces.
-pub(super) fn lab_mark(id: &str) -> String {
-    format!("kos lab {id}")
-}
-
-/// Returns the path of the file lock in a lab's directory.
-pub(super) fn lock_path(directory: &Path) -> PathBuf {
-    directory.join("lock")
-}
-
-/// Takes the lock of a directory that exists.
-pub(super) fn lock(directory: &Path) -> Result<File, LabError> {
-    let path = lock_path(directory);
-    let file = File::create(&path).map_err(LabError::io("creating", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(LabError::Busy { directory: directory.into() }),
-        Err(TryLockError::Error(error)) => Err(LabError::io("locking", &path)(error)),
-    }
-}
-
-/// Creates the directory, checks that nothing else is in it, and takes its lock.
-fn prepare_directory(directory: &Path) -> Result<File, LabError> {
-    DirBuilder::new()
-        .recursive(true)
-        .mode(0o755)
-        .create(directory)
-        .map_err(LabError::io("creating", directory))?;
-    let is_lock = |entry: &fs::DirEntry| entry.path() == lock_path(directory);
-    let entries = || fs::read_dir(directory).map_err(LabError::io("reading", directory));
-    if Journal::path(directory).exists() {
-        return Err(LabError::Exists { directory: directory.into() });
-    }
-    if entries()?.flatten().any(|entry| !is_lock(&entry)) {
-        return Err(LabError::NotEmpty { directory: directory.into() });
-    }
-    lock(directory)
-}
-
-fn make_directory(path: &Path) -> Result<(), LabError> {
-    DirBuilder::new().mode(0o755).create(path).map_err(LabError::io("creating", path))
 }
