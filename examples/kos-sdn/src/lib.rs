@@ -41,8 +41,8 @@
 //! | 18 | A webhook validates and stamps for other servers as our server does | `new_object_is_stamped_without_status`, `invalid_objects_are_denied_with_causes`, `reviews_are_answered_over_tls` |
 //! | 19 | A load is generated as planned, and measured | `no_slot_is_used_twice_at_a_time`, `load_is_created_tested_and_reported`, `contended_load_is_reported_separately` |
 //! | 20 | An agent writes attachments and probes of its own node only, on our server and by a policy on any cluster; a probe's frames come from attachments of its namespace | `agents_write_objects_of_their_own_node_only`, `probe_from_another_namespace_is_refused` |
-//! | 20 | A namespace of a workload belongs to one agent, from its first moment; those of others are never changed, and a deleted one is not kept alive | `namespaces_of_others_are_left_alone`, `a_name_without_namespace_keeps_its_owner`, `a_namespace_deleted_by_hand_is_reported`, `an_orphan_of_a_killed_switch_is_replaced` |
-//! | 21 | `kos lab down` removes all of a lab, also after `up` was killed at any moment, and nothing else | `down_removes_a_lab_stopped_at_any_effect`, `down_removes_the_lab_of_a_killed_process`, `foreign_files_and_namespaces_stay` |
+//! | 21 | A namespace of a workload belongs to one agent, from its first moment; those of others are never changed, and a deleted one is not kept alive | `namespaces_of_others_are_left_alone`, `a_name_without_namespace_keeps_its_owner`, `a_namespace_deleted_by_hand_is_reported`, `an_orphan_of_a_killed_switch_is_replaced` |
+//! | 22 | `kos lab down` removes all of a lab, also after `up` was killed at any moment, and nothing else | `down_removes_a_lab_stopped_at_any_effect`, `down_removes_the_lab_of_a_killed_process`, `foreign_files_and_namespaces_stay` |
 //!
 //! # Non-goals
 //!
