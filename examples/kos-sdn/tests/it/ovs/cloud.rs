@@ -25,8 +25,8 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(90);
 
 /// The networks of tests; both have the same addresses.
 pub(super) const NETWORKS: [(&str, u32); 2] = [("red", 71), ("blue", 72)];
-pub(super) const BLOCK: &str = "10.7.0.0/24";
-pub(super) const PREFIX_LENGTH: u8 = 24;
+pub(super) const BLOCK: &str = "10.7.0.0/29";
+pub(super) const PREFIX_LENGTH: u8 = 29;
 
 /// Hosts with a control plane.
 pub(super) struct Cloud {
