@@ -122,6 +122,8 @@ impl Observer {
         let status = self.connections.flows.status().borrow().clone();
         if !status.is_connected {
             (self.flow_version, self.port_version, self.switch.ports) = (None, None, None);
+            // A restarted switch makes new devices.
+            self.has_links = false;
             return Ok(());
         }
         let port_version = Some((status.epoch, status.port_changes));

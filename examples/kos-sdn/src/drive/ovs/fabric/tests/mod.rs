@@ -6,4 +6,5 @@ mod disturbances;
 mod gate;
 mod lifecycle;
 mod real;
+mod real_faults;
 mod real_switch;

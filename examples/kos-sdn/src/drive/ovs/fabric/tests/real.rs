@@ -13,24 +13,18 @@ use super::real_switch::{RealHost, RealHosts, is_available, output};
 use crate::drive::ovs::fabric::{OvsFabric, OvsSettings};
 use crate::drive::{Fabric, FabricError, FabricRepairs, FramePath, InterfaceList};
 use crate::plan::ovs::SwitchSettings;
-use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
+use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
 /// A fabric on each of two hosts.
-struct RealBench {
+pub(super) struct RealBench {
     hosts: RealHosts,
     fabrics: Vec<OvsFabric>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-/// Workloads of this test process: namespaces are global.
-fn local(network: u32, low: u8) -> LocalInterface {
-    let key = ObjectKey::new(Some(&format!("fabric-{}", std::process::id())), &format!("w{network}-{low}"));
-    LocalInterface::new(vni(network), [10, 0, 0, low].into()).with_workload(key.unwrap(), Some(24))
-}
-
 fn key(network: u32, low: u8) -> AddressKey {
-    Interface::Local(local(network, low)).key()
+    AddressKey { vni: vni(network), address: [10, 0, 0, low].into() }
 }
 
 fn remote(network: u32, low: u8, host: u8) -> RemoteInterface {
@@ -38,7 +32,7 @@ fn remote(network: u32, low: u8, host: u8) -> RemoteInterface {
 }
 
 impl RealBench {
-    async fn start() -> Self {
+    pub(super) async fn start() -> Self {
         let mut bench = Self {
             hosts: RealHosts::start(),
             fabrics: Vec::new(),
@@ -64,33 +58,39 @@ impl RealBench {
         }
     }
 
-    async fn stop_fabrics(&self) {
+    pub(super) async fn stop_fabrics(&self) {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
         self.tasks.reopen();
     }
 
-    fn host(&self, index: usize) -> &RealHost {
+    /// Returns a workload; its namespace is unique on this machine.
+    pub(super) fn local(&self, network: u32, low: u8) -> LocalInterface {
+        let key = ObjectKey::new(Some(&self.host(0).namespace), &format!("w{network}-{low}"));
+        LocalInterface::new(vni(network), [10, 0, 0, low].into()).with_workload(key.unwrap(), Some(24))
+    }
+
+    pub(super) fn host(&self, index: usize) -> &RealHost {
         &self.hosts.hosts[index]
     }
 
     /// Two workloads on different hosts of one network.
-    async fn pair(&self) {
+    pub(super) async fn pair(&self) {
         for (index, (here, there)) in [(2, 3), (3, 2)].into_iter().enumerate() {
             let other_host = 2 - u8::try_from(index).unwrap();
-            self.fabrics[index].create_local(&local(1, here)).await.unwrap();
+            self.fabrics[index].create_local(&self.local(1, here)).await.unwrap();
             self.fabrics[index].create_remote(&remote(1, there, other_host)).await.unwrap();
         }
     }
 
-    async fn until_pings(&self) {
+    pub(super) async fn until_pings(&self) {
         until_ok(|| self.fabrics[0].ping(key(1, 2), [10, 0, 0, 3].into(), 1)).await;
         until_ok(|| self.fabrics[1].ping(key(1, 3), [10, 0, 0, 2].into(), 1)).await;
     }
 
     /// Waits for a disturbance, and repairs until nothing is left.
-    async fn repaired(&self, index: usize) -> FabricRepairs {
+    pub(super) async fn repaired(&self, index: usize) -> FabricRepairs {
         let fabric = &self.fabrics[index];
         tokio::time::timeout(DEADLINE, fabric.disturbed()).await.unwrap();
         let (mut repairs, until) = (FabricRepairs::default(), Instant::now() + DEADLINE);
@@ -142,7 +142,7 @@ async fn workloads_on_two_real_switches_ping_each_other() {
     assert_eq!(bench.fabrics[0].reconcile().await, Ok(FabricRepairs::default()));
     bench.until_pings().await;
 
-    bench.fabrics[0].delete_local(&local(1, 2)).await.unwrap();
+    bench.fabrics[0].delete_local(&bench.local(1, 2)).await.unwrap();
     bench.fabrics[0].delete_remote(&remote(1, 3, 2)).await.unwrap();
     assert_eq!(bench.fabrics[0].list().await, Ok(InterfaceList::default()));
     assert_eq!(
@@ -150,7 +150,7 @@ async fn workloads_on_two_real_switches_ping_each_other() {
         2
     );
     assert_eq!(bench.host(0).vsctl(&["list-ports", "kos"]), "kos-vtep\n");
-    assert!(!output("ip", &["netns", "list"]).contains("w1-2\n"));
-    bench.fabrics[1].delete_local(&local(1, 3)).await.unwrap();
+    assert!(!output("ip", &["netns", "list"]).contains(&format!("{}.w1-2\n", bench.host(0).namespace)));
+    bench.fabrics[1].delete_local(&bench.local(1, 3)).await.unwrap();
     bench.stop_fabrics().await;
 }

@@ -18,6 +18,8 @@ pub(super) struct RealHost {
     _directory: tempfile::TempDir,
 }
 
+const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Returns whether tests with real daemons can run; prints the reason otherwise.
@@ -70,8 +72,7 @@ impl RealHost {
         run("ip", &["-n", &namespace, "link", "set", "lo", "up"]);
         let directory = tempfile::tempdir().unwrap();
         let run_directory = directory.path().canonicalize().unwrap();
-        let schema = "/usr/share/openvswitch/vswitch.ovsschema";
-        run("ovsdb-tool", &["create", run_directory.join("conf.db").to_str().unwrap(), schema]);
+        run("ovsdb-tool", &["create", run_directory.join("conf.db").to_str().unwrap(), SCHEMA]);
         Self { namespace, run: run_directory, _directory: directory }
     }
 
@@ -81,6 +82,7 @@ impl RealHost {
         self.start_switch();
     }
 
+    /// Starts ovsdb-server.
     pub(super) fn start_database(&self) {
         let path = |name: &str| self.run.join(name).to_str().unwrap().to_owned();
         let database = [
@@ -94,7 +96,13 @@ impl RealHost {
         self.daemon(&database);
     }
 
-    pub(super) fn start_switch(&self) {
+    /// Starts ovs-vswitchd of the first host again, whose underlay device is a new one.
+    pub(super) fn restart_switch(&self) {
+        self.start_switch();
+        self.underlay_bridge(1);
+    }
+
+    fn start_switch(&self) {
         let path = |name: &str| self.run.join(name).to_str().unwrap().to_owned();
         let switch = [
             "ovs-vswitchd".to_owned(),
@@ -104,6 +112,18 @@ impl RealHost {
             format!("--log-file={}", path("vswitchd.log")),
         ];
         self.daemon(&switch);
+    }
+
+    /// Restarts ovsdb-server of the first host with an empty database. The underlay's bridge is
+    /// created again, as by the owner of the host.
+    pub(super) fn lose_database(&self) {
+        self.kill("ovsdb-server");
+        let database = self.run.join("conf.db");
+        fs::remove_file(&database).unwrap();
+        run("ovsdb-tool", &["create", database.to_str().unwrap(), SCHEMA]);
+        self.start_database();
+        self.vsctl(&["--no-wait", "init"]);
+        self.underlay_bridge(1);
     }
 
     fn daemon(&self, arguments: &[String]) {
@@ -125,11 +145,15 @@ impl RealHost {
         run("ip", &["-n", namespace, "link", "set", "eth0", "up"]);
         let rules = "add table netdev kos; add chain netdev kos in { type filter hook ingress device eth0 priority 0; policy drop; }";
         run("ip", &["netns", "exec", namespace, "nft", rules]);
-        let datapath = ["--", "set", "bridge", "underlay", "datapath_type=netdev"];
-        self.vsctl(
-            &[&["add-br", "underlay"][..], &datapath, &["--", "add-port", "underlay", "eth0"]].concat(),
-        );
-        run("ip", &["-n", namespace, "address", "add", &format!("192.0.2.{low}/24"), "dev", "underlay"]);
+        self.underlay_bridge(low);
+    }
+
+    fn underlay_bridge(&self, low: u8) {
+        let namespace = &*self.namespace;
+        let bridge = ["--", "set", "bridge", "underlay", "datapath_type=netdev"];
+        let port = ["--", "--may-exist", "add-port", "underlay", "eth0"];
+        self.vsctl(&[&["--may-exist", "add-br", "underlay"][..], &bridge, &port].concat());
+        run("ip", &["-n", namespace, "address", "replace", &format!("192.0.2.{low}/24"), "dev", "underlay"]);
         run("ip", &["-n", namespace, "link", "set", "underlay", "up"]);
     }
 
@@ -155,7 +179,13 @@ impl Drop for RealHost {
         for daemon in ["ovs-vswitchd", "ovsdb-server"] {
             kill(&self.run, daemon);
         }
-        let _ = Command::new("ip").args(["netns", "delete", &self.namespace]).status();
+        // Workloads of a failed test.
+        let workloads = fs::read_dir("/run/netns").into_iter().flatten().flatten();
+        let names = workloads.filter_map(|entry| entry.file_name().into_string().ok());
+        let own = format!("{}.", self.namespace);
+        for name in names.filter(|name| name.starts_with(&own)).chain([self.namespace.clone()]) {
+            let _ = Command::new("ip").args(["netns", "delete", &name]).status();
+        }
     }
 }
 
