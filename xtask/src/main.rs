@@ -6,6 +6,7 @@
 mod counts;
 mod e2e;
 mod fuzz;
+mod kos_ovs;
 mod kubernetes;
 mod lab;
 mod layering;
@@ -60,6 +61,8 @@ enum Command {
     Load,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::FuzzArgs),
+    /// Runs a load on kos over Open vSwitch, under its invariant checker, and the long tests
+    KosOvs,
     /// Builds Kubernetes from its Go modules, and runs the tests of our server on it
     Kubernetes,
     /// Runs Kubernetes' e2e specs of API machinery, built from Go modules, on `machinery serve`
@@ -106,6 +109,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Races => races::run(&workspace),
         Command::Load => load::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
+        Command::KosOvs => kos_ovs::run(&workspace),
         Command::Kubernetes => kubernetes::run(&workspace),
         Command::E2e(args) => e2e::run(&workspace, &args),
         Command::Operators(args) => operators::run(&workspace, &args),

@@ -40,9 +40,11 @@
 //! | 17 | Each component can run as a process with the rights of its role only; frames travel between processes as VXLAN | `each_component_runs_as_a_process_with_its_own_role`, `frames_go_between_processes_over_udp`, `vxlan_header_matches_the_rfc` |
 //! | 18 | A webhook validates and stamps for other servers as our server does | `new_object_is_stamped_without_status`, `invalid_objects_are_denied_with_causes`, `reviews_are_answered_over_tls` |
 //! | 19 | A load is generated as planned, and measured | `no_slot_is_used_twice_at_a_time`, `load_is_created_tested_and_reported`, `contended_load_is_reported_separately` |
-//! | 20 | An agent writes attachments and probes of its own node only, on our server and by a policy on any cluster; a probe's frames come from attachments of its namespace | `agents_write_objects_of_their_own_node_only`, `probe_from_another_namespace_is_refused` |
-//! | 21 | A namespace of a workload belongs to one agent, from its first moment; those of others are never changed, and a deleted one is not kept alive | `namespaces_of_others_are_left_alone`, `a_name_without_namespace_keeps_its_owner`, `a_namespace_deleted_by_hand_is_reported`, `an_orphan_of_a_killed_switch_is_replaced` |
-//! | 22 | `kos lab down` removes all of a lab, also after `up` was killed at any moment, and nothing else | `down_removes_a_lab_stopped_at_any_effect`, `down_removes_the_lab_of_a_killed_process`, `foreign_files_and_namespaces_stay` |
+//! | 20 | A namespace of a workload belongs to one agent, from its first moment; those of others are never changed, and a deleted one is not kept alive | `namespaces_of_others_are_left_alone`, `a_name_without_namespace_keeps_its_owner`, `a_namespace_deleted_by_hand_is_reported`, `an_orphan_of_a_killed_switch_is_replaced` |
+//! | 21 | `kos lab down` removes all of a lab, also after `up` was killed at any moment, and nothing else | `down_removes_a_lab_stopped_at_any_effect`, `down_removes_the_lab_of_a_killed_process`, `foreign_files_and_namespaces_stay` |
+//! | 22 | An agent writes attachments and probes of its own node only, on our server and by a policy on any cluster; a probe's frames come from attachments of its namespace | `agents_write_objects_of_their_own_node_only`, `probe_from_another_namespace_is_refused` |
+//! | 23 | An agent starts piece by piece: an orphan that cannot be deleted, or a network that cannot be watched, delays nothing else and is reported; repairs follow disturbances at once | `orphan_that_cannot_be_deleted_delays_nothing`, `orphan_that_blocks_an_address_is_reported_there`, `network_that_cannot_be_watched_delays_nothing`, `disturbance_is_repaired_without_the_timer`, `broken_interface_is_reported_until_it_is_repaired` |
+//! | 24 | `kos up --fabric ovs` runs a cluster on real switches, and leaves nothing | `up_on_switches_pings_and_leaves_nothing`, `up_on_switches_names_missing_requirements` |
 //!
 //! # Non-goals
 //!

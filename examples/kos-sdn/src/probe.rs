@@ -90,8 +90,8 @@ impl Prober {
             .await
     }
 
-    /// Traces the frames from one attachment to another on both nodes. Returns each node with its
-    /// steps.
+    /// Traces the frames from one attachment to another on both nodes; the frames to another
+    /// network reach no second node. Returns each node with its steps.
     ///
     /// # Errors
     /// A node did not answer.
@@ -103,7 +103,8 @@ impl Prober {
         let mut traces = Vec::new();
         let leaving = probe_spec(from, to, &from.spec.node, ProbeQuestion::Leaving);
         traces.push((from.spec.node.clone(), self.steps(from, leaving).await?));
-        if from.spec.node != to.spec.node {
+        let is_one_network = from.status.address_vni == to.status.address_vni;
+        if is_one_network && from.spec.node != to.spec.node {
             let arriving = probe_spec(from, to, &to.spec.node, ProbeQuestion::Arriving);
             traces.push((to.spec.node.clone(), self.steps(from, arriving).await?));
         }

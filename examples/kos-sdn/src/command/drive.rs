@@ -60,7 +60,7 @@ pub(super) struct DriveArguments {
     /// tests
     #[arg(long, value_name = "X", default_value_t = 0.1)]
     test_fraction: f64,
-    /// Seconds that a test waits for a pending first test of its network
+    /// Seconds that a test waits for a pending first test of its subnet
     #[arg(long, value_name = "S", default_value_t = 60)]
     pending_wait: u64,
     /// The maximum number of frames of a test

@@ -40,7 +40,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
     subnets.informer().synced().await?;
     locks.informer().synced().await?;
     let mut is_well = true;
-    let (mut print_check, mut found) = (|checked: CheckResult| is_well &= print_check(&checked), Vec::new());
+    let (mut note, mut found) = (|checked: CheckResult| is_well &= print_check(&checked), Vec::new());
     for key in [from, to] {
         let attachment = attachments.get(key);
         let subnet = attachment
@@ -54,9 +54,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
                 .find(|lock| lock.metadata.uid.as_deref() == Some(&one.status.lock_uid))
         });
         println!("{key}");
-        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref())
-            .into_iter()
-            .for_each(&mut print_check);
+        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref()).into_iter().for_each(&mut note);
         if let Some(attachment) = &attachment {
             println!("  timeline");
             print_timeline(&timeline(attachment, subnet.as_deref(), lock.as_deref()));
@@ -66,7 +64,8 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
     let [from, to] = &found[..] else { return Ok(ExitCode::FAILURE) };
     println!("both");
     let (a, b) = (from.status.address_vni, to.status.address_vni);
-    print_check(CheckResult { passed: a == b, text: format!("in one network: {a} and {b}") });
+    let is_one_network =
+        print_check(&CheckResult { passed: a == b, text: format!("in one network: {a} and {b}") });
     if !is_well {
         return Ok(ExitCode::FAILURE);
     }
@@ -80,7 +79,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
         "a ping {}",
         if is_answered { "is answered".into() } else { format!("is not answered: {}", pinged.error) }
     );
-    Ok(if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if is_answered && is_one_network { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// Prints the writes, relative to the first.

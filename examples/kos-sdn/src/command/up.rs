@@ -83,6 +83,8 @@ enum Output {
     Json,
 }
 
+/// Time in which the nodes converge at the end of `--check`.
+const SETTLE_TIME: Duration = Duration::from_secs(10);
 /// Minimum time limit of each phase.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
@@ -114,7 +116,10 @@ pub(super) async fn run_on(arguments: &UpArguments, fabric: ClusterFabric) -> ma
         Either::Left((Err(error), _)) => Err(error),
         Either::Right((ended, _)) => ended.map(|()| true),
     };
-    let violations = checker.map(|checker| checker.violations()).unwrap_or_default();
+    let violations = match checker {
+        Some(checker) if arguments.check => checker.wait_converged(SETTLE_TIME).await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
     up.plane().stop().await;
     let is_well = is_well?;
     if arguments.check && !arguments.once {
@@ -204,7 +209,7 @@ async fn show(
                 );
             }
             if let Some(access) = access {
-                print!("{}", next_steps(&access, &all, matches!(fabric, ClusterFabric::Ovs(_))));
+                print!("{}", next_steps(&access, &all, fabric, arguments));
             }
         }
     }
@@ -254,7 +259,13 @@ fn pings_text(pings: &[PingResult], fabric: &ClusterFabric) -> String {
     text
 }
 
-fn next_steps(access: &Access, all: &[Arc<NetworkAttachment>], is_lab: bool) -> String {
+fn next_steps(
+    access: &Access,
+    all: &[Arc<NetworkAttachment>],
+    fabric: &ClusterFabric,
+    arguments: &UpArguments,
+) -> String {
+    let is_lab = matches!(fabric, ClusterFabric::Ovs(_));
     let Access { url, kubeconfig, .. } = access;
     let kos = if std::env::var_os("CARGO").is_some() { "cargo run -qp kos --" } else { "kos" };
     let two: Vec<_> =
@@ -269,7 +280,10 @@ fn next_steps(access: &Access, all: &[Arc<NetworkAttachment>], is_lab: bool) -> 
         }
     }
     if is_lab {
-        text += &format!("  {kos} lab exec node-1 -- ovs-vsctl show\n");
+        let is_default = arguments.lab_dir == home().join("lab");
+        let directory = arguments.lab_dir.display();
+        let option = if is_default { String::new() } else { format!(" --lab-dir {directory}") };
+        text += &format!("  {kos} lab{option} exec node-1 -- ovs-vsctl show\n");
     }
     text += &format!(
         "  KUBECONFIG={} kubectl get subnets,networkattachments,iplocks\nCtrl-C ends it\n",

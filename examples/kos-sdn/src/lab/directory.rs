@@ -3,6 +3,9 @@
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use machinery::tokio::time::{Instant, sleep};
 
 use super::LabError;
 use super::journal::Journal;
@@ -12,19 +15,30 @@ pub(super) fn lock_path(directory: &Path) -> PathBuf {
     directory.join("lock")
 }
 
+/// Maximum time to wait for the lock. A child process that another thread of the last holder has
+/// just forked has the lock, too, until it executes its program.
+const LOCK_LIMIT: Duration = Duration::from_secs(2);
+
+/// Interval of attempts to take the lock.
+const LOCK_CHECK: Duration = Duration::from_millis(10);
+
 /// Takes the lock of a directory that exists.
-pub(super) fn lock(directory: &Path) -> Result<File, LabError> {
+pub(super) async fn lock(directory: &Path) -> Result<File, LabError> {
     let path = lock_path(directory);
     let file = File::create(&path).map_err(LabError::io("creating", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(LabError::Busy { directory: directory.into() }),
-        Err(TryLockError::Error(error)) => Err(LabError::io("locking", &path)(error)),
+    let deadline = Instant::now() + LOCK_LIMIT;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => sleep(LOCK_CHECK).await,
+            Err(TryLockError::WouldBlock) => return Err(LabError::Busy { directory: directory.into() }),
+            Err(TryLockError::Error(error)) => return Err(LabError::io("locking", &path)(error)),
+        }
     }
 }
 
 /// Creates the directory, checks that nothing else is in it, and takes its lock.
-pub(super) fn prepare_directory(directory: &Path) -> Result<File, LabError> {
+pub(super) async fn prepare_directory(directory: &Path) -> Result<File, LabError> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o755)
@@ -38,7 +52,7 @@ pub(super) fn prepare_directory(directory: &Path) -> Result<File, LabError> {
     if entries()?.flatten().any(|entry| !is_lock(&entry)) {
         return Err(LabError::NotEmpty { directory: directory.into() });
     }
-    lock(directory)
+    lock(directory).await
 }
 
 /// Creates a directory that must not exist.

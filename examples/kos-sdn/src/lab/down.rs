@@ -28,7 +28,7 @@ pub async fn down(directory: &Path) -> Result<(), LabError> {
         // Killed before its first file, or never a lab: only an empty directory is removed.
         return remove_if_empty(directory);
     }
-    let guard = lock(directory)?;
+    let guard = lock(directory).await?;
     remove_effects(directory, &entries.unwrap_or_default()).await?;
     remove_file(&Journal::path(directory))?;
     remove_file(&lock_path(directory))?;

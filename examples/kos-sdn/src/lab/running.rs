@@ -55,7 +55,7 @@ impl Lab {
             .trim()
             .to_owned();
         let namespaces = OwnedNamespaces::start(&lab_mark(&id))?;
-        let lock = prepare_directory(&settings.directory)?;
+        let lock = prepare_directory(&settings.directory).await?;
         let journal = Journal::create(&settings)?;
         let state = Mutex::new(LabState { journal, processes: BTreeMap::new() });
         let lab = Self { settings, id, hosts, namespaces, state, _lock: lock };

@@ -13,7 +13,8 @@ use crate::model::NetworkAttachment;
 use crate::plan::SplitMix64;
 use crate::probe::Prober;
 
-/// The tested attachments, by network, and the pending tests.
+/// The tested attachments, by subnet, and the pending tests. Workloads on switches have no route to
+/// other subnets of their network.
 pub(super) struct ConnectivityTests {
     prober: Prober,
     pings: u16,
@@ -24,11 +25,14 @@ pub(super) struct ConnectivityTests {
 
 struct TestState {
     chance: SplitMix64,
-    by_network: BTreeMap<u32, NetworkTests>,
+    by_subnet: BTreeMap<SubnetOfLoad, SubnetTests>,
 }
 
+/// VNI and name of a subnet.
+type SubnetOfLoad = (u32, String);
+
 #[derive(Default)]
-struct NetworkTests {
+struct SubnetTests {
     /// Most recent last.
     tested: Vec<Arc<NetworkAttachment>>,
     pending: usize,
@@ -37,7 +41,7 @@ struct NetworkTests {
 /// The test chosen for an attachment.
 enum TestChoice {
     No,
-    /// Wait until a pending first test of the network is complete.
+    /// Wait until a pending first test of the subnet is complete.
     Waits,
     /// Ping this peer; without one, query the node.
     With(Option<Arc<NetworkAttachment>>),
@@ -54,7 +58,7 @@ impl ConnectivityTests {
         pending_wait: Duration,
         chance: SplitMix64,
     ) -> Self {
-        let state = Mutex::new(TestState { chance, by_network: BTreeMap::new() });
+        let state = Mutex::new(TestState { chance, by_subnet: BTreeMap::new() });
         Self { prober, pings: pings.max(1), fraction, pending_wait, state }
     }
 
@@ -64,10 +68,10 @@ impl ConnectivityTests {
         if self.fraction <= 0.0 {
             return None;
         }
-        let vni = of.status.address_vni;
+        let subnet = (of.status.address_vni, of.spec.subnet.clone());
         let until = Instant::now() + self.pending_wait;
         let peer = loop {
-            match self.choose(vni, Instant::now() < until) {
+            match self.choose(&subnet, Instant::now() < until) {
                 TestChoice::Waits => sleep(AGAIN).await,
                 TestChoice::No => return None,
                 TestChoice::With(peer) => break peer,
@@ -81,25 +85,25 @@ impl ConnectivityTests {
             },
         };
         let mut state = self.state.lock();
-        let network = state.by_network.entry(vni).or_default();
-        network.pending -= 1;
+        let tests = state.by_subnet.entry(subnet).or_default();
+        tests.pending -= 1;
         if ok {
-            network.tested.push(of.clone());
+            tests.tested.push(of.clone());
         }
         drop(state);
         let peer = peer.map(|peer| peer.key().to_string());
         Some(TestResult { peer, ok, seconds: began.elapsed().as_secs_f64(), says })
     }
 
-    fn choose(&self, vni: u32, may_wait: bool) -> TestChoice {
+    fn choose(&self, subnet: &SubnetOfLoad, may_wait: bool) -> TestChoice {
         let mut state = self.state.lock();
         let is_chosen = state.chance.fraction() < self.fraction;
-        let network = state.by_network.entry(vni).or_default();
-        match network.tested.last().cloned() {
+        let tests = state.by_subnet.entry(subnet.clone()).or_default();
+        match tests.tested.last().cloned() {
             Some(_) if !is_chosen => TestChoice::No,
-            None if network.pending > 0 && may_wait => TestChoice::Waits,
+            None if tests.pending > 0 && may_wait => TestChoice::Waits,
             peer => {
-                network.pending += 1;
+                tests.pending += 1;
                 TestChoice::With(peer)
             }
         }
@@ -107,8 +111,8 @@ impl ConnectivityTests {
 
     /// Excludes an attachment that is about to be deleted as a peer.
     pub(super) fn exclude(&self, key: &ObjectKey) {
-        for network in self.state.lock().by_network.values_mut() {
-            network.tested.retain(|tested| tested.key() != *key);
+        for tests in self.state.lock().by_subnet.values_mut() {
+            tests.tested.retain(|tested| tested.key() != *key);
         }
     }
 

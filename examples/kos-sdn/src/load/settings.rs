@@ -29,7 +29,7 @@ pub struct LoadSettings {
     /// Share of ready attachments tested with frames where a tested peer exists. Zero disables all
     /// tests.
     pub test_fraction: f64,
-    /// Time that a test waits for a pending first test of its network.
+    /// Time that a test waits for a pending first test of its subnet.
     pub pending_wait: Duration,
     /// Maximum number of frames of a test.
     pub pings: u16,
