@@ -1,13 +1,13 @@
 //! `kos lab`: hosts with Open vSwitch on this machine, as network namespaces.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::cluster::home;
 use super::enter::enter;
 use super::table::table;
-use crate::lab::{Lab, LabSettings, down, status};
+use crate::lab::{Lab, LabError, LabSettings, down, status};
 
 /// Run hosts with Open vSwitch on this machine, as network namespaces
 #[derive(Debug, clap::Args)]
@@ -83,25 +83,24 @@ async fn up(directory: PathBuf, arguments: LabUpArguments) -> machinery::Result<
         }
     }
     show(&directory)?;
-    println!(
-        "\n  kos lab exec node-1 -- ovs-vsctl show\n  kos lab down\n(as root{})",
-        if directory == home().join("lab") {
-            String::new()
-        } else {
-            format!(", with --lab-dir {}", directory.display())
-        }
-    );
+    let option = match directory == home().join("lab") {
+        true => String::new(),
+        false => format!(" --lab-dir {}", directory.display()),
+    };
+    println!("\n  kos lab exec node-1{option} -- ovs-vsctl show\n  kos lab down{option}");
     Ok(())
 }
 
-fn with_rest(directory: &std::path::Path, error: crate::lab::LabError) -> machinery::Error {
+fn with_rest(directory: &Path, error: LabError) -> machinery::Error {
     match status(directory) {
-        Ok(_) => format!("{error}\na part of the lab exists: `kos lab down` removes it").into(),
-        Err(_) => error.into(),
+        Ok(_) if !matches!(error, LabError::Exists { .. } | LabError::Busy { .. }) => {
+            format!("{error}\na part of the lab exists: `kos lab down` removes it").into()
+        }
+        _ => error.into(),
     }
 }
 
-fn show(directory: &std::path::Path) -> machinery::Result<()> {
+fn show(directory: &Path) -> machinery::Result<()> {
     let status = status(directory)?;
     let rows = status.hosts.iter().map(|(host, processes)| {
         let process = |program: &str| match processes.iter().find(|process| process.program == program) {

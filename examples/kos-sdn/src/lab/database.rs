@@ -7,10 +7,10 @@ use super::{LabError, LabHost, tools};
 
 /// Creates the database, with a bridge `underlay` that has the host's address and `eth0`. The
 /// bridge runs in user space, so that no kernel module is needed.
-pub(super) async fn create(host: &LabHost) -> Result<(), LabError> {
+pub(super) async fn create(id: &str, host: &LabHost) -> Result<(), LabError> {
     let path = host.file("conf.db");
     let path = path.to_string_lossy();
-    tools::run("ovsdb-tool", &["create", &path, SCHEMA], "").await?;
+    tools::run(id, "ovsdb-tool", &["create", &path, SCHEMA], "").await?;
     let interface = |name: &str, kind: &str, uuid: &str| {
         let row = json!({ "name": name, "type": kind });
         json!({ "op": "insert", "table": "Interface", "row": row, "uuid-name": uuid })
@@ -31,7 +31,7 @@ pub(super) async fn create(host: &LabHost) -> Result<(), LabError> {
         { "op": "insert", "table": "Open_vSwitch", "row": { "bridges": ["named-uuid", "bridge0"] } },
     ]);
     let transaction = transaction.to_string();
-    let answer = tools::run("ovsdb-tool", &["transact", &path, &transaction], "").await?;
+    let answer = tools::run(id, "ovsdb-tool", &["transact", &path, &transaction], "").await?;
     match answer.contains("\"error\"") {
         true => Err(LabError::Tool { command: "ovsdb-tool transact".into(), output: answer }),
         false => Ok(()),

@@ -8,6 +8,7 @@ use crate::drive::ovs::links::{NamespaceName, OwnedNamespaces};
 
 /// Makes the bridge of the underlay.
 pub(super) async fn make_underlay(
+    id: &str,
     namespaces: &OwnedNamespaces,
     name: &NamespaceName,
     mtu: u32,
@@ -15,11 +16,12 @@ pub(super) async fn make_underlay(
     without_ipv6(namespaces, name).await?;
     let commands =
         format!("link add br0 type bridge forward_delay 0\nlink set br0 mtu {mtu} up\nlink set lo up\n");
-    tools::ip(name.as_str(), &commands).await
+    tools::ip(id, name.as_str(), &commands).await
 }
 
 /// Connects a host with the underlay, and keeps the host's own stack off the cable.
 pub(super) async fn make_cable(
+    id: &str,
     namespaces: &OwnedNamespaces,
     settings: &LabSettings,
     host: &LabHost,
@@ -31,22 +33,27 @@ pub(super) async fn make_cable(
     }";
     let cable =
         format!("link add {node} mtu {mtu} type veth peer name eth0 mtu {mtu} netns {}\n", host.namespace);
-    tools::ip(underlay.as_str(), &cable).await?;
-    tools::nft(host.namespace.as_str(), rules).await?;
-    tools::ip(host.namespace.as_str(), "link set lo up\nlink set eth0 up\n").await?;
-    tools::ip(underlay.as_str(), &format!("link set {node} master br0 up\n")).await
+    tools::ip(id, underlay.as_str(), &cable).await?;
+    tools::nft(id, host.namespace.as_str(), rules).await?;
+    tools::ip(id, host.namespace.as_str(), "link set lo up\nlink set eth0 up\n").await?;
+    tools::ip(id, underlay.as_str(), &format!("link set {node} master br0 up\n")).await
 }
 
 /// Connects or disconnects the cable of a host, at its other end.
-pub(super) async fn set_cable(settings: &LabSettings, host: &LabHost, up: bool) -> Result<(), LabError> {
+pub(super) async fn set_cable(
+    id: &str,
+    settings: &LabSettings,
+    host: &LabHost,
+    up: bool,
+) -> Result<(), LabError> {
     let state = if up { "up" } else { "down" };
-    tools::ip(settings.underlay()?.as_str(), &format!("link set {} {state}\n", host.node)).await
+    tools::ip(id, settings.underlay()?.as_str(), &format!("link set {} {state}\n", host.node)).await
 }
 
 /// Gives the bridge of a host its address. Fails until Open vSwitch has made the bridge.
-pub(super) async fn set_address(host: &LabHost) -> Result<(), LabError> {
+pub(super) async fn set_address(id: &str, host: &LabHost) -> Result<(), LabError> {
     let commands = format!("address replace {}/24 dev underlay\nlink set underlay up\n", host.address);
-    tools::ip(host.namespace.as_str(), &commands).await
+    tools::ip(id, host.namespace.as_str(), &commands).await
 }
 
 /// Captures of the underlay then hold ARP and VXLAN only. Kernels without IPv6 have no such files.

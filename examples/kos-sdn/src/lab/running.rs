@@ -97,7 +97,8 @@ impl Lab {
         let Some((_, child)) = started else { return Ok(()) };
         daemon.wait_until_up(host, child).await?;
         if daemon == Daemon::Switch {
-            wait(host, daemon.program(), child, async || hosts::set_address(host).await.is_ok()).await?;
+            wait(host, daemon.program(), child, async || hosts::set_address(&self.id, host).await.is_ok())
+                .await?;
         }
         Ok(())
     }
@@ -116,7 +117,7 @@ impl Lab {
                 _ => {}
             }
         }
-        database::create(host).await
+        database::create(&self.id, host).await
     }
 
     /// Connects or disconnects the cable between a host and the underlay.
@@ -124,7 +125,7 @@ impl Lab {
     /// # Errors
     /// `ip` failed.
     pub async fn set_cable(&self, host: &LabHost, up: bool) -> Result<(), LabError> {
-        hosts::set_cable(&self.settings, host, up).await
+        hosts::set_cable(&self.id, &self.settings, host, up).await
     }
 
     /// Starts the agent of a host, with the file `NODE.kubeconfig` of a directory.
@@ -182,14 +183,14 @@ impl Lab {
         let underlay = self.settings.underlay()?;
         self.make_namespace(&underlay).await?;
         self.inside(&underlay, "a bridge").await?;
-        hosts::make_underlay(&self.namespaces, &underlay, *mtu).await?;
+        hosts::make_underlay(&self.id, &self.namespaces, &underlay, *mtu).await?;
         for host in &self.hosts {
             self.make_namespace(&host.namespace).await?;
             self.inside(&host.namespace, "a cable to the underlay").await?;
-            hosts::make_cable(&self.namespaces, &self.settings, host).await?;
+            hosts::make_cable(&self.id, &self.namespaces, &self.settings, host).await?;
             self.record(&LabEffect::Directory { path: host.run_directory.clone() }).await?;
             make_directory(&host.run_directory)?;
-            database::create(host).await?;
+            database::create(&self.id, host).await?;
             for daemon in Daemon::ALL {
                 self.start(host, daemon).await?;
             }

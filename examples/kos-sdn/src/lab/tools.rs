@@ -8,11 +8,18 @@ use machinery::tokio::process::Command;
 use machinery::tokio::time::timeout;
 
 use super::LabError;
+use super::process::LAB_VARIABLE;
 /// Maximum run time of a tool.
 const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// Runs a tool with an input, and returns its output.
-pub(super) async fn run(program: &str, arguments: &[&str], input: &str) -> Result<String, LabError> {
+/// Runs a tool with an input, and returns its output. It has the lab's id in its environment, so
+/// that `down` ends it if this process is killed.
+pub(super) async fn run(
+    id: &str,
+    program: &str,
+    arguments: &[&str],
+    input: &str,
+) -> Result<String, LabError> {
     let failed = |output: String| LabError::Tool {
         command: format!("{program} {}", arguments.join(" ")),
         output: output.trim().into(),
@@ -24,6 +31,7 @@ pub(super) async fn run(program: &str, arguments: &[&str], input: &str) -> Resul
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .kill_on_drop(true);
+    command.env(LAB_VARIABLE, id);
     let mut child = command.spawn().map_err(|error| failed(error.to_string()))?;
     let finished = timeout(TIME_LIMIT, async {
         if let Some(mut stdin) = child.stdin.take() {
@@ -44,11 +52,11 @@ pub(super) async fn run(program: &str, arguments: &[&str], input: &str) -> Resul
 }
 
 /// Runs commands of `ip` in a namespace, one per line.
-pub(super) async fn ip(namespace: &str, commands: &str) -> Result<(), LabError> {
-    run("ip", &["-n", namespace, "-batch", "-"], commands).await.map(drop)
+pub(super) async fn ip(id: &str, namespace: &str, commands: &str) -> Result<(), LabError> {
+    run(id, "ip", &["-n", namespace, "-batch", "-"], commands).await.map(drop)
 }
 
 /// Loads rules into nftables in a namespace.
-pub(super) async fn nft(namespace: &str, rules: &str) -> Result<(), LabError> {
-    run("ip", &["netns", "exec", namespace, "nft", "-f", "-"], rules).await.map(drop)
+pub(super) async fn nft(id: &str, namespace: &str, rules: &str) -> Result<(), LabError> {
+    run(id, "ip", &["netns", "exec", namespace, "nft", "-f", "-"], rules).await.map(drop)
 }
