@@ -56,7 +56,6 @@ pub(super) async fn converge(
             return Ok(Convergence { repairs, broken, namespaces });
         };
         tracing::debug!(node = %settings.node, repairs = ?plan.repairs, "the next stage");
-        eprintln!("STAGE {stage:?} {:?}", plan.repairs);
         applier.apply(stage).await?;
         repairs = repairs.plus(plan.repairs);
     }
