@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
@@ -58,6 +59,8 @@ pub(crate) trait ConnectSwitch: Send + Sync + 'static {
 /// A node whose switch is Open vSwitch.
 pub(crate) struct OvsNode<S>(pub(crate) u8, pub(crate) Arc<S>);
 
+static OBSERVERS: AtomicUsize = AtomicUsize::new(0);
+
 const LOCK: &str = "kos_agent_kos";
 
 fn settings(number: u8) -> SwitchSettings {
@@ -80,7 +83,9 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
     }
 
     fn observed(&self) -> Arc<dyn Fabric> {
-        Arc::new(ObservedSwitch { settings: settings(self.0), connections: self.1.connect("observer", None) })
+        // Each observer has a lock of its own.
+        let lock = format!("observer_{}", OBSERVERS.fetch_add(1, Ordering::Relaxed));
+        Arc::new(ObservedSwitch { settings: settings(self.0), connections: self.1.connect(&lock, None) })
     }
 
     async fn assert_empty(&self) {

@@ -1,6 +1,7 @@
 //! Hosts with an API server, controllers and agents in this process, and the isolation probe.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,6 +17,7 @@ use machinery::{Objects, Plane};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::command::try_run;
 use super::hosts::{Host, Hosts};
 use super::probe::{IsolationProbe, Station};
 use crate::server::{create_namespace, key, plane_on};
@@ -248,9 +250,24 @@ impl Cloud {
             if wrong.is_empty() {
                 return elapsed;
             }
-            assert!(elapsed < limit, "{after}: differences after {elapsed:?}: {wrong:#?}");
+            if elapsed > limit {
+                let state = self.diagnosis().await;
+                panic!("{after}: differences after {elapsed:?}: {wrong:#?}\n{state}");
+            }
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
+    }
+
+    /// Describes the hosts, for the message of a failed test.
+    async fn diagnosis(&self) -> String {
+        let mut text = String::new();
+        for host in &self.hosts.hosts {
+            let status = self.agents[&host.number].fabric.status().await;
+            let links = try_run(&["ip", "-n", host.namespace.name(), "-br", "link"]);
+            let ports = host.daemons.ofctl("show", "kos", &[]);
+            writeln!(text, "h{}: {status:?}\n{}\n{}", host.number, either(links), either(ports)).unwrap();
+        }
+        text
     }
 
     /// Ends everything.
@@ -268,4 +285,8 @@ impl Drop for Cloud {
         self.probe = IsolationProbe::default();
         super::namespace::delete_all(&format!("{}.", self.hosts.tag));
     }
+}
+
+fn either(result: Result<String, String>) -> String {
+    result.unwrap_or_else(|error| error)
 }

@@ -87,6 +87,11 @@ impl Daemons {
         kill(self.database.take());
     }
 
+    /// Waits until a bridge accepts connections.
+    pub(crate) fn wait_for_bridge(&self, bridge: &str) {
+        wait_for(&self.folder.join(format!("{bridge}.mgmt")));
+    }
+
     /// Waits until the switch has applied a change of the database.
     pub(crate) fn wait_for_switch(&self) {
         let changed = "--timeout=60 set open_vswitch . external_ids:test=x -- remove open_vswitch . external_ids test";

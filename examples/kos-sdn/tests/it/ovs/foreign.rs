@@ -24,6 +24,7 @@ pub(super) fn create(host: &Host) {
 
 /// Adds the flows, as their owner does after a restart of the switch.
 pub(super) fn add_flows(host: &Host) {
+    host.daemons.wait_for_bridge(BRIDGE);
     host.daemons.add_flows(BRIDGE, FLOWS);
 }
 

@@ -1,6 +1,7 @@
 //! Agents that end, move and meet others.
 
 use std::net::Ipv4Addr;
+use std::time::Duration;
 
 use kos::drive::{Fabric as _, FabricError};
 use kos::model::Vni;
@@ -47,7 +48,12 @@ async fn agents_may_restart_and_second_agents_write_nothing() {
     let before = rows(&cloud);
     let second = cloud.another_agent(1, cloud.host(1).address()).await;
     let interface = LocalInterface::new(Vni::new(71).unwrap(), [10, 7, 0, 200].into());
-    let refused = second.fabric.create_local(&interface).await;
+    let refused = loop {
+        match second.fabric.create_local(&interface).await {
+            Err(FabricError::Unavailable { .. }) => tokio::time::sleep(Duration::from_millis(20)).await,
+            refused => break refused,
+        }
+    };
     assert!(matches!(refused, Err(FabricError::LockLost { .. })), "{refused:?}");
     cloud.attach("r6", 1, "red").await;
     cloud.assert_repaired("a second agent of the node", BY_HAND, Switch::Closed).await;

@@ -14,12 +14,16 @@ async fn networks_and_nodes_of_attachments_may_change() {
     cloud.assert_repaired("a subnet recreated with another VNI", BY_HAND, Switch::Closed).await;
     for node in [3, 1] {
         cloud.detach("b2").await;
+        cloud.until_gone("b2").await;
         cloud.attach("b2", node, "blue").await;
         cloud.assert_repaired("an attachment recreated on another node", BY_HAND, Switch::Closed).await;
     }
     // The addresses of both networks are swapped between names.
     for name in ["r1", "b1"] {
         cloud.detach(name).await;
+    }
+    for name in ["r1", "b1"] {
+        cloud.until_gone(name).await;
     }
     for (name, subnet) in [("r1", "blue"), ("b1", "red")] {
         cloud.attach(name, 1, subnet).await;
