@@ -108,6 +108,13 @@ const TARGETS: &[Target] = &[
         run: machinery_apiserver::testing::beyond,
     },
     Target {
+        name: "openflow",
+        corpus: "examples/kos-sdn/corpus/openflow",
+        run: |bytes| {
+            let _ = kos::drive::ovs::openflow::fuzz_bytes(bytes);
+        },
+    },
+    Target {
         name: "ovsdb",
         corpus: "examples/kos-sdn/corpus/ovsdb",
         run: |bytes| {

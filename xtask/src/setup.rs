@@ -3,10 +3,10 @@
 //! These are rustfmt and clippy, which rustup installs, and cargo-deny, which cargo compiles: that
 //! takes minutes, so only `setup` and CI install it. python3-venv is a package of Debian and brings
 //! Python, with which kubectl and the Python clients are installed. Open vSwitch and the tools of
-//! networks are packages of Debian, too; their services are not started. etcd, a peer of the store's
-//! benchmark, is installed by `setup` only: no test needs it. Go is not in the table, because
-//! Debian's is too old. It builds peers for the benchmarks and a client for the tests of the API
-//! server. Those tests print a reason where Go or Python is missing, and fail in CI.
+//! networks are packages of Debian, too; their services are not started. etcd, a peer of the
+//! store's benchmark, is installed by `setup` only: no test needs it. Go is not in the table,
+//! because Debian's is too old. It builds peers for the benchmarks and a client for the tests of
+//! the API server. Those tests print a reason where Go or Python is missing, and fail in CI.
 
 mod services;
 

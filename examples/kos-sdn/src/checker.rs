@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use futures::future::join;
+use futures::future::join3;
 use machinery::apiserver::{ApiServer, Handle, Identity};
 use machinery::objects::{
     Filter, Freshness, ListRequest, ListWatch, Object, ObjectKey, WatchEvent, WatchFrom, WatchRequest,
 };
 use machinery::sync::Mutex;
+use machinery::tokio::sync::Notify;
 use machinery::tokio::time::{Instant, sleep};
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::{ObjectType, Plane};
@@ -34,16 +35,27 @@ struct Inner {
     subnets: Handle<Subnet>,
     locks: Handle<IPLock>,
     state: Mutex<State>,
+    /// Wakes the sampler.
+    changed: Notify,
 }
 
 #[derive(Default)]
 struct State {
     invariants: Invariants,
-    nodes: Vec<(String, Ipv4Addr, Arc<dyn Fabric>)>,
+    nodes: Vec<CheckedNode>,
     /// Interfaces not justified by changes observed so far: an agent may receive a change before
     /// the checker.
     suspects: Vec<NodeInterfaces>,
     found: Vec<Violation>,
+}
+
+#[derive(Clone)]
+struct CheckedNode {
+    node: String,
+    host: Ipv4Addr,
+    fabric: Arc<dyn Fabric>,
+    /// Whether the node is listed beside the changes: its switch is slower than they are.
+    is_sampled: bool,
 }
 
 impl State {
@@ -79,6 +91,7 @@ impl InvariantChecker {
             subnets: server.handle(Identity::admin()),
             locks: server.handle(Identity::admin()),
             state: Mutex::default(),
+            changed: Notify::new(),
         }));
         let watches = auditor.clone();
         let watching = async move {
@@ -86,14 +99,20 @@ impl InvariantChecker {
             let attached =
                 watches.watch(attachments, |state, key, now| state.invariants.attachment(key, now));
             let subnetted = watches.watch(subnets, |state, key, now| state.invariants.subnet(key, now));
-            stopping.run_until_cancelled(join(attached, subnetted)).await;
+            stopping.run_until_cancelled(join3(attached, subnetted, watches.sample())).await;
         };
         (auditor, watching)
     }
 
     /// Adds a node to be checked. Its fabric is only listed, and `list` must have no side effects.
     pub fn watch_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
-        self.0.state.lock().nodes.push((node.into(), host, fabric));
+        self.add_node(CheckedNode { node: node.into(), host, fabric, is_sampled: false });
+    }
+
+    /// Adds a node whose switch is in another process: several changes may share one list of its
+    /// interfaces.
+    pub fn sample_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
+        self.add_node(CheckedNode { node: node.into(), host, fabric, is_sampled: true });
     }
 
     /// Returns all violations so far; complete once the system is quiescent.
@@ -109,8 +128,8 @@ impl InvariantChecker {
     /// # Errors
     /// The state cannot be read.
     pub async fn not_converged(&self) -> machinery::Result<Vec<Violation>> {
-        let nodes = self.seen().await?;
-        let Inner { attachments, subnets, locks, state } = &*self.0;
+        let nodes = self.seen(|_| true).await?;
+        let Inner { attachments, subnets, locks, state, .. } = &*self.0;
         let (attachments, subnets, locks) = (all(attachments).await?, all(subnets).await?, all(locks).await?);
         let mut wrong = converged_violations(&attachments, &locks, &nodes);
         if !state.lock().invariants.has_observed(&attachments, &subnets) {
@@ -162,7 +181,8 @@ impl InvariantChecker {
             };
             let found = judge(&mut self.0.state.lock(), &object.key(), exists.then_some(&object));
             found.into_iter().for_each(|found| self.report(found));
-            match self.seen().await {
+            self.0.changed.notify_one();
+            match self.seen(|node| !node.is_sampled).await {
                 Ok(seen) => self.0.state.lock().add_suspects(seen),
                 Err(error) => self.report(Violation::WatchLost(error.to_string())),
             }
@@ -170,10 +190,25 @@ impl InvariantChecker {
         self.report(Violation::WatchLost("the server ended the watch".into()));
     }
 
-    async fn seen(&self) -> machinery::Result<Vec<NodeInterfaces>> {
-        let nodes = self.0.state.lock().nodes.clone();
+    /// Checks the sampled nodes after changes. A switch may be away for a while: that is no
+    /// violation.
+    async fn sample(&self) {
+        loop {
+            self.0.changed.notified().await;
+            if let Ok(seen) = self.seen(|node| node.is_sampled).await {
+                self.0.state.lock().add_suspects(seen);
+            }
+        }
+    }
+
+    fn add_node(&self, node: CheckedNode) {
+        self.0.state.lock().nodes.push(node);
+    }
+
+    async fn seen(&self, which: impl Fn(&CheckedNode) -> bool) -> machinery::Result<Vec<NodeInterfaces>> {
+        let nodes: Vec<_> = self.0.state.lock().nodes.iter().filter(|node| which(node)).cloned().collect();
         let mut seen = Vec::new();
-        for (node, host, fabric) in nodes {
+        for CheckedNode { node, host, fabric, .. } in nodes {
             seen.push(NodeInterfaces { node, host, interfaces: fabric.list().await? });
         }
         Ok(seen)

@@ -48,8 +48,7 @@
 //!
 //! # Non-goals
 //!
-//! IPv6, DHCP, broadcast other than ARP, routing between networks, and configuration of addresses
-//! inside interfaces.
+//! IPv6, DHCP, broadcast other than ARP, and routing between networks.
 //!
 //! # Example
 //!

@@ -37,13 +37,15 @@ impl Agent {
             // A failure is reported by the run of the attachment.
             let _ = self.update_interest(key, Some(attachment));
         }
-        let (mut wait, mut reported) = (AGAIN, None);
+        let mut wait = AGAIN;
         loop {
             match fabric.list().await {
-                Ok(listed) => return *unclaimed.lock() = UnclaimedInterfaces::new(listed),
-                Err(error) if reported.as_ref() != Some(&error) => {
+                Ok(listed) => {
+                    self.set_trouble(None);
+                    return *unclaimed.lock() = UnclaimedInterfaces::new(listed);
+                }
+                Err(error) if self.set_trouble(Some(error.to_string())) => {
                     tracing::warn!(%error, "the interfaces cannot be listed; retrying");
-                    reported = Some(error);
                 }
                 Err(_) => {}
             }

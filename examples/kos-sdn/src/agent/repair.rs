@@ -22,13 +22,14 @@ impl Agent {
     /// flows.
     pub(super) async fn reconcile_fabric(&self, controller: &Controller<ObjectKey, ObjectKey>) {
         let Inner { settings, fabric, repaired, metrics, .. } = &*self.0;
-        let (mut wait, mut reported) = (settings.reconcile_interval, None);
+        let mut wait = settings.reconcile_interval;
         loop {
             // Elapsed or disturbed: both lead to a reconciliation.
             let _ = timeout(wait, fabric.disturbed()).await;
             match fabric.reconcile().await {
                 Ok(repairs) => {
-                    (wait, reported) = (settings.reconcile_interval, None);
+                    wait = settings.reconcile_interval;
+                    self.set_trouble(None);
                     if repairs.total() > 0 {
                         repaired.fetch_add(repairs.total() as u64, Ordering::Relaxed);
                         tracing::warn!(node = %settings.node, ?repairs, "the fabric was repaired");
@@ -37,9 +38,8 @@ impl Agent {
                 }
                 Err(error) => {
                     wait = settings.reconcile_interval.min(RETRY);
-                    if reported.as_ref() != Some(&error) {
+                    if self.set_trouble(Some(error.to_string())) {
                         tracing::warn!(%error, "the fabric cannot be reconciled; retrying");
-                        reported = Some(error);
                     }
                 }
             }

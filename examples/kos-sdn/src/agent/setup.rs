@@ -12,7 +12,7 @@ use machinery::controllers::{Controller, Recorder, Settings};
 use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
-use machinery::tokio::sync::mpsc;
+use machinery::tokio::sync::{mpsc, watch};
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::address_locks::AddressLocks;
@@ -87,6 +87,8 @@ pub(super) struct Inner {
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
     /// Interfaces that existed at start, until they are adopted or deleted.
     pub(super) unclaimed: Mutex<UnclaimedInterfaces>,
+    /// The error of the latest list or reconciliation of the fabric.
+    pub(super) trouble: watch::Sender<Option<String>>,
     /// Interfaces that do not work, with their errors.
     pub(super) broken: Mutex<BTreeMap<Interface, String>>,
     pub(super) address_locks: AddressLocks,
@@ -145,6 +147,7 @@ impl Agent {
             recorder: recorder.clone(),
             have: Mutex::default(),
             unclaimed: Mutex::default(),
+            trouble: watch::Sender::default(),
             broken: Mutex::default(),
             address_locks: AddressLocks::default(),
             programs,
@@ -209,6 +212,21 @@ impl Agent {
     #[must_use]
     pub fn is_ready(&self) -> bool {
         self.0.is_ready.load(Ordering::Relaxed)
+    }
+
+    /// Returns the error of the switch as a whole, and its changes; `None` while it works.
+    #[must_use]
+    pub fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.0.trouble.subscribe()
+    }
+
+    /// Records an error of the switch as a whole. Returns true if it is new.
+    pub(super) fn set_trouble(&self, error: Option<String>) -> bool {
+        self.0.trouble.send_if_modified(|trouble| {
+            let is_new = *trouble != error;
+            *trouble = error;
+            is_new
+        })
     }
 
     /// Returns the number of interfaces that existed at start and are neither adopted nor deleted.

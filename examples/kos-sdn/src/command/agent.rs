@@ -87,7 +87,11 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     settings.per_key = arguments.per_key;
     settings.programs.allowed.extend(arguments.allowed_programs.iter().cloned());
     settings.metrics = metrics.agent.clone();
-    Agent::run(&plane, settings, fabric, &plane.recorder("kos-agent"))?.answer_probes(&plane)?;
+    let agent = Agent::run(&plane, settings, fabric, &plane.recorder("kos-agent"))?;
+    agent.answer_probes(&plane)?;
+    plane.run(|stopping| async move {
+        stopping.run_until_cancelled(report_trouble(&agent)).await;
+    });
     if let Some(address) = arguments.diagnostics {
         let address = plane.diagnostics(address).await?;
         eprintln!("metrics: http://{address}/metrics");
@@ -95,6 +99,23 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     println!("the agent of {node} runs, at {host_ip}; Ctrl-C ends it");
     plane.shutdown_on_signal().await?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Prints errors of the switch as a whole; those of interfaces are in their attachments.
+async fn report_trouble(agent: &Agent) {
+    let (mut trouble, mut shown) = (agent.trouble(), None);
+    loop {
+        let now = trouble.borrow_and_update().clone();
+        match &now {
+            Some(error) if shown != now => eprintln!("kos: {error}; it is retried"),
+            None if shown.is_some() => eprintln!("kos: the switch works again"),
+            _ => {}
+        }
+        shown = now;
+        if trouble.changed().await.is_err() {
+            return;
+        }
+    }
 }
 
 /// Two agents would delete each other's interfaces, hence the file lock.

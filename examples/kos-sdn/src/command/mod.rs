@@ -3,6 +3,7 @@
 mod agent;
 mod apiserver;
 mod cluster;
+mod cluster_text;
 mod controllers;
 mod crds;
 mod dashboard;

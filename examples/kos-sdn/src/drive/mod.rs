@@ -1,7 +1,7 @@
 //! The data path of a node: the trait [`Fabric`] of its switch, and implementations.
 //!
 //! [`sim`] is a network in memory with switches that run the flows of [`crate::plan`] over frames;
-//! [`LogFabric`] only logs. There is none for Open vSwitch yet.
+//! [`LogFabric`] only logs; [`ovs`] is a bridge of Open vSwitch.
 
 mod book;
 mod fabric;

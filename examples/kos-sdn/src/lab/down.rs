@@ -47,9 +47,15 @@ async fn remove_effects(directory: &Path, entries: &[LabEffect]) -> Result<(), L
             process.kill().await?;
         }
     }
-    // Those that were killed between their start and its entry, and their children.
-    for process in of_lab(id) {
-        process.kill().await?;
+    // Those that have no entry yet, and their children.
+    loop {
+        let processes = of_lab(id).await;
+        if processes.is_empty() {
+            break;
+        }
+        for process in processes {
+            process.kill().await?;
+        }
     }
 
     for host in settings.hosts()? {

@@ -73,16 +73,42 @@ impl ProcessIdentity {
     }
 }
 
+/// Maximum number of scans for processes that are about to execute their program.
+const SCANS: usize = 40;
+
 /// Returns all processes with a lab's id in their environment.
-pub(super) fn of_lab(id: &str) -> Vec<ProcessIdentity> {
+///
+/// The environment of a process is empty for a moment while it executes its program. As long as
+/// there is such a process, the scan is repeated; a few processes have none for all of their life.
+pub(super) async fn of_lab(id: &str) -> Vec<ProcessIdentity> {
     let variable = format!("{LAB_VARIABLE}={id}");
+    let mut found = Vec::new();
+    for _ in 0..SCANS {
+        let (of_lab, is_certain) = scan(variable.as_bytes());
+        found = of_lab;
+        if is_certain {
+            break;
+        }
+        sleep(END_CHECK).await;
+    }
+    found
+}
+
+/// Returns the processes with a variable, and whether each process has an environment.
+fn scan(variable: &[u8]) -> (Vec<ProcessIdentity>, bool) {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_of_lab = |pid: &u32| {
+    let (mut found, mut is_certain) = (Vec::new(), true);
+    for pid in pids.filter(|pid| *pid != std::process::id()) {
         let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|entry| entry == variable.as_bytes())
-    };
-    pids.filter(is_of_lab).filter_map(ProcessIdentity::of).collect()
+        if environment.is_empty() {
+            // Threads of the kernel have no program, hence no identity.
+            is_certain &= ProcessIdentity::of(pid).is_none();
+        } else if environment.split(|byte| *byte == 0).any(|entry| entry == variable) {
+            found.extend(ProcessIdentity::of(pid));
+        }
+    }
+    (found, is_certain)
 }
 
 #[cfg(test)]
@@ -97,7 +123,7 @@ mod tests {
         let mut child =
             Command::new("sleep").arg("600").env(LAB_VARIABLE, &id).kill_on_drop(true).spawn().unwrap();
         let process = ProcessIdentity::of(child.id().unwrap()).unwrap();
-        assert_eq!(of_lab(&id), std::slice::from_ref(&process));
+        assert_eq!(of_lab(&id).await, std::slice::from_ref(&process));
         let other = ProcessIdentity { started: process.started + 1, ..process.clone() };
         other.kill().await.unwrap();
         assert!(process.is_running() && !other.is_running());
@@ -105,6 +131,6 @@ mod tests {
         assert!(!process.is_running());
         process.kill().await.unwrap();
         child.wait().await.unwrap();
-        assert_eq!(of_lab(&id), []);
+        assert_eq!(of_lab(&id).await, []);
     }
 }

@@ -33,6 +33,9 @@ struct LabState {
     processes: BTreeMap<(String, &'static str), (ProcessIdentity, Child)>,
 }
 
+/// The end of the line that an agent prints when it runs.
+const AGENT_RUNS: &str = "Ctrl-C ends it";
+
 /// The program name of agents in the journal.
 pub(super) const AGENT: &str = "agent";
 
@@ -128,13 +131,25 @@ impl Lab {
         hosts::set_cable(&self.id, &self.settings, host, up).await
     }
 
-    /// Starts the agent of a host, with the file `NODE.kubeconfig` of a directory.
+    /// Starts the agent of a host, with the file `NODE.kubeconfig` of a directory, and waits until
+    /// it runs.
     ///
     /// # Errors
-    /// The process cannot be started.
+    /// The agent does not come up.
     pub async fn start_agent(&self, host: &LabHost, kubeconfigs: &Path) -> Result<(), LabError> {
         let command = agent_command(host, kubeconfigs, &self.id)?;
-        self.spawn(host, AGENT, command, None).await
+        let log = host.file("agent.log");
+        let earlier = fs::metadata(&log).map_or(0, |metadata| metadata.len());
+        self.end(host, AGENT).await?;
+        self.spawn(host, AGENT, command, None).await?;
+        let mut state = self.state.lock().await;
+        let Some((_, child)) = state.processes.get_mut(&(host.node.clone(), AGENT)) else { return Ok(()) };
+        let printed = usize::try_from(earlier).unwrap_or(usize::MAX);
+        let is_up = async || {
+            let text = fs::read(&log).unwrap_or_default();
+            String::from_utf8_lossy(text.get(printed..).unwrap_or_default()).contains(AGENT_RUNS)
+        };
+        wait(host, AGENT, child, is_up).await
     }
 
     /// Kills the agent of a host with SIGKILL, and waits until it has ended.

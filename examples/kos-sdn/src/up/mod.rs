@@ -187,9 +187,12 @@ impl LocalCluster {
     /// None in practice.
     pub fn checker(&self) -> machinery::Result<InvariantChecker> {
         let checker = InvariantChecker::run(&self.plane)?;
-        for ClusterNode { name, host, fabric } in self.nodes.iter().filter(|node| node.fabric.name() != "log")
-        {
-            checker.watch_node(name, *host, fabric.clone());
+        for ClusterNode { name, host, fabric } in &self.nodes {
+            match fabric.name() {
+                "log" => {}
+                "sim" => checker.watch_node(name, *host, fabric.clone()),
+                _ => checker.sample_node(name, *host, fabric.clone()),
+            }
         }
         Ok(checker)
     }

@@ -20,6 +20,7 @@ mod ovs;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;
+mod ovs_processes;
 mod permissions;
 mod probes;
 mod processes;

@@ -2,43 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::super::{AddressKey, Interface, LocalInterface, Port};
+use super::super::{AddressKey, Interface, LocalInterface, Mac, Port, interface_name};
 use super::marks::{PortMark, bridge_marks, interface_marks, read_mark, tunnel_marks};
-use super::{Attempts, ObservedSwitch, Scope, SwitchSettings};
-use crate::drive::ovs::ovsdb::{BridgeRow, InterfaceRow, PortRow, RowUuid, Rows};
+use super::row_checks::{foreign_name, foreign_port, is_as_desired, is_marked, is_plain, not_yet, row_error};
+use super::{Attempts, ObservedSwitch, RowChange, Scope, SwitchSettings};
+use crate::drive::ovs::ovsdb::{BridgeRow, InterfaceRow, PortRow, RowUuid};
 use crate::drive::{FabricError, InterfaceBook};
-
-/// A change of rows.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum RowChange {
-    /// Inserts the root row into a new database.
-    CreateRoot,
-    /// Creates the bridge with its local port and the tunnel port.
-    CreateBridge,
-    /// Corrects the settings of the bridge.
-    UpdateBridge(RowUuid),
-    /// Creates the local port of the bridge.
-    CreateLocalPort(RowUuid),
-    /// Creates the tunnel port on the bridge.
-    CreateTunnel(RowUuid),
-    /// Corrects the tunnel port, given with its interface.
-    UpdateTunnel(RowUuid, RowUuid),
-    /// Creates the port of a local interface on the bridge.
-    CreatePort(RowUuid, LocalInterface),
-    /// Corrects the port of a local interface, given with its interface row.
-    UpdatePort(RowUuid, RowUuid, LocalInterface),
-    /// Deletes a port of the bridge.
-    DeletePort {
-        /// The bridge.
-        bridge: RowUuid,
-        /// The port.
-        port: RowUuid,
-        /// Name of the port.
-        name: String,
-        /// Address of the interface according to its mark.
-        key: Option<AddressKey>,
-    },
-}
 
 /// The differences of rows, and the ports that are ready.
 #[derive(Debug, Default)]
@@ -55,20 +24,6 @@ pub(super) struct PortPlan {
 }
 
 type PortRows<'a> = (&'a PortRow, Option<&'a InterfaceRow>);
-
-impl RowChange {
-    /// Returns the address of the interface that the change belongs to.
-    #[must_use]
-    pub const fn key(&self) -> Option<AddressKey> {
-        match self {
-            Self::CreatePort(_, local) | Self::UpdatePort(_, _, local) => {
-                Some(AddressKey { vni: local.vni, address: local.address })
-            }
-            Self::DeletePort { key, .. } => *key,
-            _ => None,
-        }
-    }
-}
 
 /// Compares the rows with the desired interfaces.
 pub(super) fn plan_ports(
@@ -241,29 +196,43 @@ impl BridgeView<'_> {
 
     /// Deletes ports of the bridge that are no interface's.
     fn undesired(&self, desired: &InterfaceBook, scope: &Scope, plan: &mut PortPlan) {
-        let tunnel = self.settings.tunnel_port();
-        for (name, (port, row)) in &self.ports {
-            if *name == self.bridge.name || *name == tunnel {
-                continue;
+        match scope {
+            Scope::All => {
+                for (name, (port, row)) in &self.ports {
+                    self.delete_undesired(desired, (*name, port, *row), plan);
+                }
             }
-            let mark = row.and_then(|row| read_mark(&self.settings.node, &row.external_ids));
-            let key = match mark {
-                Some(PortMark::Interface(local)) => Some(key_of(&local)),
-                Some(PortMark::Tunnel) | None => None,
-            };
-            let is_desired = |local: &LocalInterface| local.name == *name;
-            let holder = key.and_then(|key| desired.get(&key));
-            let is_held = match holder {
-                Some(Interface::Local(local)) => is_desired(local),
-                _ => key.is_none() && self.is_name_of_a_local(desired, name),
-            };
-            let is_covered = key.map_or_else(
-                || scope.is_all(),
-                |key| scope.covers(&key) && !self.attempts.failed.contains(&key),
-            );
-            if is_covered && !is_held {
-                plan.changes.push(self.deletion(port, key));
+            Scope::Some { keys, .. } => {
+                for key in keys {
+                    let name = interface_name(Mac::of(key.vni, key.address));
+                    if let Some((port, row)) = self.ports.get(&*name) {
+                        self.delete_undesired(desired, (&name, port, *row), plan);
+                    }
+                }
             }
+        }
+    }
+
+    fn delete_undesired(
+        &self,
+        desired: &InterfaceBook,
+        (name, port, row): (&str, &PortRow, Option<&InterfaceRow>),
+        plan: &mut PortPlan,
+    ) {
+        if name == self.bridge.name || name == self.settings.tunnel_port() {
+            return;
+        }
+        let key = match row.and_then(|row| read_mark(&self.settings.node, &row.external_ids)) {
+            Some(PortMark::Interface(local)) => Some(key_of(&local)),
+            Some(PortMark::Tunnel) | None => None,
+        };
+        let is_held = match key.and_then(|key| desired.get(&key)) {
+            Some(Interface::Local(local)) => local.name == name,
+            _ => key.is_none() && self.is_name_of_a_local(desired, name),
+        };
+        let has_failed = key.is_some_and(|key| self.attempts.failed.contains(&key));
+        if !is_held && !has_failed {
+            plan.changes.push(self.deletion(port, key));
         }
     }
 
@@ -305,39 +274,4 @@ pub(super) fn covered<'a>(
 
 pub(super) const fn key_of(local: &LocalInterface) -> AddressKey {
     AddressKey { vni: local.vni, address: local.address }
-}
-
-fn is_as_desired(settings: &SwitchSettings, bridge: &BridgeRow) -> bool {
-    bridge.datapath_type == settings.datapath.name()
-        && bridge.fail_mode.as_deref() == Some("secure")
-        && bridge.protocols.iter().eq(["OpenFlow15"])
-        && bridge.controller.is_empty()
-        && bridge.mirrors.is_empty()
-}
-
-/// Returns whether a port has no VLAN settings.
-fn is_plain(port: &PortRow) -> bool {
-    port.tag.is_none() && port.trunks.is_empty() && port.vlan_mode.is_none() && port.interfaces.len() == 1
-}
-
-fn is_marked(marks: &BTreeMap<String, String>, row: &InterfaceRow) -> bool {
-    marks.iter().all(|(key, value)| row.external_ids.get(key) == Some(value))
-}
-
-fn foreign_name(rows: &Rows, names: impl IntoIterator<Item = String>) -> Option<FabricError> {
-    let is_used = |name: &String| rows.port(name).is_some() || rows.interface(name).is_some();
-    names.into_iter().find(is_used).map(|name| foreign_port(&name))
-}
-
-fn foreign_port(name: &str) -> FabricError {
-    let remedy = format!("rename or delete it (`ovs-vsctl del-port {name}`)");
-    FabricError::Foreign { what: format!("a port {name} on another bridge"), remedy }
-}
-
-fn row_error(row: &InterfaceRow) -> String {
-    row.error.clone().unwrap_or_else(|| "Open vSwitch gives no reason; see the log of ovs-vswitchd".into())
-}
-
-fn not_yet(name: &str) -> FabricError {
-    FabricError::Unavailable { reason: format!("it has not created the port {name} yet") }
 }

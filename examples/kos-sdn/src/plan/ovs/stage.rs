@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use super::super::{AddressKey, Interface};
 use super::flows::{FlowGroup, FlowPorts, plan_flows};
 use super::links::{LinkWork, plan_links};
-use super::ports::{RowChange, plan_ports};
-use super::{Attempts, ObservedSwitch, Scope, SwitchSettings};
+use super::ports::plan_ports;
+use super::{Attempts, ObservedSwitch, RowChange, Scope, SwitchSettings};
 use crate::drive::ovs::openflow::FoundFlow;
 use crate::drive::{FabricError, FabricRepairs, InterfaceBook};
 

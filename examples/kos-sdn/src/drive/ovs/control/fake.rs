@@ -21,7 +21,7 @@ struct FakeCommands {
 }
 
 impl FakeControl {
-    /// Makes a control socket whose commands succeed without output.
+    /// Makes a control socket; commands succeed without output.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -1,56 +1,48 @@
 //! The actor that owns the observation of the switch.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use machinery::tokio::sync::mpsc;
-use machinery::tokio::time::{Instant, sleep};
+use machinery::tokio::time::{Instant, sleep_until};
 
-use super::backoff::FailureBackoff;
-use super::convergence::{Convergence, converge};
+use super::backoff::{FailureBackoff, RetryTimer};
+use super::batch::Batch;
 use super::examination::Examination;
 use super::neighbours::TunnelEnds;
 use super::observer::Observer;
-use super::request::{FoundInterface, Request, Respond};
+use super::request::Request;
 use super::shared::Shared;
 use super::suspicion::{Suspicion, Suspicions};
 use super::{FabricLimits, SwitchConnections};
-use crate::drive::ovs::links::{LinkPlace, NamespaceName};
-use crate::drive::{BrokenInterface, FabricError, InterfaceBook, InterfaceList};
-use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage, place_of, rebuilt_interfaces};
-use crate::plan::{AddressKey, Interface, local_cookie, remote_cookie};
+use crate::drive::{FabricError, InterfaceBook};
+use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage, rebuilt_interfaces};
+use crate::plan::{AddressKey, Interface};
 
 /// Executes requests in batches, one run at a time.
 pub(super) struct Actor {
-    settings: Arc<SwitchSettings>,
-    limits: FabricLimits,
-    connections: SwitchConnections,
-    shared: Arc<Shared>,
-    observer: Observer,
-    backoff: FailureBackoff,
-    ends: TunnelEnds,
-    suspicions: Suspicions,
+    pub(super) settings: Arc<SwitchSettings>,
+    pub(super) limits: FabricLimits,
+    pub(super) connections: SwitchConnections,
+    pub(super) shared: Arc<Shared>,
+    pub(super) observer: Observer,
+    pub(super) backoff: FailureBackoff,
+    pub(super) retry: RetryTimer,
+    pub(super) ends: TunnelEnds,
+    pub(super) suspicions: Suspicions,
     /// The desired interfaces.
-    book: InterfaceBook,
-    is_loaded: bool,
+    pub(super) book: InterfaceBook,
+    pub(super) is_loaded: bool,
     /// Interfaces that could not be completed.
-    broken: BTreeMap<AddressKey, FabricError>,
+    pub(super) broken: BTreeMap<AddressKey, FabricError>,
 }
 
-/// Waits for a series of changes to end.
-async fn settled(suspicions: &Suspicions, time: std::time::Duration) {
-    suspicions.wait().await;
-    sleep(time).await;
-}
-
-/// The requests of one run.
-#[derive(Default)]
-struct Batch {
-    keys: BTreeSet<AddressKey>,
-    places: BTreeSet<NamespaceName>,
-    creations: Vec<(Interface, Respond<()>)>,
-    deletions: Vec<(Interface, Respond<()>)>,
-    reconciliations: Vec<Respond<crate::drive::FabricRepairs>>,
+/// Waits for a time; forever for none.
+async fn due(at: Option<Instant>) {
+    match at {
+        Some(at) => sleep_until(at).await,
+        None => std::future::pending().await,
+    }
 }
 
 impl Actor {
@@ -63,6 +55,7 @@ impl Actor {
         Self {
             observer: Observer::new(connections.clone(), suspicions.clone()),
             backoff: FailureBackoff::new(limits.backoff),
+            retry: RetryTimer::new(limits.backoff),
             ends: TunnelEnds::default(),
             book: InterfaceBook::new(limits.interfaces),
             is_loaded: false,
@@ -85,22 +78,31 @@ impl Actor {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
-        let mut settle = self.limits.settle;
+        let (mut settle, mut examine_at) = (self.limits.settle.0, None);
         loop {
             if pending.is_empty() {
                 machinery::tokio::select! {
                     biased;
+                    () = self.retry.due() => {
+                        self.shared.disturbance.raise();
+                        continue;
+                    }
+                    () = suspicions.wait(), if examine_at.is_none() => {
+                        examine_at = Some(Instant::now() + settle);
+                        continue;
+                    }
+                    // A deadline, so that frequent requests do not put it off.
+                    () = due(examine_at) => {
+                        examine_at = None;
+                        let began = Instant::now();
+                        self.examine(&suspicions.take()).await;
+                        settle = (began.elapsed() * 10).clamp(self.limits.settle.0, self.limits.settle.1);
+                        continue;
+                    }
                     request = requests.recv() => match request {
                         Some(request) => pending.push_back(request),
                         None => return,
                     },
-                    () = settled(&suspicions, settle) => {
-                        let began = Instant::now();
-                        self.examine(&suspicions.take()).await;
-                        // Examinations take a tenth of the time at most.
-                        settle = self.limits.settle.max(began.elapsed() * 10);
-                        continue;
-                    }
                 }
             }
             while pending.len() < self.limits.requests
@@ -145,101 +147,6 @@ impl Actor {
             self.complete(batch).await;
             self.publish();
         }
-    }
-
-    /// Adds an interface to the desired ones. A broken one is repaired instead.
-    fn admit(&mut self, batch: &mut Batch, interface: Interface, respond: Respond<()>) {
-        let key = interface.key();
-        let is_broken = self.broken.contains_key(&key) && self.book.get(&key) == Some(&interface);
-        if !is_broken && let Err(error) = self.book.add(interface.clone()) {
-            return drop(respond.send(Err(error)));
-        }
-        batch.keys.insert(key);
-        batch.creations.push((interface, respond));
-    }
-
-    /// Removes an interface from the desired ones. Another one of its address stays.
-    fn dismiss(&mut self, batch: &mut Batch, interface: Interface, respond: Respond<()>) {
-        let key = interface.key();
-        self.book.remove(&interface);
-        if self.book.get(&key).is_some() {
-            return drop(respond.send(Ok(())));
-        }
-        self.broken.remove(&key);
-        batch.keys.insert(key);
-        batch.places.extend(self.namespace_of(&interface));
-        batch.deletions.push((interface, respond));
-    }
-
-    /// Converges the switch, and responds.
-    async fn complete(&mut self, batch: Batch) {
-        let Batch { keys, places, creations, deletions, reconciliations } = batch;
-        let scope = if reconciliations.is_empty() { Scope::Some { keys, places } } else { Scope::All };
-        let result = self.converge(&scope).await;
-        let error_of = |interface: &Interface| match &result {
-            Ok(done) => done.broken.get(&interface.key()).cloned(),
-            Err(error) => Some(error.clone()),
-        };
-        let mut abandoned = BTreeSet::new();
-        let mut places = BTreeSet::new();
-        for (interface, respond) in creations {
-            let error = error_of(&interface);
-            if error.is_some() {
-                // The caller does not have it: it is removed, and may be created again.
-                self.book.remove(&interface);
-                self.broken.remove(&interface.key());
-                abandoned.insert(interface.key());
-                places.extend(self.namespace_of(&interface));
-            }
-            let _ = respond.send(error.map_or(Ok(()), Err));
-        }
-        for (interface, respond) in deletions {
-            let namespace = self.namespace_of(&interface);
-            let error = error_of(&interface).or_else(|| {
-                let done = result.as_ref().ok()?;
-                done.namespaces.get(&namespace?).cloned()
-            });
-            let _ = respond.send(error.map_or(Ok(()), Err));
-        }
-        for respond in reconciliations {
-            let _ = respond.send(result.as_ref().map(|done| done.repairs).map_err(Clone::clone));
-        }
-        if !abandoned.is_empty() && result.is_ok() {
-            let scope = Scope::Some { keys: abandoned, places };
-            if let Err(error) = self.converge(&scope).await {
-                tracing::warn!(%error, "a failed interface cannot be removed; the next repair removes it");
-                self.shared.disturbance.raise();
-            }
-        } else if !abandoned.is_empty() {
-            self.shared.disturbance.raise();
-        }
-    }
-
-    async fn converge(&mut self, scope: &Scope) -> Result<Convergence, FabricError> {
-        if scope.is_all() {
-            let suspicion = self.suspicions.take();
-            self.observer.observe_suspected(&self.settings, &self.book, &suspicion).await?;
-        }
-        let result = converge(
-            (&self.settings, &self.limits),
-            &self.connections,
-            &mut self.observer,
-            (&self.book, scope),
-        )
-        .await;
-        self.backoff.record(result.as_ref().map(drop));
-        match &result {
-            Ok(done) => {
-                self.broken.retain(|key, _| !scope.covers(key));
-                self.broken.extend(done.broken.iter().map(|(key, error)| (*key, error.clone())));
-                if scope.is_all() {
-                    self.shared.disturbance.clear();
-                }
-            }
-            // Anything may be half done.
-            Err(_) => self.observer.forget(),
-        }
-        result
     }
 
     /// Rebuilds the desired interfaces from the switch, once.
@@ -287,51 +194,6 @@ impl Actor {
             }
         }
         self.publish();
-    }
-
-    fn list(&self) -> InterfaceList {
-        let mut list = self.book.listed();
-        list.locals.retain(|local| !self.broken.contains_key(&Interface::Local(local.clone()).key()));
-        list.remotes.retain(|remote| !self.broken.contains_key(&Interface::Remote(remote.clone()).key()));
-        list.broken = self.broken();
-        list
-    }
-
-    fn find(&self, key: &AddressKey) -> FoundInterface {
-        let interface = self.book.get(key).cloned();
-        let number = |name: &str| self.observer.switch.ports.as_ref()?.get(name).copied();
-        let port = match &interface {
-            Some(Interface::Local(local)) => number(&local.name),
-            _ => None,
-        };
-        FoundInterface { interface, port, tunnel: number(&self.settings.tunnel_port()) }
-    }
-
-    fn owners(&self, cookies: &BTreeSet<u64>) -> BTreeMap<u64, Interface> {
-        let owner = |interface: &Interface| match interface {
-            Interface::Local(local) => local_cookie(local.mac),
-            Interface::Remote(remote) => remote_cookie(remote.mac),
-        };
-        let owned = self.book.iter().map(|(_, interface)| (owner(interface), interface));
-        owned
-            .filter(|(cookie, _)| cookies.contains(cookie))
-            .map(|(cookie, interface)| (cookie, interface.clone()))
-            .collect()
-    }
-
-    fn broken(&self) -> Vec<BrokenInterface> {
-        let interface = |(key, error): (&AddressKey, &FabricError)| {
-            Some(BrokenInterface { interface: self.book.get(key)?.clone(), error: error.clone() })
-        };
-        self.broken.iter().filter_map(interface).collect()
-    }
-
-    fn namespace_of(&self, interface: &Interface) -> Option<NamespaceName> {
-        let Interface::Local(local) = interface else { return None };
-        match place_of(&self.settings, local) {
-            Ok(LinkPlace::Workload(name)) => Some(name),
-            _ => None,
-        }
     }
 
     fn publish(&self) {

@@ -129,7 +129,7 @@ impl Applier<'_> {
         for chunk in changes.chunks(self.limits.transaction.max(1)) {
             next_cfg = self.write_chunk(chunk).await?.or(next_cfg);
         }
-        self.observer.expire_ports();
+        self.observer.expire();
         if let Some(next_cfg) = next_cfg {
             applied(&*self.connections.database, next_cfg, self.limits.apply).await?;
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machinery::tokio::time::Instant;
+use machinery::tokio::time::{Instant, sleep_until};
 
 use crate::drive::FabricError;
 
@@ -41,5 +41,38 @@ impl FailureBackoff {
                 self.delay = (self.delay * 2).min(self.limits.1);
             }
         }
+    }
+}
+
+/// The time of the next repair after one that left broken interfaces.
+#[derive(Debug)]
+pub(super) struct RetryTimer {
+    limits: (Duration, Duration),
+    delay: Duration,
+    at: Option<Instant>,
+}
+
+impl RetryTimer {
+    pub(super) const fn new(limits: (Duration, Duration)) -> Self {
+        Self { limits, delay: limits.0, at: None }
+    }
+
+    /// Records whether a repair left broken interfaces.
+    pub(super) fn record(&mut self, are_broken: bool) {
+        if are_broken {
+            self.at = Some(Instant::now() + self.delay);
+            self.delay = (self.delay * 2).min(self.limits.1);
+        } else {
+            (self.delay, self.at) = (self.limits.0, None);
+        }
+    }
+
+    /// Waits for the time of the next repair, which is due once.
+    pub(super) async fn due(&mut self) {
+        match self.at {
+            Some(at) => sleep_until(at).await,
+            None => std::future::pending().await,
+        }
+        self.at = None;
     }
 }

@@ -9,12 +9,14 @@
 mod actor;
 mod apply;
 mod backoff;
+mod batch;
 mod connections;
 mod convergence;
 mod errors;
 mod examination;
 pub mod fake;
 mod handle;
+mod lookup;
 mod neighbours;
 mod observer;
 mod open;

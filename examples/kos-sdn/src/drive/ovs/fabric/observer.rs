@@ -43,9 +43,10 @@ impl Observer {
         self.has_links = false;
     }
 
-    /// Reads the ports again: port status messages follow the end of a transaction.
-    pub(super) const fn expire_ports(&mut self) {
+    /// Reads ports and links again: their events follow the end of a transaction.
+    pub(super) const fn expire(&mut self) {
         self.port_version = None;
+        self.has_links = false;
     }
 
     /// Observes what a scope depends on.

@@ -22,8 +22,9 @@ pub struct FabricLimits {
     pub ping: Duration,
     /// First and longest back-off after a failure of the switch.
     pub backoff: (Duration, Duration),
-    /// Time between the last of a series of changes by others and its examination.
-    pub settle: Duration,
+    /// Least and longest time between a change and its examination. It is ten times as long as the
+    /// last examination.
+    pub settle: (Duration, Duration),
 }
 
 impl Default for FabricLimits {
@@ -37,7 +38,7 @@ impl Default for FabricLimits {
             connect: Duration::from_secs(10),
             ping: Duration::from_secs(1),
             backoff: (Duration::from_millis(100), Duration::from_secs(10)),
-            settle: Duration::from_millis(5),
+            settle: (Duration::from_millis(5), Duration::from_millis(250)),
         }
     }
 }

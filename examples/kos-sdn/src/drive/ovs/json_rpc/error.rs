@@ -36,7 +36,9 @@ pub enum RpcError {
     #[error("the connection failed")]
     Io(#[source] io::Error),
     /// A message is larger than the limit.
-    #[error("the server sent a message of more than {limit} bytes: raise the limit, or see what it sends")]
+    #[error(
+        "the server sent a message of more than {limit} bytes: raise the limit, or reduce the number of rows"
+    )]
     TooBig {
         /// The limit in bytes.
         limit: usize,

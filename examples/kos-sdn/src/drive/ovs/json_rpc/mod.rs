@@ -1,8 +1,8 @@
 //! JSON-RPC 1.0 over a unix socket, as the daemons of Open vSwitch speak it.
 //!
 //! Messages are JSON objects without framing: [`JsonSplitter`] finds their ends in a stream of
-//! bytes, and [`RpcConnection`] sends and receives [`RpcMessage`]s. The size of a message is limited
-//! by the caller.
+//! bytes, and [`RpcConnection`] sends and receives [`RpcMessage`]s. The caller limits the size of a
+//! message.
 
 mod connection;
 mod error;

@@ -1,14 +1,14 @@
 //! A switch in memory, with faults on request.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use machinery::sync::Mutex;
 use machinery::tokio::sync::watch;
 
+use super::fake_state::FakeState;
 use super::{FlowChange, FlowSwitch, FoundFlow, OpaqueFlow, OpenFlowError, SwitchPort, SwitchStatus};
-use crate::plan::{Flow, Match, Port};
+use crate::plan::Port;
 
 /// A switch in memory. Clones are the same switch.
 ///
@@ -20,28 +20,8 @@ pub struct FakeSwitch {
 
 #[derive(Debug)]
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<FakeState>,
     status: watch::Sender<SwitchStatus>,
-}
-
-#[derive(Clone, Debug, Default)]
-struct State {
-    flows: BTreeMap<FlowPlace, FoundFlow>,
-    ports: BTreeMap<Port, String>,
-    bundles: Vec<Vec<FlowChange>>,
-    dumps: usize,
-    refused_bundles: usize,
-    refused_cookie: Option<u64>,
-    lost_responses: usize,
-    lacks_bundles: bool,
-    is_silent: bool,
-    sends_nonsense: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum FlowPlace {
-    Known(u8, u16, Match),
-    Opaque(u8, u16, Vec<u8>),
 }
 
 impl Default for FakeSwitch {
@@ -129,10 +109,9 @@ impl FakeSwitch {
         });
     }
 
-    /// Adds a flow of another program that [`Flow`] cannot express.
+    /// Adds a flow of another program that [`Flow`](crate::plan::Flow) cannot express.
     pub fn add_opaque(&self, flow: OpaqueFlow) {
-        let place = FlowPlace::Opaque(flow.table, flow.priority, flow.oxm.clone());
-        self.inner.state.lock().flows.insert(place, FoundFlow::Opaque(flow));
+        self.inner.state.lock().add_opaque(flow);
         self.inner.status.send_modify(|status| status.foreign_changes += 1);
     }
 
@@ -167,7 +146,7 @@ impl FakeSwitch {
     }
 
     /// Returns the error of a request in the present state.
-    fn fault(&self, state: &State, request: &'static str) -> Option<OpenFlowError> {
+    fn fault(&self, state: &FakeState, request: &'static str) -> Option<OpenFlowError> {
         if !self.inner.status.borrow().is_connected {
             Some(OpenFlowError::Unavailable { reason: "disconnected by the test".into() })
         } else if state.is_silent {
@@ -214,54 +193,4 @@ impl FlowSwitch for FakeSwitch {
     fn status(&self) -> watch::Receiver<SwitchStatus> {
         self.inner.status.subscribe()
     }
-}
-
-impl State {
-    fn apply(&mut self, changes: Vec<FlowChange>) -> Result<(), OpenFlowError> {
-        if self.lacks_bundles {
-            return Err(OpenFlowError::Unsupported {
-                feature: "bundles",
-                remedy: "OpenFlow 1.5 is needed: Open vSwitch 2.8 or later",
-            });
-        }
-        if self.refused_bundles > 0 {
-            self.refused_bundles -= 1;
-            return Err(OpenFlowError::Refused { request: "a bundle", reason: "by the test".into() });
-        }
-        let is_refused = |change: &FlowChange| matches!(change, FlowChange::Add(flow) if Some(flow.cookie) == self.refused_cookie);
-        if let Some(change) = changes.iter().find(|change| is_refused(change)) {
-            return Err(OpenFlowError::RefusedFlow {
-                flow: change.to_string(),
-                reason: "by the test".into(),
-            });
-        }
-        changes.iter().for_each(|change| self.change(change));
-        self.bundles.push(changes);
-        if self.lost_responses > 0 {
-            self.lost_responses -= 1;
-            return Err(OpenFlowError::UnknownOutcome { reason: "the test lost the response".into() });
-        }
-        Ok(())
-    }
-
-    fn change(&mut self, change: &FlowChange) {
-        match change {
-            FlowChange::Add(flow) => {
-                self.flows.insert(place_of(flow), FoundFlow::Known(flow.clone()));
-            }
-            FlowChange::Delete(flow) => {
-                self.flows.remove(&place_of(flow));
-            }
-            FlowChange::DeleteOpaque(OpaqueFlow { table, priority, oxm, .. }) => {
-                self.flows.remove(&FlowPlace::Opaque(*table, *priority, oxm.clone()));
-            }
-            FlowChange::DeleteByCookie { cookie, mask } => {
-                self.flows.retain(|_, flow| (flow.cookie() ^ cookie) & mask != 0);
-            }
-        }
-    }
-}
-
-fn place_of(flow: &Flow) -> FlowPlace {
-    FlowPlace::Known(flow.table, flow.priority, flow.matches.clone())
 }

@@ -16,7 +16,7 @@ use crate::plan::{Flow, LocalInterface, Port, RemoteInterface, SplitMix64, local
 #[must_use]
 pub fn fuzz_messages(seed: u64, count: u64) -> u64 {
     let mut chance = SplitMix64::new(seed);
-    let samples = samples();
+    let samples = sample_messages();
     let (mut mutated, mut decoded) = (0, 0);
     while mutated < count {
         let Some(sample) = samples.get(chance.below(samples.len())) else { break };
@@ -25,13 +25,14 @@ pub fn fuzz_messages(seed: u64, count: u64) -> u64 {
             mutate(&mut bytes, &mut chance);
             mutated += 1;
         }
-        decoded += u64::from(decodes(&bytes));
+        decoded += u64::from(fuzz_bytes(&bytes));
     }
     decoded
 }
 
 /// Decodes a message and its body as the client does; returns whether it is well-formed.
-fn decodes(bytes: &[u8]) -> bool {
+#[must_use]
+pub fn fuzz_bytes(bytes: &[u8]) -> bool {
     let Ok(Some(length)) = Message::length(bytes) else { return false };
     let Ok(message) = Message::decode(bytes.get(..length).unwrap_or(bytes)) else { return false };
     match message.body {
@@ -57,8 +58,8 @@ fn mutate(bytes: &mut Vec<u8>, chance: &mut SplitMix64) {
     }
 }
 
-/// Returns well-formed messages of each kind.
-fn samples() -> Vec<Vec<u8>> {
+/// Returns messages of each kind, to be mutated.
+fn sample_messages() -> Vec<Vec<u8>> {
     let message = |kind: u8, body: &[u8]| {
         let mut out = Vec::with_capacity(HEADER + body.len());
         put_message(&mut out, kind, 7, |out| out.extend(body));

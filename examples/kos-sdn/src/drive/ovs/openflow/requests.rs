@@ -6,7 +6,8 @@ use super::flow_mod::put_flow_mod;
 use super::message::{
     Body, Message, bundle, kind, multipart, put_bundle_add, put_bundle_control, put_message, put_multipart,
 };
-use super::session::{Session, unexpected};
+use super::session::Session;
+use super::session_errors::unexpected;
 use super::{FlowChange, FoundFlow, OpenFlowError, SwitchPort};
 
 const BUNDLE: &str = "a bundle of flow changes";
@@ -40,6 +41,7 @@ impl Session<'_> {
         }
         let barrier = self.xid();
         put_message(&mut self.out, kind::BARRIER_REQUEST, barrier, |_| ());
+        self.begin_time_limit();
         let mut refused = None;
         loop {
             let Message { xid, body } = self.response(BUNDLE).await?;
@@ -67,6 +69,7 @@ impl Session<'_> {
     async fn discard(&mut self) -> Result<(), OpenFlowError> {
         let discard = self.xid();
         put_bundle_control(&mut self.out, bundle::DISCARD, discard);
+        self.begin_time_limit();
         loop {
             let Message { xid, body } = self.response(BUNDLE).await?;
             match body {
@@ -84,6 +87,7 @@ impl Session<'_> {
         commit: u32,
         barrier: u32,
     ) -> Result<(), OpenFlowError> {
+        self.begin_time_limit();
         let (mut is_committed, mut refused) = (false, None);
         loop {
             let Message { xid, body } = self.response(BUNDLE).await?;
@@ -129,12 +133,14 @@ impl Session<'_> {
     ) -> Result<Vec<T>, OpenFlowError> {
         let number = self.xid();
         put_multipart(&mut self.out, part, number, body);
+        self.begin_time_limit();
         let mut all = Vec::new();
         loop {
             let Message { xid, body } = self.response(request).await?;
             match body {
                 Body::Multipart { kind, has_more, bytes } if kind == part && xid == number => {
                     all.extend(decode(&bytes)?);
+                    self.begin_time_limit();
                     let limit = self.settings.max_flows;
                     if all.len() > limit {
                         return Err(OpenFlowError::TooLarge { subject: request, limit, remedy: REDUCE });

@@ -6,13 +6,14 @@ use std::path::Path;
 use machinery::tokio::io::Interest;
 use machinery::tokio::net::UnixStream;
 use machinery::tokio::sync::watch;
-use machinery::tokio::time::timeout;
+use machinery::tokio::time::{Instant, timeout, timeout_at};
 
 use super::flow_desc::{FlowUpdate, decode_updates, monitor_request};
 use super::message::{
     Body, MAX_MESSAGE, Message, kind, multipart, put_hello, put_message, put_multipart,
     put_port_status_request,
 };
+use super::session_errors::{broken, silent, unexpected, unreachable, unread};
 use super::{OpenFlowError, OpenFlowSettings, SwitchStatus};
 
 /// An established connection.
@@ -27,8 +28,13 @@ pub(super) struct Session<'a> {
     pub(super) out: Vec<u8>,
     sent: usize,
     last_xid: u32,
+    /// Time limit of the present request, and the number of unsent bytes when it began.
+    deadline: Instant,
+    unsent_before: usize,
 }
 
+/// Maximum number of bytes that wait to be read by the switch when it sends an echo request.
+const MAX_UNSENT: usize = 64 << 20;
 /// Bytes read at once.
 const READ: usize = MAX_MESSAGE + 1;
 
@@ -45,8 +51,18 @@ impl<'a> Session<'a> {
         let opening = async {
             let stream = UnixStream::connect(path).await.map_err(|error| unreachable(path, &error))?;
             let (received, out) = (Vec::new(), Vec::new());
-            let mut session =
-                Self { stream, settings, status, received, decoded: 0, out, sent: 0, last_xid: 0 };
+            let mut session = Self {
+                stream,
+                settings,
+                status,
+                received,
+                decoded: 0,
+                out,
+                sent: 0,
+                last_xid: 0,
+                deadline: Instant::now(),
+                unsent_before: 0,
+            };
             session.greet().await?;
             let is_monitored = session.monitor().await?;
             status.send_modify(|status| {
@@ -113,10 +129,30 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Awaits the next message within the time limit of a response.
+    /// Begins the time limit of a response.
+    pub(super) fn begin_time_limit(&mut self) {
+        self.deadline = Instant::now() + self.settings.response_timeout;
+        self.unsent_before = self.unsent();
+    }
+
+    /// Awaits the next message within the time limit, which begins again as long as the switch
+    /// reads the request. Unsolicited messages do not extend it.
     pub(super) async fn response(&mut self, request: &'static str) -> Result<Message, OpenFlowError> {
-        let limit = self.settings.response_timeout;
-        timeout(limit, self.receive()).await.map_err(|_| silent(request, limit))?
+        loop {
+            let message = timeout_at(self.deadline, self.receive()).await;
+            match message {
+                Ok(message) if Instant::now() < self.deadline => return message,
+                _ if self.unsent() < self.unsent_before => self.begin_time_limit(),
+                _ => return Err(silent(request, self.settings.response_timeout)),
+            }
+            if let Ok(message) = message {
+                return message;
+            }
+        }
+    }
+
+    const fn unsent(&self) -> usize {
+        self.out.len().saturating_sub(self.sent)
     }
 
     /// Processes a message that is no response to the present request.
@@ -163,6 +199,9 @@ impl<'a> Session<'a> {
         loop {
             while let Some(message) = self.decode()? {
                 let Body::EchoRequest(bytes) = message.body else { return Ok(message) };
+                if self.unsent() > MAX_UNSENT {
+                    return Err(unread(MAX_UNSENT));
+                }
                 put_message(&mut self.out, kind::ECHO_REPLY, message.xid, |out| out.extend(bytes));
             }
             self.transfer().await.map_err(|error| broken(&error))?;
@@ -180,7 +219,7 @@ impl<'a> Session<'a> {
 
     /// Waits until the socket is readable, or writable while bytes are pending, and moves bytes.
     async fn transfer(&mut self) -> io::Result<()> {
-        let is_pending = self.sent < self.out.len();
+        let is_pending = self.unsent() > 0;
         let interest = if is_pending { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         let ready = self.stream.ready(interest).await?;
         if ready.is_writable() && is_pending {
@@ -207,38 +246,4 @@ impl<'a> Session<'a> {
         }
         Ok(())
     }
-}
-
-fn unreachable(path: &Path, error: &io::Error) -> OpenFlowError {
-    let reason = match error.kind() {
-        io::ErrorKind::NotFound => {
-            format!("{} does not exist: is ovs-vswitchd running, and has it this bridge?", path.display())
-        }
-        _ => format!("{}: {error}", path.display()),
-    };
-    OpenFlowError::Unavailable { reason }
-}
-
-fn broken(error: &io::Error) -> OpenFlowError {
-    let reason = match error.kind() {
-        io::ErrorKind::UnexpectedEof => "the switch closed the connection".into(),
-        _ => error.to_string(),
-    };
-    OpenFlowError::Unavailable { reason }
-}
-
-fn silent(request: &'static str, limit: std::time::Duration) -> OpenFlowError {
-    OpenFlowError::Silent { request, milliseconds: u64::try_from(limit.as_millis()).unwrap_or(u64::MAX) }
-}
-
-/// Returns the error for a message that no request awaits.
-pub(super) fn unexpected(body: &Body) -> OpenFlowError {
-    let name = match body {
-        Body::Hello(_) => "a second greeting",
-        Body::Refusal(_) => "an error",
-        Body::Multipart { .. } => "a part of a response",
-        Body::Bundle(_) => "a bundle control message",
-        _ => "a message",
-    };
-    OpenFlowError::Malformed { message: name, reason: "no request awaits it".into() }
 }

@@ -13,8 +13,8 @@ use super::updates::{RowChange, RowUpdate, apply_difference, parse_updates};
 /// The transaction before all others: the server then sends all rows.
 const NO_TRANSACTION: &str = "00000000-0000-0000-0000-000000000000";
 
-/// The cache of rows. It outlives connections, so that a server with a history of transactions sends
-/// only those that were missed.
+/// The cache of rows. It outlives connections, so that a server with a history of transactions
+/// sends only those that were missed.
 #[derive(Debug)]
 pub(super) struct RowCache {
     store: RowStore,

@@ -118,8 +118,8 @@ impl ConnectedSession {
     /// Returns the time of the next check.
     fn deadline(&self) -> Instant {
         let quiet = if self.session.is_probing() { self.limits.silence } else { self.limits.probe_after };
-        let heard = self.connection.last_read() + quiet;
-        self.oldest_request().map_or(heard, |oldest| heard.min(oldest + self.limits.reply))
+        let silent = self.connection.last_read() + quiet;
+        self.oldest_request().map_or(silent, |oldest| silent.min(oldest + self.limits.reply))
     }
 
     fn oldest_request(&self) -> Option<Instant> {

@@ -28,7 +28,8 @@ pub trait Database: Send + Sync + 'static {
     async fn transact(&self, transaction: Transaction) -> Result<Committed, TransactError>;
 }
 
-/// Waits until ovs-vswitchd has applied the configuration `next_cfg` of a [`Committed`] transaction.
+/// Waits until ovs-vswitchd has applied the configuration `next_cfg` of a [`Committed`]
+/// transaction.
 ///
 /// # Errors
 /// It has not within `limit`, or the database was replaced.

@@ -64,11 +64,12 @@ pub fn fuzz_messages(seed: u64, count: u64) -> u64 {
 #[must_use]
 pub fn sample_streams() -> Vec<Vec<u8>> {
     let uuid = RowUuid::from_bits(0x1234_5678_9abc).to_string();
+    let none = RowUuid::from_bits(0).to_string(); // a standalone server numbers no transactions
     let bridge = json!({"name": "kos", "ports": ["set", [["uuid", uuid], ["uuid", uuid]]],
         "external_ids": ["map", [["kos", "1"], ["a", "b"]]], "fail_mode": "secure"});
-    let initial = json!([false, uuid, {"Bridge": {&uuid: {"initial": bridge}},
+    let initial = json!([false, none, {"Bridge": {&uuid: {"initial": bridge}},
         "Open_vSwitch": {&uuid: {"initial": {"next_cfg": 7, "bridges": ["uuid", uuid]}}}}]);
-    let change = |update| json!({"id": null, "method": "update3", "params": ["kos", uuid, update]});
+    let change = |update| json!({"id": null, "method": "update3", "params": ["kos", none, update]});
     let schema = json!({"id": 1, "result": schema_json(None), "error": null});
     let modify = json!({"Bridge": {&uuid: {"modify": {"fail_mode": ["set", []], "ports": ["uuid", uuid],
         "external_ids": ["map", [["a", "b"]]]}}}});

@@ -55,8 +55,8 @@ impl ReplyForm {
         Self { operations, next_cfg: transaction.increments_next_cfg(), lock: lock.to_owned() }
     }
 
-    /// Reads the reply to a transaction. An element for each operation is expected, and one more for
-    /// an error of the commit. The elements after a failed operation are null.
+    /// Reads the reply to a transaction. An element for each operation is expected, and one more
+    /// for an error of the commit. The elements after a failed operation are null.
     pub(super) fn read(&self, reply: Result<Value, Value>) -> Result<Committed, TransactError> {
         let result = match reply {
             Ok(Value::Array(result)) => result,

@@ -1,7 +1,8 @@
 //! [`Switch`] and Open vSwitch decide alike.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use machinery::tokio::time::Instant;
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::tokio_util::task::TaskTracker;
 use proptest::strategy::ValueTree;
@@ -79,7 +80,7 @@ fn traced_outputs(trace: &str, tunnel: Option<Tunnel>) -> Vec<OutgoingFrame> {
 async fn switch_and_open_vswitch_decide_alike() {
     let Some(ovs) = start("switch_and_open_vswitch_decide_alike").await else { return };
     let switch = super::switch();
-    let (mut forwarded, mut from_tunnel) = (0, 0);
+    let (mut forwarded, mut from_tunnel, mut snap, mut fragments) = (0, 0, 0, 0);
     for (port, tunnel, frame) in arrivals(TRACED) {
         let flow = match tunnel {
             None => format!("in_port={port}"),
@@ -91,11 +92,18 @@ async fn switch_and_open_vswitch_decide_alike() {
         let trace = ovs.appctl("ofproto/trace", &["kos", &flow, &hex(&frame)]);
         let outputs = switch.forward(&IncomingFrame { port, tunnel, frame: &frame });
         assert_eq!(outputs, traced_outputs(&trace, tunnel), "{flow} {}: {trace}", hex(&frame));
-        forwarded += usize::from(!outputs.is_empty());
-        from_tunnel += usize::from(!outputs.is_empty() && tunnel.is_some());
+        if !outputs.is_empty() {
+            forwarded += 1;
+            from_tunnel += usize::from(tunnel.is_some());
+            snap += usize::from(frame[12] < 6);
+            fragments += usize::from(frame[12..14] == [8, 0] && frame[20..22] != [0x40, 0]);
+            assert!(frame[12..14] != [0x81, 0] && frame[12..14] != [0x88, 0xa8], "no tagged frame passes");
+        }
     }
     assert!(forwarded > TRACED / 10 && forwarded < TRACED * 9 / 10, "{forwarded} are forwarded");
-    assert!(from_tunnel > TRACED / 50, "{from_tunnel} are forwarded from the tunnel");
+    for (kind, number) in [("from the tunnel", from_tunnel), ("with SNAP", snap), ("fragments", fragments)] {
+        assert!(number > TRACED / 100, "{number} frames {kind} are forwarded");
+    }
 }
 
 /// Wraps a frame as the underlay carries it. Without UDP checksum, as a wrong one would be dropped.

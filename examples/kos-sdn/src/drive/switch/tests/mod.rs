@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use frames::{KNOWN, arrival, node};
 
 use super::*;
-use crate::drive::packet::Ethernet;
+use crate::drive::packet::{Ethernet, Ipv4};
 use crate::plan::{
     EtherType, LocalInterface, Mac, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
     local_flows, remote_cookie, remote_flows,
@@ -59,6 +59,25 @@ fn flows_are_removed_by_cookie() {
         switch.remove(&again);
     }
     assert!(switch.flows().is_empty() && switch.by_cookie.is_empty() && switch.tables.is_empty());
+}
+
+#[test]
+fn tagged_frames_are_dropped_and_fragments_forwarded() {
+    let packet = Ipv4 { from: local(2).address, to: local(3).address, ttl: 9, protocol: 17, payload: b"" };
+    let mut packet = packet.bytes().unwrap();
+    let ports = |packet: &[u8], tag: &[u8]| {
+        let mut frame = Ethernet::new(local(3).mac, local(2).mac, EtherType::Ipv4, packet).bytes();
+        frame.splice(12..12, tag.iter().copied());
+        let outputs = switch().forward(&IncomingFrame { port: Port(2), tunnel: None, frame: &frame });
+        outputs.into_iter().map(|output| output.port).collect::<Vec<_>>()
+    };
+    assert_eq!(ports(&packet, &[]), [Port(3)]);
+    for tag in [[0x81, 0, 0, 1], [0x81, 0, 0, 0], [0x88, 0xa8, 0xe0, 5]] {
+        assert_eq!(ports(&packet, &tag), []);
+    }
+    // A later fragment: its checksum is wrong now, which a switch does not check.
+    packet[6..8].copy_from_slice(&[0x20, 7]);
+    assert_eq!(ports(&packet, &[]), [Port(3)]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ struct Reference {
 
 impl Reference {
     /// Repairs a disturbance, and compares the state.
-    async fn is_restored(self, bench: FabricBench) -> FabricRepairs {
+    async fn restore(self, bench: FabricBench) -> FabricRepairs {
         let repairs = bench.repaired().await;
         assert_eq!(bench.state().await, self.state);
         assert_eq!(bench.ovs.flows.flows().len(), self.flows);
@@ -56,7 +56,7 @@ fn flow_of(bench: &FabricBench, table: u8, priority: u16) -> Flow {
 async fn a_deleted_flow_is_added_again() {
     let (bench, reference) = bench().await;
     bench.ovs.flows.change_by_others(&FlowChange::Delete(flow_of(&bench, 1, 100)));
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!(repairs, FabricRepairs { missing_flows: 1, ..FabricRepairs::default() });
 }
 
@@ -65,7 +65,7 @@ async fn a_changed_flow_is_replaced() {
     let (bench, reference) = bench().await;
     let changed = Flow { actions: Vec::new(), cookie: 7, ..flow_of(&bench, 1, 100) };
     bench.ovs.flows.change_by_others(&FlowChange::Add(changed));
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_flows, repairs.foreign_flows), (1, 1));
 }
 
@@ -73,7 +73,7 @@ async fn a_changed_flow_is_replaced() {
 async fn added_flows_are_removed() {
     let (bench, reference) = bench().await;
     bench.ovs.flows.add_opaque(OpaqueFlow { table: 0, priority: 65535, cookie: 0, oxm: Vec::new() });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!(repairs, FabricRepairs { foreign_flows: 1, ..FabricRepairs::default() });
 }
 
@@ -84,7 +84,7 @@ async fn a_changed_fail_mode_is_set_back() {
         let row = RowValues::new().with("fail_mode", "standalone");
         transaction.update(Table::Bridge, rows.bridge("kos").unwrap().uuid, row);
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!(repairs.bridges, 1);
 }
 
@@ -96,7 +96,7 @@ async fn changed_tunnel_options_are_set_back() {
         let row = RowValues::new().with("options", options);
         transaction.update(Table::Interface, rows.interface("kos-vtep").unwrap().uuid, row);
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!(repairs.tunnels, 1);
 }
 
@@ -108,7 +108,7 @@ async fn a_deleted_port_is_created_again_with_its_link_and_flows() {
         let bridge = rows.bridge("kos").unwrap().uuid;
         transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]);
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_ports, repairs.links), (1, 1));
 }
 
@@ -126,7 +126,7 @@ async fn a_foreign_port_with_the_number_of_a_deleted_one_gets_no_flows() {
         let port = transaction.insert(Table::Port, "p", row);
         transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", port)]);
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_ports, repairs.foreign_ports), (1, 1));
 }
 
@@ -138,7 +138,7 @@ async fn a_deleted_bridge_is_created_again() {
         let root = rows.root().unwrap().uuid;
         transaction.mutate(Table::Root, root, vec![Mutation::delete("bridges", bridge)]);
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.bridges, repairs.missing_ports), (1, 2));
 }
 
@@ -146,7 +146,7 @@ async fn a_deleted_bridge_is_created_again() {
 async fn a_lost_database_is_written_again() {
     let (bench, reference) = bench().await;
     bench.ovs.lose_data();
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.bridges, repairs.missing_ports), (1, 2));
 }
 
@@ -155,7 +155,7 @@ async fn a_restarted_switch_gets_its_links_and_flows_back() {
     let (bench, reference) = bench().await;
     bench.ovs.kill_switch();
     bench.ovs.start_switch();
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_flows, repairs.missing_ports), (2 + 3 * 4, 0));
     assert!(repairs.links >= 2, "{repairs:?}");
 }
@@ -167,7 +167,7 @@ async fn a_restarted_database_changes_nothing() {
     assert!(bench.fabric.create_remote(&remote(9)).await.is_err());
     assert!(!bench.fabric.status().await.is_reachable);
     bench.ovs.database.start();
-    assert_eq!(reference.is_restored(bench).await, FabricRepairs::default());
+    assert_eq!(reference.restore(bench).await, FabricRepairs::default());
 }
 
 #[tokio::test(crate = "machinery::tokio")]
@@ -175,7 +175,7 @@ async fn a_deleted_workload_namespace_is_created_again() {
     let (bench, reference) = bench().await;
     let name = NamespaceName::of_attachment("default", "a2").unwrap();
     bench.ovs.links.delete_namespace(&name);
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_ports, repairs.links), (1, 1));
 }
 
@@ -187,7 +187,7 @@ async fn a_changed_link_is_set_back() {
         (link.mtu, link.up) = (9000, false);
         link.addresses.clear();
     });
-    let repairs = reference.is_restored(bench).await;
+    let repairs = reference.restore(bench).await;
     assert_eq!(repairs, FabricRepairs { links: 1, ..FabricRepairs::default() });
 }
 
@@ -197,7 +197,7 @@ async fn lost_link_events_lead_to_a_comparison() {
     let place = LinkPlace::Workload(NamespaceName::of_attachment("default", "a2").unwrap());
     bench.ovs.links.edit(&place, &local(2).name, |link| link.mtu = 9000);
     bench.ovs.links.lose_events();
-    assert_eq!(reference.is_restored(bench).await.links, 1);
+    assert_eq!(reference.restore(bench).await.links, 1);
 }
 
 #[tokio::test(crate = "machinery::tokio")]

@@ -1,5 +1,6 @@
 //! The fabric on a simulated Open vSwitch, and on a real one if there is one.
 
+mod bad_input;
 mod bench;
 mod crashes;
 mod disturbances;

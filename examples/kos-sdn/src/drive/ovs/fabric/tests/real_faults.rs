@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use machinery::tokio;
-use machinery::tokio::time::Instant;
+use machinery::tokio::time::{Instant, sleep};
 
 use super::real::RealBench;
+use crate::drive::Fabric as _;
+
 use super::real_switch::{RealHost, is_available, output};
 
 /// Ten times the promise for changes by hand.
@@ -14,33 +16,36 @@ const BY_HAND: Duration = Duration::from_secs(20);
 const KILLED: Duration = Duration::from_secs(100);
 
 /// The state of a host in its own tools: ports, and flows without counters and numbers of ports.
-fn state(bench: &RealBench) -> (Vec<String>, Vec<String>) {
+/// None while the tools fail.
+fn state(bench: &RealBench) -> Option<(Vec<String>, Vec<String>)> {
     let (host, name) = (bench.host(0), bench.local(1, 2).name);
-    let port = host.vsctl(&["get", "interface", &name, "ofport"]);
+    let port = host.try_vsctl(&["get", "interface", &name, "ofport"])?;
     let named = |line: &str| {
         let line = format!("{line},").replace(&format!("in_port={},", port.trim()), "in_port=own,");
         line.replace(&format!("output:{},", port.trim()), "output:own,")
     };
-    let mut flows: Vec<_> = host.ofctl("dump-flows", &["--no-stats"]).lines().map(named).collect();
+    let mut flows: Vec<_> = host.try_ofctl("dump-flows", &["--no-stats"])?.lines().map(named).collect();
     flows.sort();
-    let mut ports: Vec<_> = host.vsctl(&["list-ports", "kos"]).lines().map(str::to_owned).collect();
+    let mut ports: Vec<_> = host.try_vsctl(&["list-ports", "kos"])?.lines().map(str::to_owned).collect();
     ports.sort();
-    (ports, flows)
+    Some((ports, flows))
 }
 
 impl RealBench {
     /// Causes a fault on the first host, and waits until all is as before.
     async fn survives(&self, fault: &str, limit: Duration, cause: impl FnOnce(&RealHost)) {
-        let host = self.host(0);
-        let before = state(self);
-        cause(host);
+        let before = state(self).unwrap();
+        cause(self.host(0));
         let began = Instant::now();
-        let repairs = self.repaired(0).await;
+        while state(self).as_ref() != Some(&before) {
+            assert!(began.elapsed() < limit, "{fault}: {:?} instead of {before:?}", state(self));
+            sleep(Duration::from_millis(20)).await;
+        }
         self.until_pings().await;
         let took = began.elapsed();
-        eprintln!("{fault}: repaired and pinged after {took:?}: {repairs:?}");
-        assert_eq!(state(self), before, "{fault}");
+        eprintln!("{fault}: repaired and pinged after {took:?}");
         assert!(took < limit, "{fault}: {took:?}");
+        assert_eq!(self.fabrics[0].status().await.broken, [], "{fault}");
     }
 }
 

@@ -4,7 +4,6 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::Duration;
 
 /// Two hosts with a common underlay: a veth pair between their bridges.
 pub(super) struct RealHosts {
@@ -158,14 +157,22 @@ impl RealHost {
     }
 
     pub(super) fn vsctl(&self, arguments: &[&str]) -> String {
-        let database = format!("--db=unix:{}", self.run.join("db.sock").display());
-        output("ovs-vsctl", &[&["--timeout=10", &database][..], arguments].concat())
+        self.try_vsctl(arguments).unwrap_or_else(|| panic!("ovs-vsctl {arguments:?} fails"))
     }
 
-    /// Returns the flows of the bridge as text.
+    pub(super) fn try_vsctl(&self, arguments: &[&str]) -> Option<String> {
+        let database = format!("--db=unix:{}", self.run.join("db.sock").display());
+        try_output("ovs-vsctl", &[&["--timeout=10", &database][..], arguments].concat()).ok()
+    }
+
     pub(super) fn ofctl(&self, command: &str, arguments: &[&str]) -> String {
+        self.try_ofctl(command, arguments).unwrap_or_else(|| panic!("ovs-ofctl {arguments:?} fails"))
+    }
+
+    pub(super) fn try_ofctl(&self, command: &str, arguments: &[&str]) -> Option<String> {
         let target = format!("unix:{}", self.run.join("kos.mgmt").display());
-        output("ovs-ofctl", &[&["-O", "OpenFlow15", command, &target][..], arguments].concat())
+        let options = ["--timeout=10", "-O", "OpenFlow15", command, &target];
+        try_output("ovs-ofctl", &[&options[..], arguments].concat()).ok()
     }
 
     /// Kills a daemon.
@@ -200,7 +207,7 @@ fn kill(run: &Path, daemon: &str) {
         stat.is_ok_and(|stat| !stat.contains(") Z "))
     };
     while is_running() {
-        std::thread::sleep(Duration::from_millis(1));
+        std::thread::yield_now();
     }
     let _ = fs::remove_file(file);
 }
@@ -210,8 +217,13 @@ fn run(program: &str, arguments: &[&str]) {
 }
 
 pub(super) fn output(program: &str, arguments: &[&str]) -> String {
+    try_output(program, arguments).unwrap_or_else(|error| panic!("{program} {arguments:?}: {error}"))
+}
+
+fn try_output(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output().unwrap();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{program} {arguments:?}: {stderr}");
-    String::from_utf8(output.stdout).unwrap()
+    match output.status.success() {
+        true => Ok(String::from_utf8(output.stdout).unwrap()),
+        false => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+    }
 }

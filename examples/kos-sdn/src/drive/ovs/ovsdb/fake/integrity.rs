@@ -17,9 +17,7 @@ pub(super) fn check_references(store: &mut RowStore) -> Result<(), TransactError
         return Err(missing_row(*missing));
     }
     for (table, kept) in [(Table::Bridge, &bridges), (Table::Port, &ports), (Table::Interface, &interfaces)] {
-        let garbage: Vec<_> =
-            store.table(table).map(|(uuid, _)| uuid).filter(|uuid| !kept.contains(uuid)).collect();
-        garbage.into_iter().for_each(|uuid| store.put(table, uuid, None));
+        unreferenced(store, table, kept).into_iter().for_each(|uuid| store.put(table, uuid, None));
     }
     let rows = store.rows();
     if let Some(port) = rows.ports.values().find(|port| port.interfaces.is_empty()) {
@@ -39,6 +37,10 @@ fn referenced<'a>(
         all.extend(references(uuid).ok_or_else(|| missing_row(*uuid))?.iter().copied());
     }
     Ok(all)
+}
+
+fn unreferenced(store: &RowStore, table: Table, kept: &BTreeSet<RowUuid>) -> Vec<RowUuid> {
+    store.table(table).map(|(uuid, _)| uuid).filter(|uuid| !kept.contains(uuid)).collect()
 }
 
 fn unique<'a>(names: impl Iterator<Item = &'a str>) -> Result<(), TransactError> {

@@ -133,14 +133,14 @@ impl FakeState {
     pub(super) fn stop(&mut self) {
         self.running = false;
         self.locks.clear();
-        for id in self.clients.keys().copied().collect::<Vec<_>>() {
+        for id in self.client_ids() {
             self.close_session(id, "the database is stopped");
         }
     }
 
     pub(super) fn start(&mut self) {
         self.running = true;
-        for id in self.clients.keys().copied().collect::<Vec<_>>() {
+        for id in self.client_ids() {
             self.open_session(id);
         }
     }
@@ -150,7 +150,7 @@ impl FakeState {
         self.store = RowStore::default();
         self.initialise();
         self.running = true;
-        for id in self.clients.keys().copied().collect::<Vec<_>>() {
+        for id in self.client_ids() {
             self.open_session(id);
         }
     }
@@ -213,6 +213,10 @@ impl FakeState {
         for queue in self.locks.values_mut() {
             queue.retain(|waiter| *waiter != id);
         }
+    }
+
+    fn client_ids(&self) -> Vec<u64> {
+        self.clients.keys().copied().collect()
     }
 
     fn owns(&self, id: u64, lock: &str) -> bool {

@@ -132,7 +132,7 @@ async fn more_rows_than_the_limit_are_a_named_error() {
 async fn a_silent_server_is_disconnected() {
     let scripted = Scripted::with(|config| {
         config.probe_after = Duration::from_millis(100);
-        config.silence = Duration::from_millis(400);
+        config.silence = Duration::from_secs(2);
     });
     let mut server = scripted.accept_and_serve().await;
     server.request("echo").await;
@@ -141,7 +141,7 @@ async fn a_silent_server_is_disconnected() {
 
 #[tokio::test(crate = "machinery::tokio")]
 async fn a_late_reply_leaves_the_outcome_unknown() {
-    let scripted = Scripted::with(|config| config.reply = Duration::from_millis(500));
+    let scripted = Scripted::with(|config| config.reply = Duration::from_secs(2));
     let mut server = scripted.accept_and_serve().await;
     let transaction = scripted.transact();
     server.request("transact").await;
