@@ -252,6 +252,10 @@ impl Cloud {
             }
             if elapsed > limit {
                 let state = self.diagnosis().await;
+                if std::env::var_os("KOS_TEST_PAUSE").is_some() {
+                    eprintln!("{after}: {wrong:#?}\n{}", self.hosts.folder.path().display());
+                    tokio::time::sleep(Duration::from_secs(600)).await;
+                }
                 panic!("{after}: differences after {elapsed:?}: {wrong:#?}\n{state}");
             }
             tokio::time::sleep(Duration::from_millis(20)).await;

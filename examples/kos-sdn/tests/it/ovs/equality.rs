@@ -6,7 +6,7 @@ use std::net::Ipv4Addr;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use kos::model::{NetworkAttachment, Vni};
+use kos::model::{AttachmentStatus, NetworkAttachment, Vni};
 use kos::plan::ovs::{SwitchSettings, bridge_marks, interface_marks, tunnel_marks};
 use kos::plan::{LocalInterface, Port, RemoteInterface, default_drop_flows, local_flows, remote_flows};
 use machinery::objects::Object as _;
@@ -32,7 +32,7 @@ struct Implemented {
 impl Cloud {
     /// Returns the differences between the API's state and the hosts.
     pub(super) fn differences(&self, attachments: &[Arc<NetworkAttachment>]) -> Vec<String> {
-        let unready = attachments.iter().filter(|it| it.status.ifc_name.is_empty());
+        let unready = attachments.iter().filter(|it| !is_ready(&it.status));
         let unready: Vec<_> =
             unready.map(|it| format!("{} has no interface: {:?}", it.key(), it.status)).collect();
         if !unready.is_empty() {
@@ -123,6 +123,11 @@ impl Cloud {
         wrong.extend(host.daemons.flow_differences(BRIDGE, &text));
         wrong
     }
+}
+
+/// An attachment that lost its address has an interface until its agent has deleted it.
+fn is_ready(status: &AttachmentStatus) -> bool {
+    !status.ifc_name.is_empty() && status.address_vni != 0 && !status.ipv4.is_empty()
 }
 
 /// Compares the links of a workload's namespace.
