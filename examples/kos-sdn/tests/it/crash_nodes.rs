@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
@@ -74,7 +75,9 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
     fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric> {
         let connections = gated(self.1.connect(LOCK, Some(plane)), gate);
         let stopping = plane.stopping().clone();
-        let (fabric, running) = OvsFabric::new(settings(self.0), FabricLimits::default(), connections, stopping);
+        let mut limits = FabricLimits::default();
+        limits.backoff = (Duration::from_millis(1), Duration::from_millis(2));
+        let (fabric, running) = OvsFabric::new(settings(self.0), limits, connections, stopping);
         plane.spawn(async move {
             running.await;
             Ok(())
