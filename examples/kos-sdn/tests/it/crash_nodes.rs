@@ -1,5 +1,6 @@
 //! The nodes of crash tests: simulated, on a simulated Open vSwitch, and on a real one.
 
+use std::future::pending;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,11 +9,13 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
 use kos::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
+use kos::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
 use kos::drive::sim::SimFabric;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::Plane;
+use machinery::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::gate::{Gate, Gated};
@@ -144,22 +147,53 @@ impl Fabric for ObservedSwitch {
     }
 }
 
-impl ConnectSwitch for FakeOvs {
+/// A simulated switch, and the connection of its agent.
+struct SimulatedSwitch {
+    ovs: FakeOvs,
+    agent: Mutex<Option<Arc<AgentDatabase>>>,
+}
+
+/// The connection of an agent to the database: closed when the next one connects, as that of a
+/// killed process is.
+struct AgentDatabase(Mutex<Option<Arc<dyn Database>>>);
+
+#[async_trait]
+impl Database for AgentDatabase {
+    fn snapshot(&self) -> Arc<DatabaseSnapshot> {
+        let open = self.0.lock().clone();
+        open.map(|database| database.snapshot()).unwrap_or_default()
+    }
+
+    async fn changed(&self, version: u64) -> Arc<DatabaseSnapshot> {
+        let Some(database) = self.0.lock().clone() else { return pending().await };
+        database.changed(version).await
+    }
+
+    async fn transact(&self, transaction: Transaction) -> Result<Committed, TransactError> {
+        let Some(database) = self.0.lock().clone() else { return pending().await };
+        database.transact(transaction).await
+    }
+}
+
+impl ConnectSwitch for SimulatedSwitch {
     fn connect(&self, lock: &str, plane: Option<&Plane>) -> SwitchConnections {
-        let connections = Self::connect(self, lock);
-        // A killed process has no connection, and no lock.
-        if plane.is_some() {
-            self.database.release_lock(lock);
+        let connections = self.ovs.connect(lock);
+        if plane.is_none() {
+            return connections;
         }
-        connections
+        let database = Arc::new(AgentDatabase(Mutex::new(Some(connections.database))));
+        if let Some(killed) = self.agent.lock().replace(database.clone()) {
+            killed.0.lock().take();
+        }
+        SwitchConnections { database, ..connections }
     }
 
     fn leftovers(&self) -> Vec<String> {
-        let rows = self.database.rows();
+        let rows = self.ovs.database.rows();
         let bridge = rows.bridge("kos").unwrap();
         let ports = rows.ports_of(bridge).map(|port| port.name.clone());
         let ports = ports.filter(|name| name != "kos" && name != "kos-vtep");
-        let flows = self.flows.flows().into_iter().skip(2).map(|flow| format!("{flow:?}"));
+        let flows = self.ovs.flows.flows().into_iter().skip(2).map(|flow| format!("{flow:?}"));
         ports.chain(flows).collect()
     }
 }
@@ -168,7 +202,8 @@ impl ConnectSwitch for FakeOvs {
 pub(crate) fn simulated_switches() -> [Arc<dyn CrashNode>; 2] {
     let of = |number| -> Arc<dyn CrashNode> {
         let address: Ipv4Addr = host(number);
-        Arc::new(OvsNode(number, Arc::new(FakeOvs::new("kos", address, 1500))))
+        let (ovs, agent) = (FakeOvs::new("kos", address, 1500), Mutex::default());
+        Arc::new(OvsNode(number, Arc::new(SimulatedSwitch { ovs, agent })))
     };
     [of(1), of(2)]
 }

@@ -244,14 +244,11 @@ async fn at_each_effect<F>(scenario: impl Fn(Option<(usize, Side)>) -> F, at_lea
 where
     F: Future<Output = (usize, bool)>,
 {
-    let started = std::time::Instant::now();
     let (effects, _) = scenario(None).await;
-    eprintln!("DEBUG {effects} {:?}", started.elapsed());
     assert!(effects >= at_least, "too few effects: {effects}");
     for side in [Side::Before, Side::After] {
         let mut nth = 1;
         while scenario(Some((nth, side))).await.1 {
-            eprintln!("DEBUG {nth} {:?}", started.elapsed());
             nth += 1;
         }
         assert!(nth > at_least, "{nth}");

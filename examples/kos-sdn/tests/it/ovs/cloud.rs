@@ -83,8 +83,14 @@ impl Cloud {
     /// Starts hosts with the usual attachments, and waits until all is as desired.
     pub(super) async fn with_attachments() -> Self {
         let mut cloud = Self::start(3).await;
+        cloud.create_attachments().await;
+        cloud
+    }
+
+    /// Creates the usual attachments, and waits until all is as desired.
+    pub(super) async fn create_attachments(&mut self) {
         for (subnet, vni) in NETWORKS {
-            cloud.subnet(subnet, vni).await;
+            self.subnet(subnet, vni).await;
         }
         // Each network on each host, and one pair of neighbours.
         for (name, node, subnet) in [
@@ -96,11 +102,10 @@ impl Cloud {
             ("b2", 2, "blue"),
             ("b3", 3, "blue"),
         ] {
-            cloud.attach(name, node, subnet).await;
+            self.attach(name, node, subnet).await;
         }
-        cloud.wait_until_as_desired("after the start", DEADLINE).await;
-        cloud.probe.wait_for_all_pairs(DEADLINE);
-        cloud
+        self.wait_until_as_desired("after the start", DEADLINE).await;
+        self.probe.wait_for_all_pairs(DEADLINE);
     }
 
     pub(super) fn host(&self, number: u8) -> &Host {

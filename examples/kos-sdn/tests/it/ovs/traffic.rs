@@ -57,12 +57,12 @@ fn connect(from: &Station, to: Ipv4Addr, limit: Duration) -> std::io::Result<Str
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn networks_with_equal_addresses_are_separate() {
     let Some(_turn) = can_run("networks_with_equal_addresses_are_separate") else { return };
-    let mut cloud = Cloud::with_attachments().await;
-    let all = stations(&cloud).await;
+    let mut cloud = Cloud::start(3).await;
     let (underlay, folder) = (cloud.hosts.underlay.name(), cloud.hosts.folder.path());
     let capture = Capture::start(underlay, "fabric", folder);
     // Pings of all pairs are part of this.
-    cloud.wait_until_as_desired("during the capture", DEADLINE).await;
+    cloud.create_attachments().await;
+    let all = stations(&cloud).await;
     tcp_reaches_the_own_network(&all).await;
     addresses_of_others_are_unreachable(&all);
     cloud.probe.wait_for_all_broadcasts(DEADLINE);
