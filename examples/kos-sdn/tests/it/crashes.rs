@@ -7,21 +7,21 @@ use std::time::Duration;
 use kos::agent::{Agent, AgentSettings};
 use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
-use kos::drive::sim::{SimFabric, SimLimits, Underlay};
-use kos::drive::{Fabric as _, FabricRepairs, InterfaceList};
+use kos::drive::sim::{SimLimits, Underlay};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::gate::{Gate, Gated, Side, plane};
+use crate::crash_nodes::{CrashNode, simulated_switches};
+use crate::gate::{Gate, Side, plane};
 use crate::harness::{DEADLINE, assert_converges, host};
 use crate::server::{ServerFixture, foreign_server, key};
 
 /// The component that crashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Component {
+pub(crate) enum Component {
     Controllers,
     Agent,
 }
@@ -32,37 +32,49 @@ struct CrashHarness {
     checker: InvariantChecker,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    nodes: [SimFabric; 2],
+    nodes: CrashNodes,
+    namespace: &'static str,
     others: Vec<Plane>,
     crashes: Component,
     gate: Arc<Gate>,
     running: Plane,
 }
 
-async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
+/// Two nodes.
+pub(crate) type CrashNodes = [Arc<dyn CrashNode>; 2];
+
+async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes: &CrashNodes) -> Plane {
     let plane = plane(&fixture.server, gate).await;
     match what {
         Component::Controllers => drop(controllers::run(&plane, ControllerSettings::default()).unwrap()),
-        Component::Agent => agent(&plane, 1, &nodes[0], gate),
+        Component::Agent => agent(&plane, 1, &*nodes[0], gate),
     }
     plane
 }
 
-fn agent(plane: &Plane, number: u8, fabric: &SimFabric, gate: &Arc<Gate>) {
+fn agent(plane: &Plane, number: u8, node: &dyn CrashNode, gate: &Arc<Gate>) {
     let settings = AgentSettings::new(&format!("node-{number}"), host(number));
-    let fabric = Arc::new(Gated(fabric.clone(), gate.clone()));
+    let fabric = node.fabric(gate, plane);
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
 }
 
+fn simulated_nodes() -> CrashNodes {
+    let underlay = Underlay::new(SimLimits::default());
+    [1, 2].map(|number| -> Arc<dyn CrashNode> { Arc::new(underlay.join(host(number)).unwrap()) })
+}
+
 impl CrashHarness {
-    async fn new(fixture: ServerFixture, crashes: Component, at: Option<(usize, Side)>) -> Self {
+    async fn new(
+        fixture: ServerFixture,
+        nodes: CrashNodes,
+        crashes: Component,
+        at: Option<(usize, Side)>,
+    ) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let (checker, audits) = InvariantChecker::on(&fixture.server, stopping.clone());
         tasks.spawn(audits);
-        let underlay = Underlay::new(SimLimits::default());
-        let nodes = [1, 2].map(|number| underlay.join(host(number)).unwrap());
         for (number, node) in (1..).zip(&nodes) {
-            checker.watch_node(&format!("node-{number}"), host(number), Arc::new(node.clone()));
+            checker.watch_node(&format!("node-{number}"), host(number), node.observed());
         }
         let free = Gate::crashing(None);
         let other = match crashes {
@@ -70,11 +82,12 @@ impl CrashHarness {
             Component::Agent => Component::Controllers,
         };
         let second = plane(&fixture.server, &free).await;
-        agent(&second, 2, &nodes[1], &free);
+        agent(&second, 2, &*nodes[1], &free);
         let others = vec![second, runs(&fixture, other, &free, &nodes).await];
         let gate = Gate::crashing(at);
         let running = runs(&fixture, crashes, &gate, &nodes).await;
-        Self { fixture, checker, tasks, stopping, nodes, others, crashes, gate, running }
+        let namespace = "n";
+        Self { fixture, checker, tasks, stopping, nodes, namespace, others, crashes, gate, running }
     }
 
     /// Waits for the expected state, restarting a crashed component, and for convergence.
@@ -102,19 +115,19 @@ impl CrashHarness {
     }
 
     async fn subnet(&self, name: &str, vni: u32, block: &str) {
-        self.fixture.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
+        self.fixture.subnets.create(&Subnet::new(self.namespace, name, vni, block), None).await.unwrap();
     }
 
     async fn attach(&self, name: &str, node: &str) {
-        self.fixture.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
+        self.fixture.attachments.create(&NetworkAttachment::new(self.namespace, name, node, "s"), None).await.unwrap();
     }
 
     async fn detach(&self, name: &str) {
-        self.fixture.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.attachments.delete(&key(self.namespace, name), &Deletion::default()).await.unwrap();
     }
 
     async fn remove_subnet(&self, name: &str) {
-        self.fixture.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.subnets.delete(&key(self.namespace, name), &Deletion::default()).await.unwrap();
     }
 
     /// Checks that nothing is left. Returns the number of effects, and whether the component
@@ -123,8 +136,7 @@ impl CrashHarness {
         self.wait_for_state("").await;
         assert_converges(&self.checker).await;
         for node in &self.nodes {
-            assert_eq!(node.list().await.unwrap(), InterfaceList::default());
-            assert_eq!(node.reconcile().await.unwrap(), FabricRepairs::default(), "flows were left");
+            node.assert_empty().await;
         }
         let locks = self.fixture.locks.list(ListRequest::default()).await.unwrap().items;
         assert!(locks.is_empty(), "{locks:?}");
@@ -172,8 +184,12 @@ const FULL: &str = "Referenced subnet has run out of IPs";
 
 /// Three attachments for two addresses, a recreated subnet in another network, and deletion of
 /// everything.
-async fn scenario(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut scenario = CrashHarness::new(ServerFixture::new().await, crashes, at).await;
+pub(crate) async fn scenario(
+    nodes: CrashNodes,
+    crashes: Component,
+    at: Option<(usize, Side)>,
+) -> (usize, bool) {
+    let mut scenario = CrashHarness::new(ServerFixture::new().await, nodes, crashes, at).await;
     let first = scenario.gate.clone();
     scenario.subnet("s", 17, "10.1.0.0/31").await;
     scenario.wait_for_state("s counts").await;
@@ -204,7 +220,7 @@ async fn scenario(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool
 /// Two conflicting subnets without the guard: the second is validated after deletion of the first;
 /// the first, recreated, comes too late.
 async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut scenario = CrashHarness::new(ServerFixture::of(foreign_server().await).await, crashes, at).await;
+    let mut scenario = CrashHarness::new(ServerFixture::of(foreign_server().await).await, simulated_nodes(), crashes, at).await;
     let first = scenario.gate.clone();
     scenario.subnet("r", 17, "10.1.0.0/24").await;
     scenario.wait_for_state("r counts").await;
@@ -241,12 +257,18 @@ where
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_crashing_at_any_effect_converge_to_the_same_state() {
-    at_each_effect(|at| scenario(Component::Controllers, at), 12).await;
+    at_each_effect(|at| scenario(simulated_nodes(), Component::Controllers, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent_crashing_at_any_effect_converges_to_the_same_state() {
-    at_each_effect(|at| scenario(Component::Agent, at), 12).await;
+    at_each_effect(|at| scenario(simulated_nodes(), Component::Agent, at), 12).await;
+}
+
+/// An effect is a transaction, a bundle or a change of a link.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn agent_crashing_at_any_effect_on_a_simulated_open_vswitch_converges_to_the_same_state() {
+    at_each_effect(|at| scenario(simulated_switches(), Component::Agent, at), 40).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

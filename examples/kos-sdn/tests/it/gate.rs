@@ -44,7 +44,7 @@ impl Gate {
         self.crashed.get().is_some()
     }
 
-    async fn pass<T>(&self, effect: impl Future<Output = T> + Send) -> T {
+    pub(crate) async fn pass<T>(&self, effect: impl Future<Output = T> + Send) -> T {
         if self.has_crashed() {
             return pending().await;
         }

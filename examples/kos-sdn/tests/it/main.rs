@@ -6,15 +6,17 @@ mod adoption;
 mod agents;
 mod any_cluster;
 mod controllers;
+mod crash_nodes;
 mod crashes;
-
 mod definitions;
 mod gate;
+mod gated_switch;
 mod harness;
 mod lab;
 mod links;
 mod load;
 mod metrics;
+mod ovs;
 mod ovs_daemons;
 mod ovs_database;
 mod ovs_fake_database;

@@ -30,14 +30,8 @@ impl ServerFixture {
     }
 
     pub(crate) async fn of(server: ApiServer) -> Self {
-        let namespaces = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
-        let namespaces = server.handle_of::<Value>(namespaces, Identity::admin());
         for name in ["n", "m"] {
-            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
-            match namespaces.create(&namespace, None).await {
-                Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
-                Err(error) => panic!("{error}"),
-            }
+            create_namespace(&server, name).await;
         }
         let (subnets, attachments) = (server.handle(Identity::admin()), server.handle(Identity::admin()));
         let locks = server.handle(Identity::admin());
@@ -54,6 +48,17 @@ impl ServerFixture {
         let filter = Filter { fields: fields.parse().unwrap(), ..Filter::default() };
         let page = self.attachments.list(ListRequest { filter, ..ListRequest::default() }).await.unwrap();
         page.items.iter().map(|object| object.metadata.name.clone().unwrap()).collect()
+    }
+}
+
+/// Creates a namespace unless it exists.
+pub(crate) async fn create_namespace(server: &ApiServer, name: &str) {
+    let namespaces = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
+    let namespaces = server.handle_of::<Value>(namespaces, Identity::admin());
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+    match namespaces.create(&namespace, None).await {
+        Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
+        Err(error) => panic!("{error}"),
     }
 }
 

@@ -82,6 +82,16 @@ pub(super) fn plan_ports(
     plan
 }
 
+/// Returns an error if the mark of an interface would not be read as its own: its port would be
+/// taken for another's, and be created and deleted without end.
+fn unreadable_mark(node: &str, local: &LocalInterface) -> Option<FabricError> {
+    let mark = PortMark::Interface(local.clone());
+    (read_mark(node, &interface_marks(node, local)) != Some(mark)).then(|| FabricError::Refused {
+        what: format!("the port {}", local.name),
+        reason: "the key of its attachment is malformed".into(),
+    })
+}
+
 struct BridgeView<'a> {
     settings: &'a SwitchSettings,
     observed: &'a ObservedSwitch,
@@ -136,9 +146,13 @@ impl BridgeView<'_> {
             let name = &*local.name;
             let Some((port, row)) = self.ports.get(name) else {
                 let elsewhere = elsewhere.get_or_insert_with(|| self.names_elsewhere());
-                match elsewhere.contains(name) {
-                    true => plan.broken.insert(*key, foreign_port(name)).map_or((), drop),
-                    false => plan.changes.push(RowChange::CreatePort(self.bridge.uuid, local.clone())),
+                let error = match elsewhere.contains(name) {
+                    true => Some(foreign_port(name)),
+                    false => unreadable_mark(&self.settings.node, local),
+                };
+                match error {
+                    Some(error) => drop(plan.broken.insert(*key, error)),
+                    None => plan.changes.push(RowChange::CreatePort(self.bridge.uuid, local.clone())),
                 }
                 continue;
             };

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::datapath_cache::purge_after;
 use super::actor::Actor;
 use super::convergence::{Convergence, converge};
 use super::request::Respond;
@@ -108,6 +109,7 @@ impl Actor {
                 self.broken.retain(|key, _| !scope.covers(key));
                 self.broken.extend(done.broken.iter().map(|(key, error)| (*key, error.clone())));
                 if scope.is_all() {
+                    purge_after(&done.repairs, &*self.connections.control).await;
                     self.shared.disturbance.clear();
                     self.retry.record(!self.broken.is_empty());
                 }

@@ -12,6 +12,7 @@ mod backoff;
 mod batch;
 mod connections;
 mod convergence;
+mod datapath_cache;
 mod errors;
 mod examination;
 pub mod fake;
