@@ -108,7 +108,8 @@ pub(crate) struct Options {
 /// Options of the suite `kos`.
 #[derive(Args, Clone)]
 struct KosOptions {
-    /// The fabric of the agents: `log` measures the control plane, `ovs` real Open vSwitch (as root).
+    /// The fabric of the agents: `log` measures the control plane, `ovs` real Open vSwitch (as
+    /// root).
     #[arg(long, value_enum, default_value_t = KosFabric::Log)]
     fabric: KosFabric,
     #[command(flatten)]

@@ -4,8 +4,8 @@
 //!
 //! [`rows`] lists the shapes and the rows they fill. A shape is one or more runs ([`life`]), each
 //! with the processes [`control`] and [`agents`], driven by the requests of [`step`]. [`known`]
-//! evaluates the times at which nodes learned of attachments. [`ovs`] is another suite, on real Open
-//! vSwitch.
+//! evaluates the times at which nodes learned of attachments. [`ovs`] is another suite, on real
+//! Open vSwitch.
 
 mod agents;
 mod control;

@@ -1,5 +1,5 @@
-//! The original's method: a port and its flows by `ovs-vsctl` and `ovs-ofctl`, one process after the
-//! other.
+//! The original's method: a port and its flows by `ovs-vsctl` and `ovs-ofctl`, one process after
+//! the other.
 
 use super::hosts::BRIDGE;
 use super::network::{address, vni};

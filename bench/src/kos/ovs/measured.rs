@@ -57,7 +57,8 @@ struct Half {
 
 struct Halves {
     scratch: Rc<Scratch>,
-    /// The figures of a run that its other subject has not taken yet, with the name of that subject.
+    /// The figures of a run that its other subject has not taken yet, with the name of that
+    /// subject.
     kept: Mutex<Option<(&'static str, Figures)>>,
 }
 

@@ -1,11 +1,11 @@
 //! KOS on real Open vSwitch: `machinery-bench kos --fabric ovs`.
 //!
-//! Hosts are those of a lab: network namespaces with a pair of OVS daemons each ([`hosts`]). Ours is
-//! the control plane of this process, with agents on these hosts ([`cluster`], [`fabric`]). The peers are the
-//! original's method ([`cli`]) and programs of Open vSwitch and Debian ([`tools`]). [`rows`] lists
-//! shapes and rows; each shape has a file: [`create`], [`adopt`], [`audit`], [`refill`],
-//! [`pipeline`], [`first_ping`]. [`watching`] counts changes of a switch, [`table_stats`] its
-//! flows.
+//! Hosts are those of a lab: network namespaces with a pair of OVS daemons each ([`hosts`]). Ours
+//! is the control plane of this process, with agents on these hosts ([`cluster`], [`fabric`]). The
+//! peers are the original's method ([`cli`]) and programs of Open vSwitch and Debian ([`tools`]).
+//! [`rows`] lists shapes and rows; each shape has a file: [`create`], [`adopt`], [`audit`],
+//! [`refill`], [`pipeline`], [`first_ping`]. [`watching`] counts changes of a switch,
+//! [`table_stats`] its flows.
 
 mod adopt;
 mod audit;

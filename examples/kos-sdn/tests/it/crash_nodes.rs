@@ -91,7 +91,7 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
     fn observed(&self) -> Arc<dyn Fabric> {
         // Each observer has a lock of its own.
         let lock = format!("observer_{}", OBSERVERS.fetch_add(1, Ordering::Relaxed));
-        Arc::new(ObservedSwitch { settings: settings(self.0), connections: self.1.connect(&lock, None) })
+        Arc::new(ObservedFabric { settings: settings(self.0), connections: self.1.connect(&lock, None) })
     }
 
     async fn assert_empty(&self) {
@@ -101,13 +101,13 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
 }
 
 /// Lists the interfaces that are on a switch now, as a restarted agent would find them.
-struct ObservedSwitch {
+struct ObservedFabric {
     settings: SwitchSettings,
     connections: SwitchConnections,
 }
 
 #[async_trait]
-impl Fabric for ObservedSwitch {
+impl Fabric for ObservedFabric {
     fn name(&self) -> &'static str {
         "observed"
     }

@@ -119,7 +119,11 @@ impl CrashHarness {
     }
 
     async fn attach(&self, name: &str, node: &str) {
-        self.fixture.attachments.create(&NetworkAttachment::new(self.namespace, name, node, "s"), None).await.unwrap();
+        self.fixture
+            .attachments
+            .create(&NetworkAttachment::new(self.namespace, name, node, "s"), None)
+            .await
+            .unwrap();
     }
 
     async fn detach(&self, name: &str) {
@@ -220,7 +224,9 @@ pub(crate) async fn scenario(
 /// Two conflicting subnets without the guard: the second is validated after deletion of the first;
 /// the first, recreated, comes too late.
 async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut scenario = CrashHarness::new(ServerFixture::of(foreign_server().await).await, simulated_nodes(), crashes, at).await;
+    let mut scenario =
+        CrashHarness::new(ServerFixture::of(foreign_server().await).await, simulated_nodes(), crashes, at)
+            .await;
     let first = scenario.gate.clone();
     scenario.subnet("r", 17, "10.1.0.0/24").await;
     scenario.wait_for_state("r counts").await;

@@ -8,9 +8,7 @@ use kos::drive::ovs::fabric::SwitchConnections;
 use kos::drive::ovs::links::{
     EchoRequest, Link, LinkError, LinkEvents, LinkList, LinkPlace, LinkStep, LinkStepError, Links,
 };
-use kos::drive::ovs::openflow::{
-    FlowChange, FlowSwitch, FoundFlow, OpenFlowError, SwitchPort, SwitchStatus,
-};
+use kos::drive::ovs::openflow::{FlowChange, FlowSwitch, FoundFlow, OpenFlowError, SwitchPort, SwitchStatus};
 use kos::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
 use tokio::sync::watch;
 

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 
 use kos::drive::ovs::ovsdb::{
-    Condition, Database, DatabaseSnapshot, Datum, LockName, Mutation, OvsdbClient, OvsdbConfig, RowValues,
-    Table, TransactError, Transaction,
+    Condition, Database, DatabaseSnapshot, Datum, LockName, Mutation, OvsdbClient, OvsdbConfig, OvsdbTable,
+    RowValues, TransactError, Transaction,
 };
 use machinery::tokio::time::timeout;
 use machinery::tokio_util::sync::{CancellationToken, DropGuard};
@@ -20,13 +20,13 @@ const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
 /// The daemons in a run directory, killed on drop.
 pub(crate) struct OvsDaemons {
     run_dir: TempDir,
-    server: Option<Daemon>,
-    switch: Option<Daemon>,
+    server: Option<OvsDaemon>,
+    switch: Option<OvsDaemon>,
 }
 
-struct Daemon(Child);
+struct OvsDaemon(Child);
 
-impl Drop for Daemon {
+impl Drop for OvsDaemon {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -69,7 +69,7 @@ impl OvsDaemons {
         self.server = None;
     }
 
-    fn daemon(&self, program: &str, name: &str, arguments: &[String]) -> Daemon {
+    fn daemon(&self, program: &str, name: &str, arguments: &[String]) -> OvsDaemon {
         let (directory, log) =
             (self.run_dir.path(), std::fs::File::create(self.path(&format!("{name}.log"))));
         let mut command = Command::new(program);
@@ -79,7 +79,7 @@ impl OvsDaemons {
         let pid = format!("--pidfile={}", self.path(&format!("{name}.pid")).display());
         let path = std::env::var("PATH").unwrap_or_default() + ":/usr/sbin:/sbin";
         command.args(arguments).arg(pid).env("PATH", path).stdout(Stdio::null()).stderr(log.unwrap());
-        Daemon(command.spawn().unwrap())
+        OvsDaemon(command.spawn().unwrap())
     }
 
     pub(crate) fn start_server(&mut self) {
@@ -132,27 +132,28 @@ impl ConnectedClient {
     pub(crate) async fn initialise(&self) {
         self.until(DatabaseSnapshot::is_writable).await;
         let mut transaction = Transaction::new();
-        transaction.insert(Table::Root, "root", RowValues::new());
+        transaction.insert(OvsdbTable::Root, "root", RowValues::new());
         self.database.transact(transaction).await.unwrap();
     }
 
     pub(crate) async fn add_bridge(&self, name: &str, ports: &[&str]) -> Result<Option<i64>, TransactError> {
         let root = self.database.snapshot().rows.root().unwrap().uuid;
         let mut transaction = Transaction::new().with_next_cfg();
-        transaction.expect_none(Table::Bridge, Condition::equal("name", name));
+        transaction.expect_none(OvsdbTable::Bridge, Condition::equal("name", name));
         let mut references = Vec::new();
         for (number, port) in ports.iter().enumerate() {
             let row = RowValues::new().with("name", *port).with("type", "internal");
-            let interface = transaction.insert(Table::Interface, format!("i{number}"), row);
+            let interface = transaction.insert(OvsdbTable::Interface, format!("i{number}"), row);
             let marks = Datum::map([("kos-text", "\"quotes\\ and \u{1}\u{7f} é 😀\n")]);
             let row = RowValues::new().with("name", *port).with("interfaces", interface);
-            let port = transaction.insert(Table::Port, format!("p{number}"), row.with("external_ids", marks));
+            let port =
+                transaction.insert(OvsdbTable::Port, format!("p{number}"), row.with("external_ids", marks));
             references.extend(port.atoms().cloned());
         }
         let row = RowValues::new().with("name", name).with("ports", Datum::set(references));
         let row = row.with("datapath_type", "dummy").with("fail_mode", "secure");
-        let bridge = transaction.insert(Table::Bridge, "b", row.with("protocols", "OpenFlow15"));
-        transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
+        let bridge = transaction.insert(OvsdbTable::Bridge, "b", row.with("protocols", "OpenFlow15"));
+        transaction.mutate(OvsdbTable::Root, root, vec![Mutation::insert("bridges", bridge)]);
         Ok(self.database.transact(transaction).await?.next_cfg)
     }
 }

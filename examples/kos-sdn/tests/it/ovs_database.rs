@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kos::drive::ovs::control::{self, Control, ControlSocket};
 use kos::drive::ovs::ovsdb::{
-    ConnectionState, Database, DatabaseSnapshot, Datum, LockState, Mutation, RowUuid, RowValues, Table,
+    ConnectionState, Database, DatabaseSnapshot, Datum, LockState, Mutation, OvsdbTable, RowUuid, RowValues,
     TransactError, Transaction, applied,
 };
 use machinery::tokio;
@@ -30,7 +30,7 @@ async fn genuine_database_commits_and_notifies_transactions() {
     let again = client.add_bridge("kos", &["kos"]).await;
     assert_eq!(again, Err(TransactError::RowsChanged { operation: 0 }));
     let mut transaction = Transaction::new();
-    transaction.update(Table::Bridge, bridge.uuid, RowValues::new().with("fail_mode", "nonsense"));
+    transaction.update(OvsdbTable::Bridge, bridge.uuid, RowValues::new().with("fail_mode", "nonsense"));
     let refused = client.database.transact(transaction).await;
     let expected = "constraint violation";
     assert!(
@@ -39,15 +39,15 @@ async fn genuine_database_commits_and_notifies_transactions() {
     );
     let mut transaction = Transaction::new();
     let missing = RowUuid::from_bits(7);
-    transaction.mutate(Table::Bridge, bridge.uuid, vec![Mutation::insert("ports", missing)]);
+    transaction.mutate(OvsdbTable::Bridge, bridge.uuid, vec![Mutation::insert("ports", missing)]);
     let refused = client.database.transact(transaction).await;
     assert!(matches!(&refused, Err(TransactError::Refused { operation: None, .. })), "{refused:?}");
 
     let mut transaction = Transaction::new();
-    transaction.expect_row(Table::Bridge, bridge.uuid, RowValues::new().with("fail_mode", "secure"));
-    transaction.mutate(Table::Bridge, bridge.uuid, vec![Mutation::delete("ports", port.uuid)]);
+    transaction.expect_row(OvsdbTable::Bridge, bridge.uuid, RowValues::new().with("fail_mode", "secure"));
+    transaction.mutate(OvsdbTable::Bridge, bridge.uuid, vec![Mutation::delete("ports", port.uuid)]);
     transaction.mutate(
-        Table::Port,
+        OvsdbTable::Port,
         port.uuid,
         vec![Mutation::delete("external_ids", Datum::set(["kos-text"]))],
     );

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use kos::drive::ovs::ovsdb::fake::FakeDatabase;
 use kos::drive::ovs::ovsdb::{
-    Committed, Condition, Database, Datum, Mutation, Operation, RowUuid, RowValues, Rows, Table,
+    Committed, Condition, Database, Datum, Mutation, OvsdbTable, RowOperation, RowUuid, RowValues, Rows,
     TransactError, Transaction,
 };
 use kos::plan::SplitMix64;
@@ -85,39 +85,40 @@ fn push_random(transaction: &mut Transaction, rows: &Rows, chance: &mut SplitMix
     match chance.below(16) {
         0..=3 => {
             let row = RowValues::new().with("name", port_name).with("type", "internal");
-            let interface = transaction.insert(Table::Interface, format!("i{number}"), row);
+            let interface = transaction.insert(OvsdbTable::Interface, format!("i{number}"), row);
             let row = RowValues::new().with("name", port_name).with("interfaces", interface);
-            let port = transaction.insert(Table::Port, format!("p{number}"), row.with("external_ids", marks));
-            transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", port)]);
+            let port =
+                transaction.insert(OvsdbTable::Port, format!("p{number}"), row.with("external_ids", marks));
+            transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::insert("ports", port)]);
         }
         4 | 5 => {
             let row = RowValues::new().with("name", bridge_name).with("external_ids", marks);
-            let bridge = transaction.insert(Table::Bridge, format!("b{number}"), row);
-            transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
+            let bridge = transaction.insert(OvsdbTable::Bridge, format!("b{number}"), row);
+            transaction.mutate(OvsdbTable::Root, root, vec![Mutation::insert("bridges", bridge)]);
         }
-        6 => transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]),
-        7 => transaction.update(Table::Bridge, bridge, RowValues::new().with("fail_mode", text)),
-        8 => transaction.update(Table::Port, port, RowValues::new().with("external_ids", marks)),
-        9 => transaction.mutate(Table::Port, port, vec![Mutation::insert("external_ids", marks)]),
+        6 => transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::delete("ports", port)]),
+        7 => transaction.update(OvsdbTable::Bridge, bridge, RowValues::new().with("fail_mode", text)),
+        8 => transaction.update(OvsdbTable::Port, port, RowValues::new().with("external_ids", marks)),
+        9 => transaction.mutate(OvsdbTable::Port, port, vec![Mutation::insert("external_ids", marks)]),
         10 => {
             let removed = if chance.below(2) == 0 { marks } else { Datum::set(["a", "c"]) };
-            transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("external_ids", removed)]);
+            transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::delete("external_ids", removed)]);
         }
-        11 => transaction.expect_row(Table::Bridge, bridge, RowValues::new().with("fail_mode", text)),
-        12 => transaction.expect_none(Table::Port, Condition::equal("name", port_name)),
+        11 => transaction.expect_row(OvsdbTable::Bridge, bridge, RowValues::new().with("fail_mode", text)),
+        12 => transaction.expect_none(OvsdbTable::Port, Condition::equal("name", port_name)),
         13 => {
             let conditions = vec![Condition::includes("external_ids", marks)];
             let row = RowValues::new().with("tag", 7);
-            transaction.push(Operation::Update { table: Table::Port, conditions, row });
+            transaction.push(RowOperation::Update { table: OvsdbTable::Port, conditions, row });
         }
         14 => {
             let conditions = vec![Condition::uuid(port)];
-            transaction.push(Operation::Delete { table: Table::Port, conditions });
+            transaction.push(RowOperation::Delete { table: OvsdbTable::Port, conditions });
         }
         _ => match chance.below(3) {
-            0 => transaction.update(Table::Bridge, bridge, RowValues::new().with("name", "other")),
-            1 => transaction.mutate(Table::Root, root, vec![Mutation::delete("bridges", bridge)]),
-            _ => transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", missing)]),
+            0 => transaction.update(OvsdbTable::Bridge, bridge, RowValues::new().with("name", "other")),
+            1 => transaction.mutate(OvsdbTable::Root, root, vec![Mutation::delete("bridges", bridge)]),
+            _ => transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::insert("ports", missing)]),
         },
     }
 }

@@ -6,7 +6,7 @@ use super::super::LocalInterface;
 use super::marks::{bridge_marks, interface_marks, tunnel_marks};
 use super::{RowChange, SwitchSettings};
 use crate::drive::ovs::ovsdb::{
-    Condition, Datum, Mutation, Operation, RowUuid, RowValues, Table, Transaction,
+    Condition, Datum, Mutation, OvsdbTable, RowOperation, RowUuid, RowValues, Transaction,
 };
 
 /// Returns a transaction of row changes, which ovs-vswitchd then applies together.
@@ -24,7 +24,7 @@ pub fn transaction(settings: &SwitchSettings, changes: &[RowChange]) -> Transact
 fn add(settings: &SwitchSettings, to: &mut Transaction, (number, change): (usize, &RowChange)) {
     match change {
         RowChange::CreateRoot => {
-            to.push(Operation::Insert { table: Table::Root, name: None, row: RowValues::new() })
+            to.push(RowOperation::Insert { table: OvsdbTable::Root, name: None, row: RowValues::new() })
         }
         RowChange::CreateBridge => {
             let ports = [
@@ -34,14 +34,14 @@ fn add(settings: &SwitchSettings, to: &mut Transaction, (number, change): (usize
             let row = bridge(settings)
                 .with("name", settings.bridge.as_str())
                 .with("ports", Datum::Set(ports.iter().flat_map(Datum::atoms).cloned().collect()));
-            let bridge = to.insert(Table::Bridge, format!("bridge{number}"), row);
-            to.push(Operation::Mutate {
-                table: Table::Root,
+            let bridge = to.insert(OvsdbTable::Bridge, format!("bridge{number}"), row);
+            to.push(RowOperation::Mutate {
+                table: OvsdbTable::Root,
                 conditions: Vec::new(),
                 mutations: vec![Mutation::insert("bridges", bridge)],
             });
         }
-        RowChange::UpdateBridge(uuid) => to.update(Table::Bridge, *uuid, bridge(settings)),
+        RowChange::UpdateBridge(uuid) => to.update(OvsdbTable::Bridge, *uuid, bridge(settings)),
         RowChange::CreateLocalPort(uuid) => {
             let port = insert_port(to, number, &settings.bridge, internal());
             change_ports(to, *uuid, Mutation::insert("ports", port));
@@ -51,16 +51,16 @@ fn add(settings: &SwitchSettings, to: &mut Transaction, (number, change): (usize
             change_ports(to, *uuid, Mutation::insert("ports", port));
         }
         RowChange::UpdateTunnel(port, interface) => {
-            to.update(Table::Port, *port, plain().with("interfaces", *interface));
-            to.update(Table::Interface, *interface, tunnel(settings));
+            to.update(OvsdbTable::Port, *port, plain().with("interfaces", *interface));
+            to.update(OvsdbTable::Interface, *interface, tunnel(settings));
         }
         RowChange::CreatePort(uuid, local) => {
             let port = insert_port(to, number, &local.name, interface(settings, local));
             change_ports(to, *uuid, Mutation::insert("ports", port));
         }
         RowChange::UpdatePort(port, row, local) => {
-            to.update(Table::Port, *port, plain());
-            to.update(Table::Interface, *row, interface(settings, local));
+            to.update(OvsdbTable::Port, *port, plain());
+            to.update(OvsdbTable::Interface, *row, interface(settings, local));
         }
         RowChange::DeletePort { bridge, port, .. } => {
             change_ports(to, *bridge, Mutation::delete("ports", *port));
@@ -69,8 +69,8 @@ fn add(settings: &SwitchSettings, to: &mut Transaction, (number, change): (usize
 }
 
 fn change_ports(to: &mut Transaction, bridge: RowUuid, mutation: Mutation) {
-    to.push(Operation::Mutate {
-        table: Table::Bridge,
+    to.push(RowOperation::Mutate {
+        table: OvsdbTable::Bridge,
         conditions: vec![Condition::uuid(bridge)],
         mutations: vec![mutation],
     });
@@ -80,9 +80,9 @@ fn change_ports(to: &mut Transaction, bridge: RowUuid, mutation: Mutation) {
 fn insert_port(to: &mut Transaction, number: usize, name: &str, interface: RowValues) -> Datum {
     let at = to.operations().len();
     let interface =
-        to.insert(Table::Interface, format!("interface{number}_{at}"), interface.with("name", name));
+        to.insert(OvsdbTable::Interface, format!("interface{number}_{at}"), interface.with("name", name));
     let port = RowValues::new().with("name", name).with("interfaces", interface);
-    to.insert(Table::Port, format!("port{number}_{at}"), port)
+    to.insert(OvsdbTable::Port, format!("port{number}_{at}"), port)
 }
 
 fn bridge(settings: &SwitchSettings) -> RowValues {

@@ -32,7 +32,8 @@ impl Capture {
     pub(super) fn start(namespace: &str, interface: &str, folder: &Path) -> Self {
         let file = folder.join("underlay.pcap");
         let mut command = Command::new("ip");
-        command.args(["netns", "exec", namespace, "tcpdump", "-Z", "root", "-U", "-s0", "-i", interface, "-w"]);
+        command
+            .args(["netns", "exec", namespace, "tcpdump", "-Z", "root", "-U", "-s0", "-i", interface, "-w"]);
         let mut child = command.arg(&file).stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let is_capturing = lines.map_while(Result::ok).any(|line| line.contains("listening on"));
@@ -75,7 +76,9 @@ impl UnderlayFrame {
     fn of(bytes: &[u8]) -> Self {
         let frame = Ethernet::read(bytes).unwrap();
         let known = match frame.of() {
-            Some(EtherType::Arp) => Arp::read(frame.payload).ok().map(|arp| Self::Arp { sender: arp.sender, target: arp.target }),
+            Some(EtherType::Arp) => {
+                Arp::read(frame.payload).ok().map(|arp| Self::Arp { sender: arp.sender, target: arp.target })
+            }
             Some(EtherType::Ipv4) => Ipv4::read(frame.payload).ok().and_then(|packet| Self::vxlan(&packet)),
             None => None,
         };
@@ -103,7 +106,8 @@ pub(super) fn vxlan_frame(
 ) -> Vec<u8> {
     let length = u16::try_from(inner.len() + 16).unwrap().to_be_bytes();
     let [_, high, middle, low] = vni.to_be_bytes();
-    let udp = [&[0xd4, 0x31], &VXLAN[..], &length, &[0, 0], &[8, 0, 0, 0, high, middle, low, 0], inner].concat();
+    let udp =
+        [&[0xd4, 0x31], &VXLAN[..], &length, &[0, 0], &[8, 0, 0, 0, high, middle, low, 0], inner].concat();
     let packet = Ipv4 { from: addresses.0, to: addresses.1, ttl: 64, protocol: UDP, payload: &udp };
     Ethernet { payload: &packet.bytes().unwrap(), ..*to }.bytes()
 }

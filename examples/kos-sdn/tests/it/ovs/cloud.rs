@@ -237,8 +237,7 @@ impl Cloud {
                 self.stations.insert(station.clone(), number);
             }
         }
-        let gone: Vec<_> =
-            self.stations.extract_if(.., |station, _| !desired.contains(station)).collect();
+        let gone: Vec<_> = self.stations.extract_if(.., |station, _| !desired.contains(station)).collect();
         for (_, number) in gone {
             self.probe.remove(number);
         }

@@ -94,7 +94,8 @@ impl Daemons {
 
     /// Waits until the switch has applied a change of the database.
     pub(crate) fn wait_for_switch(&self) {
-        let changed = "--timeout=60 set open_vswitch . external_ids:test=x -- remove open_vswitch . external_ids test";
+        let changed =
+            "--timeout=60 set open_vswitch . external_ids:test=x -- remove open_vswitch . external_ids test";
         self.vsctl(changed);
     }
 
@@ -144,7 +145,10 @@ impl Daemons {
     #[track_caller]
     pub(crate) fn add_flows(&self, bridge: &str, flows: &str) {
         let bridge = self.bridge(bridge);
-        run_with(&["ovs-ofctl", "-OOpenFlow15", "--timeout=20", "--bundle", "add-flows", &bridge, "-"], flows);
+        run_with(
+            &["ovs-ofctl", "-OOpenFlow15", "--timeout=20", "--bundle", "add-flows", &bridge, "-"],
+            flows,
+        );
     }
 
     /// Runs `ovs-appctl` on `ovs-vswitchd`.

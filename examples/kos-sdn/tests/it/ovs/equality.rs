@@ -41,7 +41,9 @@ impl Cloud {
         let all: Vec<_> = attachments.iter().map(|it| self.implemented(it)).collect();
         let mut wrong = Vec::new();
         for host in &self.hosts.hosts {
-            wrong.extend(self.differences_on(host, &all).into_iter().map(|it| format!("h{}: {it}", host.number)));
+            wrong.extend(
+                self.differences_on(host, &all).into_iter().map(|it| format!("h{}: {it}", host.number)),
+            );
         }
         let prefix = format!("{}.", self.namespace());
         let expected: BTreeSet<_> = all.iter().map(|it| it.namespace.clone()).collect();
@@ -112,8 +114,7 @@ impl Cloud {
         }
         let networks: BTreeSet<_> = here.iter().map(|it| it.local.vni).collect();
         for it in elsewhere.iter().filter(|it| networks.contains(&it.local.vni)) {
-            let remote =
-                RemoteInterface::new(it.local.vni, it.local.address, self.node_address(it.node));
+            let remote = RemoteInterface::new(it.local.vni, it.local.address, self.node_address(it.node));
             flows.extend(port(TUNNEL).map(|port| remote_flows(&remote, port)).unwrap_or_default());
         }
         let text = flows.iter().fold(String::new(), |mut text, flow| {
@@ -139,17 +140,18 @@ fn link_difference(of: &Implemented) -> Option<String> {
     let links: Vec<Value> = serde_json::from_str(&listed).unwrap();
     let shown: Vec<_> = links.iter().map(shown_link).collect();
     let LocalInterface { name, mac, address, .. } = &of.local;
-    let expected =
-        ["lo 00:00:00:00:00:00 65536 up 127.0.0.1/8".into(), format!("{name} {mac} {MTU} up {address}/{PREFIX_LENGTH}")];
+    let expected = [
+        "lo 00:00:00:00:00:00 65536 up 127.0.0.1/8".into(),
+        format!("{name} {mac} {MTU} up {address}/{PREFIX_LENGTH}"),
+    ];
     (shown != expected).then(|| format!("{} has {shown:?}, not {expected:?}", of.namespace))
 }
 
 fn shown_link(link: &Value) -> String {
     let is_up = link["flags"].as_array().unwrap().iter().any(|flag| flag == "UP");
     let addresses = link["addr_info"].as_array().unwrap().iter().filter(|it| it["family"] == "inet");
-    let addresses: Vec<_> = addresses
-        .map(|it| format!("{}/{}", it["local"].as_str().unwrap(), it["prefixlen"]))
-        .collect();
+    let addresses: Vec<_> =
+        addresses.map(|it| format!("{}/{}", it["local"].as_str().unwrap(), it["prefixlen"])).collect();
     let text = |field: &str| link[field].as_str().unwrap_or_default().to_owned();
     let state = if is_up { "up" } else { "down" };
     format!("{} {} {} {state} {}", text("ifname"), text("address"), link["mtu"], addresses.join(" "))
@@ -158,9 +160,9 @@ fn shown_link(link: &Value) -> String {
 /// Pings all pairs of each network concurrently.
 fn unanswered_pings(all: &[Implemented]) -> Vec<String> {
     let pairs = all.iter().flat_map(|from| {
-        let peers = all.iter().filter(move |to| {
-            to.local.vni == from.local.vni && to.local.address != from.local.address
-        });
+        let peers = all
+            .iter()
+            .filter(move |to| to.local.vni == from.local.vni && to.local.address != from.local.address);
         peers.map(move |to| (from, to))
     });
     let children: Vec<_> = pairs

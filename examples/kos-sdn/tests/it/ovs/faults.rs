@@ -20,7 +20,7 @@ const ALLOWANCE: u32 = 10;
 
 /// Whether a fault itself opens the switch.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Switch {
+enum SwitchState {
     Opened,
     Closed,
 }
@@ -28,14 +28,18 @@ enum Switch {
 impl Cloud {
     /// Asserts that the network is as desired within the promised time after a fault, that nothing
     /// leaked, and that the network is steady afterwards.
-    async fn assert_repaired(&mut self, fault: &str, promise: Duration, switch: Switch) {
+    async fn assert_repaired(&mut self, fault: &str, promise: Duration, switch: SwitchState) {
         let limit = promise * ALLOWANCE;
         let repaired = self.wait_until_as_desired(fault, limit).await;
         self.probe.wait_for_all_pairs(limit);
         let leaks = self.probe.take_leaks();
         println!("{fault}: as desired after {repaired:.2?} (promised: {promise:?}); {} leaks", leaks.len());
-        if switch == Switch::Closed {
-            assert!(leaks.is_empty(), "{fault}: frames arrived that must not: {:#?}", &leaks[..leaks.len().min(10)]);
+        if switch == SwitchState::Closed {
+            assert!(
+                leaks.is_empty(),
+                "{fault}: frames arrived that must not: {:#?}",
+                &leaks[..leaks.len().min(10)]
+            );
         }
         self.probe.assert_steady(Duration::from_millis(1500));
         self.probe.assert_isolated(&format!("after the repair of: {fault}"));

@@ -22,9 +22,34 @@ const TOKEN: &str = "Qx7hostile";
 const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
 const PIECES: [&str; 28] = [
-    "\"", "\\", "'", "`", "$(touch /tmp/x)", "; rm -rf /", "\n", "\r\n", "\0", "\u{1b}[2J", "}],\"op\":\"delete\"",
-    "\",\"uuid-name\":\"x", "[\"uuid\",\"0\"]", "../../..", "/", ".", "..", "-O", "--db=x", "actions=NORMAL",
-    ",output:1", "table=0,priority=65535", "%s%n", "\u{202e}", "\u{fffd}", "🦀", "a=b", " ",
+    "\"",
+    "\\",
+    "'",
+    "`",
+    "$(touch /tmp/x)",
+    "; rm -rf /",
+    "\n",
+    "\r\n",
+    "\0",
+    "\u{1b}[2J",
+    "}],\"op\":\"delete\"",
+    "\",\"uuid-name\":\"x",
+    "[\"uuid\",\"0\"]",
+    "../../..",
+    "/",
+    ".",
+    "..",
+    "-O",
+    "--db=x",
+    "actions=NORMAL",
+    ",output:1",
+    "table=0,priority=65535",
+    "%s%n",
+    "\u{202e}",
+    "\u{fffd}",
+    "🦀",
+    "a=b",
+    " ",
 ];
 
 fn hostile(chance: &mut SplitMix64) -> String {
@@ -55,7 +80,8 @@ fn attachment(chance: &mut SplitMix64, number: usize) -> Value {
         },
     });
     if chance.below(16) != 0 {
-        object["status"]["ipv4"] = json!(format!("10.{}.{}.{}", chance.below(256), chance.below(256), 1 + chance.below(250)));
+        object["status"]["ipv4"] =
+            json!(format!("10.{}.{}.{}", chance.below(256), chance.below(256), 1 + chance.below(250)));
         object["status"]["hostIP"] = json!(format!("192.0.2.{}", 2 + chance.below(200)));
     }
     object
@@ -120,7 +146,11 @@ async fn batch(chance: &mut SplitMix64, first: usize) -> (usize, usize) {
                 assert_eq!(path, "/*/row/external_ids/*/*/*", "{text}");
                 let is_one = |it: &Value| {
                     let metadata = &it["metadata"];
-                    format!("{}/{}", metadata["namespace"].as_str().unwrap(), metadata["name"].as_str().unwrap()) == text
+                    format!(
+                        "{}/{}",
+                        metadata["namespace"].as_str().unwrap(),
+                        metadata["name"].as_str().unwrap()
+                    ) == text
                 };
                 assert!(objects.iter().any(is_one), "a part of a text: {text}");
             }
@@ -145,7 +175,11 @@ async fn hostile_strings_stay_in_external_ids() {
         let own = std::env::current_exe().unwrap();
         let ran = Command::new(own).args(["--exact", NAME, "--nocapture"]).env(CHILD, "1").output().unwrap();
         let text = String::from_utf8_lossy(&ran.stdout);
-        assert!(ran.status.success() && text.contains("1 passed"), "{text}{}", String::from_utf8_lossy(&ran.stderr));
+        assert!(
+            ran.status.success() && text.contains("1 passed"),
+            "{text}{}",
+            String::from_utf8_lossy(&ran.stderr)
+        );
         return;
     }
     let mut chance = SplitMix64::new(32);
@@ -155,7 +189,10 @@ async fn hostile_strings_stay_in_external_ids() {
         created += done.0;
         hostile += done.1;
     }
-    println!("{} attachments, {created} interfaces, {hostile} hostile strings in transactions", BATCHES * BATCH);
+    println!(
+        "{} attachments, {created} interfaces, {hostile} hostile strings in transactions",
+        BATCHES * BATCH
+    );
     assert!(created > BATCHES && hostile >= created, "{created} {hostile}");
     assert_eq!(getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss(), 0, "a child process ended");
     for task in std::fs::read_dir("/proc/self/task").unwrap() {

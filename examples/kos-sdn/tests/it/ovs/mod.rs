@@ -6,8 +6,8 @@
 //! - [`command`], [`namespace`]: programs of the system, and network namespaces.
 //! - [`daemons`], [`hosts`]: hosts with their daemons, on one underlay.
 //! - [`probe`]: the isolation probe, which runs throughout all faults.
-//! - [`cloud`], [`equality`]: control plane and agents on the hosts, and the comparison of all state
-//!   with the API's.
+//! - [`cloud`], [`equality`]: control plane and agents on the hosts, and the comparison of all
+//!   state with the API's.
 //! - [`foreign`]: a bridge of somebody else on the same daemons.
 
 mod capture;

@@ -4,8 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-const PROGRAMS: [&str; 7] =
-    ["ip", "nft", "ping", "tcpdump", "setpriv", "ovsdb-server", "ovs-vswitchd"];
+const PROGRAMS: [&str; 7] = ["ip", "nft", "ping", "tcpdump", "setpriv", "ovsdb-server", "ovs-vswitchd"];
 const FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
 /// One test at a time: each has the daemons of several hosts.

@@ -61,7 +61,8 @@ const STATE: [&str; 20] = [
 pub(super) fn table(host: &Host, name: &str) -> Result<Vec<Row>, String> {
     let text = host.daemons.try_vsctl(&format!("--format=json list {name}"))?;
     let table: Value = serde_json::from_str(&text).map_err(|error| format!("{error}: {text}"))?;
-    let columns: Vec<_> = table["headings"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
+    let columns: Vec<_> =
+        table["headings"].as_array().unwrap().iter().map(|it| it.as_str().unwrap()).collect();
     let rows = table["data"].as_array().unwrap().iter().map(|row| {
         let values = row.as_array().unwrap().iter().cloned();
         Row(columns.iter().map(|column| (*column).to_owned()).zip(values).collect())

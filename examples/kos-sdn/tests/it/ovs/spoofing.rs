@@ -40,7 +40,8 @@ impl Parties {
     fn packet(&self, number: u32, mac: Mac, address: Ipv4Addr) -> Vec<u8> {
         let data = self.mark(number);
         let echo = Echo { is_request: false, id: 0, sequence: 0, data: &data }.bytes();
-        let packet = Ipv4 { from: address, to: self.to.address, ttl: 64, protocol: Ipv4::ICMP, payload: &echo };
+        let packet =
+            Ipv4 { from: address, to: self.to.address, ttl: 64, protocol: Ipv4::ICMP, payload: &echo };
         Ethernet::new(self.to.mac(), mac, EtherType::Ipv4, &packet.bytes().unwrap()).bytes()
     }
 
@@ -65,7 +66,11 @@ impl Parties {
             ("a forged sender in ARP", Box::new(|n| self.arp(n, mac, mac, other_address, true)), false),
             ("a forged source of ARP", Box::new(|n| self.arp(n, other, mac, address, true)), false),
             ("a forged ARP reply", Box::new(|n| self.arp(n, mac, mac, other_address, false)), false),
-            ("a gratuitous forged reply", Box::new(|n| self.arp(n, other, other, other_address, false)), false),
+            (
+                "a gratuitous forged reply",
+                Box::new(|n| self.arp(n, other, other, other_address, false)),
+                false,
+            ),
             ("a VLAN tag", Box::new(|n| tagged(&self.packet(n, mac, address))), false),
             ("an honest ARP request", Box::new(|n| self.arp(n, mac, mac, address, true)), true),
             ("an honest ARP reply", Box::new(|n| self.arp(n, mac, mac, address, false)), true),
@@ -73,7 +78,9 @@ impl Parties {
             ("an honest packet", Box::new(|n| self.packet(n, mac, address)), true),
         ];
         let numbered = (0..).zip(frames);
-        numbered.map(|(n, (what, frame, is_permitted))| Attempt { what, frame: frame(n), is_permitted }).collect()
+        numbered
+            .map(|(n, (what, frame, is_permitted))| Attempt { what, frame: frame(n), is_permitted })
+            .collect()
     }
 }
 

@@ -28,7 +28,8 @@ async fn stations(cloud: &Cloud) -> Vec<Station> {
 
 /// Serves connections: each gets the name of the server after its bytes.
 fn serve(station: &Station, connections: usize) -> impl FnOnce() + use<> {
-    let listener = inside(&station.namespace, || TcpListener::bind((station.address, PORT)).unwrap()).unwrap();
+    let listener =
+        inside(&station.namespace, || TcpListener::bind((station.address, PORT)).unwrap()).unwrap();
     let name = station.namespace.clone();
     move || {
         for connection in listener.incoming().take(connections) {
@@ -72,7 +73,9 @@ async fn networks_with_equal_addresses_are_separate() {
     let frames = capture.stop();
     let (arps, packets) = check_underlay(&frames, &all);
     let (sent, arrived) = cloud.probe.counts();
-    println!("the underlay had {arps} ARP frames and {packets} VXLAN packets; {sent} frames sent, {arrived} arrived");
+    println!(
+        "the underlay had {arps} ARP frames and {packets} VXLAN packets; {sent} frames sent, {arrived} arrived"
+    );
     assert!(arps > 0 && packets > 100, "{arps} {packets}");
     cloud.stop().await;
 }

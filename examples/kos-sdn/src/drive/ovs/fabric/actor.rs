@@ -9,11 +9,11 @@ use machinery::tokio::time::{Instant, sleep_until};
 
 use super::backoff::{FailureBackoff, RetryTimer};
 use super::batch::Batch;
-use super::examination::Examination;
+use super::examination::FabricExamination;
 use super::neighbours::TunnelEnds;
 use super::observer::Observer;
-use super::request::Request;
-use super::shared::Shared;
+use super::request::FabricRequest;
+use super::shared::FabricState;
 use super::suspicion::{Suspicion, Suspicions};
 use super::{FabricLimits, SwitchConnections};
 use crate::drive::{FabricError, InterfaceBook};
@@ -25,7 +25,7 @@ pub(super) struct Actor {
     pub(super) settings: Arc<SwitchSettings>,
     pub(super) limits: FabricLimits,
     pub(super) connections: SwitchConnections,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<FabricState>,
     pub(super) observer: Observer,
     pub(super) backoff: FailureBackoff,
     pub(super) retry: RetryTimer,
@@ -50,7 +50,7 @@ impl Actor {
     pub(super) fn new(
         (settings, limits): (Arc<SwitchSettings>, FabricLimits),
         connections: SwitchConnections,
-        shared: Arc<Shared>,
+        shared: Arc<FabricState>,
         suspicions: Suspicions,
     ) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl Actor {
 
     /// Runs until all senders of requests are gone. Dropping the future leaves the current run half
     /// done; the next load completes it.
-    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    pub(super) async fn run(mut self, mut requests: mpsc::Receiver<FabricRequest>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
         let (mut settle, mut examine_at) = (self.limits.settle.0, None);
@@ -117,15 +117,15 @@ impl Actor {
     }
 
     /// Executes the requests that do not depend on each other, and leaves the rest.
-    async fn execute(&mut self, pending: &mut VecDeque<Request>) {
+    async fn execute(&mut self, pending: &mut VecDeque<FabricRequest>) {
         if let Err(error) = self.load().await {
             return pending.drain(..).for_each(|request| request.fail(error.clone()));
         }
         if let Err(error) = self.backoff.check() {
             // Reads need no switch.
-            let (lists, others): (Vec<_>, Vec<_>) = pending
-                .drain(..)
-                .partition(|one| matches!(one, Request::List(_) | Request::Find(..) | Request::Owners(..)));
+            let (lists, others): (Vec<_>, Vec<_>) = pending.drain(..).partition(|one| {
+                matches!(one, FabricRequest::List(_) | FabricRequest::Find(..) | FabricRequest::Owners(..))
+            });
             others.into_iter().for_each(|request| request.fail(error.clone()));
             pending.extend(lists);
         }
@@ -136,12 +136,12 @@ impl Actor {
             let depends = request.key().is_some_and(|key| batch.keys.contains(&key));
             match request {
                 request if depends || !later.is_empty() => later.push_back(request),
-                Request::List(respond) => drop(respond.send(Ok(self.list()))),
-                Request::Find(key, respond) => drop(respond.send(Ok(self.find(&key)))),
-                Request::Owners(cookies, respond) => drop(respond.send(Ok(self.owners(&cookies)))),
-                Request::Reconcile(respond) => batch.reconciliations.push(respond),
-                Request::Create(interface, respond) => self.admit(&mut batch, interface, respond),
-                Request::Delete(interface, respond) => self.dismiss(&mut batch, interface, respond),
+                FabricRequest::List(respond) => drop(respond.send(Ok(self.list()))),
+                FabricRequest::Find(key, respond) => drop(respond.send(Ok(self.find(&key)))),
+                FabricRequest::Owners(cookies, respond) => drop(respond.send(Ok(self.owners(&cookies)))),
+                FabricRequest::Reconcile(respond) => batch.reconciliations.push(respond),
+                FabricRequest::Create(interface, respond) => self.admit(&mut batch, interface, respond),
+                FabricRequest::Delete(interface, respond) => self.dismiss(&mut batch, interface, respond),
             }
         }
         *pending = later;
@@ -180,7 +180,7 @@ impl Actor {
         if !self.is_loaded {
             return;
         }
-        let mut examination = Examination {
+        let mut examination = FabricExamination {
             settings: &self.settings,
             observer: &mut self.observer,
             book: &self.book,

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::datapath_cache::purge_after;
 use super::actor::Actor;
 use super::convergence::{Convergence, converge};
+use super::datapath_cache::purge_after;
 use super::request::Respond;
 use crate::drive::ovs::links::NamespaceName;
 use crate::drive::{FabricError, FabricRepairs};

@@ -9,14 +9,14 @@ use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage};
 use crate::plan::{AddressKey, Interface};
 
 /// The state that an examination compares.
-pub(super) struct Examination<'a> {
+pub(super) struct FabricExamination<'a> {
     pub(super) settings: &'a SwitchSettings,
     pub(super) observer: &'a mut Observer,
     pub(super) book: &'a InterfaceBook,
     pub(super) broken: &'a BTreeMap<AddressKey, FabricError>,
 }
 
-impl Examination<'_> {
+impl FabricExamination<'_> {
     /// Returns whether a repair would change anything.
     ///
     /// # Errors

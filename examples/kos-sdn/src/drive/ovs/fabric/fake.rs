@@ -1,4 +1,5 @@
-//! A simulated Open vSwitch: database, flows and links that belong together, for tests without root.
+//! A simulated Open vSwitch: database, flows and links that belong together, for tests without
+//! root.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;

@@ -8,8 +8,8 @@ use machinery::tokio::sync::{mpsc, oneshot};
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::actor::Actor;
-use super::request::{Request, Respond};
-use super::shared::Shared;
+use super::request::{FabricRequest, Respond};
+use super::shared::FabricState;
 use super::suspicion::Suspicions;
 use super::trace::{self, PathPorts};
 use super::{FabricLimits, SwitchConnections};
@@ -26,8 +26,8 @@ use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 /// database's lock writes.
 #[derive(Clone, Debug)]
 pub struct OvsFabric {
-    requests: mpsc::Sender<Request>,
-    shared: Arc<Shared>,
+    requests: mpsc::Sender<FabricRequest>,
+    shared: Arc<FabricState>,
     settings: Arc<SwitchSettings>,
     limits: FabricLimits,
     connections: SwitchConnections,
@@ -42,7 +42,7 @@ impl OvsFabric {
         stopping: CancellationToken,
     ) -> (Self, impl Future<Output = ()> + Send + use<>) {
         let (sender, receiver) = mpsc::channel(limits.requests.max(1));
-        let (settings, shared) = (Arc::new(settings), Arc::<Shared>::default());
+        let (settings, shared) = (Arc::new(settings), Arc::<FabricState>::default());
         let suspicions = Suspicions::default();
         let actor = Actor::new(
             (settings.clone(), limits.clone()),
@@ -58,16 +58,17 @@ impl OvsFabric {
             let resolving = ends.resolve(&*connections.control, &bridge);
             let acting = actor.run(receiver);
             machinery::tokio::select! {
+                biased;
+                () = stopping.cancelled() => {}
                 () = acting => {}
                 () = watching => {}
                 () = resolving => {}
-                () = stopping.cancelled() => {}
             }
         };
         (fabric, running)
     }
 
-    async fn request<T>(&self, make: impl FnOnce(Respond<T>) -> Request) -> Result<T, FabricError> {
+    async fn request<T>(&self, make: impl FnOnce(Respond<T>) -> FabricRequest) -> Result<T, FabricError> {
         let stopped = || FabricError::Unavailable { reason: "the fabric has stopped".into() };
         let (respond, response) = oneshot::channel();
         self.requests.send(make(respond)).await.map_err(|_| stopped())?;
@@ -76,7 +77,7 @@ impl OvsFabric {
 
     /// Returns the local interface of an address.
     async fn local(&self, key: AddressKey, what: &'static str) -> Result<LocalInterface, FabricError> {
-        match self.request(|respond| Request::Find(key, respond)).await?.interface {
+        match self.request(|respond| FabricRequest::Find(key, respond)).await?.interface {
             Some(Interface::Local(local)) => Ok(local),
             _ => {
                 let reason = format!("{} of network {} has no interface on this node", key.address, key.vni);
@@ -93,27 +94,27 @@ impl Fabric for OvsFabric {
     }
 
     async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
-        self.request(|respond| Request::Create(Interface::Local(interface.clone()), respond)).await
+        self.request(|respond| FabricRequest::Create(Interface::Local(interface.clone()), respond)).await
     }
 
     async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
-        self.request(|respond| Request::Delete(Interface::Local(interface.clone()), respond)).await
+        self.request(|respond| FabricRequest::Delete(Interface::Local(interface.clone()), respond)).await
     }
 
     async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
-        self.request(|respond| Request::Create(Interface::Remote(interface.clone()), respond)).await
+        self.request(|respond| FabricRequest::Create(Interface::Remote(interface.clone()), respond)).await
     }
 
     async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
-        self.request(|respond| Request::Delete(Interface::Remote(interface.clone()), respond)).await
+        self.request(|respond| FabricRequest::Delete(Interface::Remote(interface.clone()), respond)).await
     }
 
     async fn list(&self) -> Result<InterfaceList, FabricError> {
-        self.request(Request::List).await
+        self.request(FabricRequest::List).await
     }
 
     async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.request(Request::Reconcile).await
+        self.request(FabricRequest::Reconcile).await
     }
 
     async fn disturbed(&self) {
@@ -148,7 +149,7 @@ impl Fabric for OvsFabric {
 
     async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
         let FramePath { from, to, host } = path;
-        let found = self.request(|respond| Request::Find(from, respond)).await?;
+        let found = self.request(|respond| FabricRequest::Find(from, respond)).await?;
         let ingress = if host.is_some() { found.tunnel } else { found.port };
         let Some(ingress) = ingress else {
             return Ok(vec![format!("{} of network {} has no interface here", from.address, from.vni)]);
@@ -163,7 +164,8 @@ impl Fabric for OvsFabric {
             let output = control::trace(&*self.connections.control, &self.settings.bridge, &frame)
                 .await
                 .map_err(|error| FabricError::Failed { what: "a trace", reason: error.to_string() })?;
-            let owners = self.request(|respond| Request::Owners(trace::cookies(&output), respond)).await?;
+            let owners =
+                self.request(|respond| FabricRequest::Owners(trace::cookies(&output), respond)).await?;
             lines.extend(trace::steps(&output, &owners));
         }
         Ok(lines)

@@ -2,9 +2,9 @@
 //!
 //! An actor owns the connections to the switch. It takes the requests that wait, adds them to the
 //! desired interfaces, and then repeats: observe the switch, compute the next stage of
-//! [`crate::plan::ovs`], apply it; until nothing is left to do. Requests that arrive meanwhile share
-//! the next transaction and the next bundle. A watcher compares changes by others with the desired
-//! interfaces, and reports a disturbance.
+//! [`crate::plan::ovs`], apply it; until nothing is left to do. Requests that arrive meanwhile
+//! share the next transaction and the next bundle. A watcher compares changes by others with the
+//! desired interfaces, and reports a disturbance.
 
 mod actor;
 mod apply;

@@ -9,7 +9,7 @@ use crate::plan::{AddressKey, Interface, Port};
 
 /// A request. A caller that has gone away no longer receives the response.
 #[derive(Debug)]
-pub(super) enum Request {
+pub(super) enum FabricRequest {
     Create(Interface, Respond<()>),
     Delete(Interface, Respond<()>),
     List(Respond<InterfaceList>),
@@ -31,7 +31,7 @@ pub(super) struct FoundInterface {
     pub(super) tunnel: Option<Port>,
 }
 
-impl Request {
+impl FabricRequest {
     /// Returns the address that the request is about.
     pub(super) const fn key(&self) -> Option<AddressKey> {
         match self {

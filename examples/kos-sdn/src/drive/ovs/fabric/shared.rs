@@ -9,7 +9,7 @@ use crate::drive::BrokenInterface;
 
 /// State that callers read without a request.
 #[derive(Debug, Default)]
-pub(super) struct Shared {
+pub(super) struct FabricState {
     pub(super) view: Mutex<FabricView>,
     pub(super) disturbance: Disturbance,
 }

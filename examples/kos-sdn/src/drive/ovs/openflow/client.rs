@@ -9,7 +9,7 @@ use machinery::tokio::time::sleep;
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::tokio_util::task::TaskTracker;
 
-use super::session::Session;
+use super::session::OpenFlowSession;
 use super::{FlowChange, FlowSwitch, FoundFlow, OpenFlowError, OpenFlowSettings, SwitchPort, SwitchStatus};
 
 /// A client of one bridge. It reconnects with back-off until it is stopped.
@@ -97,7 +97,8 @@ async fn keep_connected(
 ) {
     let mut back_off = settings.min_back_off;
     loop {
-        let connected = refuse_until(Session::open(socket, settings, status), status, &mut queue).await;
+        let connected =
+            refuse_until(OpenFlowSession::open(socket, settings, status), status, &mut queue).await;
         let error = match connected {
             None => return,
             Some(Ok(session)) => {
@@ -123,7 +124,10 @@ async fn keep_connected(
 }
 
 /// Serves requests until the connection fails; `None` when all handles are dropped.
-async fn serve(mut session: Session<'_>, queue: &mut mpsc::Receiver<Request>) -> Option<OpenFlowError> {
+async fn serve(
+    mut session: OpenFlowSession<'_>,
+    queue: &mut mpsc::Receiver<Request>,
+) -> Option<OpenFlowError> {
     loop {
         let request = tokio::select! {
             biased;

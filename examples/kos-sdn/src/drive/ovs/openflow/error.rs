@@ -10,7 +10,8 @@ pub enum OpenFlowError {
         /// The cause.
         reason: String,
     },
-    /// The connection broke, or the switch was silent, after a change had been sent: dump the flows.
+    /// The connection broke, or the switch was silent, after a change had been sent: dump the
+    /// flows.
     #[error("the outcome of a change of flows is unknown: {reason}")]
     UnknownOutcome {
         /// The cause.

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use machinery::sync::Mutex;
 use machinery::tokio::sync::watch;
 
-use super::fake_state::FakeState;
+use super::fake_state::FakeSwitchState;
 use super::{FlowChange, FlowSwitch, FoundFlow, OpaqueFlow, OpenFlowError, SwitchPort, SwitchStatus};
 use crate::plan::Port;
 
@@ -20,7 +20,7 @@ pub struct FakeSwitch {
 
 #[derive(Debug)]
 struct Inner {
-    state: Mutex<FakeState>,
+    state: Mutex<FakeSwitchState>,
     status: watch::Sender<SwitchStatus>,
 }
 
@@ -146,7 +146,7 @@ impl FakeSwitch {
     }
 
     /// Returns the error of a request in the present state.
-    fn fault(&self, state: &FakeState, request: &'static str) -> Option<OpenFlowError> {
+    fn fault(&self, state: &FakeSwitchState, request: &'static str) -> Option<OpenFlowError> {
         if !self.inner.status.borrow().is_connected {
             Some(OpenFlowError::Unavailable { reason: "disconnected by the test".into() })
         } else if state.is_silent {

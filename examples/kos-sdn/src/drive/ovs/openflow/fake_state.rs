@@ -7,7 +7,7 @@ use crate::plan::{Flow, Match, Port};
 
 /// Flows and ports, and the faults that a test has requested.
 #[derive(Clone, Debug, Default)]
-pub(super) struct FakeState {
+pub(super) struct FakeSwitchState {
     pub(super) flows: BTreeMap<FlowPlace, FoundFlow>,
     pub(super) ports: BTreeMap<Port, String>,
     pub(super) bundles: Vec<Vec<FlowChange>>,
@@ -27,7 +27,7 @@ pub(super) enum FlowPlace {
     Opaque(u8, u16, Vec<u8>),
 }
 
-impl FakeState {
+impl FakeSwitchState {
     /// Applies a bundle, or refuses it as requested by the test.
     pub(super) fn apply(&mut self, changes: Vec<FlowChange>) -> Result<(), OpenFlowError> {
         if self.lacks_bundles {

@@ -6,14 +6,14 @@ use super::flow_mod::put_flow_mod;
 use super::message::{
     Body, Message, bundle, kind, multipart, put_bundle_add, put_bundle_control, put_message, put_multipart,
 };
-use super::session::Session;
+use super::session::OpenFlowSession;
 use super::session_errors::unexpected;
 use super::{FlowChange, FoundFlow, OpenFlowError, SwitchPort};
 
 const BUNDLE: &str = "a bundle of flow changes";
 const REDUCE: &str = "remove the flows of other programs, or raise the limit";
 
-impl Session<'_> {
+impl OpenFlowSession<'_> {
     /// Applies changes as one atomic, ordered bundle, followed by a barrier.
     pub(super) async fn apply(&mut self, changes: &[FlowChange]) -> Result<(), OpenFlowError> {
         if changes.is_empty() {

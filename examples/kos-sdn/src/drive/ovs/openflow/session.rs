@@ -17,7 +17,7 @@ use super::session_errors::{broken, silent, unexpected, unreachable, unread};
 use super::{OpenFlowError, OpenFlowSettings, SwitchStatus};
 
 /// An established connection.
-pub(super) struct Session<'a> {
+pub(super) struct OpenFlowSession<'a> {
     stream: UnixStream,
     pub(super) settings: &'a OpenFlowSettings,
     status: &'a watch::Sender<SwitchStatus>,
@@ -38,7 +38,7 @@ const MAX_UNSENT: usize = 64 << 20;
 /// Bytes read at once.
 const READ: usize = MAX_MESSAGE + 1;
 
-impl<'a> Session<'a> {
+impl<'a> OpenFlowSession<'a> {
     /// Connects, negotiates the version and starts the flow monitor.
     ///
     /// # Errors

@@ -7,8 +7,8 @@ use serde_json::Value;
 use super::row_store::{RawRow, RowStore};
 use super::rows::Rows;
 use super::session::SessionError;
-use super::tables::Table;
-use super::updates::{RowChange, RowUpdate, apply_difference, parse_updates};
+use super::tables::OvsdbTable;
+use super::updates::{RowUpdate, RowUpdateKind, apply_difference, parse_updates};
 
 /// The transaction before all others: the server then sends all rows.
 const NO_TRANSACTION: &str = "00000000-0000-0000-0000-000000000000";
@@ -101,14 +101,16 @@ impl RowCache {
         &self,
         store: &RowStore,
         update: RowUpdate,
-    ) -> Result<(Table, super::RowUuid, Option<RawRow>), SessionError> {
+    ) -> Result<(OvsdbTable, super::RowUuid, Option<RawRow>), SessionError> {
         let RowUpdate { table, uuid, change } = update;
         let known = store.row(table, uuid);
         let row = match (change, known) {
-            (RowChange::Insert(row), None) => Some(row),
-            (RowChange::Modify(difference), Some(known)) => Some(modified(table, known.clone(), difference)?),
-            (RowChange::Delete, Some(_)) => None,
-            (RowChange::Insert(_), Some(_)) => return Err(malformed("a known row was inserted")),
+            (RowUpdateKind::Insert(row), None) => Some(row),
+            (RowUpdateKind::Modify(difference), Some(known)) => {
+                Some(modified(table, known.clone(), difference)?)
+            }
+            (RowUpdateKind::Delete, Some(_)) => None,
+            (RowUpdateKind::Insert(_), Some(_)) => return Err(malformed("a known row was inserted")),
             (_, None) => return Err(malformed("an unknown row was changed")),
         };
         Ok((table, uuid, row))
@@ -122,7 +124,7 @@ impl RowCache {
     }
 }
 
-fn modified(table: Table, mut row: RawRow, difference: RawRow) -> Result<RawRow, SessionError> {
+fn modified(table: OvsdbTable, mut row: RawRow, difference: RawRow) -> Result<RawRow, SessionError> {
     for (name, value) in difference {
         let Some(column) = table.column(name) else { continue };
         if column.kind.is_composite() {

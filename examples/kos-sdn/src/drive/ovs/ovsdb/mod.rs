@@ -45,6 +45,6 @@ pub use rows::{BridgeRow, InterfaceRow, PortRow, RootRow, Rows};
 pub use runner::{ConnectionError, OvsdbRunner};
 pub use session::SessionError;
 pub use snapshot::{ConnectionState, DatabaseSnapshot, LockState};
-pub use tables::{Column, ColumnKind, Table};
-pub use transaction::{Operation, RowValues, Transaction};
+pub use tables::{Column, ColumnKind, OvsdbTable};
+pub use transaction::{RowOperation, RowValues, Transaction};
 pub use value::{Atom, Datum};

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::error::TransactError;
 use super::row_uuid::RowUuid;
 use super::session::short;
-use super::transaction::{Operation, Transaction};
+use super::transaction::{RowOperation, Transaction};
 
 /// The result of a committed transaction.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,12 +44,12 @@ enum ResultForm {
 
 impl ReplyForm {
     pub(super) fn new(transaction: &Transaction, lock: &str) -> Self {
-        let form = |operation: &Operation| match operation {
-            Operation::Insert { .. } => ResultForm::Uuid,
-            Operation::Update { .. } | Operation::Mutate { .. } | Operation::Delete { .. } => {
+        let form = |operation: &RowOperation| match operation {
+            RowOperation::Insert { .. } => ResultForm::Uuid,
+            RowOperation::Update { .. } | RowOperation::Mutate { .. } | RowOperation::Delete { .. } => {
                 ResultForm::Count
             }
-            Operation::Wait { .. } | Operation::Comment(_) => ResultForm::Empty,
+            RowOperation::Wait { .. } | RowOperation::Comment(_) => ResultForm::Empty,
         };
         let operations = transaction.operations().iter().map(form).collect();
         Self { operations, next_cfg: transaction.increments_next_cfg(), lock: lock.to_owned() }

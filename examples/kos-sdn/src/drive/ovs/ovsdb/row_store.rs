@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::row_uuid::RowUuid;
 use super::rows::{BridgeRow, InterfaceRow, PortRow, RootRow, Rows};
-use super::tables::Table;
+use super::tables::OvsdbTable;
 use super::value::{Atom, Datum};
 
 /// The values of a row. Columns with their default value may be absent.
@@ -14,7 +14,7 @@ pub(super) type RawRow = BTreeMap<&'static str, Datum>;
 /// Rows as values of columns, and typed.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RowStore {
-    raw: BTreeMap<Table, BTreeMap<RowUuid, RawRow>>,
+    raw: BTreeMap<OvsdbTable, BTreeMap<RowUuid, RawRow>>,
     rows: Arc<Rows>,
 }
 
@@ -30,29 +30,29 @@ impl RowStore {
     }
 
     /// Returns the values of a row.
-    pub(super) fn row(&self, table: Table, uuid: RowUuid) -> Option<&RawRow> {
+    pub(super) fn row(&self, table: OvsdbTable, uuid: RowUuid) -> Option<&RawRow> {
         self.raw.get(&table)?.get(&uuid)
     }
 
     /// Returns all rows of a table.
-    pub(super) fn table(&self, table: Table) -> impl Iterator<Item = (RowUuid, &RawRow)> {
+    pub(super) fn table(&self, table: OvsdbTable) -> impl Iterator<Item = (RowUuid, &RawRow)> {
         self.raw.get(&table).into_iter().flatten().map(|(uuid, row)| (*uuid, row))
     }
 
     /// Inserts, replaces or removes a row. Values must be of the types of their columns.
-    pub(super) fn put(&mut self, table: Table, uuid: RowUuid, row: Option<RawRow>) {
+    pub(super) fn put(&mut self, table: OvsdbTable, uuid: RowUuid, row: Option<RawRow>) {
         let rows = Arc::make_mut(&mut self.rows);
         match (table, &row) {
-            (Table::Root, Some(row)) => drop(rows.roots.insert(uuid, Arc::new(root(uuid, row)))),
-            (Table::Root, None) => drop(rows.roots.remove(&uuid)),
-            (Table::Bridge, Some(row)) => drop(rows.bridges.insert(uuid, Arc::new(bridge(uuid, row)))),
-            (Table::Bridge, None) => drop(rows.bridges.remove(&uuid)),
-            (Table::Port, Some(row)) => drop(rows.ports.insert(uuid, Arc::new(port(uuid, row)))),
-            (Table::Port, None) => drop(rows.ports.remove(&uuid)),
-            (Table::Interface, Some(row)) => {
+            (OvsdbTable::Root, Some(row)) => drop(rows.roots.insert(uuid, Arc::new(root(uuid, row)))),
+            (OvsdbTable::Root, None) => drop(rows.roots.remove(&uuid)),
+            (OvsdbTable::Bridge, Some(row)) => drop(rows.bridges.insert(uuid, Arc::new(bridge(uuid, row)))),
+            (OvsdbTable::Bridge, None) => drop(rows.bridges.remove(&uuid)),
+            (OvsdbTable::Port, Some(row)) => drop(rows.ports.insert(uuid, Arc::new(port(uuid, row)))),
+            (OvsdbTable::Port, None) => drop(rows.ports.remove(&uuid)),
+            (OvsdbTable::Interface, Some(row)) => {
                 drop(rows.interfaces.insert(uuid, Arc::new(interface(uuid, row))))
             }
-            (Table::Interface, None) => drop(rows.interfaces.remove(&uuid)),
+            (OvsdbTable::Interface, None) => drop(rows.interfaces.remove(&uuid)),
         }
         let table = self.raw.entry(table).or_default();
         match row {

@@ -3,11 +3,11 @@
 use serde_json::{Map, Value, json};
 
 use super::session::SessionError;
-use super::tables::{ColumnKind, Table};
+use super::tables::{ColumnKind, OvsdbTable};
 
 /// Checks the schema of a server.
 pub(super) fn check_schema(schema: &Value) -> Result<(), SessionError> {
-    for table in Table::ALL {
+    for table in OvsdbTable::ALL {
         for column in table.columns() {
             let declared = schema
                 .get("tables")
@@ -23,7 +23,7 @@ pub(super) fn check_schema(schema: &Value) -> Result<(), SessionError> {
 
 /// Returns the schema of the tables that the client uses, without the column `missing`.
 pub(super) fn schema_json(missing: Option<&str>) -> Value {
-    let tables = Table::ALL.map(|table| {
+    let tables = OvsdbTable::ALL.map(|table| {
         let columns = table.columns().iter().filter(|column| Some(column.name) != missing);
         let columns: Map<_, _> =
             columns.map(|column| (column.name.to_owned(), json!({"type": declared(column.kind)}))).collect();

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::cache::RowCache;
 use super::schema::check_schema;
 use super::snapshot::LockState;
-use super::tables::Table;
+use super::tables::OvsdbTable;
 use crate::drive::ovs::json_rpc::RpcMessage;
 
 /// The state of a connection to ovsdb-server.
@@ -17,11 +17,11 @@ pub(super) struct Session {
     lock_state: LockState,
     monitoring: bool,
     next_id: u64,
-    pending: BTreeMap<u64, Pending>,
+    pending: BTreeMap<u64, PendingRequest>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Pending {
+enum PendingRequest {
     Schema,
     Monitor,
     Lock,
@@ -100,9 +100,9 @@ impl Session {
         let monitor =
             vec![json!("Open_vSwitch"), json!(MONITOR), selection(), json!(cache.last_transaction())];
         let messages = vec![
-            session.request(Pending::Schema, "get_schema", vec![json!("Open_vSwitch")]).1,
-            session.request(Pending::Monitor, "monitor_cond_since", monitor).1,
-            session.request(Pending::Lock, "lock", vec![json!(lock)]).1,
+            session.request(PendingRequest::Schema, "get_schema", vec![json!("Open_vSwitch")]).1,
+            session.request(PendingRequest::Monitor, "monitor_cond_since", monitor).1,
+            session.request(PendingRequest::Lock, "lock", vec![json!(lock)]).1,
         ];
         (session, messages)
     }
@@ -123,17 +123,17 @@ impl Session {
 
     /// Makes a probe that the server must answer.
     pub(super) fn echo(&mut self) -> RpcMessage {
-        self.request(Pending::Echo, "echo", Vec::new()).1
+        self.request(PendingRequest::Echo, "echo", Vec::new()).1
     }
 
     /// Returns whether a probe is unanswered.
     pub(super) fn is_probing(&self) -> bool {
-        self.pending.values().any(|pending| *pending == Pending::Echo)
+        self.pending.values().any(|pending| *pending == PendingRequest::Echo)
     }
 
     /// Makes the request of a transaction, and returns its number.
     pub(super) fn transact(&mut self) -> u64 {
-        self.request(Pending::Transact, "transact", Vec::new()).0
+        self.request(PendingRequest::Transact, "transact", Vec::new()).0
     }
 
     /// Handles a message.
@@ -160,26 +160,26 @@ impl Session {
     fn replied(
         &mut self,
         id: u64,
-        pending: &Pending,
+        pending: &PendingRequest,
         result: Result<Value, Value>,
         cache: &mut RowCache,
     ) -> Result<SessionEvent, SessionError> {
         match pending {
-            Pending::Transact => return Ok(SessionEvent::Reply { id, result }),
-            Pending::Echo => return Ok(SessionEvent::Nothing),
-            Pending::Schema => {
+            PendingRequest::Transact => return Ok(SessionEvent::Reply { id, result }),
+            PendingRequest::Echo => return Ok(SessionEvent::Nothing),
+            PendingRequest::Schema => {
                 check_schema(&accepted("get_schema", result)?)?;
                 return Ok(SessionEvent::Nothing);
             }
-            Pending::Monitor => {
+            PendingRequest::Monitor => {
                 let reply = accepted("monitor_cond_since", result)?;
-                if self.pending.values().any(|pending| *pending == Pending::Schema) {
+                if self.pending.values().any(|pending| *pending == PendingRequest::Schema) {
                     return Err(malformed("the reply to get_schema is missing"));
                 }
                 cache.begin(&reply)?;
                 self.monitoring = true;
             }
-            Pending::Lock => {
+            PendingRequest::Lock => {
                 let reply = accepted("lock", result)?;
                 let locked = reply.get("locked").and_then(Value::as_bool);
                 let locked = locked.ok_or_else(|| malformed("the reply to lock is malformed"))?;
@@ -217,7 +217,7 @@ impl Session {
         Ok(SessionEvent::Changed)
     }
 
-    fn request(&mut self, pending: Pending, method: &str, params: Vec<Value>) -> (u64, RpcMessage) {
+    fn request(&mut self, pending: PendingRequest, method: &str, params: Vec<Value>) -> (u64, RpcMessage) {
         let id = self.next_id;
         self.next_id += 1;
         self.pending.insert(id, pending);
@@ -227,7 +227,7 @@ impl Session {
 
 /// Returns the tables and columns of the monitor.
 fn selection() -> Value {
-    let tables = Table::ALL.into_iter().map(|table| {
+    let tables = OvsdbTable::ALL.into_iter().map(|table| {
         let columns: Vec<_> = table.columns().iter().map(|column| column.name).collect();
         (table.name().to_owned(), json!([{"columns": columns, "where": [true]}]))
     });

@@ -6,7 +6,7 @@ use super::value::{Atom, Datum};
 
 /// A table of the schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Table {
+pub enum OvsdbTable {
     /// `Open_vSwitch`: one row, the root of all others.
     Root,
     /// `Bridge`.
@@ -102,7 +102,7 @@ const fn column(name: &'static str, kind: ColumnKind) -> Column {
     Column { name, kind }
 }
 
-impl Table {
+impl OvsdbTable {
     /// All tables.
     pub const ALL: [Self; 4] = [Self::Root, Self::Bridge, Self::Port, Self::Interface];
 

@@ -7,23 +7,23 @@ use serde_json::{Map, Value, json};
 use super::condition::{Condition, Mutation};
 use super::error::TransactError;
 use super::row_uuid::RowUuid;
-use super::tables::Table;
+use super::tables::OvsdbTable;
 use super::value::Datum;
 
 /// Operations that are committed together or not at all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
-    operations: Vec<Operation>,
+    operations: Vec<RowOperation>,
     next_cfg: bool,
 }
 
 /// One operation of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Operation {
+pub enum RowOperation {
     /// Inserts a row.
     Insert {
         /// The table.
-        table: Table,
+        table: OvsdbTable,
         /// Name for references within the transaction: a letter or `_`, then letters, digits, `_`.
         name: Option<String>,
         /// The values; others have their defaults.
@@ -32,7 +32,7 @@ pub enum Operation {
     /// Sets columns of rows.
     Update {
         /// The table.
-        table: Table,
+        table: OvsdbTable,
         /// Selects the rows.
         conditions: Vec<Condition>,
         /// The new values.
@@ -41,7 +41,7 @@ pub enum Operation {
     /// Changes columns of rows depending on their values.
     Mutate {
         /// The table.
-        table: Table,
+        table: OvsdbTable,
         /// Selects the rows.
         conditions: Vec<Condition>,
         /// The changes.
@@ -51,14 +51,14 @@ pub enum Operation {
     /// row refers to them.
     Delete {
         /// The table.
-        table: Table,
+        table: OvsdbTable,
         /// Selects the rows.
         conditions: Vec<Condition>,
     },
     /// Fails the transaction unless the selected rows have these values.
     Wait {
         /// The table.
-        table: Table,
+        table: OvsdbTable,
         /// Selects the rows.
         conditions: Vec<Condition>,
         /// The compared columns.
@@ -114,31 +114,31 @@ impl Transaction {
     }
 
     /// Appends an operation.
-    pub fn push(&mut self, operation: Operation) {
+    pub fn push(&mut self, operation: RowOperation) {
         self.operations.push(operation);
     }
 
     /// Appends an insert under a name, and returns the reference to the row.
-    pub fn insert(&mut self, table: Table, name: impl Into<String>, row: RowValues) -> Datum {
+    pub fn insert(&mut self, table: OvsdbTable, name: impl Into<String>, row: RowValues) -> Datum {
         let name = name.into();
-        self.push(Operation::Insert { table, name: Some(name.clone()), row });
+        self.push(RowOperation::Insert { table, name: Some(name.clone()), row });
         Datum::named(name)
     }
 
     /// Appends an update of one row.
-    pub fn update(&mut self, table: Table, uuid: RowUuid, row: RowValues) {
-        self.push(Operation::Update { table, conditions: vec![Condition::uuid(uuid)], row });
+    pub fn update(&mut self, table: OvsdbTable, uuid: RowUuid, row: RowValues) {
+        self.push(RowOperation::Update { table, conditions: vec![Condition::uuid(uuid)], row });
     }
 
     /// Appends mutations of one row.
-    pub fn mutate(&mut self, table: Table, uuid: RowUuid, mutations: Vec<Mutation>) {
-        self.push(Operation::Mutate { table, conditions: vec![Condition::uuid(uuid)], mutations });
+    pub fn mutate(&mut self, table: OvsdbTable, uuid: RowUuid, mutations: Vec<Mutation>) {
+        self.push(RowOperation::Mutate { table, conditions: vec![Condition::uuid(uuid)], mutations });
     }
 
     /// Appends a check that a row exists and has these values; without values, that it exists.
-    pub fn expect_row(&mut self, table: Table, uuid: RowUuid, row: RowValues) {
+    pub fn expect_row(&mut self, table: OvsdbTable, uuid: RowUuid, row: RowValues) {
         let row = row.with("_uuid", uuid);
-        self.push(Operation::Wait {
+        self.push(RowOperation::Wait {
             table,
             conditions: vec![Condition::uuid(uuid)],
             columns: row.0.keys().copied().collect(),
@@ -148,8 +148,8 @@ impl Transaction {
     }
 
     /// Appends a check that no row has this value.
-    pub fn expect_none(&mut self, table: Table, condition: Condition) {
-        self.push(Operation::Wait {
+    pub fn expect_none(&mut self, table: OvsdbTable, condition: Condition) {
+        self.push(RowOperation::Wait {
             table,
             conditions: vec![condition],
             columns: vec!["_uuid"],
@@ -174,7 +174,7 @@ impl Transaction {
 
     /// Returns the operations.
     #[must_use]
-    pub fn operations(&self) -> &[Operation] {
+    pub fn operations(&self) -> &[RowOperation] {
         &self.operations
     }
 
@@ -195,9 +195,9 @@ impl Transaction {
     #[must_use]
     pub fn to_params(&self, lock: &str) -> Value {
         let mut params = vec![json!("Open_vSwitch"), json!({"op": "assert", "lock": lock})];
-        params.extend(self.operations.iter().map(Operation::to_json));
+        params.extend(self.operations.iter().map(RowOperation::to_json));
         if self.next_cfg {
-            let table = Table::Root.name();
+            let table = OvsdbTable::Root.name();
             let add = Mutation::add("next_cfg", 1).to_json();
             params.push(json!({"op": "mutate", "table": table, "where": [], "mutations": [add]}));
             params.push(json!({"op": "select", "table": table, "where": [], "columns": ["next_cfg"]}));
@@ -215,9 +215,9 @@ fn has_nul(json: &Value) -> bool {
     }
 }
 
-impl Operation {
+impl RowOperation {
     fn to_json(&self) -> Value {
-        let selected = |op: &str, table: Table, conditions: &[Condition]| {
+        let selected = |op: &str, table: OvsdbTable, conditions: &[Condition]| {
             let mut members = Map::new();
             members.insert("op".to_owned(), json!(op));
             members.insert("table".to_owned(), json!(table.name()));

@@ -5,20 +5,20 @@ use serde_json::Value;
 use super::row_store::RawRow;
 use super::row_uuid::RowUuid;
 use super::session::SessionError;
-use super::tables::Table;
+use super::tables::OvsdbTable;
 use super::value::Datum;
 
 /// One change of one row.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RowUpdate {
-    pub(super) table: Table,
+    pub(super) table: OvsdbTable,
     pub(super) uuid: RowUuid,
-    pub(super) change: RowChange,
+    pub(super) change: RowUpdateKind,
 }
 
 /// The change of a row.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum RowChange {
+pub(super) enum RowUpdateKind {
     /// The row exists, with these values and defaults.
     Insert(RawRow),
     /// Values of one element are new; others are differences.
@@ -31,7 +31,7 @@ pub(super) enum RowChange {
 pub(super) fn parse_updates(json: &Value) -> Result<Vec<RowUpdate>, SessionError> {
     let mut updates = Vec::new();
     for (name, rows) in json.as_object().ok_or_else(|| malformed("updates are no object"))? {
-        let table = Table::by_name(name).ok_or_else(|| malformed("an update of an unknown table"))?;
+        let table = OvsdbTable::by_name(name).ok_or_else(|| malformed("an update of an unknown table"))?;
         for (uuid, update) in rows.as_object().ok_or_else(|| malformed("an update is no object"))? {
             let uuid = uuid.parse().map_err(|_| malformed("an update has no UUID"))?;
             updates.push(RowUpdate { table, uuid, change: parse_change(table, update)? });
@@ -64,21 +64,21 @@ pub(super) fn apply_difference(value: &mut Datum, difference: Datum) -> Result<(
     Ok(())
 }
 
-fn parse_change(table: Table, update: &Value) -> Result<RowChange, SessionError> {
+fn parse_change(table: OvsdbTable, update: &Value) -> Result<RowUpdateKind, SessionError> {
     let members = update.as_object().ok_or_else(|| malformed("an update is no object"))?;
     let mut members = members.iter();
     let (Some((kind, row)), None) = (members.next(), members.next()) else {
         return Err(malformed("an update of a row has not one member"));
     };
     match kind.as_str() {
-        "initial" | "insert" => parse_row(table, row).map(RowChange::Insert),
-        "modify" => parse_row(table, row).map(RowChange::Modify),
-        "delete" => Ok(RowChange::Delete),
+        "initial" | "insert" => parse_row(table, row).map(RowUpdateKind::Insert),
+        "modify" => parse_row(table, row).map(RowUpdateKind::Modify),
+        "delete" => Ok(RowUpdateKind::Delete),
         _ => Err(malformed("an update of an unknown kind")),
     }
 }
 
-fn parse_row(table: Table, row: &Value) -> Result<RawRow, SessionError> {
+fn parse_row(table: OvsdbTable, row: &Value) -> Result<RawRow, SessionError> {
     let mut values = RawRow::new();
     for (name, json) in row.as_object().ok_or_else(|| malformed("a row is no object"))? {
         let column = table.column(name).ok_or_else(|| malformed("a row has an unknown column"))?;

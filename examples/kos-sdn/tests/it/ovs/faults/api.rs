@@ -1,6 +1,6 @@
 //! Changes of the API's state that reuse addresses and names.
 
-use super::{BY_HAND, Switch};
+use super::{BY_HAND, SwitchState};
 use crate::ovs::cloud::Cloud;
 use crate::ovs::requirements::can_run;
 
@@ -11,12 +11,12 @@ async fn networks_and_nodes_of_attachments_may_change() {
     cloud.delete_subnet("red").await;
     cloud.subnet("red", 73).await;
     cloud.until_all(|status| status.address_vni != 71).await;
-    cloud.assert_repaired("a subnet recreated with another VNI", BY_HAND, Switch::Closed).await;
+    cloud.assert_repaired("a subnet recreated with another VNI", BY_HAND, SwitchState::Closed).await;
     for node in [3, 1] {
         cloud.detach("b2").await;
         cloud.until_gone("b2").await;
         cloud.attach("b2", node, "blue").await;
-        cloud.assert_repaired("an attachment recreated on another node", BY_HAND, Switch::Closed).await;
+        cloud.assert_repaired("an attachment recreated on another node", BY_HAND, SwitchState::Closed).await;
     }
     // The addresses of both networks are swapped between names.
     for name in ["r1", "b1"] {
@@ -28,6 +28,8 @@ async fn networks_and_nodes_of_attachments_may_change() {
     for (name, subnet) in [("r1", "blue"), ("b1", "red")] {
         cloud.attach(name, 1, subnet).await;
     }
-    cloud.assert_repaired("two attachments recreated in each other's network", BY_HAND, Switch::Closed).await;
+    cloud
+        .assert_repaired("two attachments recreated in each other's network", BY_HAND, SwitchState::Closed)
+        .await;
     cloud.stop().await;
 }

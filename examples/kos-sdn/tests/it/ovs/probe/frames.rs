@@ -32,7 +32,8 @@ pub(super) fn round(sender: u32, own: &Station, all: &[Station], number: u32) ->
         let mark = mark(FrameKind::Forged, victim.vni, victim.address);
         // To a neighbour of the forged sender, which would be permitted to send this frame.
         let to = others.clone().find(|other| other.vni == victim.vni && *other != victim);
-        let forged = |to: &Station| (mark, packet(mark, (victim.mac(), victim.address), (to.mac(), to.address)));
+        let forged =
+            |to: &Station| (mark, packet(mark, (victim.mac(), victim.address), (to.mac(), to.address)));
         let address = (mark, packet(mark, (own.mac(), victim.address), (victim.mac(), victim.address)));
         to.map(forged).into_iter().chain((victim.address != own.address).then_some(address))
     });

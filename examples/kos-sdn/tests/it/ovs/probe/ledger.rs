@@ -63,9 +63,8 @@ impl Ledger {
     /// Returns the pairs that are permitted, as receiver and sender.
     fn permitted(&self) -> impl Iterator<Item = (u32, u32)> {
         self.stations.iter().flat_map(move |(to, receiver)| {
-            let senders = self.stations.iter().filter(move |(from, sender)| {
-                from != &to && sender.vni == receiver.vni
-            });
+            let senders =
+                self.stations.iter().filter(move |(from, sender)| from != &to && sender.vni == receiver.vni);
             senders.map(move |(from, _)| (*to, *from))
         })
     }

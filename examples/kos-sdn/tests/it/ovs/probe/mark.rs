@@ -39,14 +39,8 @@ impl Mark {
     /// The mark as bytes, part of a frame's payload.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let kind = KINDS.iter().position(|kind| *kind == self.kind).unwrap();
-        let numbers = [
-            u32::try_from(kind).unwrap(),
-            self.sender,
-            self.vni,
-            self.to_vni,
-            self.to.into(),
-            self.number,
-        ];
+        let numbers =
+            [u32::try_from(kind).unwrap(), self.sender, self.vni, self.to_vni, self.to.into(), self.number];
         let bytes = numbers.into_iter().flat_map(u32::to_be_bytes);
         MAGIC.into_iter().chain(bytes).collect()
     }

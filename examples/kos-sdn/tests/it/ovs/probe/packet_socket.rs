@@ -36,8 +36,7 @@ impl PacketSocket {
         let identity = identity(namespace)?;
         let socket = inside(namespace, || {
             let named = getifaddrs().ok()?;
-            let mut links =
-                named.filter_map(|it| Some((it.interface_name, *it.address?.as_link_addr()?)));
+            let mut links = named.filter_map(|it| Some((it.interface_name, *it.address?.as_link_addr()?)));
             let (_, link) = links.find(|(name, link)| is_it(name, link))?;
             let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
             let made = socket(AddressFamily::Packet, SockType::Raw, flags, SockProtocol::EthAll).ok()?;

@@ -72,7 +72,13 @@ fn drain(number: u32, station: &Station, socket: &PacketSocket, ledger: &Mutex<L
     }
 }
 
-fn send_round(number: u32, station: &Station, socket: &PacketSocket, ledger: &Mutex<Ledger>, round_number: u32) -> bool {
+fn send_round(
+    number: u32,
+    station: &Station,
+    socket: &PacketSocket,
+    ledger: &Mutex<Ledger>,
+    round_number: u32,
+) -> bool {
     let all = ledger.lock().stations();
     let frames = round(number, station, &all, round_number);
     let is_alive = frames.iter().all(|(_, frame)| socket.send(frame));

@@ -7,7 +7,7 @@ use super::bench::{FabricBench, HOST, local, remote, vni};
 use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::links::{LinkError, NamespaceName};
 use crate::drive::ovs::ovsdb::fake::FakeFault;
-use crate::drive::ovs::ovsdb::{Datum, Mutation, RowValues, Table, Transaction};
+use crate::drive::ovs::ovsdb::{Datum, Mutation, OvsdbTable, RowValues, Transaction};
 use crate::drive::{Fabric as _, FabricError, FabricRepairs, InterfaceList};
 use crate::plan::{Interface, LocalInterface, local_cookie};
 
@@ -31,12 +31,12 @@ fn foreign_bridge(bench: &FakeOvs, name: &str, kind: &str, options: &[(&str, &st
     let mut transaction = Transaction::new();
     let options = Datum::map(options.iter().copied());
     let row = RowValues::new().with("name", name).with("type", kind).with("options", options);
-    let interface = transaction.insert(Table::Interface, "i", row);
+    let interface = transaction.insert(OvsdbTable::Interface, "i", row);
     let row = RowValues::new().with("name", name).with("interfaces", interface);
-    let port = transaction.insert(Table::Port, "p", row);
+    let port = transaction.insert(OvsdbTable::Port, "p", row);
     let row = RowValues::new().with("name", "theirs").with("ports", port);
-    let bridge = transaction.insert(Table::Bridge, "b", row);
-    transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
+    let bridge = transaction.insert(OvsdbTable::Bridge, "b", row);
+    transaction.mutate(OvsdbTable::Root, root, vec![Mutation::insert("bridges", bridge)]);
     bench.edit(&transaction).unwrap();
 }
 
@@ -124,8 +124,8 @@ async fn an_unmarked_bridge_is_left_alone() {
     let rename = |transaction: &mut Transaction| {
         let root = ovs.database.rows().root().unwrap().uuid;
         let row = RowValues::new().with("name", "kos");
-        let bridge = transaction.insert(Table::Bridge, "b", row);
-        transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
+        let bridge = transaction.insert(OvsdbTable::Bridge, "b", row);
+        transaction.mutate(OvsdbTable::Root, root, vec![Mutation::insert("bridges", bridge)]);
     };
     let mut transaction = Transaction::new();
     rename(&mut transaction);

@@ -3,7 +3,7 @@
 use machinery::tokio;
 
 use super::bench::{FabricBench, HOST, local, remote};
-use super::gate::{Gate, Side};
+use super::gate::{EffectGate, EffectSide};
 use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::{Fabric, FabricError, FabricRepairs, InterfaceList};
 
@@ -25,11 +25,12 @@ async fn scenario(fabric: &dyn Fabric) -> Result<(), FabricError> {
 }
 
 /// Runs the scenario with a crash, and again with a new fabric. Returns the number of effects.
-async fn crash(at: Option<(usize, Side)>) -> usize {
-    let (ovs, gate) = (FakeOvs::new("kos", HOST, 1500), Gate::crashing(at));
+async fn crash(at: Option<(usize, EffectSide)>) -> usize {
+    let (ovs, gate) = (FakeOvs::new("kos", HOST, 1500), EffectGate::crashing(at));
     let connections = gate.before(ovs.connect("kos"));
     let bench = FabricBench::with(ovs, connections);
     tokio::select! {
+        biased;
         () = gate.crashed() => {}
         result = scenario(&bench.fabric) => result.unwrap(),
     }
@@ -60,7 +61,7 @@ async fn a_fabric_crashing_at_any_effect_converges_to_the_same_state() {
     let effects = crash(None).await;
     assert!(effects >= 20, "{effects}");
     for number in 1..=effects {
-        crash(Some((number, Side::Before))).await;
-        crash(Some((number, Side::After))).await;
+        crash(Some((number, EffectSide::Before))).await;
+        crash(Some((number, EffectSide::After))).await;
     }
 }

@@ -5,7 +5,7 @@ use machinery::tokio;
 use super::bench::{FabricBench, local, remote};
 use crate::drive::ovs::links::{LinkPlace, NamespaceName};
 use crate::drive::ovs::openflow::{FlowChange, FoundFlow, OpaqueFlow};
-use crate::drive::ovs::ovsdb::{Datum, Mutation, RowValues, Rows, Table, Transaction};
+use crate::drive::ovs::ovsdb::{Datum, Mutation, OvsdbTable, RowValues, Rows, Transaction};
 use crate::drive::{Fabric as _, FabricRepairs};
 use crate::plan::Flow;
 
@@ -82,7 +82,7 @@ async fn a_changed_fail_mode_is_set_back() {
     let (bench, reference) = bench().await;
     edit(&bench, |rows, transaction| {
         let row = RowValues::new().with("fail_mode", "standalone");
-        transaction.update(Table::Bridge, rows.bridge("kos").unwrap().uuid, row);
+        transaction.update(OvsdbTable::Bridge, rows.bridge("kos").unwrap().uuid, row);
     });
     let repairs = reference.restore(bench).await;
     assert_eq!(repairs.bridges, 1);
@@ -94,7 +94,7 @@ async fn changed_tunnel_options_are_set_back() {
     edit(&bench, |rows, transaction| {
         let options = Datum::map([("key", "1"), ("remote_ip", "192.0.2.66")]);
         let row = RowValues::new().with("options", options);
-        transaction.update(Table::Interface, rows.interface("kos-vtep").unwrap().uuid, row);
+        transaction.update(OvsdbTable::Interface, rows.interface("kos-vtep").unwrap().uuid, row);
     });
     let repairs = reference.restore(bench).await;
     assert_eq!(repairs.tunnels, 1);
@@ -106,7 +106,7 @@ async fn a_deleted_port_is_created_again_with_its_link_and_flows() {
     edit(&bench, |rows, transaction| {
         let port = rows.port(&local(2).name).unwrap().uuid;
         let bridge = rows.bridge("kos").unwrap().uuid;
-        transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]);
+        transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::delete("ports", port)]);
     });
     let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_ports, repairs.links), (1, 1));
@@ -119,12 +119,12 @@ async fn a_foreign_port_with_the_number_of_a_deleted_one_gets_no_flows() {
     edit(&bench, |rows, transaction| {
         let port = rows.port(&local(2).name).unwrap().uuid;
         let bridge = rows.bridge("kos").unwrap().uuid;
-        transaction.mutate(Table::Bridge, bridge, vec![Mutation::delete("ports", port)]);
+        transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::delete("ports", port)]);
         let row = RowValues::new().with("name", "x").with("type", "internal");
-        let interface = transaction.insert(Table::Interface, "i", row);
+        let interface = transaction.insert(OvsdbTable::Interface, "i", row);
         let row = RowValues::new().with("name", "x").with("interfaces", interface);
-        let port = transaction.insert(Table::Port, "p", row);
-        transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", port)]);
+        let port = transaction.insert(OvsdbTable::Port, "p", row);
+        transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::insert("ports", port)]);
     });
     let repairs = reference.restore(bench).await;
     assert_eq!((repairs.missing_ports, repairs.foreign_ports), (1, 1));
@@ -136,7 +136,7 @@ async fn a_deleted_bridge_is_created_again() {
     edit(&bench, |rows, transaction| {
         let bridge = rows.bridge("kos").unwrap().uuid;
         let root = rows.root().unwrap().uuid;
-        transaction.mutate(Table::Root, root, vec![Mutation::delete("bridges", bridge)]);
+        transaction.mutate(OvsdbTable::Root, root, vec![Mutation::delete("bridges", bridge)]);
     });
     let repairs = reference.restore(bench).await;
     assert_eq!((repairs.bridges, repairs.missing_ports), (1, 2));

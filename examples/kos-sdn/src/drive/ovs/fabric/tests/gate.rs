@@ -18,21 +18,21 @@ use crate::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactEr
 
 /// The side of an effect on which the crash happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
+pub(super) enum EffectSide {
     Before,
     After,
 }
 
 /// Counts effects: transactions, bundles and single link steps.
 #[derive(Default)]
-pub(super) struct Gate {
+pub(super) struct EffectGate {
     effects: AtomicUsize,
-    crash_at: Option<(usize, Side)>,
+    crash_at: Option<(usize, EffectSide)>,
     crashed: SetOnce<()>,
 }
 
-impl Gate {
-    pub(super) fn crashing(crash_at: Option<(usize, Side)>) -> Arc<Self> {
+impl EffectGate {
+    pub(super) fn crashing(crash_at: Option<(usize, EffectSide)>) -> Arc<Self> {
         Arc::new(Self { crash_at, ..Self::default() })
     }
 
@@ -49,9 +49,9 @@ impl Gate {
     pub(super) fn before(self: &Arc<Self>, connections: SwitchConnections) -> SwitchConnections {
         let SwitchConnections { database, flows, links, control, lock } = connections;
         SwitchConnections {
-            database: Arc::new(Gated(database, self.clone())),
-            flows: Arc::new(Gated(flows, self.clone())),
-            links: Arc::new(Gated(links, self.clone())),
+            database: Arc::new(GatedEffects(database, self.clone())),
+            flows: Arc::new(GatedEffects(flows, self.clone())),
+            links: Arc::new(GatedEffects(links, self.clone())),
             control,
             lock,
         }
@@ -62,11 +62,11 @@ impl Gate {
             return pending().await;
         }
         let number = self.effects.fetch_add(1, SeqCst) + 1;
-        if self.crash_at == Some((number, Side::Before)) {
+        if self.crash_at == Some((number, EffectSide::Before)) {
             return self.crash().await;
         }
         let result = effect.await;
-        if self.crash_at == Some((number, Side::After)) {
+        if self.crash_at == Some((number, EffectSide::After)) {
             return self.crash().await;
         }
         result
@@ -78,10 +78,10 @@ impl Gate {
     }
 }
 
-struct Gated<T: ?Sized>(Arc<T>, Arc<Gate>);
+struct GatedEffects<T: ?Sized>(Arc<T>, Arc<EffectGate>);
 
 #[async_trait]
-impl Database for Gated<dyn Database> {
+impl Database for GatedEffects<dyn Database> {
     fn snapshot(&self) -> Arc<DatabaseSnapshot> {
         self.0.snapshot()
     }
@@ -96,7 +96,7 @@ impl Database for Gated<dyn Database> {
 }
 
 #[async_trait]
-impl FlowSwitch for Gated<dyn FlowSwitch> {
+impl FlowSwitch for GatedEffects<dyn FlowSwitch> {
     async fn apply(&self, changes: Vec<FlowChange>) -> Result<(), OpenFlowError> {
         self.1.pass(self.0.apply(changes)).await
     }
@@ -115,7 +115,7 @@ impl FlowSwitch for Gated<dyn FlowSwitch> {
 }
 
 #[async_trait]
-impl Links for Gated<dyn Links> {
+impl Links for GatedEffects<dyn Links> {
     async fn list(&self) -> Result<LinkList, LinkError> {
         self.0.list().await
     }

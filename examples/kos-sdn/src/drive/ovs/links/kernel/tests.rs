@@ -18,13 +18,13 @@ use crate::drive::ovs::links::{
 use crate::plan::Mac;
 
 /// A namespace with a process that plays the switch. Its other namespaces have its name as prefix.
-struct Host {
+struct KernelHost {
     name: String,
     directory: TempDir,
     process: Child,
 }
 
-impl Host {
+impl KernelHost {
     /// Returns `None`, and prints the reason, if this machine cannot run the test.
     fn new(test: &str) -> Option<Self> {
         let can = rustix::process::geteuid().is_root() && succeeds("ip", &["-V"]);
@@ -61,7 +61,7 @@ impl Host {
     }
 }
 
-impl Drop for Host {
+impl Drop for KernelHost {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
@@ -110,7 +110,7 @@ fn set(place: &LinkPlace, name: &str, change: LinkChange) -> LinkStep {
 
 #[tokio::test]
 async fn a_link_is_moved_configured_and_deleted() {
-    let Some(host) = Host::new("a_link_is_moved_configured_and_deleted") else { return };
+    let Some(host) = KernelHost::new("a_link_is_moved_configured_and_deleted") else { return };
     let (links, name) = (host.links("a"), host.namespace("a"));
     host.ip(&["link", "add", "kos1", "type", "veth", "peer", "name", "kos2"]);
     let mut events = links.watch().await.unwrap();
@@ -156,7 +156,7 @@ async fn a_link_is_moved_configured_and_deleted() {
 /// A deleted namespace must not live on in a socket of the agent.
 #[tokio::test]
 async fn a_namespace_deleted_by_hand_is_reported() {
-    let Some(host) = Host::new("a_namespace_deleted_by_hand_is_reported") else { return };
+    let Some(host) = KernelHost::new("a_namespace_deleted_by_hand_is_reported") else { return };
     let (links, name) = (host.links("a"), host.namespace("a"));
     host.ip(&["link", "add", "kos1", "type", "veth", "peer", "name", "kos2"]);
     let index = links.list().await.unwrap().named("kos1").next().unwrap().index;
@@ -174,7 +174,7 @@ async fn a_namespace_deleted_by_hand_is_reported() {
 
 #[tokio::test]
 async fn namespaces_of_others_are_left_alone() {
-    let Some(host) = Host::new("namespaces_of_others_are_left_alone") else { return };
+    let Some(host) = KernelHost::new("namespaces_of_others_are_left_alone") else { return };
     let (links, others, name) = (host.links("a"), host.links("b"), host.namespace("a"));
     let taken = |error: LinkError| assert!(matches!(error, LinkError::NamespaceTaken { .. }), "{error}");
     let create = [LinkStep::CreateNamespace(name.clone())];
@@ -194,7 +194,7 @@ async fn namespaces_of_others_are_left_alone() {
 
 #[tokio::test]
 async fn a_name_without_namespace_keeps_its_owner() {
-    let Some(host) = Host::new("a_name_without_namespace_keeps_its_owner") else { return };
+    let Some(host) = KernelHost::new("a_name_without_namespace_keeps_its_owner") else { return };
     let (links, others, name) = (host.links("a"), host.links("b"), host.namespace("a"));
     let create = [LinkStep::CreateNamespace(name.clone())];
     let delete = [LinkStep::DeleteNamespace(name.clone())];
@@ -212,7 +212,7 @@ async fn a_name_without_namespace_keeps_its_owner() {
 
 #[tokio::test]
 async fn a_ping_leaves_from_the_workload() {
-    let Some(host) = Host::new("a_ping_leaves_from_the_workload") else { return };
+    let Some(host) = KernelHost::new("a_ping_leaves_from_the_workload") else { return };
     let (links, name) = (host.links("a"), host.namespace("a"));
     host.ip(&["link", "add", "kos1", "type", "veth", "peer", "name", "kos2"]);
     host.ip(&["address", "add", "10.9.0.1/24", "dev", "kos2"]);

@@ -1,6 +1,6 @@
 //! The client against a switch that is silent, sends nonsense, or lacks features.
 
-use super::scripted::{Scripted, honest, refusal, response};
+use super::scripted::{ScriptedSwitch, honest, refusal, response};
 use crate::drive::ovs::openflow::message::kind;
 use crate::drive::ovs::openflow::{
     FakeSwitch, FlowChange, FlowSwitch, FoundFlow, OpenFlowError, SwitchStatus,
@@ -20,15 +20,15 @@ async fn status(of: &impl FlowSwitch, is: impl Fn(&SwitchStatus) -> bool) -> Swi
     of.status().wait_for(|status| is(status)).await.unwrap().clone()
 }
 
-async fn connected(script: super::scripted::Script) -> Scripted {
-    let switch = Scripted::start(script, usize::MAX);
+async fn connected(script: super::scripted::Script) -> ScriptedSwitch {
+    let switch = ScriptedSwitch::start(script, usize::MAX);
     status(&switch.client, |status| status.is_connected).await;
     switch
 }
 
 #[tokio::test]
 async fn responses_in_pieces_are_assembled() {
-    let switch = Scripted::start(honest, 1);
+    let switch = ScriptedSwitch::start(honest, 1);
     status(&switch.client, |status| status.is_connected && status.is_monitored).await;
     assert_eq!(switch.client.apply(additions()).await, Ok(()));
     assert_eq!(switch.client.apply(Vec::new()).await, Ok(()));
@@ -105,7 +105,7 @@ async fn missing_monitor_is_reported_in_the_status() {
 
 #[tokio::test]
 async fn older_versions_are_a_named_error() {
-    let switch = Scripted::start(|_| vec![1, 0, 0, 8, 0, 0, 0, 1], usize::MAX);
+    let switch = ScriptedSwitch::start(|_| vec![1, 0, 0, 8, 0, 0, 0, 1], usize::MAX);
     let status = status(&switch.client, |status| status.last_error.is_some()).await;
     let expected = "the switch has no OpenFlow 1.5: add OpenFlow15 to the bridge's protocols";
     assert_eq!(status.last_error.as_deref(), Some(expected));
@@ -145,7 +145,7 @@ async fn nonsense_ends_the_connection_with_a_named_error() {
         |request| [honest(request), response(request, kind::HELLO, &[])].concat(),
     ];
     for (number, script) in nonsense.into_iter().enumerate() {
-        let switch = Scripted::start(script, usize::MAX);
+        let switch = ScriptedSwitch::start(script, usize::MAX);
         let status = status(&switch.client, |status| status.last_error.is_some()).await;
         let error = status.last_error.unwrap();
         assert!(error.contains("malformed"), "{number}: {error}");

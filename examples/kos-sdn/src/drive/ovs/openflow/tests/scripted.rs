@@ -16,7 +16,7 @@ use crate::drive::ovs::openflow::{OpenFlowClient, OpenFlowSettings};
 pub(super) type Script = fn(&[u8]) -> Vec<u8>;
 
 /// A scripted switch and a client of it.
-pub(super) struct Scripted {
+pub(super) struct ScriptedSwitch {
     pub(super) client: OpenFlowClient,
     _dir: TempDir,
     _stopping: DropGuard,
@@ -53,7 +53,7 @@ pub(super) fn refusal(request: &[u8], of: u8, code: u8) -> Vec<u8> {
     response(request, kind::ERROR, &[0, of, 0, code])
 }
 
-impl Scripted {
+impl ScriptedSwitch {
     /// Starts a switch that responds by the script, and a client with short time limits.
     pub(super) fn start(script: Script, piece: usize) -> Self {
         let dir = tempfile::tempdir().unwrap();

@@ -7,8 +7,8 @@ use crate::drive::ovs::ovsdb::error::TransactError;
 use crate::drive::ovs::ovsdb::outcome::{Committed, OperationResult};
 use crate::drive::ovs::ovsdb::row_store::{RawRow, RowStore};
 use crate::drive::ovs::ovsdb::row_uuid::RowUuid;
-use crate::drive::ovs::ovsdb::tables::{ColumnKind, Table};
-use crate::drive::ovs::ovsdb::transaction::{Operation, RowValues, Transaction};
+use crate::drive::ovs::ovsdb::tables::{ColumnKind, OvsdbTable};
+use crate::drive::ovs::ovsdb::transaction::{RowOperation, RowValues, Transaction};
 use crate::drive::ovs::ovsdb::value::{Atom, Datum};
 
 /// The source of UUIDs: a counter, so that tests are repeatable.
@@ -54,7 +54,7 @@ fn named_rows(
 ) -> Result<BTreeMap<String, RowUuid>, TransactError> {
     let mut names = BTreeMap::new();
     for (operation, one) in transaction.operations().iter().enumerate() {
-        if let Operation::Insert { name: Some(name), .. } = one
+        if let RowOperation::Insert { name: Some(name), .. } = one
             && names.insert(name.clone(), uuids.next()).is_some()
         {
             let (error, details) = ("duplicate uuid-name".to_owned(), name.clone());
@@ -71,10 +71,10 @@ struct Executor<'a> {
 }
 
 impl Executor<'_> {
-    fn run(&mut self, operation: &Operation) -> Result<OperationResult, Refusal> {
+    fn run(&mut self, operation: &RowOperation) -> Result<OperationResult, Refusal> {
         match operation {
-            Operation::Insert { table, name, row } => self.insert(*table, name.as_deref(), row),
-            Operation::Update { table, conditions, row } => {
+            RowOperation::Insert { table, name, row } => self.insert(*table, name.as_deref(), row),
+            RowOperation::Update { table, conditions, row } => {
                 let values = self.values(*table, row)?;
                 if values.contains_key("name") {
                     return Err(("constraint violation", "name is immutable".to_owned()));
@@ -84,19 +84,19 @@ impl Executor<'_> {
                     Ok(())
                 })
             }
-            Operation::Mutate { table, conditions, mutations } => {
+            RowOperation::Mutate { table, conditions, mutations } => {
                 let mutations: Vec<_> =
                     mutations.iter().map(|one| self.mutation(*table, one)).collect::<Result<_, _>>()?;
                 self.change(*table, conditions, |row| {
                     mutations.iter().try_for_each(|(kind, mutation)| mutate(row, *kind, mutation))
                 })
             }
-            Operation::Delete { table, conditions } => {
+            RowOperation::Delete { table, conditions } => {
                 let selected = self.selected(*table, conditions)?;
                 selected.iter().for_each(|uuid| self.store.put(*table, *uuid, None));
                 Ok(OperationResult::Count(selected.len() as u64))
             }
-            Operation::Wait { table, conditions, columns, until_equal, rows } => {
+            RowOperation::Wait { table, conditions, columns, until_equal, rows } => {
                 let found = self.found(*table, conditions, columns)?;
                 let expected =
                     rows.iter().map(|row| self.expected(row, columns)).collect::<Result<BTreeSet<_>, _>>()?;
@@ -105,13 +105,13 @@ impl Executor<'_> {
                 }
                 Err(("timed out", "\"wait\" timed out".to_owned()))
             }
-            Operation::Comment(_) => Ok(OperationResult::Done),
+            RowOperation::Comment(_) => Ok(OperationResult::Done),
         }
     }
 
     fn insert(
         &mut self,
-        table: Table,
+        table: OvsdbTable,
         name: Option<&str>,
         row: &RowValues,
     ) -> Result<OperationResult, Refusal> {
@@ -124,7 +124,7 @@ impl Executor<'_> {
 
     fn change(
         &mut self,
-        table: Table,
+        table: OvsdbTable,
         conditions: &[Condition],
         mut change: impl FnMut(&mut RawRow) -> Result<(), Refusal>,
     ) -> Result<OperationResult, Refusal> {
@@ -137,7 +137,7 @@ impl Executor<'_> {
         Ok(OperationResult::Count(selected.len() as u64))
     }
 
-    fn selected(&self, table: Table, conditions: &[Condition]) -> Result<Vec<RowUuid>, Refusal> {
+    fn selected(&self, table: OvsdbTable, conditions: &[Condition]) -> Result<Vec<RowUuid>, Refusal> {
         let mut conditions = conditions.to_vec();
         for condition in &mut conditions {
             condition.value = self.resolved(&condition.value)?;
@@ -153,7 +153,7 @@ impl Executor<'_> {
 
     fn found(
         &self,
-        table: Table,
+        table: OvsdbTable,
         conditions: &[Condition],
         columns: &[&'static str],
     ) -> Result<BTreeSet<Vec<Datum>>, Refusal> {
@@ -172,7 +172,7 @@ impl Executor<'_> {
         columns.iter().map(of).collect()
     }
 
-    fn values(&self, table: Table, row: &RowValues) -> Result<RawRow, Refusal> {
+    fn values(&self, table: OvsdbTable, row: &RowValues) -> Result<RawRow, Refusal> {
         let checked = |(column, value): (&'static str, &Datum)| {
             let value = self.resolved(value)?;
             if kind(table, column)?.admits(&value) {
@@ -183,7 +183,7 @@ impl Executor<'_> {
         row.iter().map(checked).collect()
     }
 
-    fn mutation(&self, table: Table, mutation: &Mutation) -> Result<(ColumnKind, Mutation), Refusal> {
+    fn mutation(&self, table: OvsdbTable, mutation: &Mutation) -> Result<(ColumnKind, Mutation), Refusal> {
         let value = self.resolved(&mutation.value)?;
         Ok((kind(table, mutation.column)?, Mutation { value, ..mutation.clone() }))
     }
@@ -204,21 +204,21 @@ impl Executor<'_> {
     }
 
     fn increment_next_cfg(&mut self) -> Option<i64> {
-        let (uuid, row) = self.store.table(Table::Root).next()?;
+        let (uuid, row) = self.store.table(OvsdbTable::Root).next()?;
         let mut row = row.clone();
         mutate(&mut row, ColumnKind::Integer, &Mutation::add("next_cfg", 1)).ok()?;
         let next_cfg = row.get("next_cfg").and_then(integer);
-        self.store.put(Table::Root, uuid, Some(row));
+        self.store.put(OvsdbTable::Root, uuid, Some(row));
         next_cfg
     }
 }
 
-fn kind(table: Table, column: &str) -> Result<ColumnKind, Refusal> {
+fn kind(table: OvsdbTable, column: &str) -> Result<ColumnKind, Refusal> {
     let unknown = || ("unknown column", format!("{} has no column {column}", table.name()));
     table.column(column).map(|column| column.kind).ok_or_else(unknown)
 }
 
-fn value(table: Table, uuid: RowUuid, row: &RawRow, column: &str) -> Datum {
+fn value(table: OvsdbTable, uuid: RowUuid, row: &RawRow, column: &str) -> Datum {
     if column == "_uuid" {
         return uuid.into();
     }

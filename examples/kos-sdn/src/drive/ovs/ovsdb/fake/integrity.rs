@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::drive::ovs::ovsdb::error::TransactError;
 use crate::drive::ovs::ovsdb::row_store::RowStore;
 use crate::drive::ovs::ovsdb::row_uuid::RowUuid;
-use crate::drive::ovs::ovsdb::tables::Table;
+use crate::drive::ovs::ovsdb::tables::OvsdbTable;
 
 /// Deletes rows without a reference, then checks that references have rows and names are unique.
 pub(super) fn check_references(store: &mut RowStore) -> Result<(), TransactError> {
@@ -16,7 +16,9 @@ pub(super) fn check_references(store: &mut RowStore) -> Result<(), TransactError
     if let Some(missing) = interfaces.iter().find(|uuid| !rows.interfaces.contains_key(uuid)) {
         return Err(missing_row(*missing));
     }
-    for (table, kept) in [(Table::Bridge, &bridges), (Table::Port, &ports), (Table::Interface, &interfaces)] {
+    for (table, kept) in
+        [(OvsdbTable::Bridge, &bridges), (OvsdbTable::Port, &ports), (OvsdbTable::Interface, &interfaces)]
+    {
         unreferenced(store, table, kept).into_iter().for_each(|uuid| store.put(table, uuid, None));
     }
     let rows = store.rows();
@@ -39,7 +41,7 @@ fn referenced<'a>(
     Ok(all)
 }
 
-fn unreferenced(store: &RowStore, table: Table, kept: &BTreeSet<RowUuid>) -> Vec<RowUuid> {
+fn unreferenced(store: &RowStore, table: OvsdbTable, kept: &BTreeSet<RowUuid>) -> Vec<RowUuid> {
     store.table(table).map(|(uuid, _)| uuid).filter(|uuid| !kept.contains(uuid)).collect()
 }
 

@@ -9,14 +9,14 @@ use serde_json::Value;
 use super::FakeFault;
 use super::execute::{UuidSource, execute};
 use super::integrity::check_references;
-use super::switch::FakeSwitch;
+use super::switch::FakeVswitchd;
 use crate::drive::ovs::ovsdb::error::TransactError;
 use crate::drive::ovs::ovsdb::outcome::Committed;
 use crate::drive::ovs::ovsdb::publisher::SnapshotPublisher;
 use crate::drive::ovs::ovsdb::row_store::{RawRow, RowStore};
 use crate::drive::ovs::ovsdb::rows::Rows;
 use crate::drive::ovs::ovsdb::snapshot::{ConnectionState, LockState};
-use crate::drive::ovs::ovsdb::tables::Table;
+use crate::drive::ovs::ovsdb::tables::OvsdbTable;
 use crate::drive::ovs::ovsdb::transaction::Transaction;
 
 /// The thief of a lock: no client has this number.
@@ -36,7 +36,7 @@ pub(super) struct FakeState {
     pub(super) reply_delay: Duration,
     pub(super) requests: Vec<Value>,
     pub(super) commits: u64,
-    pub(super) switch: FakeSwitch,
+    pub(super) switch: FakeVswitchd,
 }
 
 #[derive(Debug)]
@@ -58,7 +58,7 @@ impl Default for FakeState {
             reply_delay: Duration::ZERO,
             requests: Vec::new(),
             commits: 0,
-            switch: FakeSwitch::default(),
+            switch: FakeVswitchd::default(),
         };
         state.initialise();
         state
@@ -178,7 +178,7 @@ impl FakeState {
 
     fn initialise(&mut self) {
         let uuid = self.uuids.next();
-        self.store.put(Table::Root, uuid, Some(RawRow::new()));
+        self.store.put(OvsdbTable::Root, uuid, Some(RawRow::new()));
         self.switch.forget();
         self.run_switch();
     }

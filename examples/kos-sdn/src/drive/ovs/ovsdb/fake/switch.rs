@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::drive::ovs::ovsdb::row_store::{RawRow, RowStore};
 use crate::drive::ovs::ovsdb::row_uuid::RowUuid;
 use crate::drive::ovs::ovsdb::rows::{BridgeRow, InterfaceRow, Rows};
-use crate::drive::ovs::ovsdb::tables::Table;
+use crate::drive::ovs::ovsdb::tables::OvsdbTable;
 use crate::drive::ovs::ovsdb::value::Datum;
 
 /// The number of a bridge's own port.
@@ -13,7 +13,7 @@ const LOCAL_PORT: i64 = 65534;
 
 /// The simulated ovs-vswitchd.
 #[derive(Debug)]
-pub(super) struct FakeSwitch {
+pub(super) struct FakeVswitchd {
     running: bool,
     refused: BTreeMap<String, String>,
     /// Interfaces that were created or failed, with the settings tried. A failed one is tried again
@@ -22,13 +22,13 @@ pub(super) struct FakeSwitch {
     next_ifindex: i64,
 }
 
-impl Default for FakeSwitch {
+impl Default for FakeVswitchd {
     fn default() -> Self {
         Self { running: true, refused: BTreeMap::new(), tried: BTreeMap::new(), next_ifindex: 1 }
     }
 }
 
-impl FakeSwitch {
+impl FakeVswitchd {
     pub(super) fn refuse(&mut self, name: &str, error: &str) {
         self.refused.insert(name.to_owned(), error.to_owned());
     }
@@ -62,7 +62,7 @@ impl FakeSwitch {
         for bridge in rows.bridges.values() {
             if bridge.datapath_id.is_none() {
                 let id = format!("{:016x}", 0x1000 + self.next_ifindex);
-                set(store, Table::Bridge, bridge.uuid, [("datapath_id", Datum::from(id))]);
+                set(store, OvsdbTable::Bridge, bridge.uuid, [("datapath_id", Datum::from(id))]);
             }
             let interfaces = rows.ports_of(bridge).flat_map(|port| rows.interfaces_of(port));
             for interface in interfaces {
@@ -80,10 +80,10 @@ impl FakeSwitch {
                 ("iface_types", Datum::set(["internal", "system", "vxlan"])),
                 ("ovs_version", Datum::from("3.1.0")),
             ];
-            set(store, Table::Root, root.uuid, types);
+            set(store, OvsdbTable::Root, root.uuid, types);
         }
         if root.cur_cfg != root.next_cfg {
-            set(store, Table::Root, root.uuid, [("cur_cfg", Datum::from(root.next_cfg))]);
+            set(store, OvsdbTable::Root, root.uuid, [("cur_cfg", Datum::from(root.next_cfg))]);
         }
     }
 
@@ -100,7 +100,7 @@ impl FakeSwitch {
                 ("ifindex", Datum::empty()),
                 ("mac_in_use", Datum::empty()),
             ];
-            return set(store, Table::Interface, interface.uuid, failed);
+            return set(store, OvsdbTable::Interface, interface.uuid, failed);
         }
         let ofport = port_number(&rows, bridge, interface);
         let ifindex = if interface.kind == "internal" { self.next_ifindex } else { 0 };
@@ -115,7 +115,7 @@ impl FakeSwitch {
             ),
             ("mtu", Datum::from(1500)),
         ];
-        set(store, Table::Interface, interface.uuid, created);
+        set(store, OvsdbTable::Interface, interface.uuid, created);
     }
 }
 
@@ -145,7 +145,7 @@ fn port_number(rows: &Rows, bridge: &BridgeRow, interface: &InterfaceRow) -> i64
 
 fn set<const N: usize>(
     store: &mut RowStore,
-    table: Table,
+    table: OvsdbTable,
     uuid: RowUuid,
     values: [(&'static str, Datum); N],
 ) {

@@ -6,7 +6,7 @@ use machinery::tokio;
 
 use super::*;
 use crate::drive::ovs::ovsdb::{
-    Condition, Database, Datum, LockState, Mutation, OperationResult, RowValues, Table, applied,
+    Condition, Database, Datum, LockState, Mutation, OperationResult, OvsdbTable, RowValues, applied,
 };
 
 fn bridge_with(fake: &FakeDatabase, ports: &[&str]) -> Transaction {
@@ -18,15 +18,15 @@ fn bridge_with(fake: &FakeDatabase, ports: &[&str]) -> Transaction {
         .enumerate()
         .map(|(index, name)| {
             let row = RowValues::new().with("name", *name).with("type", "internal");
-            let interface = transaction.insert(Table::Interface, format!("i{index}"), row);
+            let interface = transaction.insert(OvsdbTable::Interface, format!("i{index}"), row);
             let row = RowValues::new().with("name", *name).with("interfaces", interface);
-            transaction.insert(Table::Port, format!("p{index}"), row)
+            transaction.insert(OvsdbTable::Port, format!("p{index}"), row)
         })
         .collect();
     let all = Datum::set(references.iter().flat_map(|one| one.atoms().cloned()));
     let row = RowValues::new().with("name", "kos").with("ports", all);
-    let bridge = transaction.insert(Table::Bridge, "b", row);
-    transaction.mutate(Table::Root, root, vec![Mutation::insert("bridges", bridge)]);
+    let bridge = transaction.insert(OvsdbTable::Bridge, "b", row);
+    transaction.mutate(OvsdbTable::Root, root, vec![Mutation::insert("bridges", bridge)]);
     transaction
 }
 
@@ -51,7 +51,7 @@ async fn rows_without_a_reference_are_deleted() {
     let rows = client.snapshot().rows.clone();
     let (bridge, port) = (rows.bridge("kos").unwrap(), rows.port("a").unwrap());
     let mut removal = Transaction::new();
-    removal.mutate(Table::Bridge, bridge.uuid, vec![Mutation::delete("ports", port.uuid)]);
+    removal.mutate(OvsdbTable::Bridge, bridge.uuid, vec![Mutation::delete("ports", port.uuid)]);
     client.transact(removal).await.unwrap();
     let rows = client.snapshot().rows.clone();
     assert!(rows.ports.is_empty() && rows.interfaces.is_empty());
@@ -64,8 +64,8 @@ async fn unexpected_rows_fail_the_whole_transaction() {
     client.transact(bridge_with(&fake, &["a"])).await.unwrap();
     let bridge = client.snapshot().rows.bridge("kos").unwrap().uuid;
     let mut transaction = Transaction::new();
-    transaction.update(Table::Bridge, bridge, RowValues::new().with("fail_mode", "secure"));
-    transaction.expect_none(Table::Port, Condition::equal("name", "a"));
+    transaction.update(OvsdbTable::Bridge, bridge, RowValues::new().with("fail_mode", "secure"));
+    transaction.expect_none(OvsdbTable::Port, Condition::equal("name", "a"));
     let result = client.transact(transaction).await;
     assert_eq!(result, Err(TransactError::RowsChanged { operation: 1 }));
     assert_eq!(client.snapshot().rows.bridge("kos").unwrap().fail_mode, None);
@@ -129,10 +129,10 @@ async fn a_second_equal_tunnel_has_an_error() {
         let mut transaction = Transaction::new();
         let options = Datum::map([("key", "flow"), ("remote_ip", "flow")]);
         let row = RowValues::new().with("name", name).with("type", "vxlan").with("options", options);
-        let interface = transaction.insert(Table::Interface, "i", row);
+        let interface = transaction.insert(OvsdbTable::Interface, "i", row);
         let row = RowValues::new().with("name", name).with("interfaces", interface);
-        let port = transaction.insert(Table::Port, "p", row);
-        transaction.mutate(Table::Bridge, bridge, vec![Mutation::insert("ports", port)]);
+        let port = transaction.insert(OvsdbTable::Port, "p", row);
+        transaction.mutate(OvsdbTable::Bridge, bridge, vec![Mutation::insert("ports", port)]);
         client.transact(transaction).await.unwrap();
     }
     let rows = client.snapshot().rows.clone();

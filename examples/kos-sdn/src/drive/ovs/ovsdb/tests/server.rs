@@ -15,8 +15,8 @@ use serde_json::{Map, Value, json};
 use crate::drive::ovs::json_rpc::{RpcConnection, RpcMessage};
 pub(super) use crate::drive::ovs::ovsdb::schema::schema_json;
 use crate::drive::ovs::ovsdb::{
-    Committed, ConnectionState, Database, DatabaseSnapshot, LockName, OvsdbClient, OvsdbConfig, RowUuid,
-    RowValues, Table, TransactError, Transaction,
+    Committed, ConnectionState, Database, DatabaseSnapshot, LockName, OvsdbClient, OvsdbConfig, OvsdbTable,
+    RowUuid, RowValues, TransactError, Transaction,
 };
 
 /// Deadline of all waits.
@@ -97,8 +97,8 @@ impl Scripted {
     pub(super) fn transact(&self) -> JoinHandle<Result<Committed, TransactError>> {
         let client = self.client.clone();
         let mut transaction = Transaction::new().with_next_cfg();
-        transaction.insert(Table::Port, "p", RowValues::new().with("name", "a"));
-        transaction.update(Table::Bridge, row_id(0), RowValues::new().with("fail_mode", "secure"));
+        transaction.insert(OvsdbTable::Port, "p", RowValues::new().with("name", "a"));
+        transaction.update(OvsdbTable::Bridge, row_id(0), RowValues::new().with("fail_mode", "secure"));
         TaskTracker::new().spawn(async move { client.transact(transaction).await })
     }
 }

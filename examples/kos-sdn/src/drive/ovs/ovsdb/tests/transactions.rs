@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::server::{Scripted, row_id};
 use crate::drive::ovs::ovsdb::{
-    Database, LockState, OperationResult, RowValues, Table, TransactError, Transaction,
+    Database, LockState, OperationResult, OvsdbTable, RowValues, TransactError, Transaction,
 };
 
 /// Answers one transaction, and returns its result.
@@ -87,7 +87,7 @@ async fn a_transaction_above_the_limit_is_not_sent() {
     let scripted = Scripted::with(|config| config.transaction_bytes = 1000);
     let mut server = scripted.accept_and_serve().await;
     let mut transaction = Transaction::new();
-    transaction.insert(Table::Bridge, "b", RowValues::new().with("name", "x".repeat(1000)));
+    transaction.insert(OvsdbTable::Bridge, "b", RowValues::new().with("name", "x".repeat(1000)));
     let result = scripted.client.transact(transaction).await;
     assert!(matches!(result, Err(TransactError::TooBig { limit: 1000, .. })), "{result:?}");
     server.expect_nothing().await;
@@ -98,7 +98,7 @@ async fn a_text_with_nul_is_not_sent() {
     let scripted = Scripted::start();
     let mut server = scripted.accept_and_serve().await;
     let mut transaction = Transaction::new();
-    transaction.insert(Table::Bridge, "b", RowValues::new().with("name", "a\0b"));
+    transaction.insert(OvsdbTable::Bridge, "b", RowValues::new().with("name", "a\0b"));
     let result = scripted.client.transact(transaction).await;
     assert_eq!(result, Err(TransactError::NulInText));
     server.expect_nothing().await;
