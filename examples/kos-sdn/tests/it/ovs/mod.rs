@@ -13,6 +13,7 @@
 mod capture;
 mod cloud;
 mod command;
+mod crashes;
 mod daemons;
 mod equality;
 mod faults;
