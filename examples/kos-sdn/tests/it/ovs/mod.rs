@@ -25,5 +25,6 @@ mod namespace;
 mod probe;
 mod requirements;
 mod rows;
+mod running_agent;
 mod spoofing;
 mod traffic;
