@@ -102,10 +102,6 @@ impl Cloud {
         self.agents[&number].address
     }
 
-    pub(super) fn fabric(&self, number: u8) -> &Arc<OvsFabric> {
-        &self.agents[&number].fabric
-    }
-
     /// Starts the agent of a host with an underlay address.
     pub(super) async fn start_agent(&mut self, number: u8, address: Ipv4Addr) {
         let agent = self.another_agent(number, address).await;
@@ -126,8 +122,8 @@ impl Cloud {
         settings.reconcile_interval = Duration::from_secs(3600);
         let fabric = Arc::new(fabric);
         let shared: Arc<dyn Fabric> = fabric.clone();
-        let agent = Agent::run(&plane, settings, shared, &plane.recorder("kos")).unwrap();
-        RunningAgent { plane, agent, fabric, address, tasks, stopping }
+        Agent::run(&plane, settings, shared, &plane.recorder("kos")).unwrap();
+        RunningAgent { plane, fabric, address, tasks, stopping }
     }
 
     pub(super) async fn kill_agent(&mut self, number: u8) {

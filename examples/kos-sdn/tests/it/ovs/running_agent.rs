@@ -4,7 +4,6 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kos::agent::Agent;
 use kos::drive::ovs::fabric::OvsFabric;
 use machinery::Plane;
 use tokio_util::sync::CancellationToken;
@@ -13,7 +12,6 @@ use tokio_util::task::TaskTracker;
 /// An agent, with its own connection to the server.
 pub(super) struct RunningAgent {
     pub(super) plane: Plane,
-    pub(super) agent: Agent,
     pub(super) fabric: Arc<OvsFabric>,
     pub(super) address: Ipv4Addr,
     pub(super) tasks: TaskTracker,
