@@ -17,7 +17,7 @@ use tokio_util::task::TaskTracker;
 use crate::crash_nodes::{CrashNode, simulated_switches};
 use crate::gate::{Gate, Side, plane};
 use crate::harness::{DEADLINE, assert_converges, host};
-use crate::server::{ServerFixture, foreign_server, key};
+use crate::server::{ServerFixture, create_namespace, foreign_server, key};
 
 /// The component that crashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -33,7 +33,7 @@ struct CrashHarness {
     tasks: TaskTracker,
     stopping: CancellationToken,
     nodes: CrashNodes,
-    namespace: &'static str,
+    namespace: String,
     others: Vec<Plane>,
     crashes: Component,
     gate: Arc<Gate>,
@@ -86,7 +86,7 @@ impl CrashHarness {
         let others = vec![second, runs(&fixture, other, &free, &nodes).await];
         let gate = Gate::crashing(at);
         let running = runs(&fixture, crashes, &gate, &nodes).await;
-        let namespace = "n";
+        let namespace = "n".to_owned();
         Self { fixture, checker, tasks, stopping, nodes, namespace, others, crashes, gate, running }
     }
 
@@ -115,23 +115,23 @@ impl CrashHarness {
     }
 
     async fn subnet(&self, name: &str, vni: u32, block: &str) {
-        self.fixture.subnets.create(&Subnet::new(self.namespace, name, vni, block), None).await.unwrap();
+        self.fixture.subnets.create(&Subnet::new(&self.namespace, name, vni, block), None).await.unwrap();
     }
 
     async fn attach(&self, name: &str, node: &str) {
         self.fixture
             .attachments
-            .create(&NetworkAttachment::new(self.namespace, name, node, "s"), None)
+            .create(&NetworkAttachment::new(&self.namespace, name, node, "s"), None)
             .await
             .unwrap();
     }
 
     async fn detach(&self, name: &str) {
-        self.fixture.attachments.delete(&key(self.namespace, name), &Deletion::default()).await.unwrap();
+        self.fixture.attachments.delete(&key(&self.namespace, name), &Deletion::default()).await.unwrap();
     }
 
     async fn remove_subnet(&self, name: &str) {
-        self.fixture.subnets.delete(&key(self.namespace, name), &Deletion::default()).await.unwrap();
+        self.fixture.subnets.delete(&key(&self.namespace, name), &Deletion::default()).await.unwrap();
     }
 
     /// Checks that nothing is left. Returns the number of effects, and whether the component
@@ -193,7 +193,20 @@ pub(crate) async fn scenario(
     crashes: Component,
     at: Option<(usize, Side)>,
 ) -> (usize, bool) {
-    let mut scenario = CrashHarness::new(ServerFixture::new().await, nodes, crashes, at).await;
+    scenario_in("n", nodes, crashes, at).await
+}
+
+/// The scenario in a namespace, whose name is part of the names of network namespaces.
+pub(crate) async fn scenario_in(
+    namespace: &str,
+    nodes: CrashNodes,
+    crashes: Component,
+    at: Option<(usize, Side)>,
+) -> (usize, bool) {
+    let fixture = ServerFixture::new().await;
+    create_namespace(&fixture.server, namespace).await;
+    let mut scenario = CrashHarness::new(fixture, nodes, crashes, at).await;
+    scenario.namespace = namespace.into();
     let first = scenario.gate.clone();
     scenario.subnet("s", 17, "10.1.0.0/31").await;
     scenario.wait_for_state("s counts").await;

@@ -20,6 +20,7 @@ use tokio_util::task::TaskTracker;
 use super::command::try_run;
 use super::hosts::{Host, Hosts};
 use super::probe::{IsolationProbe, Station};
+use super::running_agent::RunningAgent;
 use crate::server::{create_namespace, key, plane_on};
 
 /// Above the time that anything takes on a busy machine.
@@ -40,26 +41,6 @@ pub(super) struct Cloud {
     pub(super) attachments: Objects<NetworkAttachment>,
     pub(super) subnets: Objects<Subnet>,
     pub(super) hosts: Hosts,
-}
-
-/// An agent, with its own connection to the server.
-pub(super) struct RunningAgent {
-    pub(super) plane: Plane,
-    pub(super) agent: Agent,
-    pub(super) fabric: Arc<OvsFabric>,
-    pub(super) address: Ipv4Addr,
-    tasks: TaskTracker,
-    stopping: CancellationToken,
-}
-
-impl RunningAgent {
-    /// Ends the agent without cleanup, as a killed process does.
-    pub(super) async fn kill(self) {
-        self.stopping.cancel();
-        self.plane.stop_within(Duration::ZERO).await;
-        self.tasks.close();
-        self.tasks.wait().await;
-    }
 }
 
 impl Cloud {
@@ -121,10 +102,6 @@ impl Cloud {
         self.agents[&number].address
     }
 
-    pub(super) fn fabric(&self, number: u8) -> &Arc<OvsFabric> {
-        &self.agents[&number].fabric
-    }
-
     /// Starts the agent of a host with an underlay address.
     pub(super) async fn start_agent(&mut self, number: u8, address: Ipv4Addr) {
         let agent = self.another_agent(number, address).await;
@@ -145,8 +122,8 @@ impl Cloud {
         settings.reconcile_interval = Duration::from_secs(3600);
         let fabric = Arc::new(fabric);
         let shared: Arc<dyn Fabric> = fabric.clone();
-        let agent = Agent::run(&plane, settings, shared, &plane.recorder("kos")).unwrap();
-        RunningAgent { plane, agent, fabric, address, tasks, stopping }
+        Agent::run(&plane, settings, shared, &plane.recorder("kos")).unwrap();
+        RunningAgent { plane, fabric, address, tasks, stopping }
     }
 
     pub(super) async fn kill_agent(&mut self, number: u8) {

@@ -150,13 +150,6 @@ impl Daemons {
             flows,
         );
     }
-
-    /// Runs `ovs-appctl` on `ovs-vswitchd`.
-    pub(crate) fn appctl(&self, arguments: &[&str]) -> Result<String, String> {
-        let control = self.file("vswitchd.ctl");
-        let all = ["ovs-appctl", "--timeout=20", "--target", &control].into_iter();
-        try_run(&all.chain(arguments.iter().copied()).collect::<Vec<_>>())
-    }
 }
 
 impl Drop for Daemons {

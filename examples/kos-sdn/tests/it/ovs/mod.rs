@@ -13,6 +13,7 @@
 mod capture;
 mod cloud;
 mod command;
+mod crashes;
 mod daemons;
 mod equality;
 mod faults;
@@ -24,5 +25,6 @@ mod namespace;
 mod probe;
 mod requirements;
 mod rows;
+mod running_agent;
 mod spoofing;
 mod traffic;

@@ -13,7 +13,6 @@ pub(crate) struct Leak {
     #[allow(dead_code, reason = "printed")]
     pub(crate) at: Station,
     pub(crate) mark: Mark,
-    pub(crate) when: Instant,
 }
 
 /// An interval in which a permitted sender sent frames and none arrived.
@@ -82,7 +81,7 @@ impl Ledger {
         let is_honest = matches!(mark.kind, FrameKind::Unicast | FrameKind::ArpRequest);
         let is_own = (mark.vni, mark.to_vni, mark.to) == (at.vni, at.vni, at.address);
         if !is_honest || !is_own {
-            self.leaks.push(Leak { at: at.clone(), mark, when: Instant::now() });
+            self.leaks.push(Leak { at: at.clone(), mark });
             return;
         }
         self.arrived += 1;

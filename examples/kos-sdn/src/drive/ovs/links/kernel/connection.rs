@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv4Addr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Duration;
 
 use futures::TryStreamExt as _;
+use machinery::tokio::time::sleep;
 use machinery::tokio_util::task::TaskTracker;
 use rtnetlink::packet_route::AddressFamily;
 use rtnetlink::packet_route::address::{AddressAttribute, AddressMessage};
@@ -25,6 +27,8 @@ pub(super) struct Connection {
 
 /// The loopback interface is the first of its namespace.
 const LOOPBACK_INDEX: u32 = 1;
+const BUSY_ATTEMPTS: usize = 100;
+const BUSY_PAUSE: Duration = Duration::from_millis(5);
 
 impl Connection {
     /// Connects to an open namespace. The task ends with the last clone of the connection.
@@ -72,6 +76,17 @@ impl Connection {
 
     /// Lists the links, without loopback interfaces, by index.
     pub(super) async fn list(&self) -> Result<Vec<Link>, LinkError> {
+        // The kernel refuses a dump while the dump of a dropped future runs on the same socket.
+        for _ in 0..BUSY_ATTEMPTS {
+            match self.list_once().await {
+                Err((_, error)) if errno(&error) == Some(Errno::BUSY) => sleep(BUSY_PAUSE).await,
+                result => return result.map_err(|(what, error)| self.failed(what, &error)),
+            }
+        }
+        self.list_once().await.map_err(|(what, error)| self.failed(what, &error))
+    }
+
+    async fn list_once(&self) -> Result<Vec<Link>, (&'static str, rtnetlink::Error)> {
         let links: Vec<LinkMessage> = self
             .handle
             .link()
@@ -79,14 +94,11 @@ impl Connection {
             .execute()
             .try_collect()
             .await
-            .map_err(|error| self.failed("listing links", &error))?;
+            .map_err(|error| ("listing links", error))?;
         let mut request = self.handle.address().get();
         request.message_mut().header.family = AddressFamily::Inet;
-        let addresses: Vec<AddressMessage> = request
-            .execute()
-            .try_collect()
-            .await
-            .map_err(|error| self.failed("listing addresses", &error))?;
+        let addresses: Vec<AddressMessage> =
+            request.execute().try_collect().await.map_err(|error| ("listing addresses", error))?;
         let mut by_index: BTreeMap<u32, Vec<InterfaceAddress>> = BTreeMap::new();
         for message in addresses {
             if let Some(address) = interface_address(&message) {
