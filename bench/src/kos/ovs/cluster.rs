@@ -238,7 +238,7 @@ fn times_of(attachment: &NetworkAttachment) -> anyhow::Result<Option<Times>> {
 
 impl Drop for Cluster {
     fn drop(&mut self) {
-        for number in self.agents.keys().copied().collect::<Vec<_>>() {
+        while let Some(number) = self.agents.keys().next().copied() {
             self.stop_agent(number);
         }
         self.runtime.block_on(self.control.stop());
