@@ -17,8 +17,8 @@ machinery::kinds! {
         pub node: String,
         /// The operation.
         pub ask: ProbeQuestion,
-        /// Name of the attachment that sends the frames, in the namespace of the probe. For Ping and
-        /// Leaving it is on the node of the probe, for Arriving on another node.
+        /// Name of the attachment that sends the frames, in the namespace of the probe. It is on
+        /// the node of the probe for Ping and Leaving, and on another node for Arriving.
         pub from: String,
         /// Destination address of the frames.
         pub to: String,

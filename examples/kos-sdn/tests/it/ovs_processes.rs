@@ -15,13 +15,13 @@ use crate::server::key;
 /// A server, controllers and a lab of three hosts.
 struct LabCluster {
     home: TempDir,
-    _processes: [Process; 2],
+    _processes: [LabProcess; 2],
 }
 
 /// A child process, killed on drop.
-struct Process(Child);
+struct LabProcess(Child);
 
-impl Process {
+impl LabProcess {
     /// Starts a process and waits until it is ready.
     fn start(home: &Path, arguments: &[&str]) -> Self {
         let mut process = Self(kos(home, arguments).stdout(Stdio::piped()).spawn().unwrap());
@@ -32,7 +32,7 @@ impl Process {
     }
 }
 
-impl Drop for Process {
+impl Drop for LabProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -55,10 +55,10 @@ impl LabCluster {
         let path = home.path();
         let nodes = "node-1,node-2,node-3";
         let server = ["apiserver", "--memory", "--listen", "127.0.0.1:0", "--nodes", nodes];
-        let server = Process::start(path, &server);
+        let server = LabProcess::start(path, &server);
         let kubeconfig = path.join(".kos/controllers.kubeconfig");
         let controllers = ["controllers", "--kubeconfig", kubeconfig.to_str().unwrap()];
-        let controllers = Process::start(path, &controllers);
+        let controllers = LabProcess::start(path, &controllers);
         Self { home, _processes: [server, controllers] }
     }
 
@@ -66,13 +66,13 @@ impl LabCluster {
         self.home.path().join(".kos").join(name).to_str().unwrap().to_owned()
     }
 
-    fn agent(&self, number: usize, options: &[&str]) -> Process {
+    fn agent(&self, number: usize, options: &[&str]) -> LabProcess {
         let node = format!("node-{number}");
         let (kubeconfig, run) = (self.file(&format!("{node}.kubeconfig")), self.file(&format!("lab/{node}")));
         let host = format!("192.0.2.{number}");
         let arguments = ["agent", "--kubeconfig", &kubeconfig, "--node", &node, "--host-ip", &host];
         let fabric = ["--fabric", "ovs", "--ovs-run", &run];
-        Process::start(self.home.path(), &[&arguments[..], &fabric, options].concat())
+        LabProcess::start(self.home.path(), &[&arguments[..], &fabric, options].concat())
     }
 
     fn ran(&self, arguments: &[&str]) -> Output {
@@ -149,7 +149,7 @@ async fn agents_run_as_processes_on_switches() {
     let second = ["agent", "--kubeconfig", &kubeconfig, "--node", "node-1", "--host-ip", "192.0.2.1"];
     let mut second = kos(other.path(), &second);
     second.args(["--fabric", "ovs", "--ovs-run", &run]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut second = Process(second.spawn().unwrap());
+    let mut second = LabProcess(second.spawn().unwrap());
     let mut lines = BufReader::new(second.0.stderr.take().unwrap()).lines().map_while(Result::ok);
     let is_locked = lines.any(|line| line.contains("another agent holds the lock kos_agent_kos"));
     assert!(is_locked, "the second agent did not report the lock");

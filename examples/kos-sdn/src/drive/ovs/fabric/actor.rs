@@ -38,11 +38,6 @@ pub(super) struct Actor {
     pub(super) broken: BTreeMap<AddressKey, FabricError>,
 }
 
-/// Returns whether a time is more than a delay from now.
-fn is_later(at: Option<Instant>, delay: Duration) -> bool {
-    at.is_some_and(|at| at > Instant::now() + delay)
-}
-
 /// Waits for a time; forever for none.
 async fn due(at: Option<Instant>) {
     match at {
@@ -84,8 +79,7 @@ impl Actor {
     pub(super) async fn run(mut self, mut requests: mpsc::Receiver<Request>) {
         let suspicions = self.suspicions.clone();
         let mut pending = VecDeque::new();
-        let soonest = self.limits.settle.0;
-        let (mut settle, mut examine_at) = (soonest, None);
+        let (mut settle, mut examine_at) = (self.limits.settle.0, None);
         loop {
             if pending.is_empty() {
                 machinery::tokio::select! {
@@ -95,12 +89,8 @@ impl Actor {
                         continue;
                     }
                     () = suspicions.wait(), if examine_at.is_none() => {
-                        examine_at = Some(Instant::now() + settle);
-                        continue;
-                    }
-                    // After a restart, the switch has no flows.
-                    () = suspicions.wait_for_connection(), if is_later(examine_at, soonest) => {
-                        examine_at = Some(Instant::now() + soonest);
+                        let wait = if suspicions.are_urgent() { Duration::ZERO } else { settle };
+                        examine_at = Some(Instant::now() + wait);
                         continue;
                     }
                     // A deadline, so that frequent requests do not put it off.
@@ -166,7 +156,7 @@ impl Actor {
         if self.is_loaded {
             return Ok(());
         }
-        self.observer.observe(&self.settings, &self.book, &Scope::All).await?;
+        self.observer.observe(&self.settings, &self.book, &Scope::All, true).await?;
         let (settings, observed) = (&self.settings, &self.observer.switch);
         let nothing = InterfaceBook::new(0);
         let attempts = Attempts { is_exhausted: true, ..Attempts::default() };

@@ -1,6 +1,6 @@
 //! Application of a stage.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::pin::pin;
 
 use super::observer::Observer;
@@ -139,11 +139,9 @@ impl Applier<'_> {
         {
             self.connected().await?;
         }
-        // Devices of new ports are there.
-        self.refresh(&BTreeSet::from([LinkPlace::Switch])).await
+        Ok(())
     }
 
-    /// Writes changes together. If the database refuses them, each is tried alone.
     /// Waits until ovs-vswitchd has applied a configuration, or announces all of its new ports, which
     /// is earlier.
     async fn confirm(
@@ -179,6 +177,7 @@ impl Applier<'_> {
         Ok(applying.await.map(drop)?)
     }
 
+    /// Writes changes together. If the database refuses them, each is tried alone.
     async fn write_chunk(&mut self, changes: &[RowChange]) -> Result<Option<i64>, FabricError> {
         let mut next_cfg = None;
         match self.transact(changes).await {
@@ -223,11 +222,10 @@ impl Applier<'_> {
     }
 
     async fn change_links(&mut self, work: Vec<LinkWork>) -> Result<(), FabricError> {
-        let mut places = BTreeSet::from([LinkPlace::Switch]);
         for LinkWork { key, place, steps } in work {
             let Err(error) = self.connections.links.apply(&steps).await else {
                 self.record_namespace(&place, &steps);
-                places.insert(place);
+                self.observer.expire_place(place);
                 continue;
             };
             match (error.error, key, &place) {
@@ -240,19 +238,6 @@ impl Applier<'_> {
                     self.failures.namespaces.insert(name.clone(), error.into());
                 }
                 (error, None, LinkPlace::Switch) => return Err(error.into()),
-            }
-        }
-        // Listed once, or the time would grow with the square of the links.
-        self.refresh(&places).await
-    }
-
-    /// Observes a changed place again.
-    async fn refresh(&mut self, places: &BTreeSet<LinkPlace>) -> Result<(), FabricError> {
-        for place in places {
-            match self.connections.links.list_place(place).await {
-                Ok(links) => self.observer.switch.links.replace(place, Some(links)),
-                Err(LinkError::NamespaceMissing { .. }) => self.observer.switch.links.replace(place, None),
-                Err(error) => return Err(error.into()),
             }
         }
         Ok(())

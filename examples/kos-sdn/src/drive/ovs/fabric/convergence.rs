@@ -8,7 +8,7 @@ use super::{FabricLimits, SwitchConnections};
 use crate::drive::ovs::links::NamespaceName;
 use crate::drive::{FabricError, FabricRepairs, InterfaceBook};
 use crate::plan::AddressKey;
-use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage};
+use crate::plan::ovs::{Attempts, Scope, Stage, SwitchSettings, next_stage};
 
 /// Above the number of stages of any run; each failed interface adds at most one.
 const MAX_STAGES: usize = 64;
@@ -43,15 +43,9 @@ pub(super) async fn converge(
         attempts: Attempts::default(),
         failures: Failures::default(),
     };
-    let mut has_links = false;
+    let mut are_links_due = true;
     for _ in 0..MAX_STAGES {
-        if has_links {
-            // The applier lists the links that it changes.
-            applier.observer.observe_switch(scope).await?;
-        } else {
-            applier.observer.observe(settings, desired, scope).await?;
-        }
-        has_links = applier.observer.switch.ports.is_some();
+        applier.observer.observe(settings, desired, scope, are_links_due).await?;
         let plan = next_stage(settings, desired, &applier.observer.switch, (scope, &applier.attempts));
         if let Some(fault) = plan.fault {
             return Err(fault);
@@ -63,6 +57,7 @@ pub(super) async fn converge(
             return Ok(Convergence { repairs, broken, namespaces });
         };
         tracing::debug!(node = %settings.node, repairs = ?plan.repairs, "the next stage");
+        are_links_due = matches!(stage, Stage::Write(_) | Stage::Links(_));
         applier.apply(stage).await?;
         repairs = repairs.plus(plan.repairs);
     }

@@ -34,6 +34,7 @@ impl From<OpenFlowError> for FabricError {
             | OpenFlowError::TooLarge { .. } => {
                 Self::Refused { what: "a change of flows".into(), reason: error.to_string() }
             }
+            OpenFlowError::Unavailable { reason } => Self::Unavailable { reason },
             _ => Self::Unavailable { reason: error.to_string() },
         }
     }

@@ -23,6 +23,8 @@ pub(super) struct Observer {
     /// Whether links were listed completely.
     has_links: bool,
     suspicions: Suspicions,
+    /// Places that this fabric has changed since they were listed.
+    expired: BTreeSet<LinkPlace>,
 }
 
 impl Observer {
@@ -34,6 +36,7 @@ impl Observer {
             port_version: None,
             has_links: false,
             suspicions,
+            expired: BTreeSet::new(),
         }
     }
 
@@ -49,15 +52,17 @@ impl Observer {
         self.has_links = false;
     }
 
-    /// Observes what a scope depends on.
+    /// Observes the state that a scope depends on; links only if they are due.
     pub(super) async fn observe(
         &mut self,
         settings: &SwitchSettings,
         desired: &InterfaceBook,
         scope: &Scope,
+        are_links_due: bool,
     ) -> Result<(), FabricError> {
-        self.observe_switch(scope).await?;
-        if self.switch.ports.is_some() {
+        self.rows()?;
+        self.flows(scope).await?;
+        if self.switch.ports.is_some() && are_links_due {
             match scope {
                 Scope::All => self.all_links().await?,
                 Scope::Some { .. } => self.some_links(settings, desired, scope).await?,
@@ -66,10 +71,9 @@ impl Observer {
         Ok(())
     }
 
-    /// Observes rows, ports and flows.
-    pub(super) async fn observe_switch(&mut self, scope: &Scope) -> Result<(), FabricError> {
-        self.rows()?;
-        self.flows(scope).await
+    /// Lists a place again before its links are compared.
+    pub(super) fn expire_place(&mut self, place: LinkPlace) {
+        self.expired.extend([place, LinkPlace::Switch]);
     }
 
     /// Observes the switch, and the links that may have changed since they were listed.
@@ -85,7 +89,7 @@ impl Observer {
         } else {
             self.suspected(settings, desired, suspicion)
         };
-        self.observe(settings, desired, &scope).await
+        self.observe(settings, desired, &scope, true).await
     }
 
     /// Returns the interfaces whose links may have changed.
@@ -168,8 +172,9 @@ impl Observer {
 
     async fn all_links(&mut self) -> Result<(), FabricError> {
         if self.has_links && self.suspicions.are_links_watched() {
-            return Ok(());
+            return self.expired_places().await;
         }
+        self.expired.clear();
         self.switch.links = LinkIndex::new(self.connections.links.list().await?);
         self.has_links = true;
         Ok(())
@@ -187,27 +192,43 @@ impl Observer {
         let mut has_locals = false;
         for interface in keys.iter().filter_map(|key| desired.get(key)) {
             let Interface::Local(local) = interface else { continue };
+            // Without a port, there is no link to compare.
+            if !self.switch.ports.as_ref().is_some_and(|ports| ports.contains_key(&local.name)) {
+                continue;
+            }
             has_locals = true;
             if let Ok(LinkPlace::Workload(name)) = place_of(settings, local) {
                 namespaces.insert(name);
             }
         }
-        if has_locals {
-            let place = LinkPlace::Switch;
-            let links = self.connections.links.list_place(&place).await?;
-            self.switch.links.replace(&place, Some(links));
+        let places = namespaces.into_iter().map(LinkPlace::Workload);
+        for place in places.chain(has_locals.then_some(LinkPlace::Switch)) {
+            self.place(&place).await?;
+            self.expired.remove(&place);
         }
-        for name in namespaces {
-            let place = LinkPlace::Workload(name.clone());
-            match self.connections.links.list_place(&place).await {
-                Ok(links) => self.switch.links.replace(&place, Some(links)),
-                // Steps that follow report the cause for this item alone.
-                Err(LinkError::NamespaceMissing { .. } | LinkError::NamespaceTaken { .. }) => {
-                    self.switch.links.replace(&place, None);
-                    self.switch.links.replace_namespace(&name, None);
-                }
-                Err(error) => return Err(error.into()),
+        Ok(())
+    }
+
+    /// Lists the places that this fabric has changed.
+    async fn expired_places(&mut self) -> Result<(), FabricError> {
+        while let Some(place) = self.expired.pop_first() {
+            self.place(&place).await?;
+        }
+        Ok(())
+    }
+
+    async fn place(&mut self, place: &LinkPlace) -> Result<(), FabricError> {
+        match (self.connections.links.list_place(place).await, place) {
+            (Ok(links), _) => self.switch.links.replace(place, Some(links)),
+            // Steps that follow report the cause for this item alone.
+            (
+                Err(LinkError::NamespaceMissing { .. } | LinkError::NamespaceTaken { .. }),
+                LinkPlace::Workload(name),
+            ) => {
+                self.switch.links.replace(place, None);
+                self.switch.links.replace_namespace(name, None);
             }
+            (Err(error), _) => return Err(error.into()),
         }
         Ok(())
     }

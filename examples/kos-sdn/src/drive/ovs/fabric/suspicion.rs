@@ -15,8 +15,8 @@ use crate::drive::ovs::links::{LinkEvent, NamespaceName};
 pub(super) struct Suspicion {
     /// Rows, flows or ports have changed, or a connection was established.
     pub(super) is_switch: bool,
-    /// A connection to the bridge was established: it may have lost all flows.
-    pub(super) has_new_connection: bool,
+    /// The switch has a new connection, as after its restart: all flows may be gone.
+    pub(super) is_urgent: bool,
     /// Any link may have changed.
     pub(super) are_links: bool,
     /// Names of links that have changed.
@@ -52,11 +52,9 @@ impl Suspicions {
         }
     }
 
-    /// Waits for a new connection to the bridge. Dropping the future loses none.
-    pub(super) async fn wait_for_connection(&self) {
-        while !self.0.pending.lock().has_new_connection {
-            self.0.changed.notified().await;
-        }
+    /// Returns whether the examination should not wait.
+    pub(super) fn are_urgent(&self) -> bool {
+        self.0.pending.lock().is_urgent
     }
 
     /// Takes the suspicions so far.
@@ -88,19 +86,15 @@ impl Suspicions {
 
     async fn watch_flows(&self, connections: &SwitchConnections) {
         let mut status = connections.flows.status();
+        let mut seen = status.borrow().epoch;
         // Ends with the client of the switch.
-        let mut epoch = status.borrow().epoch;
         while status.changed().await.is_ok() {
-            let (now, is_connected) = {
-                let status = status.borrow();
-                (status.epoch, status.is_connected)
-            };
-            let is_new = is_connected && now != epoch;
+            let epoch = status.borrow_and_update().epoch;
             self.add(|suspicion| {
                 suspicion.is_switch = true;
-                suspicion.has_new_connection |= is_new;
+                suspicion.is_urgent |= epoch != seen;
             });
-            epoch = if is_connected { now } else { epoch };
+            seen = epoch;
         }
     }
 
