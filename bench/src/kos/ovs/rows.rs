@@ -58,6 +58,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<OvsShape>> {
                     .goals(&[Goal::times(0.5, REPLACE_FLOWS)])
                     .note(REFILL)
                     .also("flows", "flows")
+                    .also("all_ms", "ms until the flows of local ports are back, too")
                     .also("links_ms", "ms until the last port is back in its namespace"),
             ],
         ),
@@ -96,7 +97,8 @@ const AUDIT: &str = "comparison of all rows, ports, links and flows with the int
      diff-flows` with a file of these flows, in turns";
 const DUMPS: &str =
     "requests for flows that the switch received during as many audits, by its log of messages";
-const REFILL: &str = "ovs-vswitchd is killed and started; from the first connection that its bridge accepts until all flows are back, by table statistics; \
+const REFILL: &str = "ovs-vswitchd is killed and started; from the first connection that its bridge accepts until the default flows and those of all peers are back, by table statistics; those of local \
+     ports follow their moves into their namespaces; \
      replace-flows: `ovs-ofctl replace-flows` with a file of these flows, after another restart, without an agent";
 const PIPELINE: &str = "iperf3, TCP, one stream, between namespaces on two hosts; dl-dst: on the same hosts, through two flows on each that match the \
      destination's MAC address alone, with static ARP entries";

@@ -1,6 +1,7 @@
 //! Application of a stage.
 
 use std::collections::BTreeMap;
+use std::pin::pin;
 
 use super::observer::Observer;
 use super::{FabricLimits, SwitchConnections};
@@ -125,19 +126,55 @@ impl Applier<'_> {
             _ => None,
         });
         self.attempts.names.extend(names);
+        let port_changes = self.connections.flows.status().borrow().port_changes;
         let mut next_cfg = None;
         for chunk in changes.chunks(self.limits.transaction.max(1)) {
             next_cfg = self.write_chunk(chunk).await?.or(next_cfg);
         }
         self.observer.expire();
         if let Some(next_cfg) = next_cfg {
-            applied(&*self.connections.database, next_cfg, self.limits.apply).await?;
+            self.confirm(&changes, port_changes, next_cfg).await?;
         }
         if changes.iter().any(|change| matches!(change, RowChange::CreateBridge | RowChange::UpdateBridge(_)))
         {
             self.connected().await?;
         }
         Ok(())
+    }
+
+    /// Waits until ovs-vswitchd has applied a configuration, or announces all of its new ports, which
+    /// is earlier.
+    async fn confirm(
+        &mut self,
+        changes: &[RowChange],
+        port_changes: u64,
+        next_cfg: i64,
+    ) -> Result<(), FabricError> {
+        let database = self.connections.database.clone();
+        let mut applying = pin!(applied(&*database, next_cfg, self.limits.apply));
+        let created = changes.iter().map(|change| match change {
+            RowChange::CreatePort(_, local) => Some(local.name.as_str()),
+            _ => None,
+        });
+        if let Some(names) = created.collect::<Option<Vec<_>>>() {
+            let expected = port_changes.saturating_add(names.len() as u64);
+            let mut status = self.connections.flows.status();
+            let announced = status.wait_for(|status| status.port_changes >= expected);
+            let is_announced = machinery::tokio::select! {
+                biased;
+                done = &mut applying => return Ok(done.map(drop)?),
+                announced = announced => announced.is_ok(),
+            };
+            if is_announced {
+                self.observer.observe_ports().await?;
+                let ports = self.observer.switch.ports.as_ref();
+                // The announced ports may be others.
+                if ports.is_some_and(|ports| names.iter().all(|name| ports.contains_key(*name))) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(applying.await.map(drop)?)
     }
 
     /// Writes changes together. If the database refuses them, each is tried alone.
