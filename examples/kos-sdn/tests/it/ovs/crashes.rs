@@ -22,18 +22,18 @@ use crate::crashes::{Component, CrashNodes, scenario_in};
 use crate::gate::Side;
 
 /// The daemons of a host.
-struct RealSwitch {
+struct CrashedSwitch {
     hosts: Arc<Hosts>,
     number: usize,
 }
 
-impl RealSwitch {
+impl CrashedSwitch {
     fn folder(&self) -> PathBuf {
         self.hosts.hosts[self.number].daemons.folder().into()
     }
 }
 
-impl ConnectSwitch for RealSwitch {
+impl ConnectSwitch for CrashedSwitch {
     fn connect(&self, lock: &str, killed: Option<CancellationToken>) -> SwitchConnections {
         let stopping = killed.unwrap_or_default();
         let (folder, tasks) = (self.folder(), TaskTracker::new());
@@ -73,7 +73,7 @@ async fn agents_may_crash_on_a_real_switch() {
     let hosts = Arc::new(Hosts::start(2));
     let nodes = || -> CrashNodes {
         [0, 1].map(|number| -> Arc<dyn CrashNode> {
-            let switch = RealSwitch { hosts: hosts.clone(), number };
+            let switch = CrashedSwitch { hosts: hosts.clone(), number };
             Arc::new(OvsNode::new(u8::try_from(number).unwrap() + 1, switch))
         })
     };

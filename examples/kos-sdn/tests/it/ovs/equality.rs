@@ -165,9 +165,10 @@ fn unanswered_pings(all: &[Implemented]) -> Vec<String> {
             .filter(move |to| to.local.vni == from.local.vni && to.local.address != from.local.address);
         peers.map(move |to| (from, to))
     });
-    let children: Vec<_> = pairs
-        .map(|(from, to)| (from, to, ping(&from.namespace, to.local.address).spawn().unwrap()))
-        .collect();
+    let mut children = Vec::new(); // all run before the first is waited for
+    for (from, to) in pairs {
+        children.push((from, to, ping(&from.namespace, to.local.address).spawn().unwrap()));
+    }
     let unanswered = children.into_iter().filter_map(|(from, to, mut child)| {
         let is_answered = child.wait().unwrap().success();
         (!is_answered).then(|| format!("{} gets no reply from {}", from.namespace, to.namespace))

@@ -10,6 +10,11 @@
 //!   state with the API's.
 //! - [`foreign`]: a bridge of somebody else on the same daemons.
 
+#![expect(
+    clippy::disallowed_methods,
+    reason = "threads that send and receive on sockets of real switches, in real time"
+)]
+
 mod capture;
 mod cloud;
 mod command;

@@ -1,5 +1,7 @@
 //! Requirements of the tests on real Open vSwitch.
 
+#![expect(clippy::disallowed_types, reason = "a static mutex that tests of real time hold")]
+
 use std::io::Write as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -12,6 +12,9 @@ use super::probe::{FrameKind, Mark, PacketSocket, Station};
 use super::requirements::can_run;
 
 /// A frame with a description.
+/// Makes the frame with a number.
+type FrameOf<'a> = Box<dyn Fn(u32) -> Vec<u8> + 'a>;
+
 struct Attempt {
     what: &'static str,
     frame: Vec<u8>,
@@ -57,7 +60,7 @@ impl Parties {
     fn attempts(&self) -> Vec<Attempt> {
         let (mac, address) = (self.own.mac(), self.own.address);
         let (other, other_address) = (self.third.mac(), self.third.address);
-        let frames: Vec<(_, Box<dyn Fn(u32) -> Vec<u8>>, _)> = vec![
+        let frames: Vec<(&str, FrameOf<'_>, bool)> = vec![
             ("a forged MAC", Box::new(|n| self.packet(n, other, address)), false),
             ("a forged address", Box::new(|n| self.packet(n, mac, other_address)), false),
             ("a forged MAC and address", Box::new(|n| self.packet(n, other, other_address)), false),

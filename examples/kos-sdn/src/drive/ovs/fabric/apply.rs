@@ -142,8 +142,8 @@ impl Applier<'_> {
         Ok(())
     }
 
-    /// Waits until ovs-vswitchd has applied a configuration, or announces all of its new ports, which
-    /// is earlier.
+    /// Waits until ovs-vswitchd has applied a configuration, or announces all of its new ports,
+    /// which is earlier.
     async fn confirm(
         &mut self,
         changes: &[RowChange],

@@ -128,6 +128,24 @@ impl Observer {
         Ok(())
     }
 
+    /// Observes the ports of the bridge, if there is a connection.
+    pub(super) async fn observe_ports(&mut self) -> Result<(), FabricError> {
+        let port_version = {
+            let status = self.connections.flows.status();
+            let status = status.borrow();
+            if !status.is_connected {
+                return Ok(());
+            }
+            Some((status.epoch, status.port_changes))
+        };
+        if self.port_version != port_version || self.switch.ports.is_none() {
+            let ports = self.connections.flows.ports().await?;
+            let by_name = ports.into_iter().map(|port| (port.name, port.number)).collect();
+            (self.switch.ports, self.port_version) = (Some(Arc::new(by_name)), port_version);
+        }
+        Ok(())
+    }
+
     async fn flows(&mut self, scope: &Scope) -> Result<(), FabricError> {
         let status = self.connections.flows.status().borrow().clone();
         if !status.is_connected {
@@ -136,12 +154,7 @@ impl Observer {
             self.has_links = false;
             return Ok(());
         }
-        let port_version = Some((status.epoch, status.port_changes));
-        if self.port_version != port_version || self.switch.ports.is_none() {
-            let ports = self.connections.flows.ports().await?;
-            let by_name = ports.into_iter().map(|port| (port.name, port.number)).collect();
-            (self.switch.ports, self.port_version) = (Some(Arc::new(by_name)), port_version);
-        }
+        self.observe_ports().await?;
         let is_current = match (status.flow_version(), self.flow_version) {
             (Some(now), Some(seen)) => now == seen,
             // Without a monitor, a check of everything dumps; other changes trust the last dump.

@@ -27,6 +27,10 @@ pub struct OvsSettings {
     pub limits: FabricLimits,
 }
 
+/// Maximum delay between attempts to connect to the bridge. A restarted switch forwards nothing
+/// until it has its flows, and an attempt costs microseconds.
+const RECONNECT: Duration = Duration::from_millis(50);
+
 /// Maximum time of a command of ovs-vswitchd.
 const COMMAND_LIMIT: Duration = Duration::from_secs(10);
 
@@ -76,7 +80,7 @@ impl OvsFabric {
         let (database, runner) = OvsdbClient::new(OvsdbConfig::new(run.join("db.sock"), name));
         let flows = OpenFlowClient::start(
             run.join(format!("{}.mgmt", settings.switch.bridge)),
-            OpenFlowSettings::default(),
+            OpenFlowSettings { max_back_off: RECONNECT, ..OpenFlowSettings::default() },
             &tasks,
             stopping.clone(),
         );

@@ -114,7 +114,8 @@ impl Ledger {
     }
 
     pub(super) fn end_steady(&mut self) -> Vec<Gap> {
-        let pairs: Vec<_> = self.permitted().collect();
+        let mut pairs = Vec::new(); // a check changes the pairs
+        pairs.extend(self.permitted());
         pairs.into_iter().for_each(|pair| self.check(pair));
         self.steady = None;
         std::mem::take(&mut self.gaps).into_values().collect()
