@@ -53,8 +53,8 @@ impl CrashNode for SimFabric {
 
 /// Connects to a switch, under the name of a lock.
 pub(crate) trait ConnectSwitch: Send + Sync + 'static {
-    /// The connections of an agent last until it is killed; others have no end.
-    fn connect(&self, lock: &str, killed: Option<CancellationToken>) -> SwitchConnections;
+    /// Connects until cancelled.
+    fn connect(&self, lock: &str, ended: CancellationToken) -> SwitchConnections;
 
     /// Returns what is left on the switch but for the bridge itself.
     fn leftovers(&self) -> Vec<String>;
@@ -66,11 +66,19 @@ pub(crate) struct OvsNode<S> {
     switch: S,
     /// Of the running agent.
     killed: Mutex<CancellationToken>,
+    /// Ends all connections: an open one would keep its lock from the next node on this switch.
+    ended: CancellationToken,
 }
 
 impl<S> OvsNode<S> {
     pub(crate) fn new(number: u8, switch: S) -> Self {
-        Self { number, switch, killed: Mutex::default() }
+        Self { number, switch, killed: Mutex::default(), ended: CancellationToken::new() }
+    }
+}
+
+impl<S> Drop for OvsNode<S> {
+    fn drop(&mut self) {
+        self.ended.cancel();
     }
 }
 
@@ -88,9 +96,9 @@ fn settings(number: u8) -> SwitchSettings {
 impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
     fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric> {
         // A killed process has no connections.
-        let killed = CancellationToken::new();
+        let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();
-        let connections = gated(self.switch.connect(LOCK, Some(killed.clone())), gate);
+        let connections = gated(self.switch.connect(LOCK, killed.clone()), gate);
         let mut limits = FabricLimits::default();
         limits.backoff = (Duration::from_millis(1), Duration::from_millis(2));
         let (fabric, running) = OvsFabric::new(settings(self.number), limits, connections, killed);
@@ -106,7 +114,7 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
         let lock = format!("observer_{}", OBSERVERS.fetch_add(1, Ordering::Relaxed));
         Arc::new(ObservedFabric {
             settings: settings(self.number),
-            connections: self.switch.connect(&lock, None),
+            connections: self.switch.connect(&lock, self.ended.child_token()),
         })
     }
 
@@ -196,9 +204,9 @@ impl Database for AgentDatabase {
 }
 
 impl ConnectSwitch for SimulatedSwitch {
-    fn connect(&self, lock: &str, killed: Option<CancellationToken>) -> SwitchConnections {
+    fn connect(&self, lock: &str, _: CancellationToken) -> SwitchConnections {
         let connections = self.ovs.connect(lock);
-        if killed.is_none() {
+        if lock != LOCK {
             return connections;
         }
         let database = Arc::new(AgentDatabase(Mutex::new(Some(connections.database))));

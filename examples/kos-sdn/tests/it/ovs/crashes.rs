@@ -34,14 +34,13 @@ impl CrashedSwitch {
 }
 
 impl ConnectSwitch for CrashedSwitch {
-    fn connect(&self, lock: &str, killed: Option<CancellationToken>) -> SwitchConnections {
-        let stopping = killed.unwrap_or_default();
+    fn connect(&self, lock: &str, ended: CancellationToken) -> SwitchConnections {
         let (folder, tasks) = (self.folder(), TaskTracker::new());
         let name = LockName::new(lock).unwrap();
         let (database, runner) = OvsdbClient::new(OvsdbConfig::new(folder.join("db.sock"), name));
-        tasks.spawn(runner.run(stopping.clone()));
+        tasks.spawn(runner.run(ended.clone()));
         let socket = folder.join(format!("{BRIDGE}.mgmt"));
-        let flows = OpenFlowClient::start(socket, OpenFlowSettings::default(), &tasks, stopping);
+        let flows = OpenFlowClient::start(socket, OpenFlowSettings::default(), &tasks, ended);
         let owner = format!("crashing agent of {}", folder.display());
         let pid_file = folder.join("ovs-vswitchd.pid");
         let links = KernelLinks::start(KernelLinksSettings { pid_file, owner }).unwrap();
