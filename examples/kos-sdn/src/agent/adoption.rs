@@ -30,8 +30,8 @@ impl Agent {
     /// Waits for the attachments of this node, and lists the existing interfaces.
     pub(super) async fn list_existing(&self) {
         let Inner { here, fabric, unclaimed, .. } = &*self.0;
-        while !here.is_synced() {
-            sleep(AGAIN).await;
+        if here.synced().await.is_err() {
+            return; // the plane stops
         }
         for (key, attachment) in here.read().iter() {
             // A failure is reported by the run of the attachment.
@@ -56,7 +56,7 @@ impl Agent {
 
     /// Deletes interfaces without an owner, until none is left that no attachment has claimed.
     pub(super) async fn delete_orphans(&self) {
-        let Inner { unclaimed, is_ready, metrics, .. } = &*self.0;
+        let Inner { unclaimed, claims, is_ready, metrics, .. } = &*self.0;
         let mut due = std::collections::BTreeMap::<Interface, Instant>::new();
         loop {
             let orphans = self.orphans();
@@ -83,7 +83,12 @@ impl Agent {
                 let wait = AGAIN.saturating_mul(1 << failures.min(16)).min(SLOW);
                 due.insert(interface, Instant::now() + wait);
             }
-            sleep(AGAIN).await;
+            let claimed = async {
+                while !unclaimed.lock().is_empty() {
+                    claims.notified().await;
+                }
+            };
+            let _ = timeout(AGAIN, claimed).await;
         }
     }
 

@@ -38,15 +38,19 @@ impl Agent {
         here: Option<&NetworkAttachment>,
         interface: Interface,
     ) -> Result<(), FabricError> {
-        let claim = self.0.unclaimed.lock().claim(&interface);
+        let (claim, is_last) = {
+            let mut unclaimed = self.0.unclaimed.lock();
+            (unclaimed.claim(&interface), unclaimed.is_empty())
+        };
         match claim {
-            AdoptionClaim::Adopted => {
+            AdoptionClaim::Adopted | AdoptionClaim::Broken => {
+                if claim == AdoptionClaim::Broken {
+                    self.create_interface(&interface).await?;
+                }
                 self.interface_adopted(key, here, interface);
-                return Ok(());
-            }
-            AdoptionClaim::Broken => {
-                self.create_interface(&interface).await?;
-                self.interface_adopted(key, here, interface);
+                if is_last {
+                    self.0.claims.notify_one();
+                }
                 return Ok(());
             }
             AdoptionClaim::Blocked(former) => {

@@ -12,7 +12,7 @@ use machinery::controllers::{Controller, Recorder, Settings};
 use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
-use machinery::tokio::sync::{mpsc, watch};
+use machinery::tokio::sync::{Notify, mpsc, watch};
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::address_locks::AddressLocks;
@@ -87,6 +87,8 @@ pub(super) struct Inner {
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
     /// Interfaces that existed at start, until they are adopted or deleted.
     pub(super) unclaimed: Mutex<UnclaimedInterfaces>,
+    /// Wakes the search for orphans when the last interface is claimed.
+    pub(super) claims: Notify,
     /// The error of the latest list or reconciliation of the fabric.
     pub(super) trouble: watch::Sender<Option<String>>,
     /// Interfaces that do not work, with their errors.
@@ -147,6 +149,7 @@ impl Agent {
             recorder: recorder.clone(),
             have: Mutex::default(),
             unclaimed: Mutex::default(),
+            claims: Notify::new(),
             trouble: watch::Sender::default(),
             broken: Mutex::default(),
             address_locks: AddressLocks::default(),
