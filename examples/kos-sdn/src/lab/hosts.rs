@@ -14,8 +14,9 @@ pub(super) async fn make_underlay(
     mtu: u32,
 ) -> Result<(), LabError> {
     without_ipv6(namespaces, name).await?;
-    let commands =
-        format!("link add br0 type bridge forward_delay 0\nlink set br0 mtu {mtu} up\nlink set lo up\n");
+    let commands = format!(
+        "link add br0 type bridge forward_delay 0 mcast_snooping 0\nlink set br0 mtu {mtu} up\nlink set lo up\n"
+    );
     tools::ip(id, name.as_str(), &commands).await
 }
 

@@ -43,7 +43,8 @@ impl Hosts {
         let tag = format!("proofs-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
         let underlay = Namespace::new(&format!("{tag}-underlay"));
         disable_ipv6(underlay.name());
-        underlay.ip("link add fabric type bridge");
+        // With snooping the bridge itself sends IGMP, which is in captures.
+        underlay.ip("link add fabric type bridge mcast_snooping 0");
         underlay.ip("link set fabric up");
         let folder = tempfile::tempdir().unwrap();
         let mut hosts = Self { hosts: Vec::new(), underlay, folder, tag };
