@@ -12,6 +12,7 @@ mod definitions;
 mod gate;
 mod gated_switch;
 mod harness;
+mod kos_process;
 mod lab;
 mod links;
 mod load;

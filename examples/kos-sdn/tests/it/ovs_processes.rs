@@ -1,8 +1,7 @@
 //! Agents as processes on the switches of a lab. As root with Open vSwitch.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use kos::model::{NetworkAttachment, Subnet};
@@ -10,43 +9,13 @@ use machinery::Objects;
 use tempfile::TempDir;
 
 use crate::harness::DEADLINE;
+use crate::kos_process::{KosProcess, kos, text};
 use crate::server::key;
 
 /// A server, controllers and a lab of three hosts.
 struct LabCluster {
     home: TempDir,
-    _processes: [LabProcess; 2],
-}
-
-/// A child process, killed on drop.
-struct LabProcess(Child);
-
-impl LabProcess {
-    /// Starts a process and waits until it is ready.
-    fn start(home: &Path, arguments: &[&str]) -> Self {
-        let mut process = Self(kos(home, arguments).stdout(Stdio::piped()).spawn().unwrap());
-        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
-        let is_up = lines.map_while(Result::ok).any(|line| line.ends_with("Ctrl-C ends it"));
-        assert!(is_up, "{arguments:?} did not come up");
-        process
-    }
-}
-
-impl Drop for LabProcess {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn kos(home: &Path, arguments: &[&str]) -> Command {
-    let mut kos = Command::new(env!("CARGO_BIN_EXE_kos"));
-    kos.args(arguments).env_remove("KUBECONFIG").env("HOME", home);
-    kos
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+    _processes: [KosProcess; 2],
 }
 
 impl LabCluster {
@@ -55,10 +24,10 @@ impl LabCluster {
         let path = home.path();
         let nodes = "node-1,node-2,node-3";
         let server = ["apiserver", "--memory", "--listen", "127.0.0.1:0", "--nodes", nodes];
-        let server = LabProcess::start(path, &server);
+        let server = KosProcess::start(path, &server);
         let kubeconfig = path.join(".kos/controllers.kubeconfig");
         let controllers = ["controllers", "--kubeconfig", kubeconfig.to_str().unwrap()];
-        let controllers = LabProcess::start(path, &controllers);
+        let controllers = KosProcess::start(path, &controllers);
         Self { home, _processes: [server, controllers] }
     }
 
@@ -66,13 +35,13 @@ impl LabCluster {
         self.home.path().join(".kos").join(name).to_str().unwrap().to_owned()
     }
 
-    fn agent(&self, number: usize, options: &[&str]) -> LabProcess {
+    fn agent(&self, number: usize, options: &[&str]) -> KosProcess {
         let node = format!("node-{number}");
         let (kubeconfig, run) = (self.file(&format!("{node}.kubeconfig")), self.file(&format!("lab/{node}")));
         let host = format!("192.0.2.{number}");
         let arguments = ["agent", "--kubeconfig", &kubeconfig, "--node", &node, "--host-ip", &host];
         let fabric = ["--fabric", "ovs", "--ovs-run", &run];
-        LabProcess::start(self.home.path(), &[&arguments[..], &fabric, options].concat())
+        KosProcess::start(self.home.path(), &[&arguments[..], &fabric, options].concat())
     }
 
     fn ran(&self, arguments: &[&str]) -> Output {
@@ -149,7 +118,7 @@ async fn agents_run_as_processes_on_switches() {
     let second = ["agent", "--kubeconfig", &kubeconfig, "--node", "node-1", "--host-ip", "192.0.2.1"];
     let mut second = kos(other.path(), &second);
     second.args(["--fabric", "ovs", "--ovs-run", &run]).stdout(Stdio::null()).stderr(Stdio::piped());
-    let mut second = LabProcess(second.spawn().unwrap());
+    let mut second = KosProcess(second.spawn().unwrap());
     let mut lines = BufReader::new(second.0.stderr.take().unwrap()).lines().map_while(Result::ok);
     let is_locked = lines.any(|line| line.contains("another agent holds the lock kos_agent_kos"));
     assert!(is_locked, "the second agent did not report the lock");

@@ -1,8 +1,7 @@
 //! Each component in a process of its own, over TLS, with the rights of its role only.
 
 use std::io::{BufRead as _, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use kos::model::{NetworkAttachment, Subnet};
@@ -11,38 +10,8 @@ use machinery::{Objects, Plane};
 use tempfile::TempDir;
 
 use crate::harness::DEADLINE;
+use crate::kos_process::{KosProcess, kos, text};
 use crate::server::key;
-
-fn kos(home: &Path, arguments: &[&str]) -> Command {
-    let mut kos = Command::new(env!("CARGO_BIN_EXE_kos"));
-    kos.args(arguments).env_remove("KUBECONFIG").env("HOME", home);
-    kos
-}
-
-fn text(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-/// A child process, killed on drop.
-struct Process(Child);
-
-impl Process {
-    /// Starts a process and waits until it is ready.
-    fn start(home: &Path, arguments: &[&str]) -> Self {
-        let mut process = Self(kos(home, arguments).stdout(Stdio::piped()).spawn().unwrap());
-        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
-        let is_up = lines.map_while(Result::ok).any(|line| line.ends_with("Ctrl-C ends it"));
-        assert!(is_up, "{arguments:?} did not come up");
-        process
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 struct ProcessCluster {
     home: TempDir,
@@ -64,11 +33,11 @@ impl ProcessCluster {
         self.home.path().join(".kos").join(name).to_str().unwrap().to_owned()
     }
 
-    fn start(&self, arguments: &[&str]) -> Process {
-        Process::start(self.home.path(), arguments)
+    fn start(&self, arguments: &[&str]) -> KosProcess {
+        KosProcess::start(self.home.path(), arguments)
     }
 
-    fn controllers(&self) -> Process {
+    fn controllers(&self) -> KosProcess {
         self.start(&["controllers", "--kubeconfig", &self.file("controllers.kubeconfig")])
     }
 
@@ -81,7 +50,7 @@ impl ProcessCluster {
         arguments.map(str::to_owned).collect()
     }
 
-    fn agent(&self, number: usize) -> Process {
+    fn agent(&self, number: usize) -> KosProcess {
         self.start(&self.agent_arguments(number).iter().map(String::as_str).collect::<Vec<_>>())
     }
 
@@ -144,7 +113,7 @@ async fn each_component_runs_as_a_process_with_its_own_role() {
     // Without --once it prints changes.
     let mut live = kos(cluster.home.path(), &["status"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(live.stdout.take().unwrap()).lines().map_while(Result::ok);
-    let live = Process(live);
+    let live = KosProcess(live);
     assert!(lines.any(|line| line.contains("3 of 253")), "the initial state");
     attachments.create(&NetworkAttachment::new("default", "e", "node-1", "s")).await.unwrap();
     assert!(lines.any(|line| line.contains("4 of 253")), "the changed state");

@@ -1,4 +1,4 @@
-//! What the probe has sent and received.
+//! The frames that the probe has sent and received.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
