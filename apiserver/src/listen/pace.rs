@@ -4,6 +4,7 @@ use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use machinery_sync::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
@@ -14,6 +15,9 @@ use super::expiry::Expiry;
 use crate::auth::Identity;
 use crate::metrics::Event;
 use crate::server::Limits;
+
+/// Age from which the end of a watch is not counted as a cancelled request.
+const SERVED_WATCH: Duration = Duration::from_secs(1);
 
 /// The activity of one connection.
 pub(super) struct Pace(Mutex<State>);
@@ -80,7 +84,7 @@ impl Pace {
         state.open += 1;
         state.head = None;
         state.http2 |= http2;
-        (Open { pace: self.clone(), is_watch: false, is_complete: !http2 }, state.client.state())
+        (Open { pace: self.clone(), watches_since: None, is_complete: !http2 }, state.client.state())
     }
 
     pub(super) fn unauthenticated(&self) {
@@ -143,14 +147,15 @@ impl Pace {
 /// Counts a request in flight until dropped.
 pub(super) struct Open {
     pace: Arc<Pace>,
-    is_watch: bool,
+    /// The start of a watch.
+    watches_since: Option<Instant>,
     /// False for a request of HTTP/2 until its response is complete: the client may cancel it.
     is_complete: bool,
 }
 
 impl Open {
     pub(super) fn is_watch(&mut self) {
-        self.is_watch = true;
+        self.watches_since = Some(Instant::now());
         self.pace.0.lock().watches += 1;
     }
 
@@ -164,9 +169,11 @@ impl Drop for Open {
     fn drop(&mut self) {
         let mut state = self.pace.0.lock();
         state.open -= 1;
-        state.watches -= usize::from(self.is_watch);
+        state.watches -= usize::from(self.watches_since.is_some());
         state.idle = Instant::now();
-        if !self.is_complete && !state.ended {
+        // HTTP/2 has no other end of a watch than its cancellation.
+        let served = self.watches_since.is_some_and(|since| state.idle - since >= SERVED_WATCH);
+        if !self.is_complete && !served && !state.ended {
             state.paused = state.client.cancelled(state.idle).or(state.paused);
         }
     }
