@@ -181,7 +181,8 @@ pub use lease::{
 };
 pub use locks::{
     Claim, HeldLock, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockHolder, LockKey, LockKinds,
-    LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters, key_of_name, name_of_key,
+    LockScopeError, LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters,
+    key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
