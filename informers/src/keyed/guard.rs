@@ -26,8 +26,8 @@ pub enum InterestError {
     /// The informers have stopped.
     #[error("the informers have stopped: make others, and acquire the key again")]
     Released,
-    /// The source refuses to select objects by this key, or does not serve their kind. The informers
-    /// retry with a back-off.
+    /// The source refuses to select objects by this key, or does not serve their kind. The request
+    /// is retried with a back-off.
     #[error(
         "nothing can be selected by this key: {reason}. A field has to be selectable (`selectableFields` of the \
          definition, `selectable` of `kinds!`), and the kind served"

@@ -72,8 +72,8 @@ pub(crate) struct KeyedReport {
     pub(super) counts: KeyedCounts,
     /// The errors of streams that are not up to date.
     pub(super) troubles: BTreeMap<Tenure, ReflectorError>,
-    /// The errors of keys that the source refuses, by tenure; the stream of a key by itself is under
-    /// its tenure in `troubles`.
+    /// The errors of keys that the source refuses on the one stream. Those of a stream per key are
+    /// in `troubles`.
     refused: BTreeMap<Tenure, ReflectorError>,
     /// The unreadable objects of each stream.
     unreadable: BTreeMap<Tenure, Vec<Unreadable>>,

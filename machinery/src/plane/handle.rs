@@ -318,9 +318,8 @@ impl Plane {
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
-    /// Objects that cannot be decoded, and locks whose waiters nobody notifies, are listed below the
-    /// line `degraded` of `/healthz` and `/readyz`, which do not fail because of them: a restart
-    /// cures neither.
+    /// Objects that cannot be decoded, and locks without notification of waiters, are listed below
+    /// the line `degraded` of `/healthz` and `/readyz`. They fail neither: a restart is no cure.
     ///
     /// # Errors
     /// The address cannot be bound.

@@ -15,7 +15,7 @@ use std::sync::Arc;
 mod strict {
     machinery::kinds! {
         #[kube(group = "example.com", version = "v1", kind = "Host", namespaced)]
-        pub struct HostSpec {
+        pub struct TextRackSpec {
             pub rack: String,
         }
     }
