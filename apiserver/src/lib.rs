@@ -189,6 +189,7 @@ pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
 pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
+pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
