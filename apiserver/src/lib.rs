@@ -123,7 +123,8 @@
 //! its kind.
 //!
 //! `server`: a server on a socket, with TLS and generated certificates. Not a default feature.
-//! `testing`: entry points of mutation tests and fuzz targets.
+//! `webhook`: [`WebhookServer`], in-process admission as a webhook of another cluster; without the
+//! server's own socket. `testing`: entry points of mutation tests and fuzz targets.
 
 #![allow(
     clippy::result_large_err,
@@ -153,7 +154,7 @@ mod interest;
 mod invalid;
 mod json;
 mod kind;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "webhook"))]
 mod listen;
 mod long_work;
 mod managed;
@@ -178,13 +179,15 @@ mod table;
 /// Entry points of mutation tests and fuzz targets.
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "webhook"))]
 mod tls;
 mod verbs;
 mod watch;
+#[cfg(feature = "webhook")]
+mod webhook;
 mod yaml;
 
-pub use admission::{Admission, Attributes, Denied, Operation};
+pub use admission::{Admission, AdmissionReadError, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
 pub use controllers::ClusterFacts;
@@ -193,13 +196,17 @@ pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
-pub use listen::{
-    Access, CertificateFiles, LingerLimits, LingeringStream, Listen, ListenError, Reloaded, TrackedBody,
-    UnreadBody, track_body,
-};
+pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
+#[cfg(any(feature = "server", feature = "webhook"))]
+pub use listen::{LingerLimits, LingeringStream, TrackedBody, UnreadBody, track_body};
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};
+#[cfg(feature = "webhook")]
+pub use webhook::{
+    AdmissionHooks, AdmissionRule, ReviewError, ReviewPhase, WebhookEndpoint, WebhookLimits, WebhookMetrics,
+    WebhookServer, WebhookServerError, WebhookTls,
+};
 
 /// The guides, to compile and run their examples.
 #[cfg(doctest)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::check::run;
 use super::conditions::{GuardConditions, WrittenKeys};
-use super::key::{ObjectKeys, keys};
+use super::key::{ObjectKeys, is_of, keys};
 use super::others::OtherObjects;
 use super::{Guard, GuardedObject, GuardedWrite};
 use crate::admission::Operation;
@@ -123,7 +123,9 @@ async fn check(
         false => &keys.after,
     };
     for guard in guards {
-        if is_deletion && !guard.checks_deletions() {
+        // An object under no key of a guard is none of its concern.
+        let has_keys = of_object.iter().any(|key| is_of(key, guard.prefix()));
+        if !has_keys || (is_deletion && !guard.checks_deletions()) {
             continue;
         }
         let beside = others.of_guard(guards, of_object, &**guard);

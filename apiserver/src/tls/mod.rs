@@ -7,13 +7,17 @@
 //! * [`pem`]: files of certificates and keys
 //! * [`wall_clock`]: the time of certificates
 
+#[cfg(feature = "server")]
 mod authority;
+#[cfg(feature = "server")]
 pub(crate) mod kubeconfig;
+#[cfg(feature = "server")]
 pub(crate) mod own;
+#[cfg(feature = "server")]
 pub(crate) mod peer;
 mod pem;
 pub(crate) mod serving;
 pub(crate) mod wall_clock;
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests;

@@ -138,8 +138,8 @@ impl CrossKindGuard {
         self
     }
 
-    /// Sets the check, which returns the errors of a write; none, if it may be committed. `others`
-    /// are the objects under one of its keys, of all members, in the order of their keys in the
+    /// Sets the check, which returns the errors of a write; none, if it may be committed. It is not
+    /// called for an object without keys. `others` are the objects under one of its keys, of all members, in the order of their keys in the
     /// store. Updates that change only deletion and ownership metadata are checked only if they
     /// give the object a new key.
     pub fn check<W: Into<Wrong>>(

@@ -1,0 +1,8 @@
+//! Guards over several kinds, built-in ones included, and at deletions.
+
+mod cascades;
+mod deletions;
+mod fixture;
+mod kinds;
+mod references;
+mod unique;
