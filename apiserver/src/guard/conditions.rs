@@ -32,6 +32,11 @@ impl WrittenKeys {
         self.before.is_empty() && self.after.is_empty()
     }
 
+    /// Returns the keys before and after; a key may be among them twice.
+    pub(super) fn all(&self) -> impl Iterator<Item = &String> {
+        self.before.iter().chain(&self.after)
+    }
+
     /// Returns whether the object is under more keys than before.
     pub(super) fn gains(&self) -> bool {
         self.after.iter().any(|key| !self.before.contains(key))

@@ -71,7 +71,7 @@ pub(crate) async fn hold(
         // One revision for all checks and records: see docs/designs/008-guards-and-fences.md.
         let others = OtherObjects::read(change, &guards).await?;
         match check(change, &guards, &write, (&keys, &others)).await? {
-            Some(refusal) if !others.is_torn(change, &keys.after).await? => return Err(refusal),
+            Some(refusal) if !others.is_torn(change, &keys).await? => return Err(refusal),
             Some(_) => {}
             None => return Ok(GuardConditions::of(change, &guards, &keys, &others)),
         }

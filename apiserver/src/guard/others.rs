@@ -7,6 +7,7 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Key};
 
 use super::Guard;
+use super::conditions::WrittenKeys;
 use super::key::{is_of, record};
 use crate::change::{KindView, ObjectWrite};
 use crate::kind::Kind;
@@ -49,18 +50,18 @@ impl<'c> OtherObjects<'c> {
     /// Returns the other objects under a key, by kind and store key.
     pub(super) fn under<'s>(
         &'s self,
-        guards: &[Arc<dyn Guard>],
+        guards: &'s [Arc<dyn Guard>],
         key: &'s str,
-    ) -> impl Iterator<Item = (&'s Arc<Kind>, &'s Arc<Entry>)> + use<'s> {
+    ) -> impl Iterator<Item = (&'s Arc<Kind>, &'s Arc<Entry>)> {
         let guard = guards.iter().find(|guard| is_of(key, guard.prefix()));
         // Own guards of two kinds may have one name: their keys are different.
-        let is_over = |view: &KindView| match guard.and_then(|guard| guard.members()) {
+        let is_over = move |view: &&KindView| match guard.and_then(|guard| guard.members()) {
             Some(members) => members.contains(&view.kind.place),
             None => view.kind.place == *self.own,
         };
-        let views: Vec<&KindView> = self.views.iter().filter(|view| is_over(view)).collect();
         let of_view = move |of: &'s KindView| of.view.guarded(key).map(move |state| (&of.kind, &state.entry));
-        views.into_iter().flat_map(of_view).filter(|(_, entry)| entry.key != *self.key)
+        let all = self.views.iter().filter(is_over).flat_map(of_view);
+        all.filter(|(_, entry)| entry.key != *self.key)
     }
 
     /// Returns the other objects under the keys of one guard, each once.
@@ -78,12 +79,12 @@ impl<'c> OtherObjects<'c> {
 
     /// Returns whether the views may show a state that never existed: they are of different
     /// revisions, and an object under one of these keys was written after the oldest.
-    pub(super) async fn is_torn(&self, change: &ObjectWrite<'_>, keys: &[String]) -> Result<bool, Refusal> {
+    pub(super) async fn is_torn(&self, change: &ObjectWrite<'_>, keys: &WrittenKeys) -> Result<bool, Refusal> {
         if self.views.iter().all(|view| view.view.at == self.at) {
             return Ok(false);
         }
-        for key in keys {
-            let record = record(change.kind, key);
+        let records: BTreeSet<Key> = keys.all().map(|key| record(change.kind, key)).collect();
+        for record in records {
             let there = change.shared.objects.get(&record, Moment::Newest).await?;
             if there.is_some_and(|there| there.modified > self.at) {
                 return Ok(true);

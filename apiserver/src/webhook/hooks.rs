@@ -44,19 +44,16 @@ pub enum ReviewPhase {
 /// ```
 /// # #[cfg(feature = "k8s")]
 /// # mod example {
-/// use jiff::Timestamp;
 /// use machinery_apiserver::{AdmissionHooks, KindOf, WebhookEndpoint, WebhookServer, WebhookTls};
-/// use tokio_util::sync::CancellationToken;
-/// # use kube_core as kube;
-/// # pub async fn serve<K>(subnets: KindOf<K>, stopping: CancellationToken)
+/// # pub async fn serve<K>(subnets: impl Fn() -> KindOf<K>, stop: impl Future<Output = ()> + Send)
 /// # -> Result<(), Box<dyn std::error::Error>>
 /// # where K: serde::Serialize + serde::de::DeserializeOwned + Send + Sync + 'static {
 ///
-/// let hooks = AdmissionHooks::new("subnets.example.com").kind(subnets);
-/// print!("{}", hooks.manifests(&WebhookEndpoint::service("net", "webhook"))?);
+/// let hooks = || AdmissionHooks::new("subnets.example.com").kind(subnets());
+/// print!("{}", hooks().manifests(&WebhookEndpoint::service("net", "webhook"))?);
 /// let tls = WebhookTls::files("tls.crt", "tls.key");
-/// let server = WebhookServer::bind(hooks, "0.0.0.0:9443".parse()?, tls).await?;
-/// server.run(stopping).await;
+/// let server = WebhookServer::bind(hooks(), "0.0.0.0:9443".parse()?, tls).await?;
+/// server.run(stop).await;
 /// # Ok(()) }
 /// # }
 /// ```

@@ -80,18 +80,18 @@ impl WebhookServer {
         self.metrics.clone()
     }
 
-    /// Serves until cancelled, then completes requests in flight within
-    /// [`WebhookLimits::drain`]. Dropping the future closes the socket, and connections with their
-    /// next request.
-    pub async fn run(self, stopping: CancellationToken) {
+    /// Serves until `stop` completes, then completes requests in flight within
+    /// [`WebhookLimits::drain`]. Dropping the future closes the socket, and ends connections in the
+    /// same way.
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
         let Self { hooks, listener, address: _, tls, limits, metrics } = self;
-        let (tls, tasks) = (Arc::new(tls), TaskTracker::new());
-        let stop_connections = stopping.child_token();
-        let _dropped = stop_connections.clone().drop_guard();
+        let (tls, tasks, stopping) = (Arc::new(tls), TaskTracker::new(), CancellationToken::new());
+        let mut stop = std::pin::pin!(stop);
+        let ends_connections = stopping.clone().drop_guard();
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let (room, reviews) = (places(limits.connections), places(limits.reviews));
         let routes =
-            Arc::new(Routes { hooks, limits, metrics, places: reviews, stopping: stop_connections.clone() });
+            Arc::new(Routes { hooks, limits, metrics, places: reviews, stopping });
         let mut ticks = interval(limits.reload.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -102,7 +102,7 @@ impl WebhookServer {
             };
             let (accepted, place) = tokio::select! {
                 biased;
-                () = stopping.cancelled() => break,
+                () = stop.as_mut() => break,
                 _ = ticks.tick() => {
                     tls.reload(Timestamp::now(), &routes.metrics);
                     continue;
@@ -120,7 +120,7 @@ impl WebhookServer {
                 drop((place, connected));
             });
         }
-        drop(listener);
+        drop((listener, ends_connections));
         tasks.close();
         if timeout(limits.drain, tasks.wait()).await.is_err() {
             tracing::warn!(left = tasks.len(), "connections of the webhook were open after the grace period");

@@ -3,6 +3,8 @@
 mod cascades;
 mod deletions;
 mod fixture;
+mod history;
 mod kinds;
 mod references;
+mod torn;
 mod unique;
