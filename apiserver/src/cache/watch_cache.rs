@@ -114,9 +114,9 @@ impl WatchCache {
     fn receive(&self, seen: Result<WatchItem, WatchError>) {
         match seen {
             Ok(WatchItem::Changes { revision, events }) => {
-                let steps = events
-                    .into_iter()
-                    .map(|event| ObjectChange::of(event, |entry| ObjectState::of(&self.kind, &self.guards, entry)));
+                let steps = events.into_iter().map(|event| {
+                    ObjectChange::of(event, |entry| ObjectState::of(&self.kind, &self.guards, entry))
+                });
                 let steps: Vec<_> = steps.collect();
                 self.update(|hub, wake| hub.apply(revision, steps, wake));
             }

@@ -29,10 +29,7 @@ impl<'c> OtherObjects<'c> {
     ///
     /// # Errors
     /// A kind cannot be read as of now. Nothing was committed.
-    pub(super) async fn read(
-        change: &ObjectWrite<'c>,
-        guards: &[Arc<dyn Guard>],
-    ) -> Result<Self, Refusal> {
+    pub(super) async fn read(change: &ObjectWrite<'c>, guards: &[Arc<dyn Guard>]) -> Result<Self, Refusal> {
         let own = change.kind_view(None).await?;
         let mut others = Self { at: own.view.at, views: vec![own], own: &change.kind.place, key: change.key };
         let registry = change.shared.kinds();
@@ -72,14 +69,20 @@ impl<'c> OtherObjects<'c> {
         guard: &dyn Guard,
     ) -> Vec<(Arc<Kind>, Arc<Entry>)> {
         let own = keys.iter().filter(|key| is_of(key, guard.prefix()));
-        let found: BTreeMap<_, _> =
-            own.flat_map(|key| self.under(guards, key)).map(|(kind, entry)| (&entry.key, (kind, entry))).collect();
+        let found: BTreeMap<_, _> = own
+            .flat_map(|key| self.under(guards, key))
+            .map(|(kind, entry)| (&entry.key, (kind, entry)))
+            .collect();
         found.into_values().map(|(kind, entry)| (kind.clone(), entry.clone())).collect()
     }
 
     /// Returns whether the views may show a state that never existed: they are of different
     /// revisions, and an object under one of these keys was written after the oldest.
-    pub(super) async fn is_torn(&self, change: &ObjectWrite<'_>, keys: &WrittenKeys) -> Result<bool, Refusal> {
+    pub(super) async fn is_torn(
+        &self,
+        change: &ObjectWrite<'_>,
+        keys: &WrittenKeys,
+    ) -> Result<bool, Refusal> {
         if self.views.iter().all(|view| view.view.at == self.at) {
             return Ok(false);
         }

@@ -1,28 +1,24 @@
 //! [`AdmissionHooks`]: the hooks of a webhook server, and their run for one review.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinery_objects::NameRule;
-use machinery_sync::Mutex;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::kinds::HookedKind;
+use super::remarks::{CollectedRemarks, ReviewRemarks};
 use super::review::{self, ReviewOutcome, ReviewedRequest};
 use super::{AdmissionRule, ReviewError, WebhookServerError, patch};
 use crate::admission::{
-    Admission, AdmissionServices, Attributes, Operation, Remarks, RequestRules, RuleInput, internal,
+    Admission, AdmissionServices, Attributes, Operation, RequestRules, RuleInput, internal,
 };
 use crate::own::{KindOf, Own};
 use crate::refusal::Refusal;
-
-/// Limits of the warnings and annotations of one review, in number and bytes.
-const MAX_REMARKS: (usize, usize) = (64, 16 << 10);
 
 /// The phase of admission that a review is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -161,10 +157,10 @@ impl RunnableHooks {
         let request = review::read(review)?;
         let remarks = ReviewRemarks::default();
         let run = AssertUnwindSafe(self.run(phase, &request, (&remarks, now))).catch_unwind();
-        let result = run.await.unwrap_or_else(|_| {
-            Err(internal("a hook of the webhook panicked, and its log has the place"))
-        });
-        let CollectedRemarks { warnings, annotations, .. } = std::mem::take(&mut *remarks.collected.lock());
+        let result = run
+            .await
+            .unwrap_or_else(|_| Err(internal("a hook of the webhook panicked, and its log has the place")));
+        let CollectedRemarks { warnings, annotations, .. } = remarks.take();
         let (refusal, patch) = match result {
             Ok(patch) => (None, patch),
             Err(refusal) => (Some(refusal), Vec::new()),
@@ -242,50 +238,6 @@ fn attributes<'a>(
         old: request.old,
         dry_run: request.dry_run,
         services: AdmissionServices { plugin: plugin.name(), remarks: Some(remarks), reads: None },
-    }
-}
-
-/// Collects warnings and annotations for the response.
-#[derive(Default)]
-struct ReviewRemarks {
-    collected: Mutex<CollectedRemarks>,
-}
-
-#[derive(Default)]
-struct CollectedRemarks {
-    warnings: Vec<String>,
-    annotations: BTreeMap<String, String>,
-    bytes: usize,
-}
-
-impl CollectedRemarks {
-    /// Takes a place for a remark; false, if there is none: the API server has such limits, too.
-    fn take(&mut self, bytes: usize) -> bool {
-        let (count, most) = MAX_REMARKS;
-        let fits = self.warnings.len() + self.annotations.len() < count && self.bytes + bytes <= most;
-        if fits {
-            self.bytes += bytes;
-        } else {
-            tracing::warn!("a review has more warnings or annotations than are sent");
-        }
-        fits
-    }
-}
-
-impl Remarks for ReviewRemarks {
-    fn warn(&self, _: &str, warning: String) {
-        let mut collected = self.collected.lock();
-        if !collected.warnings.contains(&warning) && collected.take(warning.len()) {
-            collected.warnings.push(warning);
-        }
-    }
-
-    /// The API server adds the name of the webhook to the key.
-    fn annotate(&self, _: &str, key: &str, value: String) {
-        let mut collected = self.collected.lock();
-        if !collected.annotations.contains_key(key) && collected.take(key.len() + value.len()) {
-            collected.annotations.insert(key.to_owned(), value);
-        }
     }
 }
 

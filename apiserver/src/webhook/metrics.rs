@@ -52,7 +52,7 @@ struct ResultLabel {
 }
 
 /// Holds a gauge up.
-pub(super) struct Held(Gauge);
+pub(super) struct RaisedGauge(Gauge);
 
 impl WebhookMetrics {
     pub(super) fn new() -> Self {
@@ -123,12 +123,12 @@ impl WebhookMetrics {
         self.reloads.get_or_create(&ResultLabel { result }).inc();
     }
 
-    pub(super) fn in_flight(&self) -> Held {
-        Held::of(&self.in_flight)
+    pub(super) fn in_flight(&self) -> RaisedGauge {
+        RaisedGauge::of(&self.in_flight)
     }
 
-    pub(super) fn connected(&self) -> Held {
-        Held::of(&self.connections)
+    pub(super) fn connected(&self) -> RaisedGauge {
+        RaisedGauge::of(&self.connections)
     }
 }
 
@@ -141,14 +141,14 @@ impl ReviewPhase {
     }
 }
 
-impl Held {
+impl RaisedGauge {
     fn of(gauge: &Gauge) -> Self {
         gauge.inc();
         Self(gauge.clone())
     }
 }
 
-impl Drop for Held {
+impl Drop for RaisedGauge {
     fn drop(&mut self) {
         self.0.dec();
     }

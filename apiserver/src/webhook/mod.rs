@@ -19,6 +19,7 @@ mod limits;
 mod manifests;
 mod metrics;
 mod patch;
+mod remarks;
 mod review;
 mod routes;
 mod rule;

@@ -43,13 +43,16 @@ mod tests {
     use proptest::prelude::*;
 
     fn values() -> impl Strategy<Value = Value> {
-        let leaf = prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..3).prop_map(Value::from)];
+        let leaf =
+            prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), (0..3).prop_map(Value::from)];
         leaf.prop_recursive(3, 24, 4, |inner| {
             let names = prop_oneof![Just("a"), Just("b"), Just("a/b"), Just("~"), Just("")];
             prop_oneof![
                 prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
-                prop::collection::vec((names, inner), 0..4)
-                    .prop_map(|fields| fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()),
+                prop::collection::vec((names, inner), 0..4).prop_map(|fields| fields
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value))
+                    .collect()),
             ]
         })
     }

@@ -147,7 +147,11 @@ fn user(info: &Value) -> Result<Identity, ReviewError> {
         _ => None,
     };
     let (Some(groups), Some(extra)) = (list(&info["groups"]), extra) else { return Err(wrong) };
-    Ok(Identity { groups, extra, ..Identity::new(optional(&info["username"])).with_uid(optional(&info["uid"])) })
+    Ok(Identity {
+        groups,
+        extra,
+        ..Identity::new(optional(&info["username"])).with_uid(optional(&info["uid"]))
+    })
 }
 
 fn required<'v>(value: &'v Value, field: &'static str) -> Result<&'v str, ReviewError> {
@@ -186,7 +190,11 @@ mod tests {
             let error = read(&review).err().expect("refused").to_string();
             assert!(error.contains(expected), "{pointer}: {error}");
         };
-        check("/apiVersion", json!("admission.k8s.io/v1beta1"), "list only v1 in the admissionReviewVersions");
+        check(
+            "/apiVersion",
+            json!("admission.k8s.io/v1beta1"),
+            "list only v1 in the admissionReviewVersions",
+        );
         check("/kind", json!("Status"), "got admission.k8s.io/v1, Kind=Status");
         check("/request", json!([]), "request is absent");
         check("/request/uid", json!(7), "request.uid is no text");

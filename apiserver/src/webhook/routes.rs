@@ -65,7 +65,12 @@ impl Routes {
         }
     }
 
-    async fn review<B>(&self, phase: ReviewPhase, request: Request<B>, is_known: bool) -> Result<Value, Unanswered>
+    async fn review<B>(
+        &self,
+        phase: ReviewPhase,
+        request: Request<B>,
+        is_known: bool,
+    ) -> Result<Value, Unanswered>
     where
         B: http_body::Body<Data = Bytes> + Send,
         B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
@@ -83,14 +88,19 @@ impl Routes {
             return Err(unanswered(StatusCode::SERVICE_UNAVAILABLE, "busy", why));
         };
         let _held = self.metrics.in_flight();
-        let body = timeout(limits.receive, Limited::new(request.into_body(), limits.body_bytes).collect()).await;
+        let body =
+            timeout(limits.receive, Limited::new(request.into_body(), limits.body_bytes).collect()).await;
         let late = |_| unanswered(StatusCode::REQUEST_TIMEOUT, "late", "the review was not received in time");
         let bytes = body.map_err(late)?.map_err(|error| match error.is::<LengthLimitError>() {
             true => {
                 let why = format!("the review is longer than {} bytes", limits.body_bytes);
                 unanswered(StatusCode::PAYLOAD_TOO_LARGE, "too_long", why)
             }
-            false => unanswered(StatusCode::BAD_REQUEST, "incomplete", format!("the review is incomplete: {error}")),
+            false => unanswered(
+                StatusCode::BAD_REQUEST,
+                "incomplete",
+                format!("the review is incomplete: {error}"),
+            ),
         })?;
         let malformed =
             |error: ReviewError| unanswered(StatusCode::BAD_REQUEST, "malformed", error.to_string());

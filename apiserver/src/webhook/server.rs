@@ -11,13 +11,13 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::WebhookServerError;
 use super::connection::serve;
 use super::hooks::{AdmissionHooks, RunnableHooks};
 use super::limits::WebhookLimits;
 use super::metrics::WebhookMetrics;
 use super::routes::Routes;
 use super::tls::{ReloadedTls, WebhookTls};
-use super::WebhookServerError;
 
 /// Pause after a failed accept: descriptors may be exhausted.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -90,8 +90,7 @@ impl WebhookServer {
         let ends_connections = stopping.clone().drop_guard();
         let places = |count: usize| Arc::new(Semaphore::new(count.clamp(1, Semaphore::MAX_PERMITS)));
         let (room, reviews) = (places(limits.connections), places(limits.reviews));
-        let routes =
-            Arc::new(Routes { hooks, limits, metrics, places: reviews, stopping });
+        let routes = Arc::new(Routes { hooks, limits, metrics, places: reviews, stopping });
         let mut ticks = interval(limits.reload.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {

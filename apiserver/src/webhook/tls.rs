@@ -74,7 +74,9 @@ impl ReloadedTls {
                 tracing::info!("the certificates of the webhook were reloaded");
                 notes.iter().for_each(|note| tracing::warn!("{note}"));
             }
-            Err(error) => tracing::warn!(%error, "the new certificates are invalid; the former ones stay in use"),
+            Err(error) => {
+                tracing::warn!(%error, "the new certificates are invalid; the former ones stay in use")
+            }
         }
     }
 }

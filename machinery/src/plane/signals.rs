@@ -5,7 +5,8 @@ use std::fmt;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The signals that request the program's shutdown: for a program without a [`Plane`](super::Plane).
+/// The signals that request the program's shutdown: for a program without a
+/// [`Plane`](super::Plane).
 pub struct ShutdownSignals {
     #[cfg(unix)]
     terminate: Signal,

@@ -50,7 +50,7 @@ use crate::storage::Place;
 /// }
 ///
 /// pub fn guard() -> CrossKindGuard {
-///     let key = |map: &ConfigMap| map.namespace().map(|space| format!("{space}/{}", map.name_any()));
+///     let key = |map: &ConfigMap| Some(format!("{}/{}", map.namespace()?, map.name_any()));
 ///     CrossKindGuard::new("configuration")
 ///         .member(move |map: &ConfigMap| key(map))
 ///         .member(|deployment: &Deployment| config_of(deployment))
@@ -139,9 +139,9 @@ impl CrossKindGuard {
     }
 
     /// Sets the check, which returns the errors of a write; none, if it may be committed. It is not
-    /// called for an object without keys. `others` are the objects under one of its keys, of all members, in the order of their keys in the
-    /// store. Updates that change only deletion and ownership metadata are checked only if they
-    /// give the object a new key.
+    /// called for an object without keys. `others` are the objects under one of its keys, of all
+    /// members, in the order of their keys in the store. Updates that change only deletion and
+    /// ownership metadata are checked only if they give the object a new key.
     pub fn check<W: Into<Wrong>>(
         mut self,
         check: impl Fn(&GuardedWrite, &[GuardedObject]) -> Vec<W> + Send + Sync + 'static,

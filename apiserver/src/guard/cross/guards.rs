@@ -33,7 +33,8 @@ impl CrossGuards {
             if members.is_empty() {
                 return Err(refused("it has no member: add a kind by `member`"));
             }
-            let (prefix, places) = (Arc::from(format!("*{name}")), members.iter().map(|one| one.place.clone()));
+            let (prefix, places) =
+                (Arc::from(format!("*{name}")), members.iter().map(|one| one.place.clone()));
             let places: Arc<[Place]> = places.collect();
             for (at, Member { place, keys }) in members.into_iter().enumerate() {
                 if places.iter().take(at).any(|before| *before == place) {

@@ -21,10 +21,10 @@ use crate::typed::{Widget, widget as typed};
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 
 /// Warns about and annotates every write.
-struct Remarks;
+struct RemarkingPlugin;
 
 #[async_trait]
-impl Admission for Remarks {
+impl Admission for RemarkingPlugin {
     fn name(&self) -> &str {
         "remarks.example.com"
     }
@@ -39,7 +39,10 @@ impl Admission for Remarks {
         attributes.annotate("phase", "validate");
         attributes.annotate("operation", attributes.operation.name());
         attributes.annotate("not/a name", "x");
-        attributes.annotate("content", attributes.object.map(|object| object["data"].to_string()).unwrap_or_default());
+        attributes.annotate(
+            "content",
+            attributes.object.map(|object| object["data"].to_string()).unwrap_or_default(),
+        );
         attributes.warn("it is reviewed");
         attributes.warn(format!("{} is checked", attributes.name));
         if attributes.name == "no" { Err(Denied::new("not this one")) } else { Ok(()) }
@@ -60,12 +63,12 @@ async fn post(client: &Client, path: &str, object: &Value) -> http::Response<mac
 #[tokio::test]
 async fn warnings_of_admission_reach_the_client_of_allowed_and_denied_requests() {
     let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition()]);
-    let server = builder.admission(Remarks).start().await.unwrap();
+    let server = builder.admission(RemarkingPlugin).start().await.unwrap();
     let client = Client::of(&server);
     for (name, code) in [("a", 201), ("no", 403)] {
         let answer = post(&client, WIDGETS, &widget(name, &json!({}))).await;
-        let expected =
-            ["it is reviewed".to_owned(), format!("{name} is checked")].map(|text| format!("299 - \"{text}\""));
+        let expected = ["it is reviewed".to_owned(), format!("{name} is checked")]
+            .map(|text| format!("299 - \"{text}\""));
         assert_eq!((answer.status().as_u16(), warnings(&answer)), (code, expected.to_vec()));
     }
     // Through a handle the warnings are logged, and the write is admitted.
@@ -76,11 +79,14 @@ async fn warnings_of_admission_reach_the_client_of_allowed_and_denied_requests()
 #[tokio::test]
 async fn annotations_of_admission_are_in_the_audit_log() {
     let (builder, lines) = builder(ALL);
-    let server = builder.admission(Remarks).start().await.unwrap();
+    let server = builder.admission(RemarkingPlugin).start().await.unwrap();
     let client = Client::of(&server);
     for (name, code) in [("a", 201), ("no", 403)] {
         lines.take();
-        assert_eq!(client.post(MAPS, &json!({"metadata": {"name": name}, "data": {"k": "v"}})).await.code, code);
+        assert_eq!(
+            client.post(MAPS, &json!({"metadata": {"name": name}, "data": {"k": "v"}})).await.code,
+            code
+        );
         let annotations = lines.one()["annotations"].clone();
         let of = |key: &str| annotations[format!("remarks.example.com/{key}")].clone();
         assert_eq!((of("phase"), of("operation")), ("mutate".into(), "CREATE".into()), "{annotations}");
@@ -109,7 +115,9 @@ struct Reader {
 impl Reader {
     async fn read(&self, attributes: &Attributes<'_>) -> Result<(), Denied> {
         let names = |maps: Vec<ConfigMap>| {
-            maps.iter().map(|map| format!("{}{}", map.name_any(), map.data.as_ref().map_or(0, |data| data.len()))).collect::<Vec<_>>()
+            maps.iter()
+                .map(|map| format!("{}{}", map.name_any(), map.data.as_ref().map_or(0, |data| data.len())))
+                .collect::<Vec<_>>()
         };
         let maps = names(attributes.list::<ConfigMap>(Some("default")).await?);
         let secrets = attributes.list::<Secret>(None).await?;
@@ -219,6 +227,9 @@ async fn a_read_over_the_limit_refuses_the_request_with_the_remedy() {
     client.post(MAPS, &json!({"metadata": {"name": "c"}})).await.fine();
     let refused = client.post(WIDGETS, &widget("v", &json!({}))).await;
     assert_eq!(refused.code, 500, "{refused:?}");
-    assert!(refused.refused().2.contains("name a namespace, or raise Limits::admission_objects"), "{refused:?}");
+    assert!(
+        refused.refused().2.contains("name a namespace, or raise Limits::admission_objects"),
+        "{refused:?}"
+    );
     server.stop().await;
 }

@@ -8,7 +8,7 @@ use machinery_apiserver::{AdmissionHooks, KindOf, WebhookLimits, WebhookServer};
 use serde_json::json;
 use tokio::time::{sleep, timeout};
 
-use super::fixture::{Authority, Files, RunningWebhook, review, run};
+use super::fixture::{Files, RunningWebhook, WebhookAuthority, review, run};
 use crate::tls::Shown;
 use crate::typed::Widget;
 
@@ -39,7 +39,7 @@ async fn until(webhook: &RunningWebhook, ca: &str, shown: impl Fn() -> Option<Sh
 
 #[tokio::test]
 async fn the_certificate_and_its_authority_are_replaced_while_it_runs() {
-    let (first, second) = (Authority::new("first"), Authority::new("second"));
+    let (first, second) = (WebhookAuthority::new("first"), WebhookAuthority::new("second"));
     let files = Files::new(&first);
     let webhook = run(hooks(), files.tls(), limits()).await;
     assert_eq!(status(&webhook, &first.pem, None).await, Some(200));
@@ -65,7 +65,8 @@ async fn the_certificate_and_its_authority_are_replaced_while_it_runs() {
 
 #[tokio::test]
 async fn reviews_need_a_client_certificate_of_the_current_authority() {
-    let (server, first, second) = (Authority::new("server"), Authority::new("first"), Authority::new("second"));
+    let (server, first, second) =
+        (WebhookAuthority::new("server"), WebhookAuthority::new("first"), WebhookAuthority::new("second"));
     let files = Files::new(&server);
     files.write("ca.crt", &first.pem);
     let webhook = run(hooks(), files.tls().client_ca(files.path("ca.crt")), limits()).await;
@@ -81,7 +82,7 @@ async fn reviews_need_a_client_certificate_of_the_current_authority() {
 
 #[tokio::test]
 async fn unusable_files_keep_it_from_starting() {
-    let authority = Authority::new("a");
+    let authority = WebhookAuthority::new("a");
     let files = Files::new(&authority);
     let bind = async || WebhookServer::bind(hooks(), "127.0.0.1:0".parse().unwrap(), files.tls()).await;
     bind().await.unwrap();

@@ -20,12 +20,12 @@ use tokio_util::sync::CancellationToken;
 use crate::tls::{Shown, connect};
 
 /// An authority, and the certificates that it issues for `localhost`.
-pub(super) struct Authority {
+pub(super) struct WebhookAuthority {
     issuer: Issuer<'static, KeyPair>,
     pub(super) pem: String,
 }
 
-impl Authority {
+impl WebhookAuthority {
     pub(super) fn new(name: &str) -> Self {
         let mut params = CertificateParams::new(Vec::new()).unwrap();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -56,7 +56,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn new(authority: &Authority) -> Self {
+    pub(super) fn new(authority: &WebhookAuthority) -> Self {
         let files = Self { home: tempfile::tempdir().unwrap() };
         files.put(authority);
         files
@@ -67,7 +67,7 @@ impl Files {
     }
 
     /// Writes a certificate of this authority.
-    pub(super) fn put(&self, authority: &Authority) {
+    pub(super) fn put(&self, authority: &WebhookAuthority) {
         let (certificate, key) = authority.issue();
         self.write("tls.key", &key);
         self.write("tls.crt", &certificate);
@@ -94,7 +94,8 @@ pub(super) struct RunningWebhook {
 }
 
 pub(super) async fn run(hooks: AdmissionHooks, tls: WebhookTls, limits: WebhookLimits) -> RunningWebhook {
-    let server = WebhookServer::bind(hooks, "127.0.0.1:0".parse().unwrap(), tls).await.unwrap().limits(limits);
+    let server =
+        WebhookServer::bind(hooks, "127.0.0.1:0".parse().unwrap(), tls).await.unwrap().limits(limits);
     let (address, metrics, stopping) = (server.address(), server.metrics(), CancellationToken::new());
     let mut task = JoinSet::new();
     task.spawn(server.run(stopping.clone().cancelled_owned()));

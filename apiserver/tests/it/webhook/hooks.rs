@@ -5,14 +5,14 @@ use jiff::Timestamp;
 use kube_core::admission::{AdmissionReview, Operation as KubeOperation};
 use kube_core::{CustomResourceExt as _, DynamicObject};
 use machinery_apiserver::{
-    Admission, AdmissionHooks, AdmissionReadError, AdmissionRule, ApiServer, Attributes, Denied, KindOf, Operation,
-    WebhookEndpoint, WebhookLimits, Wrong,
+    Admission, AdmissionHooks, AdmissionReadError, AdmissionRule, ApiServer, Attributes, Denied, KindOf,
+    Operation, WebhookEndpoint, WebhookLimits, Wrong,
 };
 use machinery_objects::InvalidField;
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::fixture::{Authority, Files, RunningWebhook, review, run};
+use super::fixture::{Files, RunningWebhook, WebhookAuthority, review, run};
 use crate::audit::{ALL, builder};
 use crate::client::Client;
 use crate::typed::Widget;
@@ -24,7 +24,8 @@ fn kind() -> KindOf<Widget> {
     KindOf::<Widget>::new()
         .defaulting(|widget| drop(widget.spec.color.get_or_insert_with(|| "red".into())))
         .validating(|widget, old| {
-            let wrong = |field: &str, reason: &str| InvalidField { field: field.into(), reason: reason.into() };
+            let wrong =
+                |field: &str, reason: &str| InvalidField { field: field.into(), reason: reason.into() };
             let mut errors = Vec::new();
             if widget.spec.size.is_some_and(|size| size > 9) {
                 errors.push(Wrong::Invalid(wrong("spec.size", "must be 9 at the most")));
@@ -37,10 +38,10 @@ fn kind() -> KindOf<Widget> {
 }
 
 /// Labels, warns, annotates and denies.
-struct Plugin;
+struct LabellingPlugin;
 
 #[async_trait]
-impl Admission for Plugin {
+impl Admission for LabellingPlugin {
     fn name(&self) -> &str {
         "plugin.example.com"
     }
@@ -69,12 +70,12 @@ impl Admission for Plugin {
 fn hooks() -> AdmissionHooks {
     let all = [Operation::Create, Operation::Update, Operation::Delete];
     let rule = AdmissionRule::of::<Widget>().operations(all);
-    AdmissionHooks::new("widgets.example.com").kind(kind()).admission(Plugin, [rule])
+    AdmissionHooks::new("widgets.example.com").kind(kind()).admission(LabellingPlugin, [rule])
 }
 
 /// A server with the definition only, and the webhook of these hooks, installed by the manifests.
 async fn through_a_webhook() -> (ApiServer, Client, RunningWebhook, Files, crate::audit::Lines) {
-    let authority = Authority::new("hooks");
+    let authority = WebhookAuthority::new("hooks");
     let files = Files::new(&authority);
     let webhook = run(hooks(), files.tls(), WebhookLimits::default()).await;
     let (builder, lines) = builder(ALL);
@@ -120,7 +121,9 @@ async fn answers(client: &Client) -> Vec<(u16, Value)> {
 fn comparable(mut value: Value) -> Value {
     match &mut value {
         Value::Object(fields) => {
-            for name in ["uid", "creationTimestamp", "managedFields", "resourceVersion", "generation", "message"] {
+            for name in
+                ["uid", "creationTimestamp", "managedFields", "resourceVersion", "generation", "message"]
+            {
                 fields.remove(name);
             }
             fields.values_mut().for_each(|field| *field = comparable(field.take()));
@@ -134,7 +137,7 @@ fn comparable(mut value: Value) -> Value {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn hooks_through_a_webhook_have_the_effect_that_they_have_in_process() {
     let (server, client, webhook, _files, lines) = through_a_webhook().await;
-    let own = ApiServer::builder(Memory::new(Options::default())).kind(kind()).admission(Plugin);
+    let own = ApiServer::builder(Memory::new(Options::default())).kind(kind()).admission(LabellingPlugin);
     let own = own.start().await.unwrap();
     let (elsewhere, here) = (answers(&client).await, answers(&Client::of(&own)).await);
     for (number, (elsewhere, here)) in elsewhere.iter().zip(&here).enumerate() {
@@ -144,16 +147,20 @@ async fn hooks_through_a_webhook_have_the_effect_that_they_have_in_process() {
         }
     }
     // The message is that of the server, with the name of the webhook.
-    let refused = client.post(WIDGETS, &json!({
-        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {"size": 10},
-    }));
+    let refused = client.post(
+        WIDGETS,
+        &json!({
+            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {"size": 10},
+        }),
+    );
     let refused = refused.await;
     let message = refused.refused().2;
     assert!(message.contains("spec.size: Invalid value: 10: must be 9 at the most"), "{message}");
     assert_eq!(refused.body["details"]["causes"][0]["field"], "spec.size");
     lines.take();
     let request = http::Request::post(WIDGETS).header("content-type", "application/json");
-    let body = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
+    let body =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
     let answer = client.send(request.body(body.to_string().into()).unwrap()).await;
     assert_eq!(answer.headers()["warning"], "299 - \"it is labelled\"");
     let annotations = lines.one()["annotations"].clone();
@@ -166,7 +173,7 @@ async fn hooks_through_a_webhook_have_the_effect_that_they_have_in_process() {
 
 #[tokio::test]
 async fn a_panic_of_a_hook_denies_one_request() {
-    let authority = Authority::new("a");
+    let authority = WebhookAuthority::new("a");
     let files = Files::new(&authority);
     let webhook = run(hooks(), files.tls(), WebhookLimits::default()).await;
     let panics = webhook.review(&authority.pem, "/validate", &review("panics", &json!({}))).await;
@@ -181,12 +188,12 @@ async fn a_panic_of_a_hook_denies_one_request() {
 /// kube's types read the answer.
 #[tokio::test]
 async fn responses_are_read_by_kube() {
-    let answered = hooks().review(super::phase("/mutate"), &review("a", &json!({})), Timestamp::UNIX_EPOCH).await;
+    let answered =
+        hooks().review(super::phase("/mutate"), &review("a", &json!({})), Timestamp::UNIX_EPOCH).await;
     let answered = answered.unwrap();
     let read: AdmissionReview<DynamicObject> = serde_json::from_value(answered.clone()).unwrap();
     assert_eq!(read.response.unwrap().uid, "u");
-    let asked: AdmissionReview<DynamicObject> =
-        serde_json::from_value(review("a", &json!({}))).unwrap();
+    let asked: AdmissionReview<DynamicObject> = serde_json::from_value(review("a", &json!({}))).unwrap();
     assert_eq!(asked.request.unwrap().operation, KubeOperation::Create);
     let patch = answered["response"]["patch"].as_str().unwrap();
     use base64::Engine as _;
@@ -223,7 +230,8 @@ async fn a_mutation_keeps_the_status_and_unknown_fields() {
     let same = mutated(json!({"operation": "UPDATE", "object": old, "oldObject": old})).await;
     assert_eq!(same, Value::Null, "an update without changes has no patch");
     // Writes of the status itself pass, and an object that the schema will refuse.
-    let status = json!({"operation": "UPDATE", "subResource": "status", "object": {"spec": {}}, "oldObject": old});
+    let status =
+        json!({"operation": "UPDATE", "subResource": "status", "object": {"spec": {}}, "oldObject": old});
     assert_eq!(mutated(status).await, Value::Null);
     assert_eq!(mutated(json!({"object": {"spec": {"size": "nine"}}})).await, Value::Null);
 }

@@ -3,12 +3,12 @@
 use machinery_apiserver::{AdmissionHooks, KindOf, WebhookLimits};
 use serde_json::{Value, json};
 
-use super::fixture::{Authority, Files, review, run};
+use super::fixture::{Files, WebhookAuthority, review, run};
 use crate::typed::Widget;
 
 #[tokio::test]
 async fn invalid_reviews_are_refused_with_the_remedy_and_change_nothing() {
-    let authority = Authority::new("a");
+    let authority = WebhookAuthority::new("a");
     let files = Files::new(&authority);
     let limits = WebhookLimits { body_bytes: 1 << 20, values: 1000, ..WebhookLimits::default() };
     let hooks = AdmissionHooks::new("widgets.example.com").kind(KindOf::<Widget>::new());
@@ -25,7 +25,11 @@ async fn invalid_reviews_are_refused_with_the_remedy_and_change_nothing() {
         ("\u{fffd}\0".into(), 400, "the body is no JSON"),
         (deep, 400, "the body is no JSON: recursion limit exceeded"),
         ("[]".into(), 400, "expected an AdmissionReview of admission.k8s.io/v1"),
-        (with("/apiVersion", json!("admission.k8s.io/v1beta1")), 400, "list only v1 in the admissionReviewVersions"),
+        (
+            with("/apiVersion", json!("admission.k8s.io/v1beta1")),
+            400,
+            "list only v1 in the admissionReviewVersions",
+        ),
         (with("/request/uid", json!(null)), 400, "request.uid is absent"),
         (with("/request/operation", json!("CONNECT")), 400, "remove it from the rules"),
         (with("/request/object", json!("x")), 400, "request.object is no object"),

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-use super::fixture::{Authority, Files, RunningWebhook, review, run};
+use super::fixture::{Files, RunningWebhook, WebhookAuthority, review, run};
 use crate::tls::connect;
 use crate::typed::Widget;
 
@@ -33,10 +33,11 @@ impl Admission for Waits {
     }
 }
 
-async fn start(limits: WebhookLimits) -> (Arc<RunningWebhook>, Waits, Authority, Files) {
-    let (authority, plugin) = (Authority::new("a"), Waits::default());
+async fn start(limits: WebhookLimits) -> (Arc<RunningWebhook>, Waits, WebhookAuthority, Files) {
+    let (authority, plugin) = (WebhookAuthority::new("a"), Waits::default());
     let files = Files::new(&authority);
-    let hooks = AdmissionHooks::new("widgets.example.com").admission(plugin.clone(), [AdmissionRule::of::<Widget>()]);
+    let hooks =
+        AdmissionHooks::new("widgets.example.com").admission(plugin.clone(), [AdmissionRule::of::<Widget>()]);
     (Arc::new(run(hooks, files.tls(), limits).await), plugin, authority, files)
 }
 
@@ -91,7 +92,8 @@ async fn a_stopping_server_completes_reviews_in_flight() {
         assert_eq!(webhook.get(&authority.pem, path).await, (200, "ok\n".into()));
     }
     for protocol in ["http/1.1", "h2"] {
-        let request = http::Request::get("/livez").header("host", "localhost").body(Default::default()).unwrap();
+        let request =
+            http::Request::get("/livez").header("host", "localhost").body(Default::default()).unwrap();
         let answer = webhook.send((&authority.pem, None), protocol, request).await.unwrap();
         assert_eq!(answer.0, 200, "{protocol}");
     }

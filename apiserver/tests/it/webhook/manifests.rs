@@ -5,7 +5,7 @@ use machinery_apiserver::{
     Admission, AdmissionHooks, AdmissionRule, KindOf, Operation, WebhookEndpoint, WebhookServer, WebhookTls,
 };
 
-use super::fixture::Authority;
+use super::fixture::WebhookAuthority;
 use crate::typed::Widget;
 
 struct Nothing;
@@ -26,14 +26,23 @@ fn manifests_have_the_rules_of_all_hooks() {
     let documents: Vec<serde_json::Value> =
         manifests.split("---\n").skip(1).map(|text| serde_saphyr::from_str(text).unwrap()).collect();
     let [mutating, validating] = &documents[..] else { panic!("{manifests}") };
-    assert_eq!((&mutating["kind"], &validating["kind"]), (&"MutatingWebhookConfiguration".into(), &"ValidatingWebhookConfiguration".into()));
+    assert_eq!(
+        (&mutating["kind"], &validating["kind"]),
+        (&"MutatingWebhookConfiguration".into(), &"ValidatingWebhookConfiguration".into())
+    );
     let hook = &validating["webhooks"][0];
-    assert_eq!((&hook["name"], &hook["failurePolicy"]), (&"validate.widgets.example.com".into(), &"Fail".into()));
+    assert_eq!(
+        (&hook["name"], &hook["failurePolicy"]),
+        (&"validate.widgets.example.com".into(), &"Fail".into())
+    );
     let place = serde_json::json!({"namespace": "net", "name": "hooks", "port": 8443, "path": "/validate"});
     assert_eq!(hook["clientConfig"]["service"], place);
     let resources = |document: &serde_json::Value| {
         let rules = document["webhooks"][0]["rules"].as_array().unwrap();
-        rules.iter().map(|rule| (rule["resources"].to_string(), rule["operations"].to_string())).collect::<Vec<_>>()
+        rules
+            .iter()
+            .map(|rule| (rule["resources"].to_string(), rule["operations"].to_string()))
+            .collect::<Vec<_>>()
     };
     let (both, delete) = (r#"["CREATE","UPDATE"]"#.to_owned(), r#"["DELETE"]"#.to_owned());
     let mut expected = vec![
@@ -44,7 +53,7 @@ fn manifests_have_the_rules_of_all_hooks() {
     expected.push((r#"["namespaces"]"#.to_owned(), delete));
     assert_eq!(resources(validating), expected);
 
-    let ca = Authority::new("a").pem;
+    let ca = WebhookAuthority::new("a").pem;
     let url = hooks().manifests(&WebhookEndpoint::url("https://h:1/").ca_bundle(&ca)).unwrap();
     assert!(url.contains("https://h:1/mutate") && url.contains("caBundle: "), "{url}");
     for (endpoint, expected) in [
@@ -66,7 +75,8 @@ async fn invalid_hooks_are_refused_with_the_remedy() {
         (AdmissionHooks::new("a.b"), "add a kind or a plugin"),
         (AdmissionHooks::new("a.b").admission(Nothing, []), "has no rule and would never be called"),
         (
-            AdmissionHooks::new("a.b").kind(KindOf::<Widget>::defined(serde_json::json!({"metadata": {"name": "x"}}))),
+            AdmissionHooks::new("a.b")
+                .kind(KindOf::<Widget>::defined(serde_json::json!({"metadata": {"name": "x"}}))),
             "needs a plural, a kind and a version",
         ),
     ] {

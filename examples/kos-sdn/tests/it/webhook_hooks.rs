@@ -56,7 +56,8 @@ async fn new_object_is_stamped_without_status() {
 #[tokio::test]
 async fn invalid_objects_are_denied_with_causes() {
     let subnet = |vni: u32, ipv4: &str| json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"vni": vni, "ipv4": ipv4}});
-    let validate = async |new: &Value, old: &Value| response(ReviewPhase::Validate, "Subnet", new, old, 1).await;
+    let validate =
+        async |new: &Value, old: &Value| response(ReviewPhase::Validate, "Subnet", new, old, 1).await;
     assert_eq!(validate(&subnet(1, "10.0.0.0/24"), &Value::Null).await["allowed"], true);
     let refused = validate(&subnet(0, "8.8.8.0/24"), &Value::Null).await;
     assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&false.into(), &422.into()));

@@ -42,26 +42,23 @@ async fn a_member_kind_may_be_defined_later() {
     server.stop().await;
 }
 
-/// Releases a hanging check when the test ends.
-struct Gate(Arc<Mutex<()>>);
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hanging_guard_over_several_kinds_blocks_only_its_own_members() {
-    let gate = Gate(Arc::default());
-    let blocked = gate.0.clone();
-    let hangs = CrossKindGuard::new("hangs")
-        .member_of("", "secrets", |_: &Value| ["k".to_owned()])
-        .check(move |_, _| -> Vec<InvalidField> {
+    let gate = Arc::<Mutex<()>>::default();
+    let blocked = gate.clone();
+    let hangs = CrossKindGuard::new("hangs").member_of("", "secrets", |_: &Value| ["k".to_owned()]).check(
+        move |_, _| -> Vec<InvalidField> {
             drop(blocked.lock());
             Vec::new()
-        });
+        },
+    );
     let limits = Limits { guards_at_once: 1, guard_time: Duration::from_millis(300), ..Limits::default() };
     let builder = ApiServer::builder(Memory::new(Options::default())).limits(limits);
     let server = builder.guard(hangs).guard(one_name()).start().await.unwrap();
     let client = Client::of(&server);
     let secrets = "/api/v1/namespaces/default/secrets";
     {
-        let lock = gate.0.clone();
+        let lock = gate.clone();
         let (held, release) = (std::sync::mpsc::channel(), std::sync::mpsc::channel::<()>());
         let thread = std::thread::spawn(move || {
             let _guard = lock.lock();

@@ -10,8 +10,8 @@ use kube_core::ResourceExt as _;
 use machinery_apiserver::{CrossKindGuard, Operation};
 use machinery_objects::{InvalidField, Revision};
 use machinery_store::{
-    Backend, Commit, CommitError, CompactError, KeySpan, Memory, Options, Page, Range, ReadError, Transaction,
-    Watch, WatchError,
+    Backend, Commit, CommitError, CompactError, KeySpan, Memory, Options, Page, Range, ReadError,
+    Transaction, Watch, WatchError,
 };
 use machinery_sync::Mutex;
 use serde_json::{Value, json};
@@ -20,14 +20,14 @@ use super::fixture::{DEPLOYMENTS, MAPS, create, deployment, map, start};
 use crate::audit::SECRETS;
 use crate::client::Client;
 
-type Deed = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
+type DelayedDeed = Box<dyn FnOnce() -> BoxFuture<'static, ()> + Send>;
 
 /// A store that runs a function before the n-th next read of its revision.
 #[derive(Clone)]
 struct Delayed {
     inner: Memory,
     left: Arc<AtomicUsize>,
-    deed: Arc<Mutex<Option<Deed>>>,
+    deed: Arc<Mutex<Option<DelayedDeed>>>,
 }
 
 impl Delayed {
