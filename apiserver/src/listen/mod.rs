@@ -8,6 +8,7 @@ mod cancellations;
 mod client;
 #[cfg(feature = "server")]
 mod connection;
+#[cfg_attr(not(feature = "server"), allow(dead_code, reason = "a webhook server uses a part of it"))]
 mod deadline;
 #[cfg(feature = "server")]
 mod descriptors;

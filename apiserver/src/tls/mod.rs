@@ -15,6 +15,7 @@ pub(crate) mod kubeconfig;
 pub(crate) mod own;
 #[cfg(feature = "server")]
 pub(crate) mod peer;
+#[cfg_attr(not(feature = "server"), allow(dead_code, reason = "a webhook server uses a part of it"))]
 mod pem;
 pub(crate) mod serving;
 pub(crate) mod wall_clock;

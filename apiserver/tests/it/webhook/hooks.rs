@@ -147,13 +147,8 @@ async fn hooks_through_a_webhook_have_the_effect_that_they_have_in_process() {
         }
     }
     // The message is that of the server, with the name of the webhook.
-    let refused = client.post(
-        WIDGETS,
-        &json!({
-            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {"size": 10},
-        }),
-    );
-    let refused = refused.await;
+    let large = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "x"}, "spec": {"size": 10}});
+    let refused = client.post(WIDGETS, &large).await;
     let message = refused.refused().2;
     assert!(message.contains("spec.size: Invalid value: 10: must be 9 at the most"), "{message}");
     assert_eq!(refused.body["details"]["causes"][0]["field"], "spec.size");

@@ -1,9 +1,9 @@
 //! The hooks of the webhook: stamps and rejections.
 
 use base64::Engine as _;
+use jiff::Timestamp;
 use kos::model::{GROUP, VERSION, webhook_hooks};
 use machinery::apiserver::{ReviewPhase, WebhookEndpoint};
-use machinery::k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 /// Returns the response to a review of a write by a user, at a second.
