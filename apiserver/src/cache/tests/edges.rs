@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::tools::{Running, kind, stored};
 use crate::cache::{ObjectFilter, WatchCaches};
+use crate::guard::CrossGuards;
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::select::Selection;
