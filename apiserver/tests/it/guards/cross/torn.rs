@@ -16,7 +16,7 @@ use machinery_store::{
 use machinery_sync::Mutex;
 use serde_json::{Value, json};
 
-use super::fixture::{DEPLOYMENTS, MAPS, create, deployment, map, start};
+use super::fixture::{DEPLOYMENTS, MAPS, create, deployment, map, refused, start};
 use crate::audit::SECRETS;
 use crate::client::Client;
 
@@ -107,6 +107,50 @@ async fn a_refusal_by_a_state_that_never_existed_is_repeated() {
         store.left.store(0, Ordering::SeqCst);
     }
     assert!(moved >= 3, "each view was overtaken: {moved}");
+    for server in [server, other] {
+        server.stop().await;
+    }
+}
+
+/// ConfigMaps and Secrets of all namespaces have one name space.
+fn one_name() -> CrossKindGuard {
+    let name = |object: &Value| [object["metadata"]["name"].as_str().unwrap_or_default().to_owned()];
+    let taken = InvalidField { field: "metadata.name".into(), reason: "it is taken".into() };
+    CrossKindGuard::new("one-name").member_of("", "configmaps", name).member_of("", "secrets", name).check(
+        move |write, others| match write.object.name().starts_with('x') && !others.is_empty() {
+            true => vec![taken.clone()],
+            false => Vec::new(),
+        },
+    )
+}
+
+/// The conflicting object is newer than the first view, and older than the second.
+#[tokio::test]
+async fn a_write_between_two_views_is_detected() {
+    let memory = Memory::new(Options::default());
+    let store = Delayed { inner: memory.clone(), left: Arc::default(), deed: Arc::default() };
+    let (server, other) = (start(&store, vec![one_name()]).await, start(&memory, vec![one_name()]).await);
+    let client = Client::of(&server);
+    create(&client, "/api/v1/namespaces", &json!({"metadata": {"name": "n"}})).await;
+    create(&client, MAPS, &map("warm")).await;
+    let mut overtaken = 0;
+    for reads in 1..8 {
+        let (rival, name) = (Client::of(&other), format!("x{reads}"));
+        let object = map(&name);
+        store.arm(reads, async move {
+            create(&rival, "/api/v1/namespaces/n/configmaps", &object).await;
+        });
+        let answer = client.post(MAPS, &map(&name)).await;
+        match store.deed.lock().take() {
+            None => {
+                refused(&answer, "one-name", "it is taken");
+                overtaken += 1;
+            }
+            Some(_) => drop(answer.fine()),
+        }
+        store.left.store(0, Ordering::SeqCst);
+    }
+    assert!(overtaken >= 2, "each view was overtaken: {overtaken}");
     for server in [server, other] {
         server.stop().await;
     }
