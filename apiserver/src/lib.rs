@@ -196,7 +196,7 @@ pub use auth::Identity;
 pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
 pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};
-pub use handle::Handle;
+pub use handle::{Handle, KindDirectory};
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
 pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};

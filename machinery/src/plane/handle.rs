@@ -19,6 +19,7 @@ use super::controller::PlaneController;
 use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
+use super::runtime_kind::RuntimeKinds;
 use super::shutdown::Handle;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
@@ -44,6 +45,11 @@ pub(super) struct Inner {
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
     registry: Arc<DiagnosticsRegistry>,
+    /// Kinds known at run time.
+    pub(super) runtime_kinds: RuntimeKinds,
+    /// Informer of the definitions of a cluster, for kinds known at run time.
+    #[cfg(feature = "kube")]
+    pub(super) definitions: Mutex<Option<Informer<super::runtime_kind::DefinitionMark>>>,
 }
 
 impl Plane {
@@ -56,6 +62,9 @@ impl Plane {
             timeout,
             failed: Mutex::default(),
             registry: Arc::default(),
+            runtime_kinds: Mutex::default(),
+            #[cfg(feature = "kube")]
+            definitions: Mutex::default(),
         }))))
     }
 

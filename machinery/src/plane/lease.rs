@@ -30,8 +30,8 @@ impl Plane {
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
         let elector = match self.transport() {
             #[cfg(feature = "embedded")]
-            Transport::Embedded { server, .. } => {
-                let leases = server.handle_of::<Lease>(Lease::kind(), super::transport::identity());
+            Transport::Embedded { server, identity, .. } => {
+                let leases = server.handle_of::<Lease>(Lease::kind(), identity.clone());
                 let reads: Arc<dyn ListWatch<Arc<Lease>>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
