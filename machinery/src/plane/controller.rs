@@ -120,12 +120,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 }
 
 impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
-    pub(super) fn of_named(
-        plane: &Plane,
-        name: &str,
-        objects: &Informer<P>,
-        kind: &RuntimeKind<P>,
-    ) -> Self
+    pub(super) fn of_named(plane: &Plane, name: &str, objects: &Informer<P>, kind: &RuntimeKind<P>) -> Self
     where
         P: PartialObject,
     {

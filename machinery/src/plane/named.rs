@@ -34,7 +34,8 @@ impl Plane {
             let reason = error.to_string();
             ListError::Source(machinery_objects::SourceError::Invalid { reason, causes: Vec::new() })
         };
-        let source: Arc<dyn ListWatch<Arc<K>>> = self.transport().shared_source(Kind::of::<K>().map_err(invalid)?);
+        let source: Arc<dyn ListWatch<Arc<K>>> =
+            self.transport().shared_source(Kind::of::<K>().map_err(invalid)?);
         source.get(key, Freshness::Newest).await
     }
 

@@ -55,7 +55,9 @@ impl Transport {
     {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, identity, .. } => Arc::new(server.handle_of::<P>(kind.clone(), identity.clone())),
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind.clone(), identity.clone()))
+            }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
                 Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind.clone(), server.clone()))
@@ -81,7 +83,9 @@ impl Transport {
     pub(super) fn shared_source<P: PartialObject>(&self, kind: Kind) -> Arc<dyn ListWatch<Arc<P>>> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, identity, .. } => Arc::new(server.handle_of::<P>(kind, identity.clone())),
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind, identity.clone()))
+            }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
                 Arc::new(super::runtime_kind::SharedObjects(remote::<P>(client, server, kind)))
@@ -94,7 +98,8 @@ impl Transport {
         match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { server, identity, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity.clone()));
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 Informer::builder(source)
             }
             #[cfg(feature = "kube")]
@@ -124,7 +129,8 @@ impl Transport {
         match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { server, identity, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity.clone()));
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 KeyedInformers::builder(source, by, key_of)
             }
             #[cfg(feature = "kube")]

@@ -14,6 +14,8 @@ mod otel;
 mod pages;
 mod planes;
 mod predicates;
+mod runtime_kinds;
 #[path = "../samples/mod.rs"]
 mod samples;
+mod server_parts;
 mod shutdown;

@@ -83,7 +83,8 @@ impl DiscoveryResolver {
         if self.name.group().is_empty() {
             return Ok(vec!["v1".to_owned()]);
         }
-        let groups = found(self.client.list_api_groups().await)?.map(|groups| groups.groups).unwrap_or_default();
+        let groups =
+            found(self.client.list_api_groups().await)?.map(|groups| groups.groups).unwrap_or_default();
         let group = groups.into_iter().find(|group| group.name == self.name.group());
         let Some(group) = group else { return Ok(Vec::new()) };
         let preferred = group.preferred_version.into_iter().map(|version| version.version);

@@ -103,8 +103,12 @@ impl<P: Send + Sync + 'static, R: KindResolver> KindFollower<P, R> {
             return;
         }
         match &kind {
-            Some(kind) => tracing::info!(%kind, version = kind.version(), "a kind is served: its informers start"),
-            None if is_unknown => tracing::info!(kind = %self.name, "a kind is not served yet: its informers wait"),
+            Some(kind) => {
+                tracing::info!(%kind, version = kind.version(), "a kind is served: its informers start")
+            }
+            None if is_unknown => {
+                tracing::info!(kind = %self.name, "a kind is not served yet: its informers wait")
+            }
             None => tracing::info!(kind = %self.name, "a kind is no longer served: its informers stop"),
         }
         *number += 1;

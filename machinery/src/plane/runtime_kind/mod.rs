@@ -12,9 +12,9 @@ mod follow;
 mod handle;
 mod name;
 mod plane;
+mod served;
 #[cfg(feature = "kube")]
 mod shared_objects;
-mod served;
 mod source;
 mod state;
 mod writer;

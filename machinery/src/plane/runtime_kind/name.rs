@@ -103,7 +103,9 @@ mod tests {
 
     #[test]
     fn other_texts_are_refused() {
-        for text in ["", ".", "Widgets.example.com", "widgets.", "widgets..com", "a/b", "widgets.v1.", "w_x.y"] {
+        for text in
+            ["", ".", "Widgets.example.com", "widgets.", "widgets..com", "a/b", "widgets.v1.", "w_x.y"]
+        {
             let refused = text.parse::<KindName>();
             let is_ok = text == "widgets." || text == "widgets.v1.";
             assert_eq!(refused.is_ok(), is_ok, "{text:?}");

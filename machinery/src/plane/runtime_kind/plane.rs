@@ -18,9 +18,9 @@ use machinery_sync::Mutex;
 use serde::Serialize;
 use tokio::sync::{Notify, watch};
 
-use super::follow::{KindFollower, KindResolver};
 #[cfg(feature = "embedded")]
 use super::follow::ResolvedKind;
+use super::follow::{KindFollower, KindResolver};
 use super::handle::RuntimeKind;
 use super::name::KindName;
 use super::served::{ServedKind, ServedKindSource};
@@ -82,10 +82,8 @@ impl Plane {
     }
 
     fn start_kind<P: PartialObject>(&self, name: KindName) -> Result<RuntimeKind<P>, PlaneError> {
-        let key = ObjectKey::new(None, &name.to_string()).map_err(|why| super::name::KindNameError {
-            text: name.to_string(),
-            why,
-        })?;
+        let key = ObjectKey::new(None, &name.to_string())
+            .map_err(|why| super::name::KindNameError { text: name.to_string(), why })?;
         let states = watch::Sender::new(KindState::Unknown);
         let served = watch::Sender::new(ServedKind { key, changes: 0, kind: None });
         let recheck = Arc::new(Notify::new());

@@ -7,8 +7,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream;
 use machinery_objects::{
-    Capabilities, Freshness, Kind, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, Page, ResourceVersion,
-    Revision, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
+    Capabilities, Freshness, Kind, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, Page,
+    ResourceVersion, Revision, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
 };
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -70,26 +70,28 @@ impl ListWatch<Arc<ServedKind>> for ServedKindSource {
         };
         let seen = after.revision().map_or(0, |revision| revision.0);
         let start = (self.0.clone(), seen);
-        Ok(Box::pin(stream::unfold(start, |(mut states, seen)| async move {
-            let newer = states.wait_for(|state| state.changes + 1 > seen);
-            let event = match timeout(BOOKMARK_INTERVAL, newer).await {
-                Ok(Err(_)) => return None,
-                Ok(Ok(state)) => Some(state.clone()),
-                Err(_) => None,
-            };
-            let (event, seen) = match event {
-                Some(state) => {
-                    let seen = state.changes + 1;
-                    (WatchEvent::Modified(Arc::new(state)), seen)
-                }
-                None => {
-                    let version = Revision(seen).into();
-                    (WatchEvent::Bookmark { version, initial_state_ends: false }, seen)
-                }
-            };
-            Some((Ok(event), (states, seen)))
-        })
-        .boxed()))
+        Ok(Box::pin(
+            stream::unfold(start, |(mut states, seen)| async move {
+                let newer = states.wait_for(|state| state.changes + 1 > seen);
+                let event = match timeout(BOOKMARK_INTERVAL, newer).await {
+                    Ok(Err(_)) => return None,
+                    Ok(Ok(state)) => Some(state.clone()),
+                    Err(_) => None,
+                };
+                let (event, seen) = match event {
+                    Some(state) => {
+                        let seen = state.changes + 1;
+                        (WatchEvent::Modified(Arc::new(state)), seen)
+                    }
+                    None => {
+                        let version = Revision(seen).into();
+                        (WatchEvent::Bookmark { version, initial_state_ends: false }, seen)
+                    }
+                };
+                Some((Ok(event), (states, seen)))
+            })
+            .boxed(),
+        ))
     }
 
     async fn get(&self, key: &ObjectKey, _: Freshness) -> Result<Option<Arc<ServedKind>>, ListError> {

@@ -8,8 +8,8 @@ use async_trait::async_trait;
 use futures::StreamExt as _;
 use futures::stream;
 use machinery_objects::{
-    Capabilities, Freshness, ListError, ListRequest, ListWatch, ObjectKey, Page, ResourceVersion, SourceError,
-    WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
+    Capabilities, Freshness, ListError, ListRequest, ListWatch, ObjectKey, Page, ResourceVersion,
+    SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
 };
 use machinery_sync::Mutex;
 use tokio::sync::{Notify, watch};
@@ -80,7 +80,13 @@ impl<P: PartialObject> ListWatch<Arc<P>> for KindSource<P> {
             KindState::Unknown => return Err(closed().into()),
             KindState::Absent { at } => {
                 let version = self.absent_at(at);
-                return Ok(Page { items: vec![], unreadable: vec![], version, rest: None, remaining: Some(0) });
+                return Ok(Page {
+                    items: vec![],
+                    unreadable: vec![],
+                    version,
+                    rest: None,
+                    remaining: Some(0),
+                });
             }
         };
         if is_first {

@@ -43,11 +43,9 @@ impl<P> Clone for KindState<P> {
         match self {
             Self::Unknown => Self::Unknown,
             Self::Absent { at } => Self::Absent { at: at.clone() },
-            Self::Served(CurrentKind { kind, source, number }) => Self::Served(CurrentKind {
-                kind: kind.clone(),
-                source: source.clone(),
-                number: *number,
-            }),
+            Self::Served(CurrentKind { kind, source, number }) => {
+                Self::Served(CurrentKind { kind: kind.clone(), source: source.clone(), number: *number })
+            }
         }
     }
 }
