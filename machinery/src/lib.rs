@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p11_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p13_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -25,6 +25,8 @@
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
 //! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 12 | A kind may be defined and deleted while its controllers run; none is lost or stuck | `p12_…` |
+//! | 13 | The server is configured; one object is watched alone; passwords stay in their object | `p13_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
@@ -104,7 +106,7 @@
 //! ```
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
-//! `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
+//! `a-whole-controller.md`, `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
 //! `test-a-controller.md`, for testing a kube-rs controller against the server alone.
 //!
 //! # Features
@@ -173,9 +175,12 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 
 /// Includes the guides, so that their code is compiled and run.
-#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube"))]
+#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube", feature = "logs"))]
 #[doc = include_str!("../../docs/guides/first-controller.md")]
 struct FirstController;
+#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "logs"))]
+#[doc = include_str!("../../docs/guides/a-whole-controller.md")]
+struct AWholeController;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/names-and-leases.md")]
 struct NamesAndLeases;
@@ -191,6 +196,6 @@ struct TestUnderFaults;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/use-the-parts.md")]
 struct UseTheParts;
-#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[cfg(all(doctest, feature = "embedded", feature = "kube", feature = "logs"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -162,9 +162,9 @@ impl PlaneBuilder {
         self
     }
 
-    /// Configures the embedded server: RBAC, audit log, encryption at rest, limits, definitions. The
-    /// functions are called in order, at the start. A cluster has its own configuration: there it is
-    /// ignored.
+    /// Configures the embedded server: RBAC, audit log, encryption at rest, limits, definitions.
+    /// The functions are called in order, at the start. A cluster has its own configuration: it
+    /// ignores them.
     ///
     /// ```
     /// # async fn example() -> machinery::Result {

@@ -40,8 +40,8 @@ impl Plane {
     }
 
     /// Watches one object, without an informer of its kind. A controller is notified of it by
-    /// [`watching_informer`](super::PlaneController::watching_informer). For a changing set of names
-    /// in a namespace, use [keyed informers](Self::keyed_informers) by `metadata.name`.
+    /// [`watching_informer`](super::PlaneController::watching_informer). For a changing set of
+    /// names in a namespace, use [keyed informers](Self::keyed_informers) by `metadata.name`.
     ///
     /// ```
     /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {

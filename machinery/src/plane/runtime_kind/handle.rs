@@ -19,8 +19,8 @@ use crate::plane::kinds::PartialObject;
 ///
 /// There is one informer for all kinds that have the name one after the other. While there is none,
 /// it sends no request, its cache is empty, and it counts as synced. The deletion of a kind deletes
-/// its objects from the cache, with an event each. A kind that returns with another scope or version
-/// is another kind: its objects are new.
+/// its objects from the cache, with an event each. A kind that returns with another scope or
+/// version is another kind: its objects are new.
 ///
 /// `P` is any type that objects are decoded into. Cheap to clone. Created by
 /// [`Plane::kind_named`](crate::Plane::kind_named).
