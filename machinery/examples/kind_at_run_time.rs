@@ -24,7 +24,8 @@ async fn report(reports: Reports, state: String, _: Run) -> machinery::Result<Ne
 }
 
 fn definition(scope: &str) -> machinery::Result<CustomResourceDefinition> {
-    let schema = json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+    let schema =
+        json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
     Ok(from_value(json!({
         "metadata": { "name": "widgets.example.com" },
         "spec": {

@@ -121,7 +121,7 @@ impl<P: Send + Sync + 'static, R: KindResolver> KindFollower<P, R> {
         });
         // After the source: a reconcile that sees the kind can read its objects.
         self.served.send_if_modified(|served| {
-            let is_change = served.kind != kind;
+            let is_change = served.changes == 0 || served.kind != kind;
             if is_change {
                 (served.changes, served.kind) = (served.changes + 1, kind);
             }

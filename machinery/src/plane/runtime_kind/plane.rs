@@ -50,7 +50,8 @@ impl Plane {
     /// let widgets = plane.kind_named::<DynamicObject>("widgets.example.com")?;
     /// let parts = plane.kind_named::<DynamicObject>("parts.example.com")?;
     /// let controller = plane.controller_of_kind("widgets", &widgets).owning_kind(&parts);
-    /// let reconcile = |_: Arc<DynamicObject>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    /// let reconcile =
+    ///     |_: Arc<DynamicObject>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
     /// plane.spawn(async { controller.run(reconcile).await.map(drop) });
     /// assert!(widgets.kind().is_none() && widgets.read().is_empty());
     /// # plane.stop().await;

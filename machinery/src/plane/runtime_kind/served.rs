@@ -17,7 +17,7 @@ use tokio::time::timeout;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServedKind {
     pub(super) key: ObjectKey,
-    /// Counts the changes.
+    /// Counts the changes; zero until it is known whether the kind is served.
     pub(super) changes: u64,
     /// The kind that is served under the name, with its scope and version.
     pub kind: Option<Kind>,
@@ -44,10 +44,15 @@ pub(super) struct ServedKindSource(pub(super) watch::Receiver<ServedKind>);
 const BOOKMARK_INTERVAL: Duration = Duration::from_secs(30);
 
 impl ServedKindSource {
-    fn now(&self) -> (Arc<ServedKind>, ResourceVersion) {
-        let now = Arc::new(self.0.borrow().clone());
+    /// Returns the state, once it is known whether the kind is served.
+    async fn now(&self) -> Result<(Arc<ServedKind>, ResourceVersion), SourceError> {
+        let mut states = self.0.clone();
+        let closed =
+            |_| SourceError::Unavailable { reason: "the plane has stopped".into(), retry_after: None };
+        let known = states.wait_for(|state| state.changes > 0).await.map_err(closed)?;
+        let now = Arc::new(known.clone());
         let version = Revision(now.changes + 1).into();
-        (now, version)
+        Ok((now, version))
     }
 }
 
@@ -60,7 +65,7 @@ impl ListWatch<Arc<ServedKind>> for ServedKindSource {
     }
 
     async fn list(&self, _: ListRequest) -> Result<Page<Arc<ServedKind>>, ListError> {
-        let (now, version) = self.now();
+        let (now, version) = self.now().await?;
         Ok(Page { items: vec![now], unreadable: vec![], version, rest: None, remaining: Some(0) })
     }
 
@@ -95,7 +100,7 @@ impl ListWatch<Arc<ServedKind>> for ServedKindSource {
     }
 
     async fn get(&self, key: &ObjectKey, _: Freshness) -> Result<Option<Arc<ServedKind>>, ListError> {
-        let (now, _) = self.now();
+        let (now, _) = self.now().await?;
         Ok((now.key == *key).then_some(now))
     }
 }

@@ -122,10 +122,9 @@ impl<P: PartialObject> ListWatch<Arc<P>> for KindSource<P> {
             let _ = states.changed().await;
             Err(WatchError::Expired)
         };
-        let ended = stream::once(ended);
-        let until = stream::select_with_strategy(events.map(Some), ended.map(Some), |_: &mut ()| {
-            stream::PollNext::Left
-        });
+        let events = events.map(Some).chain(stream::once(std::future::ready(None)));
+        let ended = stream::once(ended).map(Some);
+        let until = stream::select_with_strategy(events, ended, |_: &mut ()| stream::PollNext::Left);
         let recheck = self.recheck.clone();
         let until_error = until.scan(false, move |failed, event| {
             let over = std::mem::replace(failed, event.as_ref().is_some_and(Result::is_err));
