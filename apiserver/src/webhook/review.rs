@@ -73,8 +73,9 @@ pub(super) fn read(review: &Value) -> Result<ReviewedRequest<'_>, ReviewError> {
     Ok(ReviewedRequest {
         uid,
         operation,
-        group: optional(&request["kind"]["group"]),
-        version: required(&request["kind"]["version"], "request.kind.version")?,
+        // Of the resource: `Scale`, the kind of a subresource, has a group of its own.
+        group: optional(&request["resource"]["group"]),
+        version: required(&request["resource"]["version"], "request.resource.version")?,
         kind: required(&request["kind"]["kind"], "request.kind.kind")?,
         resource: required(&request["resource"]["resource"], "request.resource.resource")?,
         subresource: optional(&request["subResource"]),

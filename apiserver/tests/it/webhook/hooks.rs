@@ -224,3 +224,34 @@ async fn a_mutation_keeps_the_status_and_unknown_fields() {
     assert_eq!(mutated(status).await, Value::Null);
     assert_eq!(mutated(json!({"object": {"spec": {"size": "nine"}}})).await, Value::Null);
 }
+
+#[tokio::test]
+async fn a_plugin_is_called_for_the_requests_of_its_rules() {
+    let response = async |change: &[(&str, Value)]| {
+        let mut review = review("kept", &json!({"color": "red"}));
+        for (pointer, value) in change {
+            *review.pointer_mut(pointer).unwrap() = value.clone();
+        }
+        let answer = hooks().review(super::phase("/validate"), &review, Timestamp::UNIX_EPOCH).await.unwrap();
+        answer["response"].clone()
+    };
+    let called = json!({"operation": "CREATE"});
+    assert_eq!(response(&[]).await["auditAnnotations"], called);
+    let gadgets = ("/request/resource/resource", "gadgets".into());
+    let foreign = ("/request/resource/group", "other.example.com".into());
+    for change in [gadgets, foreign, ("/request/resource/version", "v2".into())] {
+        let response = response(&[change.clone()]).await;
+        assert_eq!(response, json!({"uid": "u", "allowed": true}), "{change:?}");
+    }
+    let delete = [
+        ("/request/operation", "DELETE".into()),
+        ("/request/oldObject", json!({"metadata": {"name": "kept"}})),
+        ("/request/object", Value::Null),
+    ];
+    let response = response(&delete).await;
+    assert_eq!(
+        (&response["allowed"], &response["status"]["code"]),
+        (&false.into(), &403.into()),
+        "{response}"
+    );
+}
