@@ -191,7 +191,7 @@ mod watch;
 mod webhook;
 mod yaml;
 
-pub use admission::{Admission, AdmissionReadError, Attributes, Denied, Operation};
+pub use admission::{Admission, AdmissionReadError, AdmissionReader, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
 pub use controllers::ClusterFacts;
