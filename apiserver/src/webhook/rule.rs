@@ -61,8 +61,8 @@ impl AdmissionRule {
         self
     }
 
-    /// Selects objects with a label only: `objectSelector` of the configuration. As there, the old or
-    /// the new object must have it, so a writer who removes it is still reviewed.
+    /// Selects objects with a label only: `objectSelector` of the configuration. As there, the old
+    /// or the new object must have it, so the write that removes it is still reviewed.
     #[must_use]
     pub fn labelled(mut self, key: impl Into<String>, value: impl Into<String>) -> Self {
         self.labels.insert(key.into(), value.into());
