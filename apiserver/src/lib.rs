@@ -196,6 +196,7 @@ pub use listen::{
     Access, CertificateFiles, LingerLimits, LingeringStream, Listen, ListenError, Reloaded, TrackedBody,
     UnreadBody, track_body,
 };
+pub use metrics::metric_descriptions;
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

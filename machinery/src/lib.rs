@@ -108,6 +108,7 @@
 //! - `diagnostics` (default): the diagnostics pages of a plane.
 //! - `embedded` (default): the API server and the store.
 //! - `server`: that server on a socket.
+//! - `report`: plots, a progress bar and text tables for command-line programs.
 //! - `kube`: any Kubernetes cluster, by the same ports.
 //! - `otel`: span export to an OpenTelemetry collector.
 //! - `testing`: faulty sources (`machinery::informers::testing`), and tokio's paused clock.
@@ -131,7 +132,12 @@ pub use machinery_controllers as controllers;
 pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
+pub use machinery_metrics as metrics;
+#[doc(inline)]
+pub use machinery_metrics::metrics;
 pub use machinery_objects as objects;
+#[cfg(feature = "report")]
+pub use machinery_report as report;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
 pub use machinery_sync as sync;
@@ -153,6 +159,14 @@ pub mod derive {
     pub use kube_derive::CustomResource;
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
+}
+
+/// Returns the descriptions of the metrics of every [`Plane`]: informers, controllers, queues,
+/// elections, name locks and recorders.
+#[must_use]
+pub fn metric_descriptions() -> Vec<metrics::Description> {
+    let controllers = machinery_controllers::Metrics::descriptions();
+    controllers.chain(machinery_informers::Metrics::descriptions()).collect()
 }
 
 /// The error of user code.

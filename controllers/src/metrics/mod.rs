@@ -2,7 +2,6 @@
 
 mod controllers;
 mod elections;
-mod family;
 mod locks;
 mod recorders;
 mod watched;
@@ -10,10 +9,15 @@ mod watched;
 use std::fmt;
 use std::sync::Arc;
 
+use machinery_metrics::{Described, Description, MetricSet};
 use machinery_objects::Object;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
+use self::controllers::CONTROLLERS;
+use self::elections::ELECTIONS;
+use self::locks::LOCKS;
+use self::recorders::RECORDERS;
 use self::watched::Watched;
 use crate::controller::{Controller, ObservedController};
 use crate::locks::LockSample;
@@ -68,6 +72,13 @@ impl Metrics {
         Self::default()
     }
 
+    /// Returns the descriptions of all metrics, those of the queues included.
+    pub fn descriptions() -> impl Iterator<Item = Description> {
+        let queues = machinery_workqueue::Metrics::descriptions();
+        let controllers = CONTROLLERS.descriptions().chain(queues);
+        controllers.chain(LOCKS.descriptions()).chain(ELECTIONS.descriptions()).chain(RECORDERS.descriptions())
+    }
+
     /// Exports a controller under its name, while it exists.
     ///
     /// # Errors
@@ -112,14 +123,20 @@ impl Metrics {
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let MetricSources { controllers, elections, locks, recorders } = &*self.0;
-        self::elections::encode(&mut encoder, &elections.sample())?;
-        self::locks::encode(&mut encoder, &locks.sample())?;
-        self::recorders::encode(&mut encoder, &recorders.sample())?;
+        ELECTIONS.encode(&mut encoder, &elections.sample())?;
+        LOCKS.encode(&mut encoder, &locks.sample())?;
+        RECORDERS.encode(&mut encoder, &recorders.sample())?;
         let queues = machinery_workqueue::Metrics::new();
         let controllers = controllers.sample().into_iter();
         let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
-        self::controllers::encode(&mut encoder, &controllers)?;
+        CONTROLLERS.encode(&mut encoder, &controllers)?;
         queues.encode(encoder)
+    }
+}
+
+impl Described for Metrics {
+    fn register(&self, set: &mut MetricSet) {
+        set.collect(self.clone(), Self::descriptions());
     }
 }
 

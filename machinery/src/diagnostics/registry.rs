@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use machinery_controllers::{ControllerDiagnostics, Elector, LockKey, NameLocks, Recorder};
 use machinery_informers::{Informer, KeyedInformers, NameTaken, SelectorKey};
+use machinery_metrics::{Description, MetricSet};
 use machinery_objects::{Kind, Object};
 use machinery_sync::Mutex;
 use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
 use super::components;
@@ -28,7 +28,7 @@ pub(crate) struct DiagnosticsRegistry {
     informer_metrics: machinery_informers::Metrics,
     controller_metrics: machinery_controllers::Metrics,
     /// Metrics that the program registers.
-    others: Mutex<Registry>,
+    others: Mutex<MetricSet>,
 }
 
 type Components = Mutex<BTreeMap<String, ComponentFn>>;
@@ -131,20 +131,26 @@ impl DiagnosticsRegistry {
         })
     }
 
-    pub(crate) fn register(&self, metrics: impl FnOnce(&mut Registry)) {
+    pub(crate) fn register(&self, metrics: impl FnOnce(&mut MetricSet)) {
         metrics(&mut self.others.lock());
+    }
+
+    /// Returns the descriptions of all metrics: those of the program first.
+    pub(crate) fn descriptions(&self) -> Vec<Description> {
+        let own = self.others.lock().descriptions().to_vec();
+        own.into_iter().chain(crate::metric_descriptions()).collect()
     }
 
     /// Returns all metrics in the OpenMetrics format.
     pub(crate) fn metrics(&self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self.informer_metrics.clone()));
-        registry.register_collector(Box::new(self.controller_metrics.clone()));
+        let mut set = MetricSet::default();
+        set.add(&self.informer_metrics);
+        set.add(&self.controller_metrics);
         let mut page = String::new();
         // Writing to a string cannot fail; an error of a registered collector ends the page early.
-        let _ = text::encode_registry(&mut page, &registry);
-        // One end mark for both: `encode` would write it after the first registry.
-        let _ = text::encode_registry(&mut page, &self.others.lock());
+        let _ = set.write(&mut page);
+        // One end mark for both.
+        let _ = self.others.lock().write(&mut page);
         let _ = text::encode_eof(&mut page);
         page
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_metrics::{Described, Description};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
@@ -312,6 +313,8 @@ impl Plane {
     /// - `/metrics`: for Prometheus.
     /// - `/healthz`: fails if all workers of a controller are stuck, or a leader does not renew.
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
+    /// - `/debug/dashboard.json`: a Grafana dashboard of all described metrics.
+    /// - `/debug/metrics.md`: a table of them.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
     /// # Errors
@@ -324,9 +327,22 @@ impl Plane {
         crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
     }
 
-    /// Registers additional metrics on the page `/metrics`.
+    /// Adds described metrics, of [`metrics!`](crate::metrics!), to the page `/metrics`, to
+    /// the dashboard and to the table of metrics.
+    pub fn add_metrics(&self, metrics: &impl Described) {
+        self.0.registry.register(|set| set.add(metrics));
+    }
+
+    /// Registers metrics without descriptions on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.registry.register(metrics);
+        self.0.registry.register(|set| metrics(set.registry_mut()));
+    }
+
+    /// Returns the descriptions of all metrics: those that the program added, and those of
+    /// Machinery.
+    #[must_use]
+    pub fn metric_descriptions(&self) -> Vec<Description> {
+        self.0.registry.descriptions()
     }
 
     /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.
