@@ -7,8 +7,8 @@ mod plot;
 mod table;
 
 pub(crate) use goal::{Goal, Verdict, judge};
-pub(crate) use markdown::write_section;
 pub(crate) use machinery_report::figure;
+pub(crate) use markdown::write_section;
 pub(crate) use origin::Origin;
 pub(crate) use plot::plot_files;
 pub(crate) use table::print;

@@ -134,74 +134,90 @@ fn either<T>(seen: &ObservedState, one: impl Fn(&State) -> T, keyed: impl Fn(&Ke
 const INFORMERS: SampledFamilies<ObservedState> = SampledFamilies {
     row: "Informers",
     families: &[
-    Sampled::counter("machinery_informer_lists", "Pages of lists requested", |seen| {
-        either(seen, |s| s.counts.lists, |s| s.counts.lists)
-    }),
-    Sampled::counter("machinery_informer_watches", "Watches requested", |seen| {
-        either(seen, |s| s.counts.watches, |s| s.counts.opened)
-    }),
-    Sampled::counter("machinery_informer_edits", "Edits of interest streams requested", |seen| {
-        keyed(seen, |s| s.counts.edits)
-    }),
-    Sampled::counter("machinery_informer_events", "Events of objects received", |seen| {
-        either(seen, |s| s.counts.events, |s| s.counts.events)
-    }),
-    Sampled::counter(
-        "machinery_informer_late",
-        "Changes received after a newer version of their object",
-        |seen| either(seen, |s| s.counts.late, |s| s.counts.late),
-    ),
-    Sampled::counter("machinery_informer_fenced", "Events for a key without interest", |seen| {
-        keyed(seen, |s| s.counts.fenced)
-    }),
-    Sampled::counter("machinery_informer_troubles", "Errors of reflectors", |seen| {
-        either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
-    }),
-    Sampled::counter("machinery_informer_unreadable", "Unreadable objects received, with repetitions", |seen| {
-        either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable)
-    }),
-    Sampled::counter("machinery_informer_index_panics", "Panics of index functions", |seen| {
-        one(seen, |s| s.counts.index_panics)
-    }),
-    Sampled::counter("machinery_informer_audits", "Drift checks", |seen| one(seen, |s| s.counts.drift_checks)),
-    Sampled::counter("machinery_informer_drifts", "Objects found to have drifted", |seen| {
-        one(seen, |s| s.counts.drifts)
-    }),
-    Sampled::flag("machinery_informer_synced", "Whether the initial list is complete", |seen| {
-        one(seen, |s| s.synced.into())
-    }),
-    Sampled::gauge("machinery_informer_objects", "Cached objects, or names of keyed informers", |seen| {
-        either(seen, |s| s.objects as u64, |s| s.names as u64)
-    }),
-    Sampled::gauge("machinery_informer_unreadable_now", "Unreadable objects, at most a thousand", |seen| {
-        either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64)
-    }),
-    Sampled::gauge("machinery_informer_troubled", "Streams with an error", |seen| {
-        either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)
-    }),
-    Sampled::gauge("machinery_informer_handlers", "Event handlers", |seen| {
-        either(seen, |s| s.handlers as u64, |s| s.handlers as u64)
-    }),
-    Sampled::gauge("machinery_informer_handler_due", "Keys queued for the slowest handler", |seen| {
-        either(seen, |s| s.lag.due as u64, |s| s.lag.due as u64)
-    }),
-    Sampled::gauge("machinery_informer_handler_panics", "Panics of the current handlers", |seen| {
-        either(seen, |s| s.lag.panics, |s| s.lag.panics)
-    }),
-    Sampled::gauge("machinery_informer_keys", "Keys with an interest", |seen| keyed(seen, |s| s.keys as u64)),
-    Sampled::gauge("machinery_informer_keys_complete", "Complete keys", |seen| {
-        keyed(seen, |s| s.complete as u64)
-    }),
-    Sampled::gauge("machinery_informer_interests", "Interests in keys", |seen| {
-        keyed(seen, |s| s.interests as u64)
-    }),
-    Sampled::gauge("machinery_informer_streams", "Open streams", |seen| keyed(seen, |s| s.streams)),
-    Sampled::age("machinery_informer_silent_seconds", "Time since the last event of the source", |seen| {
-        either(seen, |s| Some(s.silent_for), |s| s.silent_for).flatten().map(|silent| silent.as_secs_f64())
-    }),
-    Sampled::age("machinery_informer_handler_lag_seconds", "Age of the oldest undelivered change", |seen| {
-        either(seen, |s| s.lag.waiting.as_secs_f64(), |s| s.lag.waiting.as_secs_f64())
-    }),
+        Sampled::counter("machinery_informer_lists", "Pages of lists requested", |seen| {
+            either(seen, |s| s.counts.lists, |s| s.counts.lists)
+        }),
+        Sampled::counter("machinery_informer_watches", "Watches requested", |seen| {
+            either(seen, |s| s.counts.watches, |s| s.counts.opened)
+        }),
+        Sampled::counter("machinery_informer_edits", "Edits of interest streams requested", |seen| {
+            keyed(seen, |s| s.counts.edits)
+        }),
+        Sampled::counter("machinery_informer_events", "Events of objects received", |seen| {
+            either(seen, |s| s.counts.events, |s| s.counts.events)
+        }),
+        Sampled::counter(
+            "machinery_informer_late",
+            "Changes received after a newer version of their object",
+            |seen| either(seen, |s| s.counts.late, |s| s.counts.late),
+        ),
+        Sampled::counter("machinery_informer_fenced", "Events for a key without interest", |seen| {
+            keyed(seen, |s| s.counts.fenced)
+        }),
+        Sampled::counter("machinery_informer_troubles", "Errors of reflectors", |seen| {
+            either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
+        }),
+        Sampled::counter(
+            "machinery_informer_unreadable",
+            "Unreadable objects received, with repetitions",
+            |seen| either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable),
+        ),
+        Sampled::counter("machinery_informer_index_panics", "Panics of index functions", |seen| {
+            one(seen, |s| s.counts.index_panics)
+        }),
+        Sampled::counter("machinery_informer_audits", "Drift checks", |seen| {
+            one(seen, |s| s.counts.drift_checks)
+        }),
+        Sampled::counter("machinery_informer_drifts", "Objects found to have drifted", |seen| {
+            one(seen, |s| s.counts.drifts)
+        }),
+        Sampled::flag("machinery_informer_synced", "Whether the initial list is complete", |seen| {
+            one(seen, |s| s.synced.into())
+        }),
+        Sampled::gauge("machinery_informer_objects", "Cached objects, or names of keyed informers", |seen| {
+            either(seen, |s| s.objects as u64, |s| s.names as u64)
+        }),
+        Sampled::gauge(
+            "machinery_informer_unreadable_now",
+            "Unreadable objects, at most a thousand",
+            |seen| either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64),
+        ),
+        Sampled::gauge("machinery_informer_troubled", "Streams with an error", |seen| {
+            either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)
+        }),
+        Sampled::gauge("machinery_informer_handlers", "Event handlers", |seen| {
+            either(seen, |s| s.handlers as u64, |s| s.handlers as u64)
+        }),
+        Sampled::gauge("machinery_informer_handler_due", "Keys queued for the slowest handler", |seen| {
+            either(seen, |s| s.lag.due as u64, |s| s.lag.due as u64)
+        }),
+        Sampled::gauge("machinery_informer_handler_panics", "Panics of the current handlers", |seen| {
+            either(seen, |s| s.lag.panics, |s| s.lag.panics)
+        }),
+        Sampled::gauge("machinery_informer_keys", "Keys with an interest", |seen| {
+            keyed(seen, |s| s.keys as u64)
+        }),
+        Sampled::gauge("machinery_informer_keys_complete", "Complete keys", |seen| {
+            keyed(seen, |s| s.complete as u64)
+        }),
+        Sampled::gauge("machinery_informer_interests", "Interests in keys", |seen| {
+            keyed(seen, |s| s.interests as u64)
+        }),
+        Sampled::gauge("machinery_informer_streams", "Open streams", |seen| keyed(seen, |s| s.streams)),
+        Sampled::age(
+            "machinery_informer_silent_seconds",
+            "Time since the last event of the source",
+            |seen| {
+                either(seen, |s| Some(s.silent_for), |s| s.silent_for)
+                    .flatten()
+                    .map(|silent| silent.as_secs_f64())
+            },
+        ),
+        Sampled::age(
+            "machinery_informer_handler_lag_seconds",
+            "Age of the oldest undelivered change",
+            |seen| either(seen, |s| s.lag.waiting.as_secs_f64(), |s| s.lag.waiting.as_secs_f64()),
+        ),
     ],
 };
 

@@ -24,6 +24,8 @@
 //! | 8 | Predicates drop no deletion and no finalizer change; requests need no objects | `p08_…` |
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
+//! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
+//! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]

@@ -97,10 +97,13 @@ impl Dashboard {
             })
         });
         let first = group.first().map_or("short", |one| unit_text(one));
-        let helps: Vec<String> = group
-            .iter()
-            .map(|one| if is_shared { format!("{}: {}", one.exposed_name(), one.help) } else { one.help.into() })
-            .collect();
+        let helps: Vec<String> =
+            group
+                .iter()
+                .map(|one| {
+                    if is_shared { format!("{}: {}", one.exposed_name(), one.help) } else { one.help.into() }
+                })
+                .collect();
         json!({
             "type": "timeseries",
             "title": group.first().map(|one| title(one)),
@@ -122,13 +125,21 @@ impl Dashboard {
         let selector = if filters.is_empty() { String::new() } else { format!("{{{}}}", filters.join(",")) };
         let sum = |series: String, more: &[&str]| {
             let by: Vec<&str> = more.iter().chain(&by).copied().collect();
-            if by.is_empty() { format!("sum({series})") } else { format!("sum by ({}) ({series})", by.join(", ")) }
+            if by.is_empty() {
+                format!("sum({series})")
+            } else {
+                format!("sum by ({}) ({series})", by.join(", "))
+            }
         };
         let legend = |end: &str| {
             let name = if is_shared { short_name(one) } else { String::new() };
             let labels = by.iter().map(|label| format!("{{{{{label}}}}}"));
-            let parts: Vec<String> =
-                [name].into_iter().chain(labels).chain([end.to_owned()]).filter(|part| !part.is_empty()).collect();
+            let parts: Vec<String> = [name]
+                .into_iter()
+                .chain(labels)
+                .chain([end.to_owned()])
+                .filter(|part| !part.is_empty())
+                .collect();
             parts.join(" ")
         };
         let name = one.exposed_name();
@@ -136,7 +147,10 @@ impl Dashboard {
             MetricShape::Histogram(_) => [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")]
                 .map(|(quantile, short)| {
                     let rate = sum(format!("rate({name}_bucket{selector}[$__rate_interval])"), &["le"]);
-                    Query { expression: format!("histogram_quantile({quantile}, {rate})"), legend: legend(short) }
+                    Query {
+                        expression: format!("histogram_quantile({quantile}, {rate})"),
+                        legend: legend(short),
+                    }
                 })
                 .into(),
             MetricShape::Counter => {
@@ -209,7 +223,9 @@ mod tests {
     use super::*;
 
     const METRICS: &[Description] = &[
-        Description::seconds("pump_stroke_seconds", "Strokes", &[]).labels(&["node", "op", "err"]).row("Pumps"),
+        Description::seconds("pump_stroke_seconds", "Strokes", &[])
+            .labels(&["node", "op", "err"])
+            .row("Pumps"),
         Description::gauge("pump_ports", "Ports").labels(&["node"]).row("Pumps").titled("Switch"),
         Description::gauge("pump_flows", "Flows").labels(&["node"]).row("Pumps").titled("Switch"),
         Description::counter("pump_repairs", "Repairs").row("Pumps").titled("Switch"),
@@ -238,7 +254,16 @@ mod tests {
         // The counter has another unit, hence a panel of its own.
         assert_eq!(
             titles,
-            ["Pumps", "pump_stroke_seconds", "Switch", "Switch", "Others", "pump_sent_bytes_total", "Queues", "queue_depth"]
+            [
+                "Pumps",
+                "pump_stroke_seconds",
+                "Switch",
+                "Switch",
+                "Others",
+                "pump_sent_bytes_total",
+                "Queues",
+                "queue_depth"
+            ]
         );
         let units: Vec<_> = panels(&dashboard)
             .iter()
@@ -252,7 +277,8 @@ mod tests {
         let dashboard = dashboard();
         let target = |panel: usize, at: usize| {
             let target = &panels(&dashboard)[panel]["targets"][at];
-            [target["refId"].as_str(), target["expr"].as_str(), target["legendFormat"].as_str()].map(Option::unwrap)
+            [target["refId"].as_str(), target["expr"].as_str(), target["legendFormat"].as_str()]
+                .map(Option::unwrap)
         };
         assert_eq!(
             target(1, 2),

@@ -10,7 +10,10 @@ use crate::{Description, MetricShape, Unit};
 pub fn markdown(descriptions: &[Description]) -> String {
     let mut text = String::new();
     for row in rows(descriptions) {
-        let _ = write!(text, "\n## {row}\n\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n");
+        let _ = write!(
+            text,
+            "\n## {row}\n\n| metric | type | unit | labels | meaning |\n|---|---|---|---|---|\n"
+        );
         for one in descriptions.iter().filter(|one| one.panel.row == row) {
             let labels: Vec<String> = one.labels.iter().map(|label| format!("`{label}`")).collect();
             let _ = writeln!(

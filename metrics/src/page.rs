@@ -51,14 +51,17 @@ pub fn undeclared_series(page: &str, descriptions: &[Description]) -> Vec<String
         let (name, rest) = line.split_at(end);
         let bare = |end: &str| name.strip_suffix(end).unwrap_or_default();
         let found = descriptions.iter().find(|one| match one.shape {
-            MetricShape::Histogram(_) => ["_bucket", "_sum", "_count"].iter().any(|end| bare(end) == one.name),
+            MetricShape::Histogram(_) => {
+                ["_bucket", "_sum", "_count"].iter().any(|end| bare(end) == one.name)
+            }
             _ => one.exposed_name() == name,
         });
         let Some(found) = found else {
             wrong.push(format!("{name} is not declared"));
             continue;
         };
-        let labels = rest.strip_prefix('{').and_then(parse_labels).map(|(labels, _)| labels).unwrap_or_default();
+        let labels =
+            rest.strip_prefix('{').and_then(parse_labels).map(|(labels, _)| labels).unwrap_or_default();
         let mut names: Vec<&str> =
             labels.iter().map(|(label, _)| &**label).filter(|label| *label != "le").collect();
         let mut declared = found.labels.to_vec();
@@ -161,7 +164,10 @@ mod tests {
             .collect();
         assert_eq!(
             shown,
-            [("pump_stroke_seconds", Some("a}"), Some("x"), 1), ("pump_stroke_seconds", Some("a}"), Some("y"), 2)]
+            [
+                ("pump_stroke_seconds", Some("a}"), Some("x"), 1),
+                ("pump_stroke_seconds", Some("a}"), Some("y"), 2)
+            ]
         );
         assert_eq!(found[0].buckets.percentiles().map(|all| all[3]), Some(0.002));
     }
@@ -181,8 +187,11 @@ mod tests {
         let declared = *Pumps::default().stroke.description();
         assert_eq!(undeclared_series(&page, &[declared]), Vec::<String>::new());
         assert_eq!(undeclared_series(&page, &[]).len(), 3);
-        let [bucket, ..] = &undeclared_series(&page, &[declared.labels(&["name"])])[..] else { panic!("wrong") };
-        let expected = r#"pump_stroke_seconds_bucket has the labels ["name", "valve"], and declares ["name"]"#;
+        let [bucket, ..] = &undeclared_series(&page, &[declared.labels(&["name"])])[..] else {
+            panic!("wrong")
+        };
+        let expected =
+            r#"pump_stroke_seconds_bucket has the labels ["name", "valve"], and declares ["name"]"#;
         assert_eq!(bucket, expected);
         let info = Description::info("pump_build", "Version").labels(&["v"]);
         assert_eq!(undeclared_series("pump_build_info{v=\"1\"} 1\n", &[info]), Vec::<String>::new());

@@ -83,7 +83,9 @@ impl Buckets {
             let (bound, up_to) = (bound.bound(), *up_to as f64);
             if up_to >= target && up_to > before {
                 return match low {
-                    Some(low) if bound.is_finite() => low + (bound - low) * (target - before) / (up_to - before),
+                    Some(low) if bound.is_finite() => {
+                        low + (bound - low) * (target - before) / (up_to - before)
+                    }
                     // From zero, if there can be no negative values.
                     None if bound.is_finite() && bound > 0.0 => bound * (target - before) / (up_to - before),
                     None if bound.is_finite() => bound,

@@ -85,11 +85,7 @@ impl<S> Sampled<S> {
 
     /// Declares a histogram of seconds.
     #[must_use]
-    pub const fn histogram(
-        name: &'static str,
-        help: &'static str,
-        read: fn(&S) -> SampledHistogram,
-    ) -> Self {
+    pub const fn histogram(name: &'static str, help: &'static str, read: fn(&S) -> SampledHistogram) -> Self {
         Self::new(Description::seconds(name, help, &[]), Read::Histogram(read))
     }
 
@@ -114,7 +110,9 @@ impl<S> Sampled<S> {
         let mut family = encoder.encode_descriptor(name, help, unit.as_ref(), kind)?;
         for (name, result, value) in series {
             match result {
-                Some(result) => encode_value(&mut family, &[("name", name), ("result", result)], &value, shape)?,
+                Some(result) => {
+                    encode_value(&mut family, &[("name", name), ("result", result)], &value, shape)?
+                }
                 None => encode_value(&mut family, &[("name", name)], &value, shape)?,
             }
         }
@@ -125,7 +123,9 @@ impl<S> Sampled<S> {
         let mut series = Vec::new();
         for (name, sample) in samples {
             match &self.read {
-                Read::Whole(read) => series.extend(read(sample).map(|value| (&**name, None, Value::Whole(value)))),
+                Read::Whole(read) => {
+                    series.extend(read(sample).map(|value| (&**name, None, Value::Whole(value))))
+                }
                 Read::Fraction(read) => {
                     series.extend(read(sample).map(|value| (&**name, None, Value::Fraction(value))));
                 }
@@ -237,7 +237,8 @@ mod tests {
         assert!(page.contains("pump_stroke_seconds_bucket{le=\"0.25\",name=\"a\"} 1\n"), "{page}");
         assert!(page.contains("pump_stroke_seconds_bucket{le=\"+Inf\",name=\"a\"} 2\n"), "{page}");
         assert!(!page.contains("pump_never"), "{page}");
-        let described: Vec<_> = PUMPS.descriptions().map(|one| (one.name, one.labels, one.panel.row)).collect();
+        let described: Vec<_> =
+            PUMPS.descriptions().map(|one| (one.name, one.labels, one.panel.row)).collect();
         assert_eq!(described.len(), 5);
         assert_eq!(described[2], ("pump_ends", &["name", "result"][..], "Pumps"));
     }

@@ -13,7 +13,7 @@ const STEPS: [f64; 3] = [1.0, 2.0, 5.0];
 const MOST_TICKS: usize = 13;
 /// Values outside are drawn at the ends.
 const LEAST: f64 = 1e-9;
-const MOST: f64 = 1e9;
+const MOST: f64 = 1e6;
 
 impl LogAxis {
     /// Returns the shortest axis that contains the positive values.
@@ -63,8 +63,7 @@ impl LogAxis {
 /// above `most`.
 fn ticks(least: f64, most: f64) -> Vec<f64> {
     let (low, high) = (decade_below(least), decade_above(most));
-    let all: Vec<f64> =
-        (low..=high).flat_map(|power| STEPS.map(|step| step_value(step, power))).collect();
+    let all: Vec<f64> = (low..=high).flat_map(|power| STEPS.map(|step| step_value(step, power))).collect();
     let first = all.iter().rposition(|tick| *tick <= least * (1.0 + 1e-9)).unwrap_or_default();
     let last = all.iter().position(|tick| *tick >= most * (1.0 - 1e-9)).unwrap_or(all.len() - 1);
     let last = last.max(first + 1);
@@ -107,7 +106,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn p01_every_value_is_on_the_axis(exponents in prop::collection::vec(-9.0_f64..9.0, 1..20)) {
+        fn p01_every_value_is_on_the_axis(exponents in prop::collection::vec(-9.0_f64..6.0, 1..20)) {
             let values: Vec<f64> = exponents.iter().map(|exponent| 10_f64.powf(*exponent)).collect();
             let axis = LogAxis::enclosing(values.iter().copied());
             let (low, high) = axis.range();

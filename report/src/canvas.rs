@@ -146,28 +146,46 @@ pub(crate) mod tests {
     /// Returns all labels of a picture.
     pub(crate) fn labels(svg: &str) -> Vec<Label> {
         let number = |element: &str, name: &str| attribute(element, name).unwrap().parse::<f64>().unwrap();
-        svg.split("<text").skip(1).map(|element| {
-            let (head, rest) = element.split_once('>').unwrap();
-            let text = rest.split_once("</text>").unwrap().0.trim().to_owned();
-            let (x, y, size) = (number(head, "x"), number(head, "y"), number(head, "font-size"));
-            // Wider than the letters of any common sans-serif font are on average.
-            let letters = text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").chars().count();
-            let width = 0.6 * size * letters as f64;
-            let left = match attribute(head, "text-anchor").unwrap() {
-                "start" => x,
-                "middle" => x - width / 2.0,
-                "end" => x - width,
-                other => panic!("{other}"),
-            };
-            let below: f64 = attribute(head, "dy").unwrap().trim_end_matches("em").parse().unwrap_or_default();
-            let base = y + below * size;
-            let baseline = Label { text, left, right: left + width, top: base - 0.75 * size, bottom: base + 0.22 * size };
-            if attribute(head, "transform").is_none() {
-                return baseline;
-            }
-            // Turned by a quarter about its anchor.
-            Label { left: x - size, right: x + size, top: y - width / 2.0, bottom: y + width / 2.0, ..baseline }
-        }).collect()
+        svg.split("<text")
+            .skip(1)
+            .map(|element| {
+                let (head, rest) = element.split_once('>').unwrap();
+                let text = rest.split_once("</text>").unwrap().0.trim().to_owned();
+                let (x, y, size) = (number(head, "x"), number(head, "y"), number(head, "font-size"));
+                // Wider than the letters of any common sans-serif font are on average.
+                let escapes = ["&lt;", "&gt;", "&amp;", "&quot;", "&apos;"];
+                let letters =
+                    escapes.iter().fold(text.clone(), |text, one| text.replace(one, "_")).chars().count();
+                let width = 0.6 * size * letters as f64;
+                let left = match attribute(head, "text-anchor").unwrap() {
+                    "start" => x,
+                    "middle" => x - width / 2.0,
+                    "end" => x - width,
+                    other => panic!("{other}"),
+                };
+                let below: f64 =
+                    attribute(head, "dy").unwrap().trim_end_matches("em").parse().unwrap_or_default();
+                let base = y + below * size;
+                let baseline = Label {
+                    text,
+                    left,
+                    right: left + width,
+                    top: base - 0.75 * size,
+                    bottom: base + 0.22 * size,
+                };
+                if attribute(head, "transform").is_none() {
+                    return baseline;
+                }
+                // Turned by a quarter about its anchor.
+                Label {
+                    left: x - size,
+                    right: x + size,
+                    top: y - width / 2.0,
+                    bottom: y + width / 2.0,
+                    ..baseline
+                }
+            })
+            .collect()
     }
 
     /// Fails if labels overlap or leave the picture.

@@ -5,8 +5,8 @@ use plotters::style::text_anchor::HPos;
 
 use crate::axis::LogAxis;
 use crate::canvas::{
-    COLORS, Canvas, Drawn, GRID, LABEL_SIZE, MAX_LINES, PlotError, draw, head_height, legend, shortened, text,
-    text_width,
+    COLORS, Canvas, Drawn, GRID, LABEL_SIZE, MAX_LINES, PlotError, draw, head_height, legend, shortened,
+    text, text_width,
 };
 
 /// A row of a comparison.
@@ -131,7 +131,9 @@ mod tests {
         let circles: Vec<(f64, f64)> = svg
             .split("<circle")
             .skip(1)
-            .map(|circle| ["cx", "cy"].map(|name| attribute(circle, name).unwrap().parse::<f64>().unwrap()).into())
+            .map(|circle| {
+                ["cx", "cy"].map(|name| attribute(circle, name).unwrap().parse::<f64>().unwrap()).into()
+            })
             .collect();
         for ((x, y), (factor, row)) in circles.iter().zip([("5×", "a"), ("0.5×", "a"), ("1×", "b")]) {
             assert!((x - tick(factor).0).abs() <= 1.0, "{factor} {x}");
@@ -143,7 +145,9 @@ mod tests {
     #[test]
     fn p03_empty_comparisons_give_a_plot() {
         assert_readable(&comparison_plot("none", &[]).unwrap());
-        assert_readable(&comparison_plot("x", &[row("a", &[("b", f64::NAN), ("c", 0.0)], Some(-1.0))]).unwrap());
+        assert_readable(
+            &comparison_plot("x", &[row("a", &[("b", f64::NAN), ("c", 0.0)], Some(-1.0))]).unwrap(),
+        );
     }
 
     proptest! {

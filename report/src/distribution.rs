@@ -5,8 +5,8 @@ use plotters::style::text_anchor::HPos;
 
 use crate::axis::LogAxis;
 use crate::canvas::{
-    COLORS, Canvas, Drawn, GRID, LABEL_SIZE, MAX_LINES, PlotError, draw, head_height, legend, shortened, text,
-    text_width,
+    COLORS, Canvas, Drawn, GRID, LABEL_SIZE, MAX_LINES, PlotError, draw, head_height, legend, shortened,
+    text, text_width,
 };
 use crate::duration_text;
 
@@ -28,7 +28,8 @@ const RESOLUTION: f64 = 0.005;
 /// # Errors
 /// None in practice: the picture is a text in memory.
 pub fn distribution_plot(title: &str, series: &[(String, Vec<f64>)]) -> Result<String, PlotError> {
-    let lines: Vec<Line> = series.iter().take(MAX_LINES).map(|(name, samples)| Line::new(name, samples)).collect();
+    let lines: Vec<Line> =
+        series.iter().take(MAX_LINES).map(|(name, samples)| Line::new(name, samples)).collect();
     let mut names: Vec<String> = lines.iter().map(|line| line.name.clone()).collect();
     if series.len() > MAX_LINES {
         names.push(format!("{} more", series.len() - MAX_LINES));
@@ -151,13 +152,15 @@ mod tests {
     use crate::canvas::tests::{assert_readable, attribute, labels};
 
     fn plot(title: &str, series: &[(&str, Vec<f64>)]) -> String {
-        let series: Vec<_> = series.iter().map(|(name, samples)| ((*name).to_owned(), samples.clone())).collect();
+        let series: Vec<_> =
+            series.iter().map(|(name, samples)| ((*name).to_owned(), samples.clone())).collect();
         distribution_plot(title, &series).unwrap()
     }
 
     /// Returns the points of the thick lines.
     fn drawn(svg: &str) -> Vec<Vec<(f64, f64)>> {
-        let lines = svg.split("<polyline").skip(1).filter(|line| attribute(line, "stroke-width") == Some("2"));
+        let lines =
+            svg.split("<polyline").skip(1).filter(|line| attribute(line, "stroke-width") == Some("2"));
         let point = |pair: &str| {
             let (x, y) = pair.split_once(',').unwrap();
             (x.parse().unwrap(), y.parse().unwrap())
@@ -188,16 +191,30 @@ mod tests {
         let svg = plot("until <ready> & known", &[("from na", (1..2000).map(f64::from).collect())]);
         assert_readable(&svg);
         let labels: Vec<_> = labels(&svg).into_iter().map(|label| label.text).collect();
-        for label in ["0 %", "50 %", "90 %", "99 %", "99.9 %", "1 s", "from na (1999)", "until &lt;ready&gt; &amp; known"] {
+        for label in [
+            "0 %",
+            "50 %",
+            "90 %",
+            "99 %",
+            "99.9 %",
+            "1 s",
+            "from na (1999)",
+            "until &lt;ready&gt; &amp; known",
+        ] {
             assert!(labels.iter().any(|other| other == label), "{label} {labels:?}");
         }
     }
 
     #[test]
     fn p03_degenerate_samples_give_a_plot() {
-        for samples in
-            [vec![], vec![f64::NAN], vec![-1.0, 0.0], vec![f64::MAX, f64::MIN_POSITIVE], vec![1.0; 5000], vec![f64::INFINITY]]
-        {
+        for samples in [
+            vec![],
+            vec![f64::NAN],
+            vec![-1.0, 0.0],
+            vec![f64::MAX, f64::MIN_POSITIVE],
+            vec![1.0; 5000],
+            vec![f64::INFINITY],
+        ] {
             let svg = plot("x", &[("x", samples)]);
             assert_readable(&svg);
             assert!(!svg.contains("NaN") && !svg.contains("inf") && svg.len() < 80_000, "{svg}");

@@ -8,7 +8,7 @@
 //!
 //! | # | claim | tests |
 //! |---|---|---|
-//! | 1 | Axes begin and end at ticks, and a value is drawn at the position of its tick | `p01_…` |
+//! | 1 | Axes of values begin and end at ticks, and a value is drawn at the position of its tick | `p01_…` |
 //! | 2 | No label overlaps another one or leaves the picture | `p02_…` ¹ |
 //! | 3 | Any samples give a plot: none, one, equal, negative, infinite, millions | `p03_…` |
 //! | 4 | Progress leaves nothing on a terminal; elsewhere it is a line at intervals | `p04_…` |

@@ -157,7 +157,10 @@ impl Drop for Progress {
 
 impl fmt::Debug for Progress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Progress").field("text", &self.text).field("counted", &self.counted).finish_non_exhaustive()
+        f.debug_struct("Progress")
+            .field("text", &self.text)
+            .field("counted", &self.counted)
+            .finish_non_exhaustive()
     }
 }
 

@@ -120,9 +120,11 @@ const QUEUES: SampledFamilies<Stats> = SampledFamilies {
             |s| sampled(&s.waited),
         ),
         Sampled::histogram("workqueue_work_duration_seconds", "Duration of runs", |s| sampled(&s.worked)),
-        Sampled::histogram("workqueue_held_duration_seconds", "Time of held keys until their completion", |s| {
-            sampled(&s.was_held)
-        }),
+        Sampled::histogram(
+            "workqueue_held_duration_seconds",
+            "Time of held keys until their completion",
+            |s| sampled(&s.was_held),
+        ),
     ],
 };
 

@@ -137,7 +137,9 @@ impl ChildOutput {
             print!("{line}");
         }
         // Messages of cargo for programs are no progress for people.
-        if let Some(progress) = self.progress.as_mut().filter(|_| !line.trim().is_empty() && !line.starts_with('{')) {
+        if let Some(progress) =
+            self.progress.as_mut().filter(|_| !line.trim().is_empty() && !line.starts_with('{'))
+        {
             progress.message(&plain(line.trim()));
         }
     }

@@ -53,7 +53,10 @@ impl Audited {
             self.levels.clone(),
         );
         set.register(
-            counter("apiserver_audit_requests_rejected", "Requests rejected because they could not be logged"),
+            counter(
+                "apiserver_audit_requests_rejected",
+                "Requests rejected because they could not be logged",
+            ),
             self.rejected.clone(),
         );
     }

@@ -130,8 +130,11 @@ impl FlowCounters {
             self.dispatched.clone(),
         );
         set.register(
-            counter("apiserver_flowcontrol_rejected_requests", "Requests rejected by flow control, by reason")
-                .labels(&["priority_level", "flow_schema", "reason"]),
+            counter(
+                "apiserver_flowcontrol_rejected_requests",
+                "Requests rejected by flow control, by reason",
+            )
+            .labels(&["priority_level", "flow_schema", "reason"]),
             self.rejected.clone(),
         );
         set.register(
@@ -149,13 +152,19 @@ impl FlowCounters {
             self.queued.clone(),
         );
         set.register(
-            gauge("apiserver_flowcontrol_current_executing_requests", "Executing requests, without waiting ones")
-                .titled("Executing"),
+            gauge(
+                "apiserver_flowcontrol_current_executing_requests",
+                "Executing requests, without waiting ones",
+            )
+            .titled("Executing"),
             self.executing.clone(),
         );
         set.register(
-            gauge("apiserver_flowcontrol_current_executing_seats", "Seats of executing requests, one for each")
-                .titled("Executing"),
+            gauge(
+                "apiserver_flowcontrol_current_executing_seats",
+                "Seats of executing requests, one for each",
+            )
+            .titled("Executing"),
             self.seats.clone(),
         );
         set.register(

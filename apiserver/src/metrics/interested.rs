@@ -35,8 +35,11 @@ impl Interested {
             self.edits.clone(),
         );
         set.register(
-            Description::gauge("machinery_interests", "Interests of HTTP clients, with or without their stream")
-                .row("Interest watches"),
+            Description::gauge(
+                "machinery_interests",
+                "Interests of HTTP clients, with or without their stream",
+            )
+            .row("Interest watches"),
             self.there.clone(),
         );
     }

@@ -36,7 +36,13 @@ impl Metrics {
         let gauge = |name, help| Description::gauge(name, help).row("Requests");
         set.register(
             counter("apiserver_request", "Answered requests by code").labels(&[
-                "verb", "group", "version", "resource", "subresource", "scope", "code",
+                "verb",
+                "group",
+                "version",
+                "resource",
+                "subresource",
+                "scope",
+                "code",
             ]),
             self.requests.clone(),
         );
@@ -81,9 +87,12 @@ impl Metrics {
             self.asked.clone(),
         );
         set.register(
-            gauge("machinery_watches_scanned", "Watches that evaluate every event: no index fits their selectors")
-                .labels(KIND)
-                .row("Watches"),
+            gauge(
+                "machinery_watches_scanned",
+                "Watches that evaluate every event: no index fits their selectors",
+            )
+            .labels(KIND)
+            .row("Watches"),
             self.everywhere.clone(),
         );
         let server = |name, help| Description::gauge(name, help).row("Server");

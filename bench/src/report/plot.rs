@@ -25,7 +25,8 @@ struct FileRow {
 /// Rows without a peer are left out.
 pub(crate) fn plot_files(files: &[PathBuf]) -> anyhow::Result<()> {
     for file in files {
-        let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+        let text =
+            std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let parsed: BenchFile = serde_json::from_str(&text)
             .with_context(|| format!("{} is no file of `--json`", file.display()))?;
         let picture = file.with_extension("svg");

@@ -14,7 +14,9 @@ pub(super) const ELECTIONS: SampledFamilies<ElectionState> = SampledFamilies {
             Some(seen.epoch.unwrap_or_default())
         }),
         Sampled::counter("machinery_election_terms", "Terms started", |seen| Some(seen.counts.terms)),
-        Sampled::counter("machinery_election_lost", "Terms lost involuntarily", |seen| Some(seen.counts.lost)),
+        Sampled::counter("machinery_election_lost", "Terms lost involuntarily", |seen| {
+            Some(seen.counts.lost)
+        }),
         Sampled::counter("machinery_election_written", "Acknowledged writes of the Lease", |seen| {
             Some(seen.counts.written)
         }),

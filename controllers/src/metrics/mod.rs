@@ -4,6 +4,7 @@ mod controllers;
 mod elections;
 mod locks;
 mod recorders;
+mod silence;
 mod watched;
 
 use std::fmt;
@@ -18,13 +19,17 @@ use self::controllers::CONTROLLERS;
 use self::elections::ELECTIONS;
 use self::locks::LOCKS;
 use self::recorders::RECORDERS;
+use self::silence::SILENCE;
 use self::watched::Watched;
 use crate::controller::{Controller, ObservedController};
 use crate::locks::LockSample;
-use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
+use crate::{
+    ElectionState, Elector, LockKey, NameLocks, Owner, Recorder, RecorderCounts, Request, SilenceCounts,
+    SilenceDetector,
+};
 
 /// A collector of a process's controllers, their queues (under the names of client-go), elections,
-/// name locks and recorders. Each metric is one family with the label `name`.
+/// name locks, recorders and silence detectors. Each metric is one family with the label `name`.
 ///
 /// Leadership is `leader_election_master_status`, as in client-go; all other names begin with
 /// `machinery_`.
@@ -55,6 +60,7 @@ struct MetricSources {
     elections: Watched<ElectionState>,
     locks: Watched<LockSample>,
     recorders: Watched<RecorderCounts>,
+    silence: Watched<SilenceCounts>,
 }
 
 /// The name is in use.
@@ -76,7 +82,8 @@ impl Metrics {
     pub fn descriptions() -> impl Iterator<Item = Description> {
         let queues = machinery_workqueue::Metrics::descriptions();
         let controllers = CONTROLLERS.descriptions().chain(queues);
-        controllers.chain(LOCKS.descriptions()).chain(ELECTIONS.descriptions()).chain(RECORDERS.descriptions())
+        let locks = LOCKS.descriptions().chain(ELECTIONS.descriptions());
+        controllers.chain(locks).chain(RECORDERS.descriptions()).chain(SILENCE.descriptions())
     }
 
     /// Exports a controller under its name, while it exists.
@@ -118,14 +125,27 @@ impl Metrics {
     pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
         self.0.recorders.add(name, recorder.metrics_source())
     }
+
+    /// Exports a detector of silent owners, while it exists.
+    ///
+    /// # Errors
+    /// Another existing detector has the name.
+    pub fn watch_silence<T: Object, O: Owner>(
+        &self,
+        name: &str,
+        detector: &SilenceDetector<T, O>,
+    ) -> Result<(), NameTaken> {
+        self.0.silence.add(name, detector.metrics_source())
+    }
 }
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
+        let MetricSources { controllers, elections, locks, recorders, silence } = &*self.0;
         ELECTIONS.encode(&mut encoder, &elections.sample())?;
         LOCKS.encode(&mut encoder, &locks.sample())?;
         RECORDERS.encode(&mut encoder, &recorders.sample())?;
+        SILENCE.encode(&mut encoder, &silence.sample())?;
         let queues = machinery_workqueue::Metrics::new();
         let controllers = controllers.sample().into_iter();
         let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
@@ -142,12 +162,13 @@ impl Described for Metrics {
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
+        let MetricSources { controllers, elections, locks, recorders, silence } = &*self.0;
         f.debug_struct("Metrics")
             .field("controllers", controllers)
             .field("elections", elections)
             .field("locks", locks)
             .field("recorders", recorders)
+            .field("silence", silence)
             .finish()
     }
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_controllers::{ControllerDiagnostics, Elector, LockKey, NameLocks, Recorder};
+use machinery_controllers::{
+    ControllerDiagnostics, Elector, LockKey, NameLocks, Owner, Recorder, SilenceDetector,
+};
 use machinery_informers::{Informer, KeyedInformers, NameTaken, SelectorKey};
 use machinery_metrics::{Description, MetricSet};
 use machinery_objects::{Kind, Object};
@@ -22,6 +24,7 @@ pub(crate) struct DiagnosticsRegistry {
     keyed: Components,
     locks: Components,
     recorders: Components,
+    silence: Components,
     electors: Mutex<BTreeMap<String, Elector>>,
     /// Controllers, with the kind of their objects.
     controllers: Mutex<Vec<(Option<Kind>, ControllerDiagnostics)>>,
@@ -96,6 +99,17 @@ impl DiagnosticsRegistry {
         let _ = self.controller_metrics.watch_recorder(&name, recorder);
     }
 
+    pub(crate) fn silence<T: Object, O: Owner>(
+        &self,
+        name: &str,
+        detector: &SilenceDetector<T, O>,
+    ) -> Result<(), machinery_controllers::NameTaken> {
+        self.controller_metrics.watch_silence(name, detector)?;
+        let detector = detector.clone();
+        self.silence.lock().insert(name.into(), Arc::new(move || components::silence(&detector)));
+        Ok(())
+    }
+
     pub(crate) fn controller(&self, kind: Option<&Kind>, controller: ControllerDiagnostics) {
         let mut controllers = self.controllers.lock();
         // References are weak: entries of dropped controllers are removed here.
@@ -128,6 +142,7 @@ impl DiagnosticsRegistry {
             "leases": leases,
             "locks": describe_all(&self.locks),
             "recorders": describe_all(&self.recorders),
+            "silence": describe_all(&self.silence),
         })
     }
 

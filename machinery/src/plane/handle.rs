@@ -45,6 +45,9 @@ pub(super) struct Inner {
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
     registry: Arc<DiagnosticsRegistry>,
+    /// Set when the embedded server listens.
+    #[cfg(feature = "server")]
+    access: std::sync::OnceLock<machinery_apiserver::Access>,
 }
 
 impl Plane {
@@ -57,6 +60,8 @@ impl Plane {
             timeout,
             failed: Mutex::default(),
             registry: Arc::default(),
+            #[cfg(feature = "server")]
+            access: std::sync::OnceLock::new(),
         }))))
     }
 
@@ -281,6 +286,20 @@ impl Plane {
             #[cfg(feature = "kube")]
             Transport::Cluster { .. } => None,
         }
+    }
+
+    /// Returns the endpoint and credentials of the embedded server, if the plane
+    /// [serves](super::PlaneBuilder::serve) it.
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn access(&self) -> Option<&machinery_apiserver::Access> {
+        self.0.access.get()
+    }
+
+    #[cfg(feature = "server")]
+    pub(super) fn set_access(&self, access: machinery_apiserver::Access) {
+        // The builder starts one server only.
+        let _ = self.0.access.set(access);
     }
 
     /// Spawns a task that is stopped together with the controllers: it must end when

@@ -51,11 +51,7 @@ const fn row(name: &'static str, package: &'static str, may: May) -> Row {
 /// The allowed dependencies.
 pub(super) const WORKSPACE: &[Row] = &[
     Row { excludes: NO_CLUSTER, because: USED_ALONE, ..row("sync", "machinery-sync", May::Reach(&[])) },
-    Row {
-        excludes: NO_CLUSTER,
-        because: USED_ALONE,
-        ..row("metrics", "machinery-metrics", May::Reach(&[]))
-    },
+    Row { excludes: NO_CLUSTER, because: USED_ALONE, ..row("metrics", "machinery-metrics", May::Reach(&[])) },
     row("report", "machinery-report", May::Reach(&[])),
     Row {
         // tokio's feature `net` shows itself as socket2.

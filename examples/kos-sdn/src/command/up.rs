@@ -8,8 +8,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use futures::future::{Either, select};
-use machinery::report::{Progress, text_table};
 use machinery::apiserver::{Access, Listen};
+use machinery::report::{Progress, text_table};
 use machinery::tokio::signal::unix::{SignalKind, signal};
 use machinery::tokio::time::Instant;
 use serde_json::json;

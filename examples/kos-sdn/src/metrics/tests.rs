@@ -23,7 +23,11 @@ fn metric_names_match_the_original() {
         "driver_test_count",
         "version",
     ] {
-        assert_eq!(names.iter().filter(|other| other.strip_prefix("kos_") == Some(name)).count(), 1, "{name}");
+        assert_eq!(
+            names.iter().filter(|other| other.strip_prefix("kos_") == Some(name)).count(),
+            1,
+            "{name}"
+        );
     }
 }
 

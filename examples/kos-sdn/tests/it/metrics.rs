@@ -9,9 +9,10 @@ use machinery::metrics::undeclared_series;
 
 #[test]
 fn the_dashboard_and_the_table_in_the_tree_are_current() {
-    for (option, file) in
-        [(None, include_str!("../../deploy/dashboard.json")), (Some("--table"), include_str!("../../deploy/metrics.md"))]
-    {
+    for (option, file) in [
+        (None, include_str!("../../deploy/dashboard.json")),
+        (Some("--table"), include_str!("../../deploy/metrics.md")),
+    ] {
         let printed = Command::new(env!("CARGO_BIN_EXE_kos")).arg("dashboard").args(option).output().unwrap();
         assert!(
             String::from_utf8(printed.stdout).unwrap() == file,
