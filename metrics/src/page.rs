@@ -42,7 +42,7 @@ pub fn page_histograms(page: &str) -> Vec<PageHistogram> {
 }
 
 /// Compares a page with the descriptions of its metrics, for tests. Returns a line for each series
-/// without description, and for each one whose labels differ from the declared ones.
+/// without description, and for each one with other labels than the declared ones.
 #[must_use]
 pub fn undeclared_series(page: &str, descriptions: &[Description]) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -139,14 +139,14 @@ mod tests {
     use crate::{CALLS, MetricSet, metrics};
 
     metrics! {
-        struct Pumps("pump", "Pumps") {
+        struct StrokeMetrics("pump", "Pumps") {
             /// Strokes
             stroke: seconds("stroke_seconds", ["name", "valve"], CALLS);
         }
     }
 
     fn page_of(valves: &[&str]) -> String {
-        let pumps = Pumps::default();
+        let pumps = StrokeMetrics::default();
         let mut set = MetricSet::default();
         set.add(&pumps);
         valves.iter().for_each(|valve| pumps.stroke.observe(["a}", valve], 0.0015));
@@ -184,7 +184,7 @@ mod tests {
     #[test]
     fn p01_undeclared_series_are_found() {
         let page = page_of(&["x"]);
-        let declared = *Pumps::default().stroke.description();
+        let declared = *StrokeMetrics::default().stroke.description();
         assert_eq!(undeclared_series(&page, &[declared]), Vec::<String>::new());
         assert_eq!(undeclared_series(&page, &[]).len(), 3);
         let [bucket, ..] = &undeclared_series(&page, &[declared.labels(&["name"])])[..] else {

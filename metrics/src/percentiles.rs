@@ -29,7 +29,7 @@ pub fn percentiles_of(samples: &[f64]) -> Option<[f64; 4]> {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buckets(BTreeMap<BoundBits, u64>);
 
-/// A bound whose order is that of the numbers.
+/// A bound with the order of its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct BoundBits(i64);
 

@@ -61,7 +61,7 @@ pub(crate) fn draw(
     Ok(svg)
 }
 
-/// Draws a text whose upper corner is at a point.
+/// Draws a text with its upper corner at a point.
 pub(crate) fn text(
     canvas: &Canvas<'_>,
     text: &str,

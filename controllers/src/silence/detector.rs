@@ -65,7 +65,7 @@ type AwaitingObject = (ObjectKey, Option<Box<str>>);
 pub struct SilenceCounts {
     /// Objects that await a response.
     pub awaited: usize,
-    /// Objects whose response is overdue.
+    /// Objects with an overdue response.
     pub overdue: usize,
     /// Owners that are silent.
     pub silent: usize,

@@ -24,7 +24,7 @@ struct Awaited<O> {
 /// The result of a check of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SilenceChange<K, O> {
-    /// Objects whose response is overdue since this check.
+    /// Objects with a response that is overdue since this check.
     pub overdue: Vec<K>,
     /// Owners that are silent since this check: each owes an overdue response.
     pub silent: Vec<O>,
