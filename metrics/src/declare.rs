@@ -182,7 +182,7 @@ mod tests {
             "pump_stroke_seconds_sum{pump=\"a\",valve=\"b\\\"\\n\"} 0.003\n",
             "# HELP pump_strokes Strokes.\n",
             "pump_strokes_total{pump=\"a\"} 2\n",
-            "pump_running{} 1\n",
+            "pump_running 1\n",
         ] {
             assert!(page.contains(line), "{line}\n{page}");
         }

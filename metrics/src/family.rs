@@ -62,12 +62,15 @@ impl<M: Clone, const N: usize> Family<M, N> {
 
 impl<M, const N: usize> Family<M, N>
 where
-    M: EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static,
+    M: EncodeMetric + TypedMetric + Clone + fmt::Debug + Send + Sync + 'static,
 {
-    /// Returns the family for a registry.
+    /// Returns the family for a registry. A metric without labels is exposed from the start.
     #[must_use]
     pub fn to_metric(&self) -> AnyMetric {
-        AnyMetric(Box::new(self.family.clone()))
+        match N {
+            0 => AnyMetric(Box::new(self.with([""; N]))),
+            _ => AnyMetric(Box::new(self.family.clone())),
+        }
     }
 }
 

@@ -47,7 +47,7 @@
 //!
 //! let page = set.page();
 //! assert!(page.contains("switch_call_duration_seconds_bucket{le=\"0.005\",operation=\"add\"} 1\n"));
-//! assert!(page.contains("switch_ports{} 17\n"));
+//! assert!(page.contains("switch_ports 17\n"));
 //! assert_eq!(set.descriptions()[0].help, "Duration of calls of the switch");
 //! ```
 

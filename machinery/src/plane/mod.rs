@@ -16,6 +16,7 @@ mod locks;
 mod objects;
 mod predicates;
 mod recorder;
+mod served;
 #[cfg(feature = "server")]
 mod serving;
 mod shutdown;
@@ -40,5 +41,6 @@ pub use kinds::{Kinds, ObjectType, PartialObject};
 pub use lease::{LedController, LedShutdownReport};
 pub use objects::Objects;
 pub use shutdown::PlaneShutdownReport;
+pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;

@@ -8,6 +8,8 @@ mod differential;
 mod fences;
 mod hosts;
 mod led_controllers;
+mod logs;
+mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
 mod pages;
