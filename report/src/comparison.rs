@@ -8,6 +8,7 @@ use crate::canvas::{
     COLORS, Canvas, Drawn, GRID, LABEL_SIZE, MAX_LINES, PlotError, draw, head_height, legend, shortened,
     text, text_width,
 };
+use crate::figure;
 
 /// A row of a comparison.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -16,8 +17,8 @@ pub struct ComparisonRow {
     pub name: String,
     /// Factor by which ours is better, by peer.
     pub factors: Vec<(String, f64)>,
-    /// Factor that is the goal.
-    pub goal: Option<f64>,
+    /// Factors that are goals, by peer.
+    pub goals: Vec<(String, f64)>,
 }
 
 const WIDTH: i32 = 860;
@@ -59,7 +60,7 @@ fn draw_rows(
     rows: &[ComparisonRow],
     peers: &[&str],
 ) -> Drawn {
-    let factors = rows.iter().flat_map(|row| row.factors.iter().map(|(_, factor)| *factor).chain(row.goal));
+    let factors = rows.iter().flat_map(|row| row.factors.iter().chain(&row.goals).map(|(_, factor)| *factor));
     let axis = LogAxis::enclosing(factors.chain([1.0]));
     let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, NAME)).collect();
     let left = names.iter().map(|name| text_width(name)).max().unwrap_or_default() + 24;
@@ -84,20 +85,25 @@ fn draw_rows(
         }
     }
     let middle = i32::midpoint(left, WIDTH - RIGHT);
-    let meaning = "ours is better by this factor; a bar is a goal";
+    let meaning = "ours is better than the peer by this factor; a bar is a goal beside the peer";
     text(canvas, meaning, (middle, top + height + 28), LABEL_SIZE, HPos::Center, &BLACK)?;
     let mut y = top + 4;
     for (row, name) in rows.iter().zip(&names) {
         let line = y + ROW_HEIGHT / 2;
         text(canvas, name, (left - 10, line - LABEL_SIZE / 2), LABEL_SIZE, HPos::Right, &BLACK)?;
         canvas.draw(&PathElement::new(vec![(left, line), (WIDTH - RIGHT, line)], GRID))?;
-        if let Some(goal) = row.goal {
-            let mark = vec![(x(goal), line - 8), (x(goal), line + 8)];
-            canvas.draw(&PathElement::new(mark, BLACK.stroke_width(3)))?;
+        let color = |peer: &String| {
+            let at = peers.iter().position(|other| other == peer)?;
+            COLORS.get(at)
+        };
+        for (peer, goal) in &row.goals {
+            let mark = vec![(x(*goal), line - 8), (x(*goal), line + 8)];
+            let style = color(peer).unwrap_or(&BLACK).stroke_width(3);
+            canvas.draw(&PathElement::new(mark, style))?;
         }
         for (peer, factor) in &row.factors {
-            if let Some(at) = peers.iter().position(|other| other == peer) {
-                canvas.draw(&Circle::new((x(*factor), line), 5, COLORS[at % MAX_LINES].filled()))?;
+            if let Some(color) = color(peer) {
+                canvas.draw(&Circle::new((x(*factor), line), 5, color.filled()))?;
             }
         }
         y += ROW_HEIGHT;
@@ -106,7 +112,11 @@ fn draw_rows(
 }
 
 fn factor_text(factor: f64) -> String {
-    format!("{factor}×")
+    if factor < 1.0 {
+        format!("{factor}×")
+    } else {
+        format!("{}×", figure(factor).trim_end_matches(".00").trim_end_matches(".0"))
+    }
 }
 
 #[cfg(test)]
@@ -116,14 +126,16 @@ mod tests {
     use super::*;
     use crate::canvas::tests::{assert_readable, attribute, labels};
 
-    fn row(name: &str, factors: &[(&str, f64)], goal: Option<f64>) -> ComparisonRow {
-        let factors = factors.iter().map(|(peer, factor)| ((*peer).to_owned(), *factor)).collect();
-        ComparisonRow { name: name.into(), factors, goal }
+    fn row(name: &str, factors: &[(&str, f64)], goals: &[(&str, f64)]) -> ComparisonRow {
+        let owned =
+            |all: &[(&str, f64)]| all.iter().map(|(peer, factor)| ((*peer).to_owned(), *factor)).collect();
+        ComparisonRow { name: name.into(), factors: owned(factors), goals: owned(goals) }
     }
 
     #[test]
     fn p01_a_factor_is_drawn_at_its_tick() {
-        let rows = [row("a", &[("etcd", 5.0), ("redb", 0.5)], Some(2.0)), row("b", &[("etcd", 1.0)], None)];
+        let rows =
+            [row("a", &[("etcd", 5.0), ("redb", 0.5)], &[("etcd", 2.0)]), row("b", &[("etcd", 1.0)], &[])];
         let svg = comparison_plot("store", &rows).unwrap();
         assert_readable(&svg);
         let labels = labels(&svg);
@@ -146,7 +158,7 @@ mod tests {
     fn p03_empty_comparisons_give_a_plot() {
         assert_readable(&comparison_plot("none", &[]).unwrap());
         assert_readable(
-            &comparison_plot("x", &[row("a", &[("b", f64::NAN), ("c", 0.0)], Some(-1.0))]).unwrap(),
+            &comparison_plot("x", &[row("a", &[("b", f64::NAN), ("c", 0.0)], &[("b", -1.0)])]).unwrap(),
         );
     }
 
@@ -163,7 +175,7 @@ mod tests {
                 .map(|(name, factors)| ComparisonRow {
                     name,
                     factors: factors.into_iter().map(|(peer, power)| (peer, 10_f64.powf(power))).collect(),
-                    goal: Some(1.5),
+                    goals: vec![("a".into(), 1.5)],
                 })
                 .collect();
             assert_readable(&comparison_plot("comparison", &rows).unwrap());

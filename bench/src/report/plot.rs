@@ -29,8 +29,12 @@ pub(crate) fn plot_files(files: &[PathBuf]) -> anyhow::Result<()> {
             std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
         let parsed: BenchFile = serde_json::from_str(&text)
             .with_context(|| format!("{} is no file of `--json`", file.display()))?;
-        let picture = file.with_extension("svg");
-        std::fs::write(&picture, comparison_plot(&title(file), &rows(&parsed))?)
+        let (picture, rows) = (file.with_extension("svg"), rows(&parsed));
+        if rows.is_empty() {
+            println!("{}: no row has a peer", file.display());
+            continue;
+        }
+        std::fs::write(&picture, comparison_plot(&title(file), &rows)?)
             .with_context(|| format!("cannot write {}", picture.display()))?;
         println!("{}", picture.display());
     }
@@ -52,15 +56,18 @@ fn rows(file: &BenchFile) -> Vec<ComparisonRow> {
     file.rows
         .iter()
         .filter_map(|row| {
-            Some(ComparisonRow { name: row.name.clone(), factors: factors(row)?, goal: goal(&row.goal) })
+            Some(ComparisonRow { name: row.name.clone(), factors: factors(row)?, goals: goals(&row.goal) })
         })
         .collect()
 }
 
-/// Returns the factor of the first goal beside a peer.
-fn goal(text: &str) -> Option<f64> {
-    let (factor, _) = text.split_once('×')?;
-    factor.rsplit(' ').next()?.parse().ok()
+/// Returns the factors of the goals beside peers: `≥ 1.5× etcd, ≤ 40 ns` has one.
+fn goals(text: &str) -> Vec<(String, f64)> {
+    let goal = |goal: &str| {
+        let (factor, peer) = goal.trim().strip_prefix("≥ ")?.split_once("× ")?;
+        Some((peer.to_owned(), factor.parse().ok()?))
+    };
+    text.split(',').filter_map(goal).collect()
 }
 
 #[cfg(test)]
@@ -70,17 +77,17 @@ mod tests {
     #[test]
     fn factors_and_goals_are_read_from_a_bench_file() {
         let text = r#"{"machine":"m","rows":[
-            {"name":"a","unit":"ns","better":"lower","ours":50.0,"peers":{"etcd":100.0,"redb":null},"goal":"≥ 1.5× etcd","note":""},
+            {"name":"a","unit":"ns","better":"lower","ours":50.0,"peers":{"etcd":100.0,"redb":null},"goal":"≥ 1.5× etcd, ≤ 40 ns","note":""},
             {"name":"b","unit":"1/s","better":"higher","ours":50.0,"peers":{"etcd":100.0},"goal":"≤ 40 ns","note":""},
             {"name":"c","unit":"B","better":"lower","ours":50.0,"peers":{},"goal":"","note":""},
             {"name":"d","unit":"B","better":"lower","ours":null,"peers":{"etcd":1.0},"goal":"","note":""}
         ]}"#;
         let found = rows(&serde_json::from_str(text).expect("a bench file"));
-        let row = |name: &str, factor, goal| ComparisonRow {
+        let row = |name: &str, factor, goals: &[f64]| ComparisonRow {
             name: name.into(),
             factors: vec![("etcd".into(), factor)],
-            goal,
+            goals: goals.iter().map(|goal| ("etcd".into(), *goal)).collect(),
         };
-        assert_eq!(found, [row("a", 2.0, Some(1.5)), row("b", 0.5, None)]);
+        assert_eq!(found, [row("a", 2.0, &[1.5]), row("b", 0.5, &[])]);
     }
 }
