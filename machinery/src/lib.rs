@@ -25,6 +25,8 @@
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
 //! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
+//! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
@@ -113,6 +115,7 @@
 //! - `embedded` (default): the API server and the store.
 //! - `logs` (default): [`logs`], logs on standard error.
 //! - `server`: that server on a socket.
+//! - `report`: plots, a progress bar and text tables for command-line programs.
 //! - `kube`: any Kubernetes cluster, by the same ports.
 //! - `webhook`: admission as a webhook of another cluster
 //!   ([`WebhookServer`](apiserver::WebhookServer)).
@@ -140,7 +143,12 @@ pub use machinery_controllers as controllers;
 pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
+pub use machinery_metrics as metrics;
+#[doc(inline)]
+pub use machinery_metrics::metrics;
 pub use machinery_objects as objects;
+#[cfg(feature = "report")]
+pub use machinery_report as report;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
 pub use machinery_sync as sync;
@@ -164,6 +172,14 @@ pub mod derive {
     pub use kube_derive::CustomResource;
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
+}
+
+/// Returns the descriptions of the metrics of every [`Plane`]: informers, controllers, queues,
+/// elections, name locks and recorders.
+#[must_use]
+pub fn metric_descriptions() -> Vec<metrics::Description> {
+    let controllers = machinery_controllers::Metrics::descriptions();
+    controllers.chain(machinery_informers::Metrics::descriptions()).collect()
 }
 
 /// The error of user code.

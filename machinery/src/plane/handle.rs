@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_metrics::{Described, Description};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
@@ -44,6 +45,9 @@ pub(super) struct Inner {
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
     registry: Arc<DiagnosticsRegistry>,
+    /// Set when the embedded server listens.
+    #[cfg(feature = "server")]
+    access: std::sync::OnceLock<machinery_apiserver::Access>,
 }
 
 impl Plane {
@@ -56,6 +60,8 @@ impl Plane {
             timeout,
             failed: Mutex::default(),
             registry: Arc::default(),
+            #[cfg(feature = "server")]
+            access: std::sync::OnceLock::new(),
         }))))
     }
 
@@ -286,6 +292,20 @@ impl Plane {
         }
     }
 
+    /// Returns the endpoint and credentials of the embedded server, if the plane
+    /// [serves](super::PlaneBuilder::serve) it.
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn access(&self) -> Option<&machinery_apiserver::Access> {
+        self.0.access.get()
+    }
+
+    #[cfg(feature = "server")]
+    pub(super) fn set_access(&self, access: machinery_apiserver::Access) {
+        // The builder starts one server only.
+        let _ = self.0.access.set(access);
+    }
+
     /// Spawns a task that is stopped together with the controllers: it must end when
     /// [`Plane::stopping`] is cancelled. If it returns an error or panics, the plane stops, and
     /// [`Plane::shutdown_on_signal`] returns the error.
@@ -316,6 +336,8 @@ impl Plane {
     /// - `/metrics`: for Prometheus.
     /// - `/healthz`: fails if all workers of a controller are stuck, or a leader does not renew.
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
+    /// - `/debug/dashboard.json`: a Grafana dashboard of all described metrics.
+    /// - `/debug/metrics.md`: a table of them.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
     /// Objects that cannot be decoded, and locks without notification of waiters, are listed below
@@ -345,9 +367,22 @@ impl Plane {
         crate::diagnostics::listen_from(self.0.registry.clone(), first, &self.0.informers).await
     }
 
-    /// Registers additional metrics on the page `/metrics`.
+    /// Adds described metrics, of [`metrics!`](crate::metrics!), to the page `/metrics`, to
+    /// the dashboard and to the table of metrics.
+    pub fn add_metrics(&self, metrics: &impl Described) {
+        self.0.registry.register(|set| set.add(metrics));
+    }
+
+    /// Registers metrics without descriptions on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.registry.register(metrics);
+        self.0.registry.register(|set| metrics(set.registry_mut()));
+    }
+
+    /// Returns the descriptions of all metrics: those that the program added, and those of
+    /// Machinery.
+    #[must_use]
+    pub fn metric_descriptions(&self) -> Vec<Description> {
+        self.0.registry.descriptions()
     }
 
     /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.

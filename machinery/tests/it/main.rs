@@ -2,6 +2,7 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
+mod components;
 mod crashes;
 mod differential;
 mod fences;
