@@ -261,7 +261,8 @@ impl RunnableHooks {
 }
 
 /// The controllers of a cluster whose deletions follow from admitted ones.
-const CASCADES: [&str; 2] = [
+const CASCADES: [&str; 3] = [
+    "system:kube-controller-manager",
     "system:serviceaccount:kube-system:namespace-controller",
     "system:serviceaccount:kube-system:generic-garbage-collector",
 ];
