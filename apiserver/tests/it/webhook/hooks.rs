@@ -240,7 +240,7 @@ async fn a_plugin_is_called_for_the_requests_of_its_rules() {
     let gadgets = ("/request/resource/resource", "gadgets".into());
     let foreign = ("/request/resource/group", "other.example.com".into());
     for change in [gadgets, foreign, ("/request/resource/version", "v2".into())] {
-        let response = response(&[change.clone()]).await;
+        let response = response(std::slice::from_ref(&change)).await;
         assert_eq!(response, json!({"uid": "u", "allowed": true}), "{change:?}");
     }
     let delete = [
