@@ -15,10 +15,12 @@ use super::live_list::{ListPage, list_page};
 pub(super) enum Transport {
     #[cfg(feature = "embedded")]
     Embedded {
-        server: machinery_apiserver::ApiServer,
+        server: Arc<machinery_apiserver::ApiServer>,
         disk: Option<machinery_store::Disk>,
         /// The user of the plane's own requests.
         identity: machinery_apiserver::Identity,
+        /// Whether another plane started the server, and stops it.
+        is_shared: bool,
     },
     #[cfg(feature = "kube")]
     Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::ServerProfile },
@@ -32,6 +34,21 @@ impl Transport {
         let is_ours = super::define::is_machinery(&client).await?;
         let server = if is_ours { ServerProfile::machinery() } else { ServerProfile::kubernetes() };
         Ok(Self::Cluster { client, server })
+    }
+
+    /// Returns the transport of another plane on the same server.
+    pub(super) fn share(&self) -> Self {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                let (server, identity) = (server.clone(), identity.clone());
+                Self::Embedded { server, disk: None, identity, is_shared: true }
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Self::Cluster { client: client.clone(), server: server.clone() }
+            }
+        }
     }
 
     pub(super) fn writer<K: ObjectType>(&self, kind: &Kind) -> Arc<dyn Writer<K>> {
@@ -157,6 +174,8 @@ impl Transport {
     /// Stops the embedded server and closes its store.
     pub(super) async fn shutdown(&self) {
         match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { is_shared: true, .. } => {}
             #[cfg(feature = "embedded")]
             Self::Embedded { server, disk, .. } => {
                 server.stop().await;

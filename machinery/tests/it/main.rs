@@ -2,16 +2,20 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
+mod components;
+mod crash_points;
 mod crashes;
 mod differential;
 mod fences;
 mod hosts;
+mod invariants;
 mod led_controllers;
 mod logs;
 mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
 mod pages;
+mod paused_clock;
 mod planes;
 mod predicates;
 mod runtime_kinds;

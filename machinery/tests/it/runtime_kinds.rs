@@ -117,7 +117,7 @@ async fn a_controller_lasts(plane: Plane) {
 }
 
 #[tokio::test]
-async fn p12_a_controller_lasts_through_a_kind_defined_deleted_and_defined_again() {
+async fn p16_a_controller_lasts_through_a_kind_defined_deleted_and_defined_again() {
     on_both(a_controller_lasts).await;
 }
 
@@ -146,7 +146,7 @@ async fn owners_are_reconciled(plane: Plane) {
 }
 
 #[tokio::test]
-async fn p12_owners_are_reconciled_for_objects_of_a_kind_defined_later_and_deleted() {
+async fn p16_owners_are_reconciled_for_objects_of_a_kind_defined_later_and_deleted() {
     on_both(owners_are_reconciled).await;
 }
 
@@ -173,12 +173,12 @@ async fn no_key_is_held(plane: Plane) {
 }
 
 #[tokio::test]
-async fn p12_a_key_that_waits_for_a_write_is_released_with_the_kind() {
+async fn p16_a_key_that_waits_for_a_write_is_released_with_the_kind() {
     on_both(no_key_is_held).await;
 }
 
 #[tokio::test]
-async fn p12_handles_of_a_name_share_an_informer_and_built_in_kinds_have_names() {
+async fn p16_handles_of_a_name_share_an_informer_and_built_in_kinds_have_names() {
     let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
     let one = plane.kind_named::<DynamicObject>("hosts.v1.example.com").unwrap();
     let other = plane.kind_named::<DynamicObject>("hosts.v1.example.com").unwrap();

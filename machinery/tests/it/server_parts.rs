@@ -50,7 +50,7 @@ impl Lines {
 }
 
 #[tokio::test]
-async fn p13_the_embedded_server_is_configured_and_the_plane_has_its_own_identity() {
+async fn p17_the_embedded_server_is_configured_and_the_plane_has_its_own_identity() {
     let nobody = Identity::new("controllers");
     let plane = machinery::embedded()
         .server(|server| server.rbac())
@@ -78,7 +78,7 @@ async fn p13_the_embedded_server_is_configured_and_the_plane_has_its_own_identit
 }
 
 #[tokio::test]
-async fn p13_one_named_object_is_read_and_watched_without_an_informer_of_its_kind() {
+async fn p17_one_named_object_is_read_and_watched_without_an_informer_of_its_kind() {
     let plane = machinery::embedded().start().await.unwrap();
     let secret = |name: &str, text: &str| Secret {
         metadata: ObjectMeta {
@@ -112,7 +112,7 @@ async fn p13_one_named_object_is_read_and_watched_without_an_informer_of_its_kin
 }
 
 #[tokio::test]
-async fn p13_a_password_of_any_kind_is_in_no_audit_line_table_or_error() {
+async fn p17_a_password_of_any_kind_is_in_no_audit_line_table_or_error() {
     let (audited, marker) = (Lines::default(), "planted-password");
     let sink = audited.clone();
     let policy = "apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: RequestResponse}]\n";
