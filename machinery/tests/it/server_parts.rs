@@ -6,7 +6,7 @@ use machinery::apiserver::{Audit, AuditPolicy, Identity};
 use machinery::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinery::kube_core::ObjectMeta;
 use machinery::objects::{ListError, SourceError, WriteError};
-use machinery::serde_json::{Value, from_slice, json, to_vec};
+use machinery::serde_json::{Value, from_slice, json, to_string};
 use std::io;
 use std::sync::{Arc, Mutex};
 use tower::ServiceExt as _;
@@ -132,7 +132,7 @@ async fn p17_a_password_of_any_kind_is_in_no_audit_line_table_or_error() {
                 "content-type",
                 if method == "PATCH" { "application/merge-patch+json" } else { "application/json" },
             )
-            .body(http_body_util::Full::new(to_vec(&body).unwrap().into()))
+            .body(to_string(&body).unwrap())
             .unwrap();
         let (head, body) = service.clone().oneshot(request).await.unwrap().into_parts();
         let bytes = body.collect().await.unwrap().to_bytes();
