@@ -65,7 +65,8 @@ pub fn undeclared_series(page: &str, descriptions: &[Description]) -> Vec<String
         let mut names: Vec<&str> =
             labels.iter().map(|(label, _)| &**label).filter(|label| *label != "le").collect();
         let mut declared = found.labels.to_vec();
-        (names.sort_unstable(), declared.sort_unstable());
+        names.sort_unstable();
+        declared.sort_unstable();
         if names != declared {
             wrong.push(format!("{name} has the labels {names:?}, and declares {declared:?}"));
         }
