@@ -13,6 +13,7 @@ use kos::drive::sim::SimFabric;
 use kos::drive::{BrokenInterface, Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::model::Vni;
 use kos::plan::{Interface, LocalInterface, RemoteInterface};
+use machinery::controllers::{Disturbance, Progress};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::kube::kube_client::Client;
@@ -57,6 +58,12 @@ impl Fabric for FaultFabric {
     }
 
     async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
+        let broken = self.faults.broken.lock();
+        let error = broken.iter().find(|one| one.interface == Interface::Local(interface.clone()));
+        if let Some(BrokenInterface { error, .. }) = error {
+            return Err(error.clone());
+        }
+        drop(broken);
         self.of.create_local(interface).await
     }
 
@@ -82,12 +89,13 @@ impl Fabric for FaultFabric {
         self.of.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.of.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.of.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.faults.disturbance.notified().await;
+        Disturbance::Restarted
     }
 
     async fn status(&self) -> FabricStatus {

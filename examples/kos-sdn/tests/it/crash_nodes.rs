@@ -14,6 +14,7 @@ use kos::drive::sim::SimFabric;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
+use machinery::controllers::Progress;
 use machinery::Plane;
 use machinery::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -47,7 +48,7 @@ impl CrashNode for SimFabric {
 
     async fn assert_empty(&self) {
         assert_eq!(self.list().await.unwrap(), InterfaceList::default());
-        assert_eq!(self.reconcile().await.unwrap(), FabricRepairs::default(), "flows were left");
+        assert_eq!(self.repair(&Progress::default()).await.unwrap(), FabricRepairs::default(), "flows were left");
     }
 }
 
@@ -99,14 +100,7 @@ impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
         let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();
         let connections = gated(self.switch.connect(LOCK, killed.clone()), gate);
-        let mut limits = FabricLimits::default();
-        limits.backoff = (Duration::from_millis(1), Duration::from_millis(2));
-        let (fabric, running) = OvsFabric::new(settings(self.number), limits, connections, killed);
-        plane.spawn(async move {
-            running.await;
-            Ok(())
-        });
-        Arc::new(fabric)
+        Arc::new(OvsFabric::new(settings(self.number), FabricLimits::default(), connections))
     }
 
     fn observed(&self) -> Arc<dyn Fabric> {
@@ -154,19 +148,18 @@ impl Fabric for ObservedFabric {
 
     async fn list(&self) -> Result<InterfaceList, FabricError> {
         let (settings, limits) = (self.settings.clone(), FabricLimits::default());
-        let (fabric, running) =
-            OvsFabric::new(settings, limits, self.connections.clone(), CancellationToken::new());
+        let fabric = OvsFabric::new(settings, limits, self.connections.clone());
         tokio::select! {
             // Without a bridge there is no interface; the last check reads the rows.
             listed = fabric.list() => match listed {
                 Err(FabricError::Unavailable { .. }) => Ok(InterfaceList::default()),
                 listed => listed,
             },
-            () = running => unreachable!(),
+            () = fabric.run() => unreachable!(),
         }
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+    async fn repair(&self, _: &Progress) -> Result<FabricRepairs, FabricError> {
         unreachable!()
     }
 

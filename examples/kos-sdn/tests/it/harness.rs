@@ -13,6 +13,7 @@ use kos::drive::sim::{PingError, SimLimits, Underlay};
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
+use machinery::controllers::{Disturbance, Progress};
 use machinery::apiserver::ApiServer;
 use machinery::controllers::Recorder;
 use machinery::{Objects, Plane};
@@ -217,11 +218,11 @@ impl<F: Fabric> Fabric for InstrumentedFabric<F> {
         self.of.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.of.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.of.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.of.disturbed().await
     }
 

@@ -8,7 +8,7 @@ use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::links::{LinkError, NamespaceName};
 use crate::drive::ovs::ovsdb::fake::FakeFault;
 use crate::drive::ovs::ovsdb::{Datum, Mutation, OvsdbTable, RowValues, Transaction};
-use crate::drive::{Fabric as _, FabricError, FabricRepairs, InterfaceList};
+use crate::drive::{FabricError, FabricRepairs, InterfaceList};
 use crate::plan::{Interface, LocalInterface, local_cookie};
 
 /// Creates two local interfaces at once: the first fails, and leaves nothing.
