@@ -95,12 +95,7 @@ impl Cluster {
         self.run_agent(ELSEWHERE, ELSEWHERE_HOST, Arc::new(LogFabric::new()))
     }
 
-    fn run_agent(
-        &mut self,
-        number: u8,
-        host: Ipv4Addr,
-        fabric: Arc<dyn Fabric>,
-    ) -> anyhow::Result<()> {
+    fn run_agent(&mut self, number: u8, host: Ipv4Addr, fabric: Arc<dyn Fabric>) -> anyhow::Result<()> {
         let started = self.runtime.block_on(async {
             let plane = machinery::kube_config(config(&self.kubeconfig).await?).start().await?;
             let mut settings = AgentSettings::new(&node(number), host);

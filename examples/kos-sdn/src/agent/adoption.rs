@@ -57,7 +57,8 @@ impl Agent {
             (true, false) => PeerKnowledge::Pending,
             (true, true) => PeerKnowledge::Complete,
         };
-        let orphans = unclaimed.into_iter().filter(|(_, one)| is_orphan(one, desired.contains(one), knowledge));
+        let orphans =
+            unclaimed.into_iter().filter(|(_, one)| is_orphan(one, desired.contains(one), knowledge));
         orphans.map(|(key, _)| key).collect()
     }
 }

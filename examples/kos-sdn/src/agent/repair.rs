@@ -6,7 +6,6 @@ use machinery::controllers::{Controller, ItemState};
 use machinery::objects::ObjectKey;
 
 use super::setup::{Agent, Inner};
-use crate::drive::Fabric as _;
 use crate::plan::{AddressKey, Interface};
 
 impl Agent {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::future::{join, join4};
+use futures::future::{join, join3};
 use machinery::Plane;
 use machinery::controllers::{Controller, Recorder, Settings};
 use machinery::informers::{Informer, KeyedInformers};
@@ -148,8 +148,11 @@ impl Agent {
         }));
         let (runs, controller) = (agent.clone(), agent.controller(plane)?);
         let stopping = plane.stopping().clone();
+        let side_tasks = stopping.child_token();
+        let (actuator, actuating) = (agent.0.actuator.clone(), side_tasks.clone());
+        plane.spawn(async move { Ok(actuator.run(actuating).await?) });
         plane.spawn(async move {
-            let ran = runs.runs(controller, reported, stopping).await;
+            let ran = runs.runs(controller, reported, (stopping, side_tasks)).await;
             runs.0.programs.drained().await;
             ran
         });
@@ -160,9 +163,8 @@ impl Agent {
         &self,
         controller: Controller<ObjectKey, ObjectKey>,
         mut reported: mpsc::Receiver<ObjectKey>,
-        stopping: CancellationToken,
+        (stopping, side_tasks): (CancellationToken, CancellationToken),
     ) -> machinery::Result<()> {
-        let side_tasks = stopping.child_token();
         let reports = async {
             while let Some(key) = reported.recv().await {
                 controller.request(key, &"its program ended").await;
@@ -182,14 +184,12 @@ impl Agent {
             let orphans = side_tasks.run_until_cancelled(self.delete_orphans());
             join(ended, orphans).await.0.map(drop)
         };
-        let (ended, actuated, _, _) = join4(
+        let (ended, _, _) = join3(
             runs,
-            self.0.actuator.run(side_tasks.clone()),
             side_tasks.run_until_cancelled(self.report_status(&controller)),
             side_tasks.run_until_cancelled(reports),
         )
         .await;
-        actuated?;
         Ok(ended?)
     }
 

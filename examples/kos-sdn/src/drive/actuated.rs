@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use machinery::controllers::{
-    Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ChangeBatch, Disturbance, FoundItem,
-    ItemChange, RepairOutcome, RepairRequest,
+    Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ChangeBatch, Disturbance, FoundItem, ItemChange,
+    RepairOutcome, RepairRequest,
 };
 
 use super::{BrokenInterface, Fabric, FabricError, InterfaceList};

@@ -87,11 +87,9 @@ fn fabric_error(error: InterfaceError) -> FabricError {
         ActuatorError::Item(ItemFailure::Failed(error)) | ActuatorError::Port(PortFailure::Failed(error)) => {
             error
         }
-        ActuatorError::Taken { by } => FabricError::Taken {
-            vni: by.key().vni,
-            address: by.key().address,
-            by: "an interface".into(),
-        },
+        ActuatorError::Taken { by } => {
+            FabricError::Taken { vni: by.key().vni, address: by.key().address, by: "an interface".into() }
+        }
         ActuatorError::Full { limit } => FabricError::Full { limit },
         error => FabricError::Failed { what: "a call of the actuator", reason: error.to_string() },
     }

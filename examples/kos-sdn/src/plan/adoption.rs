@@ -15,11 +15,7 @@ pub enum PeerKnowledge {
 }
 
 /// Returns whether an interface that no attachment has claimed has certainly no owner.
-pub fn is_orphan(
-    interface: &Interface,
-    is_desired: bool,
-    peers_of: impl Fn(Vni) -> PeerKnowledge,
-) -> bool {
+pub fn is_orphan(interface: &Interface, is_desired: bool, peers_of: impl Fn(Vni) -> PeerKnowledge) -> bool {
     match interface {
         Interface::Local(_) => !is_desired,
         Interface::Remote(remote) => match peers_of(remote.vni) {
@@ -39,7 +35,8 @@ mod tests {
     fn remote_interfaces_stay_until_their_peers_are_known() {
         let vni = Vni::new(17).unwrap();
         let local = Interface::Local(LocalInterface::new(vni, [10, 1, 0, 2].into()));
-        let remote = Interface::Remote(RemoteInterface::new(vni, [10, 1, 0, 3].into(), [192, 0, 2, 9].into()));
+        let remote =
+            Interface::Remote(RemoteInterface::new(vni, [10, 1, 0, 3].into(), [192, 0, 2, 9].into()));
         for knowledge in [PeerKnowledge::Unneeded, PeerKnowledge::Pending, PeerKnowledge::Complete] {
             let check = |interface, is_desired| is_orphan(interface, is_desired, |_| knowledge);
             assert!(check(&local, false) && !check(&local, true));

@@ -13,9 +13,9 @@ use kos::drive::sim::SimFabric;
 use kos::drive::{BrokenInterface, Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::model::Vni;
 use kos::plan::{Interface, LocalInterface, RemoteInterface};
-use machinery::controllers::{Disturbance, Progress};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
+use machinery::controllers::{Disturbance, Progress};
 use machinery::kube::kube_client::Client;
 use machinery::kube::kube_client::client::Body;
 use machinery::sync::Mutex;
@@ -58,12 +58,11 @@ impl Fabric for FaultFabric {
     }
 
     async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
-        let broken = self.faults.broken.lock();
-        let error = broken.iter().find(|one| one.interface == Interface::Local(interface.clone()));
-        if let Some(BrokenInterface { error, .. }) = error {
-            return Err(error.clone());
+        let is_it = |one: &&BrokenInterface| one.interface == Interface::Local(interface.clone());
+        let error = self.faults.broken.lock().iter().find(is_it).map(|one| one.error.clone());
+        if let Some(error) = error {
+            return Err(error);
         }
-        drop(broken);
         self.of.create_local(interface).await
     }
 

@@ -4,7 +4,6 @@ use std::future::pending;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
@@ -15,7 +14,6 @@ use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList
 use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::controllers::Progress;
-use machinery::Plane;
 use machinery::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -27,7 +25,7 @@ use crate::harness::host;
 #[async_trait]
 pub(crate) trait CrashNode: Send + Sync {
     /// Returns the fabric of an agent, whose effects pass a gate.
-    fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric>;
+    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric>;
 
     /// Returns a fabric for the invariant checker, which only lists.
     fn observed(&self) -> Arc<dyn Fabric>;
@@ -38,7 +36,7 @@ pub(crate) trait CrashNode: Send + Sync {
 
 #[async_trait]
 impl CrashNode for SimFabric {
-    fn fabric(&self, gate: &Arc<Gate>, _: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric> {
         Arc::new(Gated(self.clone(), gate.clone()))
     }
 
@@ -48,7 +46,11 @@ impl CrashNode for SimFabric {
 
     async fn assert_empty(&self) {
         assert_eq!(self.list().await.unwrap(), InterfaceList::default());
-        assert_eq!(self.repair(&Progress::default()).await.unwrap(), FabricRepairs::default(), "flows were left");
+        assert_eq!(
+            self.repair(&Progress::default()).await.unwrap(),
+            FabricRepairs::default(),
+            "flows were left"
+        );
     }
 }
 
@@ -95,7 +97,7 @@ fn settings(number: u8) -> SwitchSettings {
 
 #[async_trait]
 impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
-    fn fabric(&self, gate: &Arc<Gate>, plane: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric> {
         // A killed process has no connections.
         let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();

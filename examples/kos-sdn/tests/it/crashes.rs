@@ -54,7 +54,7 @@ async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes:
 
 fn agent(plane: &Plane, number: u8, node: &dyn CrashNode, gate: &Arc<Gate>) {
     let settings = AgentSettings::new(&format!("node-{number}"), host(number));
-    let fabric = node.fabric(gate, plane);
+    let fabric = node.fabric(gate);
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
 }
 

@@ -13,9 +13,9 @@ use kos::drive::sim::{PingError, SimLimits, Underlay};
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
-use machinery::controllers::{Disturbance, Progress};
 use machinery::apiserver::ApiServer;
 use machinery::controllers::Recorder;
+use machinery::controllers::{Disturbance, Progress};
 use machinery::{Objects, Plane};
 
 use crate::server::key;

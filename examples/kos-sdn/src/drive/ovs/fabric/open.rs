@@ -74,7 +74,7 @@ impl OvsFabric {
         let lock = lock_name(&settings.switch.bridge);
         let name = LockName::new(&*lock).map_err(|error| failed(error.to_string()))?;
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        // Ends the tasks of the connection to the bridge with the future below.
+        // Ends the tasks of the connections with the future below.
         let ends = stopping.clone().drop_guard();
         let (database, runner) = OvsdbClient::new(OvsdbConfig::new(run.join("db.sock"), name));
         let flows = OpenFlowClient::start(
@@ -94,9 +94,11 @@ impl OvsFabric {
             links: Arc::new(links.map_err(|error| failed(error.to_string()))?),
             lock,
         };
+        tasks.spawn(runner.run(stopping));
+        tasks.close();
         let running = Box::pin(async move {
             let _ends = ends;
-            runner.run(stopping).await;
+            tasks.wait().await;
         });
         Ok(Self::with_tasks(settings.switch, settings.limits, connections, running))
     }

@@ -9,7 +9,9 @@ use super::datapath_cache::purge_after;
 use super::handle::Inner;
 use super::observer::Observer;
 use crate::drive::ovs::links::{LinkPlace, NamespaceName};
-use crate::drive::{BrokenInterface, FabricError, FabricRepairs, InterfaceBatch, InterfaceBook, InterfaceList};
+use crate::drive::{
+    BrokenInterface, FabricError, FabricRepairs, InterfaceBatch, InterfaceBook, InterfaceList,
+};
 use crate::plan::ovs::{Attempts, Scope, SwitchSettings, next_stage, place_of, rebuilt_interfaces};
 use crate::plan::{AddressKey, Interface};
 

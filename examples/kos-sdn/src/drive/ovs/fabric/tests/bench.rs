@@ -9,9 +9,9 @@ use machinery::tokio;
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::tokio_util::task::TaskTracker;
 
+use crate::drive::FabricRepairs;
 use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
-use crate::drive::FabricRepairs;
 use crate::drive::test_fabric::TestFabric;
 use crate::model::Vni;
 use crate::plan::ovs::SwitchSettings;

@@ -3,10 +3,10 @@
 use machinery::tokio;
 
 use super::bench::{FabricBench, local, remote};
+use crate::drive::FabricRepairs;
 use crate::drive::ovs::links::{LinkPlace, NamespaceName};
 use crate::drive::ovs::openflow::{FlowChange, FoundFlow, OpaqueFlow};
 use crate::drive::ovs::ovsdb::{Datum, Mutation, OvsdbTable, RowValues, Rows, Transaction};
-use crate::drive::FabricRepairs;
 use crate::plan::Flow;
 
 /// A fabric with two local and one remote interface, and its state.
