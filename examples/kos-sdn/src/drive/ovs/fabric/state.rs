@@ -70,7 +70,15 @@ impl SwitchState {
             places.extend(from.as_ref().and_then(|from| namespace_of(&of.settings, from)));
         }
         let scope = Scope::Some { keys, places };
-        let done = self.converge(of, (&scope, Attempts::default()), batch.progress()).await?;
+        let done = match self.converge(of, (&scope, Attempts::default()), batch.progress()).await {
+            Ok(done) => done,
+            Err(error) => {
+                // Until the actuator tries again, a repair creates nothing new.
+                let new = batch.changes().iter().filter(|change| change.from.is_none());
+                new.for_each(|change| self.book.set(change.key, None));
+                return Err(error);
+            }
+        };
         for ItemChange { key, from, to } in batch.changes() {
             let namespace = from.as_ref().filter(|_| to.is_none());
             let namespace = namespace.and_then(|from| namespace_of(&of.settings, from));
