@@ -16,7 +16,7 @@ use machinery::tokio::time::timeout;
 use super::lookup::FoundInterface;
 use super::neighbours::TunnelEnds;
 use super::observer::Observer;
-use super::state::SwitchState;
+use super::state::FabricState;
 use super::suspicion::Suspicions;
 use super::trace::{self, PathPorts};
 use super::{FabricLimits, SwitchConnections};
@@ -46,7 +46,7 @@ pub(super) struct Inner {
     pub(super) connections: SwitchConnections,
     pub(super) suspicions: Suspicions,
     ends: TunnelEnds,
-    state: AsyncMutex<SwitchState>,
+    state: AsyncMutex<FabricState>,
     view: Mutex<FabricStatus>,
     /// The tasks of the connections, until the fabric runs.
     tasks: Mutex<Option<BoxFuture<'static, ()>>>,
@@ -74,7 +74,7 @@ impl OvsFabric {
     ) -> Self {
         let suspicions = Suspicions::default();
         let observer = Observer::new(connections.clone(), suspicions.clone());
-        let state = AsyncMutex::new(SwitchState::new(observer, limits.interfaces));
+        let state = AsyncMutex::new(FabricState::new(observer, limits.interfaces));
         let (ends, view) = (TunnelEnds::default(), Mutex::default());
         let tasks = Mutex::new(Some(tasks));
         Self(Arc::new(Inner { settings, limits, connections, suspicions, ends, state, view, tasks }))
@@ -203,7 +203,7 @@ impl Fabric for OvsFabric {
 impl Inner {
     /// Waits for the turn of a call. The call before it has a time limit of its own, so the wait is
     /// no lack of progress.
-    async fn turn(&self, progress: &Progress) -> MutexGuard<'_, SwitchState> {
+    async fn turn(&self, progress: &Progress) -> MutexGuard<'_, FabricState> {
         let mut turn = std::pin::pin!(self.state.lock());
         loop {
             match timeout(PATIENCE, &mut turn).await {
@@ -218,7 +218,7 @@ impl Inner {
     }
 
     /// Publishes the state for readers that send no requests to the switch.
-    fn publish(&self, state: &SwitchState) {
+    fn publish(&self, state: &FabricState) {
         let hosts = state.book.iter().filter_map(|(_, interface)| match interface {
             Interface::Remote(remote) => Some(remote.host),
             Interface::Local(_) => None,

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::state::SwitchState;
+use super::state::FabricState;
 use crate::plan::ovs::SwitchSettings;
 use crate::plan::{AddressKey, Interface, Port, local_cookie, remote_cookie};
 
@@ -16,7 +16,7 @@ pub(super) struct FoundInterface {
     pub(super) tunnel: Option<Port>,
 }
 
-impl SwitchState {
+impl FabricState {
     /// Finds an interface and its port.
     pub(super) fn find(&self, settings: &SwitchSettings, key: &AddressKey) -> FoundInterface {
         let interface = self.book.get(key).cloned();

@@ -17,7 +17,7 @@ use crate::plan::{AddressKey, Interface};
 
 /// The interfaces that the switch should have, and the last observation. One call at a time uses
 /// it.
-pub(super) struct SwitchState {
+pub(super) struct FabricState {
     pub(super) observer: Observer,
     /// The interfaces listed at start, and those applied since.
     pub(super) book: InterfaceBook,
@@ -28,7 +28,7 @@ pub(super) struct SwitchState {
     is_torn: bool,
 }
 
-impl SwitchState {
+impl FabricState {
     pub(super) const fn new(observer: Observer, limit: usize) -> Self {
         let book = InterfaceBook::new(limit);
         Self { observer, book, is_loaded: false, broken: BTreeMap::new(), is_torn: false }
