@@ -5,6 +5,7 @@ mod actuator;
 mod actuator_fixture;
 mod completions;
 mod diagnostics;
+mod examples;
 mod expectations;
 mod failures;
 mod finalizer;

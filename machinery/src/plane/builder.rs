@@ -3,11 +3,13 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+#[cfg(feature = "embedded")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_core::CustomResourceExt;
 #[cfg(feature = "embedded")]
-use machinery_apiserver::{Admission, ApiServer, Builder, KindOf};
+use machinery_apiserver::{Admission, ApiServer, Builder, Identity, KindOf};
 #[cfg(feature = "kube")]
 use machinery_kube::kube_client::{Client, Config};
 #[cfg(feature = "embedded")]
@@ -17,6 +19,7 @@ use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::{Kinds, ObjectType};
 use super::shutdown::SHUTDOWN_TIMEOUT;
+use super::surroundings::Surroundings;
 use super::transport::Transport;
 
 /// Builds a [`Plane`] from its kinds and the location of its objects: an embedded server or a
@@ -26,13 +29,18 @@ pub struct PlaneBuilder {
     location: ObjectLocation,
     #[cfg(feature = "embedded")]
     pub(super) server_parts: Vec<AddToServer>,
+    #[cfg(feature = "embedded")]
+    identity: Identity,
     #[cfg(feature = "server")]
     pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
     timeout: Duration,
+    pub(super) surroundings: Surroundings,
 }
 
-enum ObjectLocation {
+pub(super) enum ObjectLocation {
+    /// The server of another plane.
+    Shared(Box<Transport>),
     #[cfg(feature = "embedded")]
     Memory,
     #[cfg(feature = "embedded")]
@@ -111,15 +119,19 @@ pub fn from_args() -> PlaneBuilder {
 }
 
 impl PlaneBuilder {
-    fn at(location: ObjectLocation) -> Self {
+    pub(super) fn at(location: ObjectLocation) -> Self {
         Self {
             location,
             #[cfg(feature = "embedded")]
             server_parts: Vec::new(),
+            // In one process with the store, a lesser identity protects nothing by itself.
+            #[cfg(feature = "embedded")]
+            identity: Identity::admin(),
             #[cfg(feature = "server")]
             serving: super::serving::Serving::default(),
             definitions: Vec::new(),
             timeout: SHUTDOWN_TIMEOUT,
+            surroundings: Surroundings::default(),
         }
     }
 
@@ -161,6 +173,43 @@ impl PlaneBuilder {
         self
     }
 
+    /// Configures the embedded server: RBAC, audit log, encryption at rest, limits, definitions.
+    /// The functions are called in order, at the start. A cluster has its own configuration: it
+    /// ignores them.
+    ///
+    /// ```
+    /// # async fn example() -> machinery::Result {
+    /// use machinery::apiserver::{Identity, Limits};
+    ///
+    /// let controllers = Identity::new("controllers").in_group("system:masters");
+    /// let plane = machinery::embedded()
+    ///     .server(|server| server.rbac().limits(Limits::default()))
+    ///     .identity(controllers)
+    ///     .start()
+    ///     .await?;
+    /// # plane.stop().await;
+    /// # Ok(()) }
+    /// # machinery::tokio::runtime::Builder::new_current_thread()
+    /// #     .enable_all()
+    /// #     .build()
+    /// #     .unwrap()
+    /// #     .block_on(example())
+    /// #     .unwrap();
+    /// ```
+    #[cfg(feature = "embedded")]
+    pub fn server(mut self, configure: impl FnOnce(Builder) -> Builder + Send + 'static) -> Self {
+        self.server_parts.push(Box::new(configure));
+        self
+    }
+
+    /// Sets the user of the plane's own requests to the embedded server: RBAC, quotas and field
+    /// managers apply to it. Default: an administrator. On a cluster the kubeconfig has the user.
+    #[cfg(feature = "embedded")]
+    pub fn identity(mut self, identity: Identity) -> Self {
+        self.identity = identity;
+        self
+    }
+
     /// Sets the timeout of each step of the shutdown: controllers, informers, server. Default: one
     /// minute. It should exceed the [`Settings::drain`](crate::Settings::drain) of every
     /// controller.
@@ -197,31 +246,38 @@ impl PlaneBuilder {
     }
 
     async fn start_plane(self) -> Result<Plane, PlaneError> {
-        match self.location {
+        let Self { location, timeout, surroundings, .. } = self;
+        let transport = match location {
+            ObjectLocation::Shared(transport) => *transport,
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
-                serve(Memory::new(Options::default()), None, self.server_parts, self.timeout).await
+                let parts = (self.server_parts, self.identity);
+                serve(Memory::new(Options::default()), None, parts, &surroundings).await?
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
                 // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.server_parts, self.timeout).await
+                let parts = (self.server_parts, self.identity);
+                serve(disk.clone(), Some(disk), parts, &surroundings).await?
             }
             #[cfg(feature = "kube")]
-            ObjectLocation::Config(config) => {
-                reach(connected(*config)?, self.definitions, self.timeout).await
-            }
+            ObjectLocation::Config(config) => Transport::cluster(connected(*config)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Kubeconfig(path) => {
-                reach(connected(read(&path).await?)?, self.definitions, self.timeout).await
-            }
+            ObjectLocation::Kubeconfig(path) => Transport::cluster(connected(read(&path).await?)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Client(client) => reach(client, self.definitions, self.timeout).await,
+            ObjectLocation::Client(client) => Transport::cluster(client).await?,
             #[cfg(all(feature = "kube", feature = "embedded"))]
-            ObjectLocation::MissingValue(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
+            ObjectLocation::MissingValue(argument, wants) => {
+                return Err(PlaneError::Arguments { argument, wants });
+            }
+        };
+        let plane = Plane::new(transport, timeout, surroundings);
+        for define in self.definitions {
+            define(&plane).await?;
         }
+        Ok(plane)
     }
 }
 
@@ -229,24 +285,13 @@ impl PlaneBuilder {
 async fn serve(
     store: impl Backend,
     disk: Option<Disk>,
-    server_parts: Vec<AddToServer>,
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let builder = server_parts.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
-    Ok(Plane::new(Transport::Embedded { server: builder.start().await?, disk }, timeout))
-}
-
-#[cfg(feature = "kube")]
-async fn reach(
-    client: Client,
-    definitions: Vec<EnsureDefinition>,
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let plane = Plane::new(Transport::cluster(client).await?, timeout);
-    for define in definitions {
-        define(&plane).await?;
-    }
-    Ok(plane)
+    (server_parts, identity): (Vec<AddToServer>, Identity),
+    surroundings: &Surroundings,
+) -> Result<Transport, PlaneError> {
+    let builder = ApiServer::builder(store).clock(surroundings.clock());
+    let builder = server_parts.into_iter().fold(builder, |builder, add| add(builder));
+    let server = Arc::new(builder.start().await?);
+    Ok(Transport::Embedded { server, disk, identity, is_shared: false })
 }
 
 #[cfg(feature = "kube")]

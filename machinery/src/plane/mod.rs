@@ -1,5 +1,6 @@
 //! The control plane: transport, shared informers, controllers and shutdown.
 
+mod beside;
 mod builder;
 #[cfg(feature = "server")]
 mod component;
@@ -13,17 +14,21 @@ mod kinds;
 mod lease;
 mod live_list;
 mod locks;
+mod named;
 mod objects;
 mod predicates;
 mod recorder;
+mod runtime_kind;
 mod served;
 #[cfg(feature = "server")]
 mod serving;
 mod shutdown;
 mod signals;
 mod silence;
+mod surroundings;
 mod tasks;
 mod transport;
+mod until;
 
 pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]
@@ -39,8 +44,11 @@ pub use error::PlaneError;
 pub use handle::Plane;
 pub use kinds::{Kinds, ObjectType, PartialObject};
 pub use lease::{LedController, LedShutdownReport};
+pub use named::NamedObject;
 pub use objects::Objects;
+pub use runtime_kind::{KindName, KindNameError, RuntimeKind, ServedKind};
 pub use shutdown::PlaneShutdownReport;
 pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;
+pub use until::UntilError;

@@ -14,7 +14,14 @@ use super::live_list::{ListPage, list_page};
 /// The server that stores the objects.
 pub(super) enum Transport {
     #[cfg(feature = "embedded")]
-    Embedded { server: machinery_apiserver::ApiServer, disk: Option<machinery_store::Disk> },
+    Embedded {
+        server: Arc<machinery_apiserver::ApiServer>,
+        disk: Option<machinery_store::Disk>,
+        /// The user of the plane's own requests.
+        identity: machinery_apiserver::Identity,
+        /// Whether another plane started the server, and stops it.
+        is_shared: bool,
+    },
     #[cfg(feature = "kube")]
     Cluster { client: machinery_kube::kube_client::Client, server: machinery_kube::ServerProfile },
 }
@@ -29,12 +36,27 @@ impl Transport {
         Ok(Self::Cluster { client, server })
     }
 
+    /// Returns the transport of another plane on the same server.
+    pub(super) fn share(&self) -> Self {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                let (server, identity) = (server.clone(), identity.clone());
+                Self::Embedded { server, disk: None, identity, is_shared: true }
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Self::Cluster { client: client.clone(), server: server.clone() }
+            }
+        }
+    }
+
     pub(super) fn writer<K: ObjectType>(&self, kind: &Kind) -> Arc<dyn Writer<K>> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
+            Self::Embedded { server, identity, .. } => {
                 let _ = kind;
-                Arc::new(server.handle::<K>(identity()))
+                Arc::new(server.handle::<K>(identity.clone()))
             }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
@@ -43,12 +65,58 @@ impl Transport {
         }
     }
 
+    /// Returns a writer of a kind, for any type that objects are encoded from and decoded into.
+    pub(super) fn object_writer<P>(&self, kind: &Kind) -> Arc<dyn Writer<P>>
+    where
+        P: PartialObject + serde::Serialize + Clone,
+    {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind.clone(), identity.clone()))
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind.clone(), server.clone()))
+            }
+        }
+    }
+
+    /// Returns the optional features of writers.
+    pub(super) fn writer_capabilities(&self) -> machinery_objects::WriterCapabilities {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { .. } => machinery_objects::WriterCapabilities::ALL,
+            #[cfg(feature = "kube")]
+            Self::Cluster { server, .. } => {
+                let mut capabilities = machinery_objects::WriterCapabilities::ALL;
+                capabilities.fences = server.machinery;
+                capabilities
+            }
+        }
+    }
+
+    /// Returns a source of a kind with shared objects, decoded as `P`.
+    pub(super) fn shared_source<P: PartialObject>(&self, kind: Kind) -> Arc<dyn ListWatch<Arc<P>>> {
+        match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<P>(kind, identity.clone()))
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => {
+                Arc::new(super::runtime_kind::SharedObjects(remote::<P>(client, server, kind)))
+            }
+        }
+    }
+
     /// Returns a builder for an informer of a kind, decoded as `P`.
     pub(super) fn informer<P: PartialObject>(&self, kind: Kind) -> informers::Builder<P> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 Informer::builder(source)
             }
             #[cfg(feature = "kube")]
@@ -59,8 +127,8 @@ impl Transport {
     pub(super) fn list_page<K: ObjectType>(&self) -> Result<Arc<ListPage<K>>, PlaneError> {
         Ok(match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity.clone()));
                 list_page(source)
             }
             #[cfg(feature = "kube")]
@@ -77,8 +145,9 @@ impl Transport {
     ) -> KeyedBuilder<F, P> {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
+            Self::Embedded { server, identity, .. } => {
+                let source: Arc<dyn ListWatch<Arc<P>>> =
+                    Arc::new(server.handle_of::<P>(kind, identity.clone()));
                 KeyedInformers::builder(source, by, key_of)
             }
             #[cfg(feature = "kube")]
@@ -106,7 +175,9 @@ impl Transport {
     pub(super) async fn shutdown(&self) {
         match self {
             #[cfg(feature = "embedded")]
-            Self::Embedded { server, disk } => {
+            Self::Embedded { is_shared: true, .. } => {}
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, disk, .. } => {
                 server.stop().await;
                 if let Some(disk) = disk {
                     // A failed close only leaves the log without an end mark; no data is lost.
@@ -126,12 +197,6 @@ fn remote<P: PartialObject>(
     kind: Kind,
 ) -> Arc<dyn ListWatch<P>> {
     Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind, server.clone()))
-}
-
-#[cfg(feature = "embedded")]
-pub(super) fn identity() -> machinery_apiserver::Identity {
-    // In one process with the store, a lesser identity would protect nothing.
-    machinery_apiserver::Identity::admin()
 }
 
 impl fmt::Debug for Transport {

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
-use kos::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
+use kos::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections, gated};
 use kos::drive::ovs::ovsdb::{Committed, Database, DatabaseSnapshot, TransactError, Transaction};
 use kos::drive::sim::SimFabric;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
@@ -15,17 +15,17 @@ use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::controllers::Progress;
 use machinery::sync::Mutex;
+use machinery::testing::CrashGate;
 use tokio_util::sync::CancellationToken;
 
-use crate::gate::{Gate, Gated};
-use crate::gated_switch::gated;
+use crate::gated_fabric::Gated;
 use crate::harness::host;
 
 /// The switch of a node, which outlives its agents.
 #[async_trait]
 pub(crate) trait CrashNode: Send + Sync {
     /// Returns the fabric of an agent, whose effects pass a gate.
-    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric>;
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric>;
 
     /// Returns a fabric for the invariant checker, which only lists.
     fn observed(&self) -> Arc<dyn Fabric>;
@@ -36,7 +36,7 @@ pub(crate) trait CrashNode: Send + Sync {
 
 #[async_trait]
 impl CrashNode for SimFabric {
-    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric> {
         Arc::new(Gated(self.clone(), gate.clone()))
     }
 
@@ -97,7 +97,7 @@ fn settings(number: u8) -> SwitchSettings {
 
 #[async_trait]
 impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
-    fn fabric(&self, gate: &Arc<Gate>) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric> {
         // A killed process has no connections.
         let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();

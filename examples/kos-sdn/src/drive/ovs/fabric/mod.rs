@@ -11,6 +11,7 @@ mod convergence;
 mod datapath_cache;
 mod errors;
 pub mod fake;
+mod gated;
 mod handle;
 mod lookup;
 mod neighbours;
@@ -22,6 +23,7 @@ mod suspicion;
 mod trace;
 
 pub use connections::SwitchConnections;
+pub use gated::gated;
 pub use handle::OvsFabric;
 pub use open::OvsSettings;
 pub use settings::FabricLimits;
