@@ -10,6 +10,7 @@ use kos::agent::{Agent, AgentSettings};
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList, LogFabric};
 use kos::plan::{LocalInterface, RemoteInterface};
 use machinery::Plane;
+use machinery::controllers::{Disturbance, Progress};
 use machinery::kube::kube_client::Config;
 use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use std::net::Ipv4Addr;
@@ -160,11 +161,11 @@ impl Fabric for RecordingFabric {
         self.of.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.of.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.of.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.of.disturbed().await
     }
 

@@ -51,7 +51,7 @@ impl<I: Clone + PartialEq, E> Entry<I, E> {
         self.is_dirty || (!self.is_unclaimed && self.desired != self.found)
     }
 
-    /// Returns whether the entry says nothing any more.
+    /// Returns whether the entry can be dropped.
     pub(super) fn is_over(&self) -> bool {
         self.desired.is_none() && self.found.is_none() && !self.is_dirty && !self.is_in_flight
     }

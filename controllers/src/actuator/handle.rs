@@ -7,7 +7,7 @@ use std::time::Duration;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::ledger::Claim;
+use super::ledger::KeyClaim;
 use super::shared::{CallError, ErrorOf, ItemOf, KeyOf, Shared, Waiter};
 use super::turns::KeyTurn;
 use super::{
@@ -89,11 +89,11 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
         self.loaded().await?;
         let (sender, receiver) = oneshot::channel();
         let (claim, was_desired) = self.claim((key, item), Some(sender), is_exclusive)?;
-        if claim == Claim::Existing {
+        if claim == KeyClaim::Existing {
             return Ok(Ensured::Existed);
         }
         match receiver.await.unwrap_or_else(|_| Err(self.0.stopped())) {
-            Ok(()) if claim == Claim::Create => Ok(Ensured::Created),
+            Ok(()) if claim == KeyClaim::Create => Ok(Ensured::Created),
             Ok(()) => Ok(Ensured::Existed),
             Err(error) => {
                 if !was_desired {
@@ -221,7 +221,7 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
         (key, item): (&KeyOf<P>, &ItemOf<P>),
         waiter: Option<Waiter<P>>,
         is_exclusive: bool,
-    ) -> Result<(Claim<ItemOf<P>>, bool), CallError<P>> {
+    ) -> Result<(KeyClaim<ItemOf<P>>, bool), CallError<P>> {
         let mut state = self.0.state.lock();
         let ((was_desired, exists), before) =
             (state.ledger.lookup(key, item), state.ledger.unclaimed_count());
@@ -233,10 +233,10 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
         }
         let claim = state.ledger.claim(key, item);
         match &claim {
-            Claim::Taken(by) => return Err(ActuatorError::Taken { by: by.clone() }),
-            Claim::Full => return Err(ActuatorError::Full { limit: self.0.settings.items }),
-            Claim::Existing => {}
-            Claim::Repair | Claim::Create => {
+            KeyClaim::Taken(by) => return Err(ActuatorError::Taken { by: by.clone() }),
+            KeyClaim::Full => return Err(ActuatorError::Full { limit: self.0.settings.items }),
+            KeyClaim::Existing => {}
+            KeyClaim::Repair | KeyClaim::Create => {
                 state.waiting.entry(key.clone()).or_default().extend(waiter);
                 state.enqueue(key, Duration::ZERO);
             }

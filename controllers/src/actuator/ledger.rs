@@ -16,7 +16,7 @@ pub(super) struct Ledger<K, I, E> {
 
 /// The result of a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Claim<I> {
+pub(super) enum KeyClaim<I> {
     /// The item exists as desired.
     Existing,
     /// The item exists and is broken: a change repairs it.
@@ -81,7 +81,7 @@ impl<K: Ord + Clone, I: Clone + PartialEq, E: Clone + PartialEq> Ledger<K, I, E>
         self.due_keys()
     }
 
-    /// Drops the entries that say nothing any more, and counts the unclaimed ones.
+    /// Drops the entries without any item, and counts the unclaimed ones.
     pub(super) fn sweep(&mut self) {
         self.entries.retain(|_, entry| !entry.is_over());
         self.unclaimed = self.entries.values().filter(|entry| entry.is_unclaimed).count();
@@ -109,27 +109,27 @@ impl<K: Ord + Clone, I: Clone + PartialEq, E: Clone + PartialEq> Ledger<K, I, E>
     }
 
     /// Claims a key for an item.
-    pub(super) fn claim(&mut self, key: &K, item: &I) -> Claim<I> {
+    pub(super) fn claim(&mut self, key: &K, item: &I) -> KeyClaim<I> {
         let stamp = self.tick();
         let Some(entry) = self.entries.get_mut(key) else {
             if self.entries.len() >= self.limit {
-                return Claim::Full;
+                return KeyClaim::Full;
             }
             let entry = Entry { stamp, ..Entry::new(Some(item.clone()), None) };
             self.entries.insert(key.clone(), entry);
-            return Claim::Create;
+            return KeyClaim::Create;
         };
         match &entry.desired {
-            Some(other) if other != item => return Claim::Taken(other.clone()),
+            Some(other) if other != item => return KeyClaim::Taken(other.clone()),
             _ => {}
         }
         let exists = entry.found.as_ref() == Some(item);
         self.unclaimed -= usize::from(entry.is_unclaimed);
         (entry.desired, entry.is_unclaimed, entry.is_orphan) = (Some(item.clone()), false, false);
         match (exists, entry.is_in_flight || entry.is_due()) {
-            (_, false) => Claim::Existing,
-            (true, true) => Claim::Repair,
-            (false, true) => Claim::Create,
+            (_, false) => KeyClaim::Existing,
+            (true, true) => KeyClaim::Repair,
+            (false, true) => KeyClaim::Create,
         }
     }
 

@@ -20,7 +20,8 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
     ) {
         let shared = &self.0;
         let mut before = None;
-        let mut interval = shared.settings.orphan_interval;
+        let (longest, mut cost) = (shared.settings.orphan_interval, Duration::ZERO);
+        let mut interval = longest / 10;
         loop {
             let all_claimed = shared.all_claimed.listen();
             let unclaimed = self.loaded().await.map(|()| shared.state.lock().ledger.unclaimed_count());
@@ -33,21 +34,31 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
             {
                 let began = Instant::now();
                 let items = shared.state.lock().ledger.unclaimed();
-                let keys = orphans(items);
-                let mut state = shared.state.lock();
-                let disowned = state.ledger.disown(keys);
-                for key in &disowned {
-                    state.enqueue(key, Duration::ZERO);
-                }
-                drop(state);
-                if !disowned.is_empty() {
-                    tracing::info!(actuator = %shared.name, items = disowned.len(), "items without owner are deleted");
-                    shared.changed();
+                if self.disown(orphans(items)) {
                     continue;
                 }
-                interval = shared.settings.orphan_interval.max(began.elapsed() * 10);
+                cost = began.elapsed() * 10;
             }
             let _ = timeout(interval, all_claimed).await;
+            interval = (interval * 2).min(longest).max(cost);
         }
+    }
+
+    /// Disowns items, and queues their deletion. Returns whether there were some.
+    fn disown(&self, keys: Vec<KeyOf<P>>) -> bool {
+        let shared = &self.0;
+        let disowned = {
+            let mut state = shared.state.lock();
+            let disowned = state.ledger.disown(keys);
+            for key in &disowned {
+                state.enqueue(key, Duration::ZERO);
+            }
+            disowned
+        };
+        if !disowned.is_empty() {
+            tracing::info!(actuator = %shared.name, items = disowned.len(), "items without owner are deleted");
+            shared.changed();
+        }
+        !disowned.is_empty()
     }
 }

@@ -27,7 +27,7 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
         let capacity = shared.settings.items.clamp(1, 1 << 30) * 2;
         let config = Config { capacity, backoff: Box::new(backoff), ..Config::default() };
         let queue = Queue::new(config).map_err(|_| shared.stopped())?;
-        let _run = RunGuard::start(shared, &queue).ok_or_else(|| shared.stopped())?;
+        let _run = ActuatorRun::start(shared, &queue).ok_or_else(|| shared.stopped())?;
         let own_tasks = async {
             if let Err(text) = contained(|| shared.port.run()).await {
                 tracing::error!(actuator = %shared.name, %text, "the port's own tasks panicked");
@@ -50,9 +50,9 @@ impl<P: ActuatorPort + ?Sized> Actuator<P> {
 }
 
 /// Ends the run in the shared state, also when its future is dropped.
-struct RunGuard<'a, P: ActuatorPort + ?Sized>(&'a Arc<Shared<P>>);
+struct ActuatorRun<'a, P: ActuatorPort + ?Sized>(&'a Arc<Shared<P>>);
 
-impl<'a, P: ActuatorPort + ?Sized> RunGuard<'a, P> {
+impl<'a, P: ActuatorPort + ?Sized> ActuatorRun<'a, P> {
     fn start(shared: &'a Arc<Shared<P>>, queue: &Queue<P::Key>) -> Option<Self> {
         let mut state = shared.state.lock();
         if state.queue.is_some() {
@@ -63,7 +63,7 @@ impl<'a, P: ActuatorPort + ?Sized> RunGuard<'a, P> {
     }
 }
 
-impl<P: ActuatorPort + ?Sized> Drop for RunGuard<'_, P> {
+impl<P: ActuatorPort + ?Sized> Drop for ActuatorRun<'_, P> {
     fn drop(&mut self) {
         let mut state = self.0.state.lock();
         (state.is_loaded, state.has_stopped) = (false, true);

@@ -26,7 +26,8 @@ pub struct ActuatorSettings {
     /// Least and longest time between a disturbance and the comparison. It is ten times as long as
     /// the last comparison. Default: 5 ms and 250 ms.
     pub settle: (Duration, Duration),
-    /// Interval of searches for orphans. Default: 100 ms.
+    /// Longest interval of searches for orphans, unless one takes more than a tenth of it. Default:
+    /// 100 ms.
     pub orphan_interval: Duration,
 }
 

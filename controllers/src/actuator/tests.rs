@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::compare::Comparison;
-use super::ledger::{Claim, Ledger};
+use super::ledger::{KeyClaim, Ledger};
 use super::{FoundItem, ItemChange, ItemFailure};
 
-type Item = u8;
-type Listed = Vec<FoundItem<u8, Item, u8>>;
+type TestItem = u8;
+type Listed = Vec<FoundItem<u8, TestItem, u8>>;
 
 #[derive(Clone, Debug)]
 enum Step {
-    Claim(u8, Item),
-    Release(u8, Item),
+    Claim(u8, TestItem),
+    Release(u8, TestItem),
     Disown(u8),
     Begin(u8),
     /// Ends the attempt of a key: whether the system was changed, and its result.
     End(u8, bool, End),
     /// Another party changes the system.
-    Disturb(u8, Option<Item>),
+    Disturb(u8, Option<TestItem>),
     /// Lists the system; a later comparison uses the list.
     List,
     Compare,
@@ -50,15 +50,15 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// The ledger, the system, and what callers know.
 struct Model {
-    ledger: Ledger<u8, Item, u8>,
-    system: BTreeMap<u8, Item>,
-    claimed: BTreeMap<u8, Item>,
-    in_flight: BTreeMap<u8, ItemChange<u8, Item>>,
+    ledger: Ledger<u8, TestItem, u8>,
+    system: BTreeMap<u8, TestItem>,
+    claimed: BTreeMap<u8, TestItem>,
+    in_flight: BTreeMap<u8, ItemChange<u8, TestItem>>,
     list: Option<(Listed, u64)>,
 }
 
 impl Model {
-    fn new(existing: BTreeMap<u8, Item>) -> Self {
+    fn new(existing: BTreeMap<u8, TestItem>) -> Self {
         let mut ledger = Ledger::new(64);
         let listed = existing.iter().map(|(key, item)| FoundItem::whole(*key, *item)).collect();
         assert!(ledger.load(listed).is_empty(), "existing items need no change");
@@ -70,7 +70,7 @@ impl Model {
         self.system.iter().map(|(key, item)| FoundItem::whole(*key, *item)).collect()
     }
 
-    fn apply(&mut self, change: &ItemChange<u8, Item>) {
+    fn apply(&mut self, change: &ItemChange<u8, TestItem>) {
         match change.to {
             Some(item) => drop(self.system.insert(change.key, item)),
             None => drop(self.system.remove(&change.key)),
@@ -80,8 +80,8 @@ impl Model {
     fn step(&mut self, step: Step) {
         match step {
             Step::Claim(key, item) => match self.ledger.claim(&key, &item) {
-                Claim::Taken(by) => assert_eq!(self.claimed.get(&key), Some(&by)),
-                Claim::Full => panic!("the limit is not reached"),
+                KeyClaim::Taken(by) => assert_eq!(self.claimed.get(&key), Some(&by)),
+                KeyClaim::Full => panic!("the limit is not reached"),
                 _ => {
                     let before = self.claimed.insert(key, item);
                     assert!(before.is_none_or(|before| before == item), "one item of a key");

@@ -11,7 +11,7 @@ use machinery_controllers::{
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::actuator_fixture::{Bench, FakeError, FakePort, Fault, Found, settings};
+use crate::actuator_fixture::{Bench, FakeError, FakePort, Found, PortFault, settings};
 
 #[tokio::test(start_paused = true)]
 async fn p40_existing_items_are_adopted_without_changes() {
@@ -288,7 +288,7 @@ async fn p46_a_degraded_port_backs_off_alone() {
 
 #[tokio::test(start_paused = true)]
 async fn p46_a_port_that_fails_at_start_is_retried() {
-    for fault in [Fault::Down, Fault::ListPanics, Fault::ListHangs] {
+    for fault in [PortFault::Down, PortFault::ListPanics, PortFault::ListHangs] {
         let port = FakePort::with([(1, "a")]);
         port.fault(fault).store(true, SeqCst);
         let bench = Bench::on(&port);
@@ -334,7 +334,7 @@ async fn p47_more_items_than_the_limit_are_a_named_failure() {
 
 #[tokio::test(start_paused = true)]
 async fn p47_endless_or_panicking_disturbances_cost_little() {
-    for fault in [Fault::AlwaysDisturbed, Fault::DisturbedPanics] {
+    for fault in [PortFault::AlwaysDisturbed, PortFault::DisturbedPanics] {
         let port = FakePort::default();
         port.fault(fault).store(true, SeqCst);
         let bench = Bench::on(&port);

@@ -58,7 +58,7 @@ pub(crate) struct FakeSystem {
 
 /// A fault of the whole port.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Fault {
+pub(crate) enum PortFault {
     Down,
     ListPanics,
     ListHangs,
@@ -94,13 +94,13 @@ impl FakePort {
         self.disturbed.notify_one();
     }
 
-    pub(crate) fn fault(&self, fault: Fault) -> &AtomicBool {
+    pub(crate) fn fault(&self, fault: PortFault) -> &AtomicBool {
         match fault {
-            Fault::Down => &self.is_down,
-            Fault::ListPanics => &self.list_panics,
-            Fault::ListHangs => &self.list_hangs,
-            Fault::AlwaysDisturbed => &self.always_disturbed,
-            Fault::DisturbedPanics => &self.disturbed_panics,
+            PortFault::Down => &self.is_down,
+            PortFault::ListPanics => &self.list_panics,
+            PortFault::ListHangs => &self.list_hangs,
+            PortFault::AlwaysDisturbed => &self.always_disturbed,
+            PortFault::DisturbedPanics => &self.disturbed_panics,
         }
     }
 

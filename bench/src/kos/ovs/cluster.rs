@@ -15,6 +15,7 @@ use kos::lab::LabHost;
 use kos::model::{self, NetworkAttachment, Section, Subnet};
 use kos::probe::pending_reason;
 use machinery::apiserver::Listen;
+use machinery::controllers::Progress;
 use machinery::objects::ObjectKey;
 use machinery::{Objects, Plane};
 use std::collections::BTreeMap;
@@ -23,8 +24,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
-use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 /// The number of the node without a switch: its fabric only logs.
 pub(super) const ELSEWHERE: u8 = 0;
@@ -52,8 +51,6 @@ struct NodeAgent {
     plane: Plane,
     agent: Agent,
     fabric: Arc<dyn Fabric>,
-    stopping: CancellationToken,
-    running: Option<JoinHandle<()>>,
 }
 
 /// The server's timestamps of an attachment, in milliseconds.
@@ -89,24 +86,16 @@ impl Cluster {
 
     /// Starts the agent of a host, without waiting for it.
     pub(super) fn start_agent(&mut self, number: u8, host: &LabHost) -> anyhow::Result<()> {
-        let stopping = CancellationToken::new();
-        let (fabric, running) = fabric::start(&self.runtime, host, self.into_namespaces, &stopping)?;
-        self.run_agent(number, host.address, (fabric, Some(running)), stopping)
+        let fabric = fabric::start(&self.runtime, host, self.into_namespaces)?;
+        self.run_agent(number, host.address, fabric)
     }
 
     /// Starts the agent of the node without a switch: its attachments are the peers of others.
     pub(super) fn start_agent_elsewhere(&mut self) -> anyhow::Result<()> {
-        let fabric = Arc::new(LogFabric::new());
-        self.run_agent(ELSEWHERE, ELSEWHERE_HOST, (fabric, None), CancellationToken::new())
+        self.run_agent(ELSEWHERE, ELSEWHERE_HOST, Arc::new(LogFabric::new()))
     }
 
-    fn run_agent(
-        &mut self,
-        number: u8,
-        host: Ipv4Addr,
-        (fabric, running): (Arc<dyn Fabric>, Option<JoinHandle<()>>),
-        stopping: CancellationToken,
-    ) -> anyhow::Result<()> {
+    fn run_agent(&mut self, number: u8, host: Ipv4Addr, fabric: Arc<dyn Fabric>) -> anyhow::Result<()> {
         let started = self.runtime.block_on(async {
             let plane = machinery::kube_config(config(&self.kubeconfig).await?).start().await?;
             let mut settings = AgentSettings::new(&node(number), host);
@@ -117,19 +106,15 @@ impl Cluster {
             machinery::Result::Ok((plane, agent))
         });
         let (plane, agent) = started.map_err(|error: machinery::Error| anyhow!(error))?;
-        self.agents.insert(number, NodeAgent { plane, agent, fabric, stopping, running });
+        self.agents.insert(number, NodeAgent { plane, agent, fabric });
         Ok(())
     }
 
     /// Stops an agent. Its interfaces stay.
     pub(super) fn stop_agent(&mut self, number: u8) {
         if let Some(agent) = self.agents.remove(&number) {
+            // With the agent end its connections: the next fabric needs the lock of the database.
             self.runtime.block_on(agent.plane.stop());
-            agent.stopping.cancel();
-            // The next fabric of the node needs the lock of the database.
-            if let Some(Err(error)) = agent.running.map(|running| self.runtime.block_on(running)) {
-                eprintln!("the fabric of {} has panicked: {error}", node(number));
-            }
         }
     }
 
@@ -198,7 +183,7 @@ impl Cluster {
     pub(super) fn reconcile(&self, number: u8) -> anyhow::Result<(Duration, usize)> {
         let fabric = &self.agent(number)?.fabric;
         let began = Instant::now();
-        let repairs = self.runtime.block_on(fabric.reconcile())?;
+        let repairs = self.runtime.block_on(fabric.repair(&Progress::default()))?;
         Ok((began.elapsed(), repairs.total()))
     }
 

@@ -1,68 +1,49 @@
 //! Creation, adoption and deletion of interfaces, and the records of them.
 
-use machinery::controllers::Note;
+use machinery::controllers::{ActuatorError, Ensured, Note};
 use machinery::informers::Lookup;
 use machinery::objects::ObjectKey;
 use machinery::tokio::time::Instant;
 
 use super::setup::{Agent, Inner};
-use crate::drive::FabricError;
+use crate::drive::InterfaceError;
 use crate::model::NetworkAttachment;
-use crate::plan::{AdoptionClaim, Interface};
+use crate::plan::Interface;
 
 impl Agent {
-    pub(super) async fn delete_interface(&self, interface: &Interface) -> Result<(), FabricError> {
-        let (fabric, since) = (&self.0.fabric, Instant::now());
-        let (op, done) = match interface {
-            Interface::Local(local) => ("DeleteLocalIfc", fabric.delete_local(local).await),
-            Interface::Remote(remote) => ("DeleteRemoteIfc", fabric.delete_remote(remote).await),
+    pub(super) async fn delete_interface(&self, interface: &Interface) -> Result<(), InterfaceError> {
+        let since = Instant::now();
+        let done = self.0.actuator.remove(&interface.key(), interface).await;
+        let op = match interface {
+            Interface::Local(_) => "DeleteLocalIfc",
+            Interface::Remote(_) => "DeleteRemoteIfc",
         };
         self.0.metrics.called(since, op, &done);
         done
     }
 
-    async fn create_interface(&self, interface: &Interface) -> Result<(), FabricError> {
-        let (fabric, since) = (&self.0.fabric, Instant::now());
-        let (op, done) = match interface {
-            Interface::Local(local) => ("CreateLocalIfc", fabric.create_local(local).await),
-            Interface::Remote(remote) => ("CreateRemoteIfc", fabric.create_remote(remote).await),
-        };
-        self.0.metrics.called(since, op, &done);
-        done
-    }
-
-    /// Adopts an interface that existed at start, or creates it. The address is locked.
+    /// Adopts an interface that existed at start, or creates it. The caller has the turn of the
+    /// address.
     pub(super) async fn adopt_or_create(
         &self,
         key: &ObjectKey,
         here: Option<&NetworkAttachment>,
         interface: Interface,
-    ) -> Result<(), FabricError> {
-        let (claim, is_last) = {
-            let mut unclaimed = self.0.unclaimed.lock();
-            (unclaimed.claim(&interface), unclaimed.is_empty())
-        };
-        match claim {
-            AdoptionClaim::Adopted | AdoptionClaim::Broken => {
-                if claim == AdoptionClaim::Broken {
-                    self.create_interface(&interface).await?;
-                }
-                self.interface_adopted(key, here, interface);
-                if is_last {
-                    self.0.claims.notify_one();
-                }
-                return Ok(());
-            }
-            AdoptionClaim::Blocked(former) => {
-                self.delete_interface(&former).await?;
-                self.0.unclaimed.lock().remove(&former);
-            }
-            AdoptionClaim::Vacant => {}
+    ) -> Result<(), InterfaceError> {
+        let since = Instant::now();
+        let created = self.0.actuator.create(&interface.key(), &interface).await;
+        if created != Ok(Ensured::Existed) {
+            let op = match interface {
+                Interface::Local(_) => "CreateLocalIfc",
+                Interface::Remote(_) => "CreateRemoteIfc",
+            };
+            self.0.metrics.called(since, op, &created);
         }
-        match self.create_interface(&interface).await {
-            Ok(()) => self.interface_created(key, here, interface),
+        match created {
+            Ok(Ensured::Created) => self.interface_created(key, here, interface),
+            Ok(Ensured::Existed) => self.interface_adopted(key, here, interface),
             // The next step creates it.
-            Err(FabricError::Taken { .. }) if self.displace_remote(&interface).await? => {}
+            Err(ActuatorError::Taken { .. }) if self.displace_remote(&interface).await? => {}
             Err(error) => return Err(error),
         }
         Ok(())
@@ -70,7 +51,7 @@ impl Agent {
 
     /// Deletes a remote interface whose address now belongs, by its lock, to an attachment of this
     /// node: the former holder is deleted, and its event is pending. Returns whether there was one.
-    async fn displace_remote(&self, by: &Interface) -> Result<bool, FabricError> {
+    async fn displace_remote(&self, by: &Interface) -> Result<bool, InterfaceError> {
         let Interface::Local(local) = by else { return Ok(false) };
         let is_it = |(_, have): &(&ObjectKey, &Interface)| matches!(have, Interface::Remote(remote) if (remote.vni, remote.address) == (local.vni, local.address));
         let former = self.0.have.lock().iter().find(is_it).map(|(key, have)| (key.clone(), have.clone()));

@@ -1,7 +1,6 @@
 //! The node agent: creates the interfaces of its node's attachments, and the flows to attachments
 //! of the same networks on other nodes.
 
-mod address_locks;
 mod adoption;
 mod attachment_programs;
 mod interfaces;

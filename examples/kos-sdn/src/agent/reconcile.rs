@@ -9,7 +9,7 @@ use machinery::tokio::time::Instant;
 use machinery::{Next, Plane, Reconcile, Run};
 
 use super::setup::{Agent, Inner};
-use crate::drive::FabricError;
+use crate::drive::InterfaceError;
 use crate::model::{AttachmentStatus, NetworkAttachment, Peer, Vni};
 use crate::plan::{AgentStep, AgentView, FINALIZER, PeerLocation, network_of, next_step};
 
@@ -108,13 +108,14 @@ impl Reconcile<ObjectKey> for Agent {
         let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
         // A network that cannot be watched delays no local interface.
         let watched = self.update_interest(key, here.as_ref());
-        let mut failed = None::<FabricError>;
+        let mut failed = None::<InterfaceError>;
         for _ in 0..MAX_STEPS {
             let (report, mut wrong) =
                 here.as_ref().map(|here| inner.programs.report_of(key, here)).unwrap_or_default();
             wrong.extend(failed.as_ref().map(ToString::to_string));
             let have = inner.have.lock().get(key).cloned();
-            wrong.extend(have.as_ref().and_then(|have| self.error_of(have)));
+            let broken = have.as_ref().and_then(|have| self.error_of(have));
+            wrong.extend(broken.filter(|_| failed.is_none()));
             wrong.extend(here.as_ref().and_then(|here| self.network_error(here, &watched)));
             let step = next_step(&AgentView {
                 host: inner.settings.host,
@@ -136,14 +137,14 @@ impl Reconcile<ObjectKey> for Agent {
                 }
                 (AgentStep::Create(interface), _) => {
                     // Until the result is recorded: no run for this address sees half of it.
-                    let _turn = inner.address_locks.of(&interface).await;
+                    let _turn = inner.actuator.turn(&interface.key()).await;
                     if let Err(error) = self.adopt_or_create(key, here.as_ref(), interface).await {
                         failed = Some(error);
                     }
                     continue;
                 }
                 (AgentStep::Delete(interface), _) => {
-                    let _turn = inner.address_locks.of(&interface).await;
+                    let _turn = inner.actuator.turn(&interface.key()).await;
                     if inner.have.lock().get(key) != Some(&interface) {
                         continue; // displaced meanwhile
                     }

@@ -3,27 +3,26 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures::future::join4;
+use futures::future::{join, join3};
 use machinery::Plane;
 use machinery::controllers::{Controller, Recorder, Settings};
 use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
-use machinery::tokio::sync::{Notify, mpsc, watch};
+use machinery::tokio::sync::{mpsc, watch};
 use machinery::tokio_util::sync::CancellationToken;
 
-use super::address_locks::AddressLocks;
 use super::attachment_programs::AttachmentPrograms;
 use super::networks::NetworkInterests;
 use super::programs::ProgramSettings;
 use super::writers::AgentWriters;
-use crate::drive::Fabric;
+use crate::drive::{Fabric, FabricActuator, FabricPort};
 use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
-use crate::plan::{Interface, UnclaimedInterfaces};
+use crate::plan::Interface;
 
 /// Number of concurrent runs of an agent whose fabric is Open vSwitch.
 pub const SWITCH_WORKERS: usize = 256;
@@ -79,24 +78,17 @@ pub struct Agent(pub(super) Arc<Inner>);
 pub(super) struct Inner {
     pub(super) settings: AgentSettings,
     pub(super) fabric: Arc<dyn Fabric>,
+    pub(super) actuator: FabricActuator,
     pub(super) here: Informer<NetworkAttachment>,
     pub(super) peers: KeyedInformers<u32, Peer>,
     pub(super) writer: Arc<dyn Writer<NetworkAttachment>>,
     pub(super) recorder: Recorder,
     pub(super) networks: Mutex<NetworkInterests>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
-    /// Interfaces that existed at start, until they are adopted or deleted.
-    pub(super) unclaimed: Mutex<UnclaimedInterfaces>,
-    /// Wakes the search for orphans when the last interface is claimed.
-    pub(super) claims: Notify,
     /// The error of the latest list or reconciliation of the fabric.
     pub(super) trouble: watch::Sender<Option<String>>,
-    /// Interfaces that do not work, with their errors.
-    pub(super) broken: Mutex<BTreeMap<Interface, String>>,
-    pub(super) address_locks: AddressLocks,
     pub(super) programs: AttachmentPrograms,
     pub(super) metrics: AgentNode,
-    pub(super) repaired: AtomicU64,
     pub(super) is_ready: AtomicBool,
 }
 
@@ -141,6 +133,7 @@ impl Agent {
         };
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(NetworkInterests::new(peers.clone())),
+            actuator: FabricPort::actuator(fabric.clone(), settings.reconcile_interval),
             settings,
             fabric,
             here,
@@ -148,20 +141,18 @@ impl Agent {
             writer,
             recorder: recorder.clone(),
             have: Mutex::default(),
-            unclaimed: Mutex::default(),
-            claims: Notify::new(),
             trouble: watch::Sender::default(),
-            broken: Mutex::default(),
-            address_locks: AddressLocks::default(),
             programs,
             metrics,
-            repaired: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
         }));
         let (runs, controller) = (agent.clone(), agent.controller(plane)?);
         let stopping = plane.stopping().clone();
+        let side_tasks = stopping.child_token();
+        let (actuator, actuating) = (agent.0.actuator.clone(), side_tasks.clone());
+        plane.spawn(async move { Ok(actuator.run(actuating).await?) });
         plane.spawn(async move {
-            let ran = runs.runs(controller, reported, stopping).await;
+            let ran = runs.runs(controller, reported, (stopping, side_tasks)).await;
             runs.0.programs.drained().await;
             ran
         });
@@ -172,30 +163,34 @@ impl Agent {
         &self,
         controller: Controller<ObjectKey, ObjectKey>,
         mut reported: mpsc::Receiver<ObjectKey>,
-        stopping: CancellationToken,
+        (stopping, side_tasks): (CancellationToken, CancellationToken),
     ) -> machinery::Result<()> {
-        // Before the first run, which would create interfaces that the node has already.
-        if stopping.run_until_cancelled(self.list_existing()).await.is_none() {
-            return Ok(());
-        }
-        let side_tasks = stopping.child_token();
         let reports = async {
             while let Some(key) = reported.recv().await {
                 controller.request(key, &"its program ended").await;
             }
         };
-        let (ended, _, _, _) = join4(
-            async {
-                let ended = controller.run(self.clone(), stopping).await;
+        let runs = async {
+            // Before the first run, which reads the existing interfaces.
+            if stopping.run_until_cancelled(self.existing_listed()).await.is_none() {
+                side_tasks.cancel();
+                return Ok(());
+            }
+            let ended = async {
+                let ended = controller.run(self.clone(), stopping.clone()).await;
                 side_tasks.cancel();
                 ended
-            },
-            side_tasks.run_until_cancelled(self.reconcile_fabric(&controller)),
-            side_tasks.run_until_cancelled(self.delete_orphans()),
+            };
+            let orphans = side_tasks.run_until_cancelled(self.delete_orphans());
+            join(ended, orphans).await.0.map(drop)
+        };
+        let (ended, _, _) = join3(
+            runs,
+            side_tasks.run_until_cancelled(self.report_status(&controller)),
             side_tasks.run_until_cancelled(reports),
         )
         .await;
-        Ok(ended.map(drop)?)
+        Ok(ended?)
     }
 
     /// Returns the number of networks that the node watches.
@@ -223,25 +218,26 @@ impl Agent {
         self.0.trouble.subscribe()
     }
 
-    /// Records an error of the switch as a whole. Returns true if it is new.
-    pub(super) fn set_trouble(&self, error: Option<String>) -> bool {
+    /// Records an error of the switch as a whole.
+    pub(super) fn set_trouble(&self, error: Option<String>) {
         self.0.trouble.send_if_modified(|trouble| {
             let is_new = *trouble != error;
             *trouble = error;
             is_new
-        })
+        });
     }
 
     /// Returns the number of interfaces that existed at start and are neither adopted nor deleted.
     #[must_use]
     pub fn unclaimed(&self) -> usize {
-        self.0.unclaimed.lock().len()
+        let status = self.0.actuator.status();
+        status.unclaimed + status.orphans
     }
 
     /// Returns the number of repairs by reconciliations of the fabric.
     #[must_use]
     pub fn repaired(&self) -> u64 {
-        self.0.repaired.load(Ordering::Relaxed)
+        self.0.actuator.status().repairs.values().sum()
     }
 
     pub(super) fn object_ref(&self, attachment: &NetworkAttachment) -> ObjectRef {

@@ -78,9 +78,7 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
         None => {
             settings.workers = SWITCH_WORKERS;
             let switch = arguments.switch.settings(node, *host_ip);
-            let (fabric, running) = OvsFabric::start(switch, plane.stopping().clone())?;
-            plane.run(|_| running);
-            Arc::new(fabric)
+            Arc::new(OvsFabric::start(switch)?)
         }
     };
     settings.reconcile_interval = Duration::from_secs(arguments.audit.max(1));

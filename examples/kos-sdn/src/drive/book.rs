@@ -76,6 +76,14 @@ impl InterfaceBook {
         exists
     }
 
+    /// Replaces the interface of an address, or removes it.
+    pub fn set(&mut self, key: AddressKey, interface: Option<Interface>) {
+        match interface {
+            Some(interface) => drop(self.interfaces.insert(key, interface)),
+            None => drop(self.interfaces.remove(&key)),
+        }
+    }
+
     /// Returns the interface of an address.
     #[must_use]
     pub fn get(&self, key: &AddressKey) -> Option<&Interface> {

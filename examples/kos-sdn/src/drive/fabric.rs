@@ -3,7 +3,10 @@
 use std::net::Ipv4Addr;
 
 use async_trait::async_trait;
+use futures::{StreamExt as _, stream};
+use machinery::controllers::{Disturbance, ItemChange, Progress};
 
+use super::{InterfaceBatch, InterfaceChange};
 use crate::model::Vni;
 use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 
@@ -18,7 +21,7 @@ use crate::plan::{AddressKey, Interface, LocalInterface, RemoteInterface};
 ///   deleted like any other.
 ///
 /// Dropping a future leaves its operation done, undone or partially done: [`list`](Self::list)
-/// shows the state, [`reconcile`](Self::reconcile) completes it, and deletion removes partial
+/// shows the state, [`repair`](Self::repair) completes it, and deletion removes partial
 /// interfaces.
 #[async_trait]
 pub trait Fabric: Send + Sync + 'static {
@@ -37,19 +40,57 @@ pub trait Fabric: Send + Sync + 'static {
     /// Deletes the flows of a remote interface.
     async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError>;
 
+    /// Applies changes of interfaces, by default one by one and concurrently.
+    ///
+    /// # Errors
+    /// The switch as a whole is unusable.
+    async fn apply(&self, batch: &InterfaceBatch) -> Result<(), FabricError> {
+        let changes: Vec<_> = batch.changes().iter().map(|change| self.apply_one(change, batch)).collect();
+        let failed: Vec<_> = stream::iter(changes).buffer_unordered(CONCURRENT_CHANGES).collect().await;
+        failed.into_iter().flatten().next().map_or(Ok(()), Err)
+    }
+
+    /// Applies and reports one change. Returns an error of the switch, which is not reported.
+    #[doc(hidden)]
+    async fn apply_one(&self, change: &InterfaceChange, batch: &InterfaceBatch) -> Option<FabricError> {
+        let ItemChange { key, from, to } = change;
+        let deleted = match from {
+            Some(Interface::Local(local)) if from != to => self.delete_local(local).await,
+            Some(Interface::Remote(remote)) if from != to => self.delete_remote(remote).await,
+            _ => Ok(()),
+        };
+        let applied = match (deleted, to) {
+            (Ok(()), Some(Interface::Local(local))) => self.create_local(local).await,
+            (Ok(()), Some(Interface::Remote(remote))) => self.create_remote(remote).await,
+            (deleted, _) => deleted,
+        };
+        match applied {
+            Err(error) if error.is_of_the_switch() => return Some(error),
+            // It exists already, after a change whose result was lost.
+            Err(FabricError::Taken { .. }) if from == to => batch.report(key, Ok(())),
+            applied => batch.report(key, applied),
+        }
+        None
+    }
+
     /// Lists the interfaces, and those that are broken. Changes nothing.
     async fn list(&self) -> Result<InterfaceList, FabricError>;
 
     /// Compares the switch (bridge, tunnel port, ports, links and flows) with the interfaces that
     /// the fabric was given, and repairs the differences. State outside of the fabric's bridge is
     /// left alone.
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError>;
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError>;
 
-    /// Resolves when another party changed the state of the fabric, or the switch restarted: the
-    /// caller then runs [`reconcile`](Self::reconcile) without waiting for its timer. Changes since
-    /// the last call are remembered. Never resolves by default, as for state that only this process
-    /// can change.
-    async fn disturbed(&self) {
+    /// Resolves when another party may have changed the state of the fabric, or the switch
+    /// restarted. Changes since the last call are remembered. Never resolves by default, as for
+    /// state that only this process can change.
+    async fn disturbed(&self) -> Disturbance {
+        std::future::pending().await
+    }
+
+    /// Runs the tasks of the fabric, as connections and watches. Polled as long as the agent runs,
+    /// and dropped with it.
+    async fn run(&self) {
         std::future::pending().await
     }
 
@@ -75,6 +116,9 @@ pub trait Fabric: Send + Sync + 'static {
         FabricError::Failed { what, reason: format!("the fabric {} carries no frames", self.name()) }
     }
 }
+
+/// Maximum number of concurrent changes of one batch.
+const CONCURRENT_CHANGES: usize = 256;
 
 /// The path of frames to trace through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,6 +199,14 @@ impl FabricRepairs {
         ]
     }
 
+    /// Returns the numbers that a function has for the names of the kinds.
+    #[cfg(test)]
+    pub(super) fn of(number: impl Fn(&str) -> usize) -> Self {
+        let [bridges, tunnels, missing_ports, foreign_ports, links, missing_flows, foreign_flows] =
+            Self::default().by_kind().map(|(kind, _)| number(kind));
+        Self { bridges, tunnels, missing_ports, foreign_ports, links, missing_flows, foreign_flows }
+    }
+
     /// Returns the sums of two numbers of each kind.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
@@ -169,10 +221,26 @@ impl FabricRepairs {
         }
     }
 
+    /// Returns the differences of two numbers of each kind.
+    #[cfg(test)]
+    pub(super) fn minus(self, before: Self) -> Self {
+        let numbers = |one: &Self| one.by_kind().into_iter().collect::<std::collections::BTreeMap<_, _>>();
+        let (now, before) = (numbers(&self), numbers(&before));
+        Self::of(|kind| now[kind] - before[kind])
+    }
+
     /// Returns the number of repairs of all kinds.
     #[must_use]
     pub fn total(&self) -> usize {
         self.by_kind().iter().map(|(_, number)| number).sum()
+    }
+}
+
+impl FabricError {
+    /// Returns whether the error is one of the switch, not of an interface.
+    #[must_use]
+    pub const fn is_of_the_switch(&self) -> bool {
+        matches!(self, Self::Unavailable { .. } | Self::LockLost { .. } | Self::Degraded { .. })
     }
 }
 

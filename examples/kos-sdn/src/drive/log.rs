@@ -1,6 +1,7 @@
 //! A fabric that only logs its calls, for control planes of any size on one machine.
 
 use async_trait::async_trait;
+use machinery::controllers::Progress;
 use machinery::sync::Mutex;
 use tracing::info;
 
@@ -62,7 +63,7 @@ impl Fabric for LogFabric {
         Ok(self.book.lock().listed())
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+    async fn repair(&self, _: &Progress) -> Result<FabricRepairs, FabricError> {
         Ok(FabricRepairs::default())
     }
 

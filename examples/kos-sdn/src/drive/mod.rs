@@ -3,6 +3,7 @@
 //! [`sim`] is a network in memory with switches that run the flows of [`crate::plan`] over frames;
 //! [`LogFabric`] only logs; [`ovs`] is a bridge of Open vSwitch.
 
+mod actuated;
 mod book;
 mod fabric;
 mod log;
@@ -12,7 +13,10 @@ pub mod packet;
 mod promises;
 pub mod sim;
 mod switch;
+#[cfg(test)]
+mod test_fabric;
 
+pub use actuated::{FabricActuator, FabricPort, InterfaceBatch, InterfaceChange, InterfaceError};
 pub use book::InterfaceBook;
 pub use fabric::{
     BrokenInterface, Fabric, FabricError, FabricRepairs, FabricStatus, FramePath, InterfaceList,

@@ -9,6 +9,7 @@ use tokio_util::task::TaskTracker;
 use super::ovs::fabric::fake::FakeOvs;
 use super::ovs::fabric::{FabricLimits, OvsFabric};
 use super::sim::{SimLimits, Underlay};
+use super::test_fabric::TestFabric;
 use super::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList, LogFabric};
 use crate::model::Vni;
 use crate::plan::ovs::SwitchSettings;
@@ -22,15 +23,15 @@ fn remote(vni: u32, low: u8, host: u8) -> RemoteInterface {
     RemoteInterface::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into(), [192, 0, 2, host].into())
 }
 
-fn fabrics(tasks: &TaskTracker, stopping: &CancellationToken) -> [Arc<dyn Fabric>; 3] {
+fn fabrics(tasks: &TaskTracker, stopping: &CancellationToken) -> [TestFabric; 3] {
     let underlay = Underlay::new(SimLimits::default());
     let host = [192, 0, 2, 1].into();
     let simulated = FakeOvs::new("kos", host, 1500);
     let settings = SwitchSettings::new("node-1", host);
-    let (ovs, running) =
-        OvsFabric::new(settings, FabricLimits::default(), simulated.connect("kos"), stopping.clone());
-    tasks.spawn(running);
-    [Arc::new(LogFabric::new()), Arc::new(underlay.join(host).unwrap()), Arc::new(ovs)]
+    let ovs = OvsFabric::new(settings, FabricLimits::default(), simulated.connect("kos"));
+    let fabrics: [Arc<dyn Fabric>; 3] =
+        [Arc::new(LogFabric::new()), Arc::new(underlay.join(host).unwrap()), Arc::new(ovs)];
+    fabrics.map(|fabric| TestFabric::start(fabric, tasks, stopping))
 }
 
 #[tokio::test]
@@ -45,19 +46,19 @@ async fn every_fabric_passes_the_conformance_tests() {
 }
 
 /// Tests a fabric without interfaces.
-pub(in crate::drive) async fn passes(fabric: Arc<dyn Fabric>) {
+pub(in crate::drive) async fn passes(fabric: TestFabric) {
     assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
     // Creates a bridge, if the fabric has one.
     fabric.reconcile().await.unwrap();
-    address_has_one_interface(&*fabric).await;
-    deletion_of_a_missing_interface_succeeds(&*fabric).await;
+    address_has_one_interface(&fabric).await;
+    deletion_of_a_missing_interface_succeeds(&fabric).await;
     one_of_concurrent_creations_succeeds(fabric.clone()).await;
     assert_eq!(fabric.reconcile().await, Ok(FabricRepairs::default()), "{}", fabric.name());
     assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
 }
 
 /// The original's logging fabric created any number of interfaces per address.
-async fn address_has_one_interface(fabric: &dyn Fabric) {
+async fn address_has_one_interface(fabric: &TestFabric) {
     let is_taken = |found: Result<(), FabricError>| {
         assert!(matches!(found, Err(FabricError::Taken { .. })), "{found:?}")
     };
@@ -83,7 +84,7 @@ async fn address_has_one_interface(fabric: &dyn Fabric) {
 }
 
 /// The original could never delete a port that no longer existed.
-async fn deletion_of_a_missing_interface_succeeds(fabric: &dyn Fabric) {
+async fn deletion_of_a_missing_interface_succeeds(fabric: &TestFabric) {
     fabric.delete_local(&local(1, 2)).await.unwrap();
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();
     fabric.create_remote(&remote(1, 2, 9)).await.unwrap();
@@ -93,7 +94,7 @@ async fn deletion_of_a_missing_interface_succeeds(fabric: &dyn Fabric) {
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();
 }
 
-async fn one_of_concurrent_creations_succeeds(fabric: Arc<dyn Fabric>) {
+async fn one_of_concurrent_creations_succeeds(fabric: TestFabric) {
     let tasks = TaskTracker::new();
     let here = tasks.spawn({
         let fabric = fabric.clone();

@@ -1,5 +1,6 @@
 //! Metrics of node agents.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -8,7 +9,7 @@ use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
 use super::{ok, outcome, truth};
-use crate::drive::{FabricError, FabricRepairs, FabricStatus};
+use crate::drive::FabricStatus;
 use crate::model::{ExecReport, NetworkAttachment, Peer, Section};
 use crate::plan::{Interface, LastWrite, complaints, complaints_label, seconds};
 
@@ -84,24 +85,31 @@ pub struct AgentNode {
 
 impl AgentNode {
     /// Records a fabric call.
-    pub(crate) fn called(&self, since: Instant, op: &str, result: &Result<(), FabricError>) {
+    pub(crate) fn called<T, E>(&self, since: Instant, op: &str, result: &Result<T, E>) {
         self.all.fabric.observe([&self.node, op, ok(result)], since.elapsed().as_secs_f64());
     }
 
-    /// Records the repairs of a reconciliation of the fabric.
-    pub(crate) fn fabric_repaired(&self, repairs: &FabricRepairs) {
-        for (kind, number) in repairs.by_kind().into_iter().filter(|(_, number)| *number > 0) {
-            self.all.repairs.add([&self.node, kind], number as u64);
+    /// Records the repairs of the fabric since the last call.
+    pub(crate) fn fabric_repaired(
+        &self,
+        before: &BTreeMap<&'static str, u64>,
+        now: &BTreeMap<&'static str, u64>,
+    ) {
+        for (kind, number) in now {
+            let more = number - before.get(kind).copied().unwrap_or_default();
+            if more > 0 {
+                self.all.repairs.add([&self.node, *kind], more);
+            }
         }
     }
 
     /// Records the state of the switch.
-    pub(crate) fn fabric_status(&self, status: &FabricStatus) {
+    pub(crate) fn fabric_status(&self, status: &FabricStatus, broken: usize) {
         let node = [&*self.node];
         self.all.reachable.set(node, usize::from(status.is_reachable));
         self.all.ports.set(node, status.ports);
         self.all.flows.set(node, status.flows);
-        self.all.broken.set(node, status.broken.len());
+        self.all.broken.set(node, broken);
     }
 
     /// Records the number of interfaces without owner.

@@ -24,7 +24,7 @@ mod validator;
 mod wait_queues;
 
 pub use addresses::Addresses;
-pub use adoption::{AdoptionClaim, PeerKnowledge, UnclaimedInterfaces};
+pub use adoption::{PeerKnowledge, is_orphan};
 pub use agent::{
     AgentStep, AgentView, FINALIZER, Interface, PeerLocation, desired_local, network_of, next_step,
 };

@@ -106,7 +106,7 @@ impl LocalCluster {
         controllers::run(&plane, settings)?;
         let underlay = Underlay::new(SimLimits { nodes, ..SimLimits::default() });
         let (mut joined, mut agents) = (Vec::new(), Vec::new());
-        for node in cluster_nodes(&plane, &underlay, &fabric_kind, nodes)? {
+        for node in cluster_nodes(&underlay, &fabric_kind, nodes)? {
             let ClusterNode { name, host, fabric } = &node;
             let mut settings = AgentSettings::new(name, *host);
             if let ClusterFabric::Ovs(_) = fabric_kind {
@@ -218,13 +218,12 @@ impl LocalCluster {
 
 /// Returns the nodes with their fabrics.
 fn cluster_nodes(
-    plane: &Plane,
     underlay: &Underlay,
     fabric: &ClusterFabric,
     nodes: usize,
 ) -> machinery::Result<Vec<ClusterNode>> {
     if let ClusterFabric::Ovs(hosts) = fabric {
-        return hosts.iter().map(|host| switch_of(plane, host)).collect();
+        return hosts.iter().map(switch_of).collect();
     }
     let node = |number: usize| {
         let fabric: Arc<dyn Fabric> = match fabric {
@@ -237,13 +236,12 @@ fn cluster_nodes(
 }
 
 /// Returns a node whose fabric is the switch of a host, with interfaces in namespaces.
-fn switch_of(plane: &Plane, host: &LabHost) -> machinery::Result<ClusterNode> {
+fn switch_of(host: &LabHost) -> machinery::Result<ClusterNode> {
     let mut switch = SwitchSettings::new(&host.node, host.address);
     switch.into_namespaces = true;
     let settings = OvsSettings::new(switch, &host.run_directory);
-    let (fabric, running) = OvsFabric::start(settings, plane.stopping().clone())?;
-    plane.run(|_| running);
-    Ok(ClusterNode { name: host.node.clone(), host: host.address, fabric: Arc::new(fabric) })
+    let fabric = Arc::new(OvsFabric::start(settings)?);
+    Ok(ClusterNode { name: host.node.clone(), host: host.address, fabric })
 }
 
 /// Returns the underlay address of a node, from the block for benchmarks (RFC 2544).

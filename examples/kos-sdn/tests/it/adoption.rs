@@ -15,6 +15,7 @@ use kos::model::Vni;
 use kos::plan::{Interface, LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
+use machinery::controllers::{Disturbance, Progress};
 use machinery::kube::kube_client::Client;
 use machinery::kube::kube_client::client::Body;
 use machinery::sync::Mutex;
@@ -57,6 +58,11 @@ impl Fabric for FaultFabric {
     }
 
     async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
+        let is_it = |one: &&BrokenInterface| one.interface == Interface::Local(interface.clone());
+        let error = self.faults.broken.lock().iter().find(is_it).map(|one| one.error.clone());
+        if let Some(error) = error {
+            return Err(error);
+        }
         self.of.create_local(interface).await
     }
 
@@ -82,12 +88,13 @@ impl Fabric for FaultFabric {
         self.of.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.of.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.of.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.faults.disturbance.notified().await;
+        Disturbance::Restarted
     }
 
     async fn status(&self) -> FabricStatus {

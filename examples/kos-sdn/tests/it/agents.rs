@@ -10,6 +10,7 @@ use kos::controllers::ControllerSettings;
 use kos::drive::{Fabric as _, FabricError};
 use kos::plan::{FINALIZER, LocalInterface, RemoteInterface};
 
+use machinery::controllers::{Disturbance, Progress};
 use machinery::informers::deliver::Delivery;
 use tokio::sync::Notify;
 
@@ -184,11 +185,7 @@ impl kos::drive::Fabric for FaultyFabric {
     }
 
     async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
-        let made = self.0.create_local(interface).await;
-        if let (FabricFault::Clings(clings), Err(FabricError::Taken { .. })) = (&self.1, &made) {
-            clings.store(false, Ordering::SeqCst);
-        }
-        made
+        self.0.create_local(interface).await
     }
 
     async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
@@ -208,8 +205,8 @@ impl kos::drive::Fabric for FaultyFabric {
 
     async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         match &self.1 {
-            FabricFault::Clings(clings) if clings.load(Ordering::SeqCst) => {
-                Err(FabricError::Unavailable { reason: "it clings".into() })
+            FabricFault::Clings(clings) if clings.swap(false, Ordering::SeqCst) => {
+                Err(FabricError::Refused { what: "the deletion".into(), reason: "it clings".into() })
             }
             _ => self.0.delete_remote(interface).await,
         }
@@ -219,11 +216,11 @@ impl kos::drive::Fabric for FaultyFabric {
         self.0.list().await
     }
 
-    async fn reconcile(&self) -> Result<kos::drive::FabricRepairs, FabricError> {
-        self.0.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<kos::drive::FabricRepairs, FabricError> {
+        self.0.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.0.disturbed().await
     }
 

@@ -4,7 +4,6 @@ use std::future::pending;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use kos::drive::ovs::fabric::fake::FakeOvs;
@@ -14,7 +13,7 @@ use kos::drive::sim::SimFabric;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::plan::ovs::SwitchSettings;
 use kos::plan::{LocalInterface, RemoteInterface};
-use machinery::Plane;
+use machinery::controllers::Progress;
 use machinery::sync::Mutex;
 use machinery::testing::CrashGate;
 use tokio_util::sync::CancellationToken;
@@ -26,7 +25,7 @@ use crate::harness::host;
 #[async_trait]
 pub(crate) trait CrashNode: Send + Sync {
     /// Returns the fabric of an agent, whose effects pass a gate.
-    fn fabric(&self, gate: &Arc<CrashGate>, plane: &Plane) -> Arc<dyn Fabric>;
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric>;
 
     /// Returns a fabric for the invariant checker, which only lists.
     fn observed(&self) -> Arc<dyn Fabric>;
@@ -37,7 +36,7 @@ pub(crate) trait CrashNode: Send + Sync {
 
 #[async_trait]
 impl CrashNode for SimFabric {
-    fn fabric(&self, gate: &Arc<CrashGate>, _: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric> {
         Arc::new(Gated(self.clone(), gate.clone()))
     }
 
@@ -47,7 +46,11 @@ impl CrashNode for SimFabric {
 
     async fn assert_empty(&self) {
         assert_eq!(self.list().await.unwrap(), InterfaceList::default());
-        assert_eq!(self.reconcile().await.unwrap(), FabricRepairs::default(), "flows were left");
+        assert_eq!(
+            self.repair(&Progress::default()).await.unwrap(),
+            FabricRepairs::default(),
+            "flows were left"
+        );
     }
 }
 
@@ -94,19 +97,12 @@ fn settings(number: u8) -> SwitchSettings {
 
 #[async_trait]
 impl<S: ConnectSwitch> CrashNode for OvsNode<S> {
-    fn fabric(&self, gate: &Arc<CrashGate>, plane: &Plane) -> Arc<dyn Fabric> {
+    fn fabric(&self, gate: &Arc<CrashGate>) -> Arc<dyn Fabric> {
         // A killed process has no connections.
         let killed = self.ended.child_token();
         std::mem::replace(&mut *self.killed.lock(), killed.clone()).cancel();
         let connections = gated(self.switch.connect(LOCK, killed.clone()), gate);
-        let mut limits = FabricLimits::default();
-        limits.backoff = (Duration::from_millis(1), Duration::from_millis(2));
-        let (fabric, running) = OvsFabric::new(settings(self.number), limits, connections, killed);
-        plane.spawn(async move {
-            running.await;
-            Ok(())
-        });
-        Arc::new(fabric)
+        Arc::new(OvsFabric::new(settings(self.number), FabricLimits::default(), connections))
     }
 
     fn observed(&self) -> Arc<dyn Fabric> {
@@ -154,19 +150,18 @@ impl Fabric for ObservedFabric {
 
     async fn list(&self) -> Result<InterfaceList, FabricError> {
         let (settings, limits) = (self.settings.clone(), FabricLimits::default());
-        let (fabric, running) =
-            OvsFabric::new(settings, limits, self.connections.clone(), CancellationToken::new());
+        let fabric = OvsFabric::new(settings, limits, self.connections.clone());
         tokio::select! {
             // Without a bridge there is no interface; the last check reads the rows.
             listed = fabric.list() => match listed {
                 Err(FabricError::Unavailable { .. }) => Ok(InterfaceList::default()),
                 listed => listed,
             },
-            () = running => unreachable!(),
+            () = fabric.run() => unreachable!(),
         }
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
+    async fn repair(&self, _: &Progress) -> Result<FabricRepairs, FabricError> {
         unreachable!()
     }
 

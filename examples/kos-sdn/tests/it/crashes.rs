@@ -62,7 +62,7 @@ async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<CrashGate>, n
 
 fn agent(plane: &Plane, number: u8, node: &dyn CrashNode, gate: &Arc<CrashGate>) {
     let settings = AgentSettings::new(&format!("node-{number}"), host(number));
-    let fabric = node.fabric(gate, plane);
+    let fabric = node.fabric(gate);
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use kos::drive::{Fabric, FabricError, FabricRepairs, FabricStatus, InterfaceList};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
+use machinery::controllers::{Disturbance, Progress};
 use machinery::testing::CrashGate;
 
 /// A fabric behind a gate.
@@ -37,11 +38,11 @@ impl<F: Fabric> Fabric for Gated<F> {
         self.0.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.0.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.0.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.0.disturbed().await
     }
 

@@ -15,6 +15,7 @@ use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subne
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::apiserver::ApiServer;
 use machinery::controllers::Recorder;
+use machinery::controllers::{Disturbance, Progress};
 use machinery::{Objects, Plane};
 
 use crate::server::key;
@@ -213,11 +214,11 @@ impl<F: Fabric> Fabric for InstrumentedFabric<F> {
         self.of.list().await
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.of.reconcile().await
+    async fn repair(&self, progress: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.of.repair(progress).await
     }
 
-    async fn disturbed(&self) {
+    async fn disturbed(&self) -> Disturbance {
         self.of.disturbed().await
     }
 

@@ -4,6 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use machinery::controllers::Progress;
 
 use super::echo_buffer::EchoBuffer;
 use super::explain::explain;
@@ -57,8 +58,8 @@ impl Fabric for SimFabric {
         self.underlay.with(self.node, |node| node.listed())
     }
 
-    async fn reconcile(&self) -> Result<FabricRepairs, FabricError> {
-        self.underlay.with(self.node, super::node::SimNode::reconcile)
+    async fn repair(&self, _: &Progress) -> Result<FabricRepairs, FabricError> {
+        self.underlay.with(self.node, super::node::SimNode::repair)
     }
 
     async fn status(&self) -> FabricStatus {

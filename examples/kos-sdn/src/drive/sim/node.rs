@@ -77,7 +77,7 @@ impl SimNode {
     }
 
     /// Repairs the flows.
-    pub(super) fn reconcile(&mut self) -> FabricRepairs {
+    pub(super) fn repair(&mut self) -> FabricRepairs {
         let difference = flow_difference(&self.desired_flows(), &self.switch.flows());
         let repairs = FabricRepairs {
             missing_flows: difference.missing.len(),

@@ -1,5 +1,6 @@
 use std::net::Ipv4Addr;
 
+use machinery::controllers::Progress;
 use machinery::tokio;
 
 use super::*;
@@ -152,8 +153,8 @@ async fn a_switch_without_flows_forwards_nothing() {
     }
     let listed = fabrics[0].list().await.unwrap();
     assert_eq!((listed.locals.len(), listed.remotes.len()), (3, 2), "interfaces are still there");
-    assert_eq!(fabrics[0].reconcile().await, Ok(repairs(5 * 4 + 2, 0)));
-    assert_eq!(fabrics[0].reconcile().await, Ok(FabricRepairs::default()));
+    assert_eq!(fabrics[0].repair(&Progress::default()).await, Ok(repairs(5 * 4 + 2, 0)));
+    assert_eq!(fabrics[0].repair(&Progress::default()).await, Ok(FabricRepairs::default()));
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()));
 }
 
@@ -186,7 +187,7 @@ async fn a_ping_stops_with_any_flow_that_is_deleted() {
         for flow in flows.iter().filter(|flow| of_these(flow)) {
             underlay.with(host(at), |node| node.switch.remove(flow)).unwrap();
             assert!(pings().is_err(), "without {flow} on {at}");
-            assert_eq!(fabric.reconcile().await, Ok(repairs(1, 0)));
+            assert_eq!(fabric.repair(&Progress::default()).await, Ok(repairs(1, 0)));
             assert_eq!(pings(), Ok(()), "with {flow} again");
             deleted += 1;
         }
@@ -199,8 +200,8 @@ async fn undesired_flows_are_removed() {
     let (underlay, fabrics) = two_nodes().await;
     let stray = crate::plan::local_flows(&local(key(1, 77)), crate::plan::Port(2));
     underlay.with(host(1), |node| stray.into_iter().for_each(|flow| node.switch.add(flow))).unwrap();
-    assert_eq!(fabrics[0].reconcile().await, Ok(repairs(0, 4)));
-    assert_eq!(fabrics[0].reconcile().await, Ok(FabricRepairs::default()));
+    assert_eq!(fabrics[0].repair(&Progress::default()).await, Ok(repairs(0, 4)));
+    assert_eq!(fabrics[0].repair(&Progress::default()).await, Ok(FabricRepairs::default()));
 }
 
 #[tokio::test]

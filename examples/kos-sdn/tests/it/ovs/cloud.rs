@@ -14,8 +14,6 @@ use kos::model::{AttachmentStatus, NetworkAttachment, Subnet, ip_locks, network_
 use kos::plan::ovs::SwitchSettings;
 use machinery::objects::Filter;
 use machinery::{Objects, Plane};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::command::try_run;
 use super::hosts::{Host, Hosts};
@@ -110,20 +108,18 @@ impl Cloud {
 
     /// Starts an agent of a host, besides another.
     pub(super) async fn another_agent(&self, number: u8, address: Ipv4Addr) -> RunningAgent {
-        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let node = format!("node-{number}");
         let mut switch = SwitchSettings::new(&node, address);
         switch.into_namespaces = true;
         let settings = OvsSettings::new(switch, self.host(number).daemons.folder());
-        let (fabric, running) = OvsFabric::start(settings, stopping.clone()).unwrap();
-        tasks.spawn(running);
+        let fabric = OvsFabric::start(settings).unwrap();
         let plane = plane_on(self.plane.server().unwrap()).await;
         let mut settings = AgentSettings::new(&node, address);
         settings.reconcile_interval = Duration::from_secs(3600);
         let fabric = Arc::new(fabric);
         let shared: Arc<dyn Fabric> = fabric.clone();
         Agent::run(&plane, settings, shared, &plane.recorder("kos")).unwrap();
-        RunningAgent { plane, fabric, address, tasks, stopping }
+        RunningAgent { plane, fabric, address }
     }
 
     pub(super) async fn kill_agent(&mut self, number: u8) {

@@ -10,10 +10,9 @@ use kos::drive::ovs::fabric::{FabricLimits, OvsFabric};
 use kos::model::{NetworkAttachment, Peer};
 use kos::plan::ovs::SwitchSettings;
 use kos::plan::{Interface, RemoteInterface, SplitMix64, desired_local};
+use machinery::controllers::Progress;
 use nix::sys::resource::{UsageWho, getrusage};
 use serde_json::{Value, json};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 const BATCHES: usize = 40;
 const BATCH: usize = 250;
@@ -115,13 +114,11 @@ fn strings(value: &Value, path: &str, found: &mut impl FnMut(&str, &str)) {
 /// and of hostile strings in transactions.
 async fn batch(chance: &mut SplitMix64, first: usize) -> (usize, usize) {
     let ovs = FakeOvs::new("kos", HOST, 1500);
-    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     let mut settings = SwitchSettings::new("node-1", HOST);
     settings.into_namespaces = true;
     let limits = FabricLimits::default();
-    let (fabric, running) = OvsFabric::new(settings, limits, ovs.connect("kos"), stopping.clone());
-    tasks.spawn(running);
-    fabric.reconcile().await.unwrap();
+    let fabric = OvsFabric::new(settings, limits, ovs.connect("kos"));
+    fabric.repair(&Progress::default()).await.unwrap();
     let objects: Vec<_> = (0..BATCH).map(|number| attachment(chance, first + number)).collect();
     let interfaces: Vec<_> =
         objects.iter().enumerate().filter_map(|(n, object)| interface(object, n % 2 == 0)).collect();
@@ -159,9 +156,6 @@ async fn batch(chance: &mut SplitMix64, first: usize) -> (usize, usize) {
     let bundles = format!("{:?}", ovs.flows.bundles());
     assert!(!bundles.contains(TOKEN), "{bundles}");
     assert_eq!(ovs.flows.flows().len(), 2, "flows were left");
-    stopping.cancel();
-    tasks.close();
-    tasks.wait().await;
     (created, hostile)
 }
 

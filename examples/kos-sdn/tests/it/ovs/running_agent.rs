@@ -6,24 +6,17 @@ use std::time::Duration;
 
 use kos::drive::ovs::fabric::OvsFabric;
 use machinery::Plane;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 /// An agent, with its own connection to the server.
 pub(super) struct RunningAgent {
     pub(super) plane: Plane,
     pub(super) fabric: Arc<OvsFabric>,
     pub(super) address: Ipv4Addr,
-    pub(super) tasks: TaskTracker,
-    pub(super) stopping: CancellationToken,
 }
 
 impl RunningAgent {
     /// Ends the agent without cleanup, as a killed process does.
     pub(super) async fn kill(self) {
-        self.stopping.cancel();
         self.plane.stop_within(Duration::ZERO).await;
-        self.tasks.close();
-        self.tasks.wait().await;
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::pin::pin;
 
+use machinery::controllers::Progress;
+
 use super::observer::Observer;
 use super::{FabricLimits, SwitchConnections};
 use crate::drive::FabricError;
@@ -27,6 +29,7 @@ pub(super) struct Applier<'a> {
     pub(super) limits: &'a FabricLimits,
     pub(super) connections: &'a SwitchConnections,
     pub(super) observer: &'a mut Observer,
+    pub(super) progress: &'a Progress,
     pub(super) attempts: Attempts,
     pub(super) failures: Failures,
 }
@@ -223,6 +226,7 @@ impl Applier<'_> {
 
     async fn change_links(&mut self, work: Vec<LinkWork>) -> Result<(), FabricError> {
         for LinkWork { key, place, steps } in work {
+            self.progress.made();
             let Err(error) = self.connections.links.apply(&steps).await else {
                 self.record_namespace(&place, &steps);
                 self.observer.expire_place(place);

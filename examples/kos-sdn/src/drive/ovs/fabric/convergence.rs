@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use machinery::controllers::Progress;
+
 use super::apply::{Applier, Failures};
 use super::observer::Observer;
 use super::{FabricLimits, SwitchConnections};
@@ -30,9 +32,9 @@ pub(super) struct Convergence {
 /// The switch as a whole is unusable; parts of the changes may be applied.
 pub(super) async fn converge(
     (settings, limits): (&SwitchSettings, &FabricLimits),
-    connections: &SwitchConnections,
+    (connections, progress): (&SwitchConnections, &Progress),
     observer: &mut Observer,
-    (desired, scope): (&InterfaceBook, &Scope),
+    (desired, scope, attempts): (&InterfaceBook, &Scope, Attempts),
 ) -> Result<Convergence, FabricError> {
     let mut repairs = FabricRepairs::default();
     let mut applier = Applier {
@@ -40,7 +42,8 @@ pub(super) async fn converge(
         limits,
         connections,
         observer,
-        attempts: Attempts::default(),
+        progress,
+        attempts,
         failures: Failures::default(),
     };
     let mut are_links_due = true;
@@ -59,6 +62,7 @@ pub(super) async fn converge(
         tracing::debug!(node = %settings.node, repairs = ?plan.repairs, "the next stage");
         are_links_due = matches!(stage, Stage::Write(_) | Stage::Links(_));
         applier.apply(stage).await?;
+        progress.made();
         repairs = repairs.plus(plan.repairs);
     }
     let reason =

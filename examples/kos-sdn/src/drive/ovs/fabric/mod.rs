@@ -1,20 +1,15 @@
 //! The fabric of Open vSwitch.
 //!
-//! An actor owns the connections to the switch. It takes the requests that wait, adds them to the
-//! desired interfaces, and then repeats: observe the switch, compute the next stage of
-//! [`crate::plan::ovs`], apply it; until nothing is left to do. Requests that arrive meanwhile
-//! share the next transaction and the next bundle. A watcher compares changes by others with the
-//! desired interfaces, and reports a disturbance.
+//! Each call, of a batch of changes or of a repair, repeats: observe the switch, compute the next
+//! stage of [`crate::plan::ovs`], apply it; until nothing is left to do. A batch shares its
+//! transactions and its bundles. Watches of the connections report a disturbance; the actuator
+//! above decides when to repair and when to retry.
 
-mod actor;
 mod apply;
-mod backoff;
-mod batch;
 mod connections;
 mod convergence;
 mod datapath_cache;
 mod errors;
-mod examination;
 pub mod fake;
 mod gated;
 mod handle;
@@ -22,9 +17,8 @@ mod lookup;
 mod neighbours;
 mod observer;
 mod open;
-mod request;
 mod settings;
-mod shared;
+mod state;
 mod suspicion;
 mod trace;
 

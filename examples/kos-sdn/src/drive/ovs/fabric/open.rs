@@ -62,21 +62,20 @@ impl OvsSettings {
 }
 
 impl OvsFabric {
-    /// Connects to the daemons of a run directory, and returns the fabric with the future that runs
-    /// it until cancelled. Daemons that are missing are waited for. Must be called within a tokio
-    /// runtime.
+    /// Returns the fabric of the daemons of a run directory. It connects when it
+    /// [runs](crate::drive::Fabric::run), and waits for daemons that are missing. Must be called
+    /// within a tokio runtime.
     ///
     /// # Errors
     /// The settings are wrong.
-    pub fn start(
-        settings: OvsSettings,
-        stopping: CancellationToken,
-    ) -> Result<(Self, impl Future<Output = ()> + Send + use<>), FabricError> {
+    pub fn start(settings: OvsSettings) -> Result<Self, FabricError> {
         let failed = |reason| FabricError::Failed { what: "starting the fabric", reason };
         let run = settings.check()?;
         let lock = lock_name(&settings.switch.bridge);
         let name = LockName::new(&*lock).map_err(|error| failed(error.to_string()))?;
-        let tasks = TaskTracker::new();
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        // Ends the tasks of the connections with the future below.
+        let ends = stopping.clone().drop_guard();
         let (database, runner) = OvsdbClient::new(OvsdbConfig::new(run.join("db.sock"), name));
         let flows = OpenFlowClient::start(
             run.join(format!("{}.mgmt", settings.switch.bridge)),
@@ -95,14 +94,13 @@ impl OvsFabric {
             links: Arc::new(links.map_err(|error| failed(error.to_string()))?),
             lock,
         };
-        tasks.spawn(runner.run(stopping.clone()));
-        let (fabric, running) = Self::new(settings.switch, settings.limits, connections, stopping);
+        tasks.spawn(runner.run(stopping));
         tasks.close();
-        let running = async move {
-            running.await;
+        let running = Box::pin(async move {
+            let _ends = ends;
             tasks.wait().await;
-        };
-        Ok((fabric, running))
+        });
+        Ok(Self::with_tasks(settings.switch, settings.limits, connections, running))
     }
 }
 

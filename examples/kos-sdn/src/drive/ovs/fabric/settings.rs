@@ -8,8 +8,6 @@ use std::time::Duration;
 pub struct FabricLimits {
     /// Maximum number of interfaces, local and remote.
     pub interfaces: usize,
-    /// Maximum number of requests that share a transaction and a bundle, and that wait.
-    pub requests: usize,
     /// Maximum number of flow changes in one bundle.
     pub bundle: usize,
     /// Maximum number of row changes in one transaction.
@@ -20,25 +18,17 @@ pub struct FabricLimits {
     pub connect: Duration,
     /// Maximum time to wait for the reply to a ping.
     pub ping: Duration,
-    /// First and longest back-off after a failure of the switch.
-    pub backoff: (Duration, Duration),
-    /// Least and longest time between a change and its examination. It is ten times as long as the
-    /// last examination.
-    pub settle: (Duration, Duration),
 }
 
 impl Default for FabricLimits {
     fn default() -> Self {
         Self {
             interfaces: 1 << 18,
-            requests: 4096,
             bundle: 1 << 14,
             transaction: 1024,
             apply: Duration::from_secs(30),
             connect: Duration::from_secs(10),
             ping: Duration::from_secs(1),
-            backoff: (Duration::from_millis(100), Duration::from_secs(10)),
-            settle: (Duration::from_millis(5), Duration::from_millis(250)),
         }
     }
 }

@@ -1,16 +1,17 @@
-//! Changes of the switch that are not examined yet.
+//! Changes of the switch that are not compared yet.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use machinery::controllers::Disturbance;
 use machinery::sync::Mutex;
 use machinery::tokio::sync::Notify;
 
 use super::SwitchConnections;
 use crate::drive::ovs::links::{LinkEvent, NamespaceName};
 
-/// Changes of the switch, by this fabric or by others, since the last examination.
+/// Changes of the switch, by this fabric or by others, since the last comparison.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Suspicion {
     /// Rows, flows or ports have changed, or a connection was established.
@@ -31,35 +32,51 @@ pub(super) struct Suspicions(Arc<Inner>);
 
 #[derive(Debug, Default)]
 struct Inner {
-    pending: Mutex<Suspicion>,
+    pending: Mutex<PendingSuspicion>,
     changed: Notify,
     are_links_watched: AtomicBool,
 }
 
+/// Suspicions that no comparison has taken.
+#[derive(Debug, Default)]
+struct PendingSuspicion {
+    suspicion: Suspicion,
+    is_reported: bool,
+}
+
 impl Suspicions {
     fn add(&self, change: impl FnOnce(&mut Suspicion)) {
-        change(&mut self.0.pending.lock());
+        {
+            let mut pending = self.0.pending.lock();
+            change(&mut pending.suspicion);
+            pending.is_reported = false;
+        }
         self.0.changed.notify_one();
     }
 
-    /// Waits for a suspicion. Dropping the future loses none.
-    pub(super) async fn wait(&self) {
+    /// Adds that the switch has to be compared at once.
+    pub(super) fn suspect_switch(&self) {
+        self.add(|suspicion| (suspicion.is_switch, suspicion.is_urgent) = (true, true));
+    }
+
+    /// Waits for a suspicion that was not reported. Dropping the future loses none.
+    pub(super) async fn reported(&self) -> Disturbance {
         loop {
-            if *self.0.pending.lock() != Suspicion::default() {
-                return;
+            {
+                let mut pending = self.0.pending.lock();
+                if pending.suspicion != Suspicion::default() && !pending.is_reported {
+                    pending.is_reported = true;
+                    let is_urgent = pending.suspicion.is_urgent;
+                    return if is_urgent { Disturbance::Restarted } else { Disturbance::Changed };
+                }
             }
             self.0.changed.notified().await;
         }
     }
 
-    /// Returns whether the examination should not wait.
-    pub(super) fn are_urgent(&self) -> bool {
-        self.0.pending.lock().is_urgent
-    }
-
     /// Takes the suspicions so far.
     pub(super) fn take(&self) -> Suspicion {
-        std::mem::take(&mut self.0.pending.lock())
+        std::mem::take(&mut *self.0.pending.lock()).suspicion
     }
 
     /// Returns whether changes of links are reported.

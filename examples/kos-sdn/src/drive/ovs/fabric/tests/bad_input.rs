@@ -8,7 +8,7 @@ use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::links::{LinkError, NamespaceName};
 use crate::drive::ovs::ovsdb::fake::FakeFault;
 use crate::drive::ovs::ovsdb::{Datum, Mutation, OvsdbTable, RowValues, Transaction};
-use crate::drive::{Fabric as _, FabricError, FabricRepairs, InterfaceList};
+use crate::drive::{FabricError, FabricRepairs, InterfaceList};
 use crate::plan::{Interface, LocalInterface, local_cookie};
 
 /// Creates two local interfaces at once: the first fails, and leaves nothing.
@@ -153,6 +153,7 @@ async fn an_agent_without_the_lock_writes_nothing() {
     assert_eq!((bench.ovs.database.commits(), bench.ovs.flows.bundles().len()), (commits, bundles));
     assert_eq!(bench.ovs.links.take_steps(), []);
     bench.ovs.database.release_lock("kos");
+    bench.settled().await;
     bench.fabric.delete_local(&local(2)).await.unwrap();
     assert_eq!(bench.state().await.2, [""; 0]);
     bench.crash().await;
@@ -166,6 +167,7 @@ async fn changes_with_an_unknown_outcome_are_compared_again() {
         bench.ovs.flows.lose_responses(1);
         // The first attempt may fail; it leaves nothing that prevents the second.
         if bench.fabric.create_local(&local(2)).await.is_err() {
+            bench.settled().await;
             bench.fabric.create_local(&local(2)).await.unwrap();
         }
         assert_eq!(bench.state().await.1, 2 + 4);
@@ -190,6 +192,7 @@ async fn a_switch_that_answers_nonsense_or_nothing_is_an_error() {
         assert!(matches!(error, FabricError::Unavailable { .. }), "{error}");
         set(&bench.ovs.flows, false);
     }
+    bench.settled().await;
     retried(&bench).await.unwrap();
     bench.crash().await;
 }

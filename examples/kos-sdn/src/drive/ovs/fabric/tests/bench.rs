@@ -1,6 +1,7 @@
 //! A fabric on a simulated switch.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::objects::ObjectKey;
@@ -8,9 +9,10 @@ use machinery::tokio;
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::tokio_util::task::TaskTracker;
 
+use crate::drive::FabricRepairs;
 use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::fabric::{FabricLimits, OvsFabric, SwitchConnections};
-use crate::drive::{Fabric as _, FabricRepairs};
+use crate::drive::test_fabric::TestFabric;
 use crate::model::Vni;
 use crate::plan::ovs::SwitchSettings;
 use crate::plan::{LocalInterface, RemoteInterface};
@@ -22,7 +24,7 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(60);
 /// A fabric on a simulated switch.
 pub(super) struct FabricBench {
     pub(super) ovs: FakeOvs,
-    pub(super) fabric: OvsFabric,
+    pub(super) fabric: TestFabric,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -60,15 +62,10 @@ impl FabricBench {
     }
 
     pub(super) fn with(ovs: FakeOvs, connections: SwitchConnections) -> Self {
-        let limits = FabricLimits {
-            apply: Duration::from_secs(5),
-            backoff: (Duration::from_millis(1), Duration::from_millis(2)),
-            ..FabricLimits::default()
-        };
+        let limits = FabricLimits { apply: Duration::from_secs(5), ..FabricLimits::default() };
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        let (fabric, running) = OvsFabric::new(settings(), limits, connections, stopping.clone());
-        tasks.spawn(running);
-        Self { ovs, fabric, tasks, stopping }
+        let fabric = Arc::new(OvsFabric::new(settings(), limits, connections));
+        Self { ovs, fabric: TestFabric::start(fabric, &tasks, &stopping), tasks, stopping }
     }
 
     /// Ends the fabric as a crash does: its switch stays.
@@ -79,20 +76,27 @@ impl FabricBench {
         self.ovs
     }
 
-    /// Waits for a disturbance, and repairs it until nothing is left.
-    pub(super) async fn repaired(&self) -> FabricRepairs {
-        tokio::time::timeout(DEADLINE, self.fabric.disturbed()).await.unwrap();
-        let mut repairs = FabricRepairs::default();
-        for _ in 0..10 {
-            if let Ok(found) = self.fabric.reconcile().await {
-                repairs = repairs.plus(found);
-                if found.total() == 0 {
-                    return repairs;
-                }
+    /// Waits for repairs after some others, until none is left to do. Returns them.
+    pub(super) async fn repaired(&self, before: FabricRepairs) -> FabricRepairs {
+        let noticed = async {
+            while self.fabric.repairs() == before {
+                tokio::time::sleep(Duration::from_millis(1)).await;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+        };
+        tokio::time::timeout(DEADLINE, noticed).await.expect("it is noticed");
+        self.settled().await;
+        self.fabric.repairs().minus(before)
+    }
+
+    /// Repairs until nothing is left to do.
+    pub(super) async fn settled(&self) {
+        for _ in 0..100 {
+            if self.fabric.reconcile().await == Ok(FabricRepairs::default()) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
         }
-        panic!("the repairs do not end: {repairs:?}");
+        panic!("the repairs do not end: {:?}", self.fabric.actuator.status());
     }
 
     /// Returns the names of the bridge's ports, the number of flows, and the namespaces.

@@ -8,10 +8,11 @@ use machinery::tokio;
 use super::bench::{FabricBench, HOST, local, remote};
 use crate::drive::ovs::fabric::fake::FakeOvs;
 use crate::drive::ovs::fabric::gated;
-use crate::drive::{Fabric, FabricError, FabricRepairs, InterfaceList};
+use crate::drive::test_fabric::TestFabric;
+use crate::drive::{FabricError, InterfaceList};
 
 /// Creates and deletes interfaces; each call may repeat what a crashed fabric has done already.
-async fn scenario(fabric: &dyn Fabric) -> Result<(), FabricError> {
+async fn scenario(fabric: &TestFabric) -> Result<(), FabricError> {
     fabric.list().await?;
     fabric.reconcile().await?;
     let created = |result| match result {
@@ -44,8 +45,8 @@ async fn crash(gate: Arc<CrashGate>) -> machinery::Result {
         remotes: vec![remote(5)],
         ..InterfaceList::default()
     };
+    bench.settled().await;
     assert_eq!(bench.fabric.list().await, Ok(list));
-    assert_eq!(bench.fabric.reconcile().await, Ok(FabricRepairs::default()));
     let (ports, flows, namespaces) = bench.state().await;
     assert_eq!((ports.len(), flows), (4, 2 + 3 * 4));
     assert_eq!(namespaces, ["default.a4", "default.a6"]);

@@ -1,10 +1,17 @@
 //! Creation, deletion and adoption.
 
-use machinery::tokio;
+use std::sync::Arc;
 
-use super::bench::{FabricBench, HOST, local, remote};
+use machinery::tokio;
+use machinery::tokio::io::AsyncReadExt as _;
+use machinery::tokio::net::UnixListener;
+use machinery::tokio_util::sync::CancellationToken;
+
+use super::bench::{DEADLINE, FabricBench, HOST, local, remote, settings};
+use crate::drive::FabricPort;
+use crate::drive::ovs::fabric::{OvsFabric, OvsSettings};
 use crate::drive::ovs::links::{LinkPlace, Links as _, NamespaceName};
-use crate::drive::{Fabric as _, FabricError, FabricRepairs, InterfaceList};
+use crate::drive::{FabricError, FabricRepairs, InterfaceList};
 use crate::plan::{RemoteInterface, interface_name};
 
 #[tokio::test(crate = "machinery::tokio")]
@@ -90,4 +97,27 @@ async fn a_moved_remote_interface_has_the_flows_of_its_new_node() {
     assert_eq!(bench.fabric.list().await, Ok(list));
     assert_eq!(bench.state().await.1, 2 + 4);
     bench.crash().await;
+}
+
+/// The former fabric kept the lock of the database when its future was dropped without a
+/// cancellation: its tasks lived on.
+#[tokio::test(crate = "machinery::tokio")]
+async fn a_dropped_fabric_closes_its_connections() {
+    let directory = tempfile::tempdir().unwrap();
+    let listen = |name: &str| UnixListener::bind(directory.path().join(name)).unwrap();
+    let (database, bridge) = (listen("db.sock"), listen("kos.mgmt"));
+    let fabric = OvsFabric::start(OvsSettings::new(settings(), directory.path())).unwrap();
+    let actuator = FabricPort::actuator(Arc::new(fabric), DEADLINE);
+    let mut running = Box::pin(actuator.run(CancellationToken::new()));
+    let accepted = futures::future::try_join(database.accept(), bridge.accept());
+    let accepted = tokio::select! {
+        biased;
+        _ = &mut running => unreachable!("it runs"),
+        accepted = accepted => accepted.unwrap(),
+    };
+    drop(running);
+    for mut socket in [accepted.0.0, accepted.1.0] {
+        let closed = tokio::time::timeout(DEADLINE, socket.read_to_end(&mut Vec::new())).await;
+        assert!(closed.is_ok(), "the connection stays open");
+    }
 }

@@ -1,5 +1,6 @@
 //! The fabric on a real Open vSwitch.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::objects::ObjectKey;
@@ -11,14 +12,15 @@ use machinery::tokio_util::task::TaskTracker;
 use super::bench::{DEADLINE, vni};
 use super::real_switch::{RealHost, RealHosts, is_available, output};
 use crate::drive::ovs::fabric::{OvsFabric, OvsSettings};
-use crate::drive::{Fabric, FabricError, FabricRepairs, FramePath, InterfaceList};
+use crate::drive::test_fabric::TestFabric;
+use crate::drive::{FabricError, FabricRepairs, FramePath, InterfaceList};
 use crate::plan::ovs::SwitchSettings;
 use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
 /// A fabric on each of two hosts.
 pub(super) struct RealBench {
     hosts: RealHosts,
-    pub(super) fabrics: Vec<OvsFabric>,
+    pub(super) fabrics: Vec<TestFabric>,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
@@ -49,13 +51,10 @@ impl RealBench {
         for (host, low) in self.hosts.hosts.iter().zip(1..) {
             let mut settings = SwitchSettings::new(&format!("node-{low}"), [192, 0, 2, low].into());
             settings.into_namespaces = true;
-            let (fabric, running) =
-                OvsFabric::start(OvsSettings::new(settings, &host.run), self.stopping.clone()).unwrap();
-            self.tasks.spawn(running);
+            let fabric = Arc::new(OvsFabric::start(OvsSettings::new(settings, &host.run)).unwrap());
+            let fabric = TestFabric::start(fabric, &self.tasks, &self.stopping);
             until_ok(|| fabric.list()).await;
             until_ok(|| fabric.reconcile()).await;
-            let (kept, stopping) = (fabric.clone(), self.stopping.clone());
-            self.tasks.spawn(async move { stopping.run_until_cancelled(keep(kept)).await });
             self.fabrics.push(fabric);
         }
     }
@@ -89,23 +88,6 @@ impl RealBench {
     pub(super) async fn until_pings(&self) {
         until_ok(|| self.fabrics[0].ping(key(1, 2), [10, 0, 0, 3].into(), 1)).await;
         until_ok(|| self.fabrics[1].ping(key(1, 3), [10, 0, 0, 2].into(), 1)).await;
-    }
-}
-
-/// Repairs as an agent does whose timer never elapses.
-async fn keep(fabric: OvsFabric) {
-    loop {
-        fabric.disturbed().await;
-        loop {
-            match fabric.reconcile().await {
-                Ok(repairs) => {
-                    eprintln!("  {repairs:?}, broken: {:?}", fabric.status().await.broken);
-                    break;
-                }
-                Err(error) => eprintln!("  no repair yet: {error}"),
-            }
-            sleep(Duration::from_millis(200)).await;
-        }
     }
 }
 
@@ -165,6 +147,6 @@ async fn a_real_switch_passes_the_conformance_tests() {
         return;
     }
     let bench = RealBench::start().await;
-    crate::drive::promises::passes(std::sync::Arc::new(bench.fabrics[0].clone())).await;
+    crate::drive::promises::passes(bench.fabrics[0].clone()).await;
     bench.stop_fabrics().await;
 }

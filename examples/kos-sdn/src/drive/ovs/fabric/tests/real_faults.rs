@@ -6,7 +6,6 @@ use machinery::tokio;
 use machinery::tokio::time::{Instant, sleep};
 
 use super::real::RealBench;
-use crate::drive::Fabric as _;
 
 use super::real_switch::{RealHost, is_available, output};
 
@@ -45,7 +44,7 @@ impl RealBench {
         let took = began.elapsed();
         eprintln!("{fault}: repaired and pinged after {took:?}");
         assert!(took < limit, "{fault}: {took:?}");
-        assert_eq!(self.fabrics[0].status().await.broken, [], "{fault}");
+        assert_eq!(self.fabrics[0].actuator.status().broken.len(), 0, "{fault}");
     }
 }
 
