@@ -146,7 +146,7 @@ impl Plane {
         self.run_as(&task, |stopping| follower.run(stopping));
     }
 
-    /// Returns the shared informer of definitions, whose events are triggers. It is in no
+    /// Returns the shared informer of definitions; its events are triggers. It is in no
     /// diagnostics: without permission to list definitions, names are checked once a minute.
     #[cfg(feature = "kube")]
     fn definitions(
