@@ -1,5 +1,5 @@
-//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election
-//! and name locks.
+//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election,
+//! name locks and allocators.
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no
@@ -14,7 +14,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p28_…`, in `tests/it/` or beside the code.
+//! Tests are found by the prefix `p01_…` to `p34_…`, in `tests/it/` or beside the code.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -46,6 +46,12 @@
 //! | 26 | Waiters of a name are notified of its release in order: [`NameLocks::wake`] ¹¹ | `p26_…` |
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
+//! | 29 | Each owner gets one member of its pool, and no member has two owners: [`Allocator`] | `p29_…` |
+//! | 30 | A freed member goes to the longest waiter at once, in their order across restarts | `p30_…` |
+//! | 31 | Locks of other clients block their members; pools may have members in common | `p31_…` |
+//! | 32 | Pools may change and vanish, owners may move; a member in use stays locked | `p32_…` |
+//! | 33 | An allocator that is not running, and a malformed [`Pool`], are typed errors | `p33_…` |
+//! | 34 | A crash before or after any effect loses no member, no lock and no order ¹⁴ | `p34_…` |
 //!
 //! - ¹ If the queue is full, the remaining keys of a synced cache follow as capacity permits.
 //! - ² [`Builder::when_complete`] maps complete keys of keyed informers, also those without
@@ -67,6 +73,7 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
+//! - ¹⁴ Over a whole scenario, each effect in turn.
 //!
 //! # Limits
 //!
@@ -76,6 +83,7 @@
 //! - Deleted objects are not reconciled. Use a finalizer, or a controller of requests.
 //! - Locks of deleted owners are deleted by garbage collection, not by this crate. Names in
 //!   different namespaces are different.
+//! - A freed member is looked up in each pool of its space that has waiters.
 //! - A suspended machine does not notice that its Lease expires; after it resumes, a server with
 //!   fences rejects its writes. Other servers accept them.
 //! - A spawned task is outside of the trace, unless it is given [`Run::traceparent`]. Events carry
@@ -158,6 +166,7 @@
 //!
 //! `prometheus` (default): [`Metrics`].
 
+mod allocator;
 mod causes;
 mod controller;
 mod expectations;
@@ -169,6 +178,10 @@ mod metrics;
 mod reconcile;
 mod recorder;
 
+pub use allocator::{
+    AllocateError, Allocation, AllocationRequest, Allocator, AllocatorSettings, Member, Pool, PoolError,
+    PoolWaiter,
+};
 pub use controller::{
     Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,
     RunRecord, Running, Settings, ShutdownReport, State, changed,

@@ -1,6 +1,9 @@
 //! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
+mod allocator;
+mod allocator_crashes;
+mod allocator_fixture;
 mod completions;
 mod diagnostics;
 mod expectations;
