@@ -179,8 +179,8 @@ mod reconcile;
 mod recorder;
 
 pub use allocator::{
-    AllocateError, Allocation, AllocationRequest, Allocator, AllocatorSettings, Member, Pool, PoolError,
-    PoolWaiter,
+    AllocateError, Allocation, AllocationRequest, Allocator, AllocatorSettings, LockCall, LockOperation,
+    Member, Pool, PoolError, PoolWaiter,
 };
 pub use controller::{
     Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,

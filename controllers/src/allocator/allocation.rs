@@ -23,18 +23,18 @@ impl<'a, M: Member> AllocationRequest<'a, M> {
         Self { pool, recorded: None, in_use: Box::new(|_| false) }
     }
 
-    /// Names the member that the owner records, usually in its status. It is kept while it is in the
-    /// pool, and its lock is never released while it is recorded; a lost lock of it is created again
-    /// if the member is free.
+    /// Names the member that the owner records, usually in its status. It is kept while it is in
+    /// the pool, and its lock is never released while it is recorded; a lost lock of it is created
+    /// again if the member is free.
     #[must_use]
     pub fn recorded(mut self, member: Option<M>) -> Self {
         self.recorded = member.map(|member| (member, None));
         self
     }
 
-    /// Like [`recorded`](Self::recorded), with the UID of the lock that the owner records beside the
-    /// member. On a server without fences, record it: two controllers of one owner could disagree on
-    /// its member otherwise.
+    /// Like [`recorded`](Self::recorded), with the UID of the lock that the owner records beside
+    /// the member. On a server without fences, record it: two controllers of one owner could
+    /// disagree on its member otherwise.
     #[must_use]
     pub fn recorded_under(mut self, member: Option<M>, lock: Option<Uid>) -> Self {
         self.recorded = member.map(|member| (member, lock));

@@ -86,7 +86,8 @@ impl<M: Member> Allocations<M> {
     ) {
         self.forget();
         for member in locks {
-            // Unconfirmed: its creation may be undelivered, and its deletion would be no event then.
+            // Unconfirmed: its creation may be undelivered, and its deletion would be no event
+            // then.
             self.take(&member);
             let mark = MemberMark { claim: None, is_confirmed: false, created: None };
             self.marks.insert(member, mark);
@@ -116,7 +117,10 @@ impl<M: Member> Allocations<M> {
         }
         let (id, ranges) = ((space.clone(), pool.name.clone()), &pool.ranges);
         self.queues.leave_others(&id, owner, now);
-        self.queues.set_ranges(&id, ranges);
+        if self.queues.set_ranges(&id, ranges) {
+            // Before a newcomer takes the members that were added.
+            self.notify_surplus(now);
+        }
         let reserved = self.queues.reserved(&id, owner);
         let chance = self.chance();
         let taken = self.taken.entry(space.clone()).or_default();
@@ -275,5 +279,7 @@ impl<M: Member> Allocations<M> {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::allocations::FormerWaiter;
-use super::allocator::Owners;
+use super::handle::Owners;
 use super::scope::{ScopedMember, ScopedSpace};
 use super::{Allocator, Member, Pool};
 use crate::locks::LockOwner;

@@ -105,6 +105,11 @@ impl<W: Clone> PoolQueue<W> {
         self.waiters.is_empty()
     }
 
+    #[cfg(test)]
+    pub(super) fn asleep(&self) -> Vec<W> {
+        self.asleep.iter().filter_map(|position| self.waiters.get(position)).cloned().collect()
+    }
+
     /// Removes a waiter from its state. Returns whether a member may be reserved for it.
     fn rouse(&mut self, position: QueuePosition) -> bool {
         self.asleep.remove(&position);

@@ -36,11 +36,13 @@ impl<S: Ord + Clone, W: Ord + Clone> PoolQueues<S, W> {
         Self { limit, queues, positions, unsent: Vec::new(), next: 0, latest: Timestamp::MIN }
     }
 
-    /// Sets the members of a pool that has waiters.
-    pub(super) fn set_ranges(&mut self, pool: &PoolId<S>, ranges: &Arc<Ranges>) {
-        if let Some(queue) = self.queues.get_mut(pool) {
-            queue.ranges = ranges.clone();
-        }
+    /// Sets the members of a pool that has waiters. Returns whether they have changed.
+    pub(super) fn set_ranges(&mut self, pool: &PoolId<S>, ranges: &Arc<Ranges>) -> bool {
+        let Some(queue) = self.queues.get_mut(pool).filter(|queue| queue.ranges != *ranges) else {
+            return false;
+        };
+        queue.ranges = ranges.clone();
+        true
     }
 
     /// Puts a waiter to sleep at its position, or last. Returns since when it waits; `None` at the
@@ -57,8 +59,8 @@ impl<S: Ord + Clone, W: Ord + Clone> PoolQueues<S, W> {
         Some(position.0)
     }
 
-    /// Begins a claim. The waiter keeps or gets a position until it is [removed](Self::leave), so it
-    /// comes first if the claim fails. At the limit it has none.
+    /// Begins a claim. The waiter keeps or gets a position until it is [removed](Self::leave), so
+    /// it comes first if the claim fails. At the limit it has none.
     pub(super) fn begin_claim(
         &mut self,
         pool: &PoolId<S>,
@@ -97,8 +99,8 @@ impl<S: Ord + Clone, W: Ord + Clone> PoolQueues<S, W> {
         self.unsent.extend(waiter);
     }
 
-    /// Reserves a free member in each pool that contains it, except one. Where pools overlap, one of
-    /// the notified waiters finds the member taken and sleeps again.
+    /// Reserves a free member in each pool that contains it, except one. Where pools overlap, one
+    /// of the notified waiters finds the member taken and sleeps again.
     pub(super) fn freed(&mut self, space: &S, number: u128, except: Option<&PoolId<S>>, now: Instant) {
         let first = (space.clone(), ObjectKey::unnamed());
         let of_space = self.queues.range_mut(first..).take_while(|((of, _), _)| of == space);
@@ -213,6 +215,13 @@ pub(super) enum WaitingSince {
     Recorded(Timestamp),
     /// It begins to wait now.
     New(Timestamp),
+}
+
+#[cfg(test)]
+impl<S: Ord + Clone, W: Ord + Clone> PoolQueues<S, W> {
+    pub(super) fn asleep(&self, pool: &PoolId<S>) -> Vec<W> {
+        self.queues.get(pool).map(PoolQueue::asleep).unwrap_or_default()
+    }
 }
 
 #[cfg(test)]

@@ -40,8 +40,8 @@ async fn checker(fixture: &Arc<AllocatorFixture>) -> JoinHandle<usize> {
     })
 }
 
-/// Two ports, waiters, a release, a move, a recreation and a grown pool. Returns whether the process
-/// crashed.
+/// Two ports, waiters, a release, a move, a recreation and a grown pool. Returns whether the
+/// process crashed.
 async fn scenario(at: usize, point: FaultPoint) -> bool {
     let fixture = AllocatorFixture::new(&[("p", 1, 2), ("q", 7, 7)]).await;
     let checked = checker(&fixture).await;
@@ -60,7 +60,7 @@ async fn scenario(at: usize, point: FaultPoint) -> bool {
     fixture.edit("b", "pool", "q").await;
     assert_eq!(fixture.until("b", |host| port_of(host) == Some(7)).await.spec["pool"], "q");
     fixture.has_port("y").await;
-    assert!(port_of(&*fixture.get("x").await.unwrap()).is_none());
+    assert!(port_of(&fixture.get("x").await.unwrap()).is_none());
     fixture.detach("z").await;
     fixture.attach("z", "p").await;
     fixture.has_port("x").await;

@@ -98,8 +98,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 
 impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     /// Adds an allocator: events of a lock reconcile its owner, and a freed member reconciles the
-    /// longest waiter. `waiting` returns the pool that an owner waits for and since when, as the owner
-    /// records it. An allocator belongs to one controller, and its locks are not
+    /// longest waiter. `waiting` returns the pool that an owner waits for and since when, as the
+    /// owner records it. An allocator belongs to one controller, and its locks are not
     /// [claimed](Self::claiming) otherwise.
     ///
     /// # Errors

@@ -160,7 +160,9 @@ async fn surplus_members_notify_sleepers() {
     let count_free = |free: u128| {
         move |(): &(), ranges: &Ranges, at_most: usize| {
             let mut taken = Runs::default();
-            (free..3).for_each(|number| drop(taken.insert(number)));
+            for number in free..3 {
+                taken.insert(number);
+            }
             ranges.count_free(&taken, at_most)
         }
     };

@@ -2,14 +2,17 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use machinery_objects::{Fence, Object};
 use machinery_sync::{Mutex, Notify};
 use machinery_workqueue::entropy;
+use tokio::time::Instant;
 
 use super::Member;
 use super::allocations::Allocations;
+use crate::LockError;
 use crate::locks::{LockOwner, NameLocks};
 
 /// Gives each of many owners any one member of a pool: an address of a subnet, a port, a VNI.
@@ -46,7 +49,7 @@ pub(super) trait Owners<M: Member>: Send + Sync {
 }
 
 /// Settings of an allocator.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 #[non_exhaustive]
 pub struct AllocatorSettings {
     /// Maximum number of waiters in all pools; more retry by themselves. Default: 1 048 576.
@@ -57,13 +60,36 @@ pub struct AllocatorSettings {
     pub seed: u64,
     /// The wall clock, for the times since when owners wait.
     pub clock: fn() -> Timestamp,
+    /// Called after each write of a lock, for metrics. Default: does nothing.
+    pub observer: Arc<dyn Fn(&LockCall) + Send + Sync>,
+}
+
+/// A claim or release of a lock by an allocator.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LockCall {
+    /// The operation.
+    pub operation: LockOperation,
+    /// Its duration.
+    pub took: Duration,
+    /// The error, if it failed. A claim of a member that another owner holds has succeeded.
+    pub result: Result<(), LockError>,
+}
+
+/// An operation on a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockOperation {
+    /// A claim.
+    Claim,
+    /// A release.
+    Release,
 }
 
 impl AllocatorSettings {
     /// Returns the default settings with a wall clock, usually `Timestamp::now`.
     #[must_use]
     pub fn new(clock: fn() -> Timestamp) -> Self {
-        Self { waiters: 1 << 20, attempts: 16, seed: entropy(), clock }
+        Self { waiters: 1 << 20, attempts: 16, seed: entropy(), clock, observer: Arc::new(|_| ()) }
     }
 }
 
@@ -101,6 +127,24 @@ impl<M: Member, L: Object> Allocator<M, L> {
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.inner.allocations.lock().waiting()
+    }
+}
+
+impl<M: Member, L> Inner<M, L> {
+    pub(super) fn observe<T>(&self, operation: LockOperation, since: Instant, result: &Result<T, LockError>) {
+        let result = result.as_ref().map(drop).map_err(Clone::clone);
+        (self.settings.observer)(&LockCall { operation, took: since.elapsed(), result });
+    }
+}
+
+impl fmt::Debug for AllocatorSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { waiters, attempts, seed, .. } = self;
+        f.debug_struct("AllocatorSettings")
+            .field("waiters", waiters)
+            .field("attempts", attempts)
+            .field("seed", seed)
+            .finish_non_exhaustive()
     }
 }
 

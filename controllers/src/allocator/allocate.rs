@@ -7,6 +7,7 @@ use tokio::time::{Instant, timeout};
 
 use super::allocations::Reservation;
 use super::choice::{OwnedLock, choose};
+use super::handle::LockOperation;
 use super::pool_queues::WaitingSince;
 use super::scope::{ScopedMember, ScopedSpace};
 use super::{AllocateError, Allocation, AllocationRequest, Allocator, Member, Pool, PoolWaiter};
@@ -20,9 +21,9 @@ impl<M: Member, L: Object> Allocator<M, L> {
     /// Gives an owner one member of a pool, or puts it into the wait queue of the pool. Idempotent:
     /// call it in each run of the owner.
     ///
-    /// An owner that holds a member of the pool keeps it. Its other locks are released: those outside
-    /// the pool when their members are not [in use](AllocationRequest::in_use), spare ones when the
-    /// kept one is [recorded](AllocationRequest::recorded).
+    /// An owner that holds a member of the pool keeps it. Its other locks are released: those
+    /// outside the pool when their members are not [in use](AllocationRequest::in_use), spare ones
+    /// when the kept one is [recorded](AllocationRequest::recorded).
     ///
     /// Dropping the future may leave a lock behind, which the next run of the owner finds.
     ///
@@ -57,8 +58,8 @@ impl<M: Member, L: Object> Allocator<M, L> {
         }
     }
 
-    /// Removes an owner from the wait queue, for one that needs no member any more or whose pool does
-    /// not exist. Its locks stay.
+    /// Removes an owner from the wait queue, for one that needs no member any more or whose pool
+    /// does not exist. Its locks stay.
     pub fn leave(&self, owner: &impl Object) {
         if let Ok(owner) = LockOwner::of(owner) {
             self.inner.allocations.lock().leave(&owner, Instant::now());
@@ -116,7 +117,8 @@ impl<M: Member, L: Object> Allocator<M, L> {
                 }
                 Reservation::Free(member) => {
                     if let Some(lock) = self.claim(owner, id, member).await? {
-                        // Before the owner records it: the run after a failure has to see this lock.
+                        // Before the owner records it: the run after a failure has to see this
+                        // lock.
                         run.wrote(lock.token(), inner.locks.informer());
                         return Ok(Allocation::New(lock));
                     }
@@ -136,7 +138,9 @@ impl<M: Member, L: Object> Allocator<M, L> {
         let inner = &*self.inner;
         let key = member.member.clone();
         let mut pending = PendingClaim { allocator: self, member, owner: id, ended: false };
+        let since = Instant::now();
         let claimed = inner.locks.claim_unqueued(owner, &key, self.term.as_ref()).await;
+        inner.observe(LockOperation::Claim, since, &claimed);
         pending.ended = true;
         let member = &pending.member;
         {
@@ -177,8 +181,10 @@ impl<M: Member, L: Object> Allocator<M, L> {
 
     /// Releases a lock; a lock recreated by another owner stays.
     async fn release(&self, lock: &HeldLock<M>, run: &Run) -> Result<(), LockError> {
-        let locks = &self.inner.locks;
-        match locks.release_fenced(lock, self.term.as_ref()).await? {
+        let (locks, since) = (&self.inner.locks, Instant::now());
+        let released = locks.release_fenced(lock, self.term.as_ref()).await;
+        self.inner.observe(LockOperation::Release, since, &released);
+        match released? {
             // Until the cache shows the deletion, the next run would decide on the lock again.
             Released::Free(token) | Released::Deleting(token) => run.wrote(&token, locks.informer()),
             Released::NotHeld => {}
@@ -209,8 +215,8 @@ impl<M: Member, L: Object> Allocator<M, L> {
     }
 }
 
-/// Ends a claim on drop, also if the run is cancelled: then the result is unknown, and a sweep checks
-/// it.
+/// Ends a claim on drop, also if the run is cancelled: then the result is unknown, and a sweep
+/// checks it.
 struct PendingClaim<'a, M: Member, L: Object> {
     allocator: &'a Allocator<M, L>,
     member: ScopedMember<M>,
