@@ -39,8 +39,7 @@ struct Addresses {
 async fn assign(addresses: Addresses, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
     let Addresses { hosts, pool, allocator } = addresses;
     let HostStatus { address, lock, .. } = host.status.clone().unwrap_or_default();
-    let request =
-        AllocationRequest::of(&pool).recorded_under(address, lock.and_then(|lock| Uid::new(&lock)));
+    let request = AllocationRequest::of(&pool).recorded_under(address, lock.and_then(|lock| Uid::new(&lock)));
     match allocator.allocate(&*host, &request, &run).await? {
         Allocation::Held(lock) | Allocation::New(lock) => record(&hosts, &host, &lock, &run).await?,
         Allocation::Full(waiter) => {
@@ -81,7 +80,8 @@ fn waiting(pool: &Pool<Ipv4Addr>, host: &Host) -> Option<(Pool<Ipv4Addr>, Timest
 async fn main() -> machinery::Result {
     let plane = machinery::embedded().kinds::<(Host, HostAddress)>().start().await?;
     let hosts = plane.objects::<Host>()?;
-    let locks = plane.name_locks::<Host, Ipv4Addr, HostAddress>(|_| HostAddress::new("", HostAddressSpec {}))?;
+    let locks =
+        plane.name_locks::<Host, Ipv4Addr, HostAddress>(|_| HostAddress::new("", HostAddressSpec {}))?;
     let pool =
         Pool::range("default/hosts".parse()?, Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 2))?;
     let allocator = Allocator::new(&locks, AllocatorSettings::new(Timestamp::now));

@@ -1,5 +1,6 @@
 //! Allocation and release of members.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_objects::{Object, ObjectKey};
@@ -7,13 +8,15 @@ use tokio::time::{Instant, timeout};
 
 use super::allocations::Reservation;
 use super::choice::{OwnedLock, choose};
-use super::handle::LockOperation;
+use super::handle::{LockOperation, Owners};
 use super::pool_queues::WaitingSince;
 use super::scope::{ScopedMember, ScopedSpace};
 use super::{AllocateError, Allocation, AllocationRequest, Allocator, Member, Pool, PoolWaiter};
 use crate::locks::LockOwner;
 use crate::{Claim, HeldLock, LockError, Released, Run, name_of_key};
 
+/// Time limit for the start of the event loop.
+const START_TIMEOUT: Duration = Duration::from_secs(1);
 /// Time limit for building the state.
 const READY_TIMEOUT: Duration = Duration::from_secs(30);
 
@@ -62,8 +65,9 @@ impl<M: Member, L: Object> Allocator<M, L> {
     /// does not exist. Its locks stay.
     pub fn leave(&self, owner: &impl Object) {
         if let Ok(owner) = LockOwner::of(owner) {
-            self.inner.allocations.lock().leave(&owner, Instant::now());
-            self.inner.recheck.notify_one();
+            let mut allocations = self.inner.allocations.lock();
+            allocations.leave(&owner, Instant::now());
+            self.inner.wake_loop(&allocations);
         }
     }
 
@@ -94,18 +98,22 @@ impl<M: Member, L: Object> Allocator<M, L> {
         run: &Run,
     ) -> Result<Allocation<M>, AllocateError> {
         let inner = &*self.inner;
-        let owners = inner.owners.lock().clone().ok_or(AllocateError::NotRunning)?;
+        let owners = self.running().await?;
         let space = ScopedSpace::of(pool, inner.locks.namespace_of(id)?.as_deref());
         for _ in 0..inner.settings.attempts {
             self.ready().await?;
             let (now, wall) = (Instant::now(), (inner.settings.clock)());
             let recorded = owners.waiting_since(id, pool);
             let since = recorded.map_or(WaitingSince::New(wall), WaitingSince::Recorded);
-            let reserved = inner.allocations.lock().reserve(&space, pool, id, since, now);
+            let reserved = {
+                let mut allocations = inner.allocations.lock();
+                let reserved = allocations.reserve(&space, pool, id, since, now);
+                inner.wake_loop(&allocations);
+                reserved
+            };
             match reserved {
                 Reservation::Unready => {}
                 Reservation::Full(since) => {
-                    inner.recheck.notify_one();
                     // The deletion of the owner may precede the queueing: no other event would
                     // dequeue it.
                     if !owners.exists(id) {
@@ -152,8 +160,8 @@ impl<M: Member, L: Object> Allocator<M, L> {
             } else {
                 allocations.claim_ended(member, id, self.is_locked(member), now);
             }
+            inner.wake_loop(&allocations);
         }
-        inner.recheck.notify_one();
         match claimed? {
             Claim::Held(lock) => Ok(Some(lock)),
             Claim::Taken(_) => Ok(None),
@@ -192,6 +200,20 @@ impl<M: Member, L: Object> Allocator<M, L> {
         Ok(())
     }
 
+    /// Returns the owners once the event loop has begun, which starts beside the controller.
+    async fn running(&self) -> Result<Arc<dyn Owners<M>>, AllocateError> {
+        let running = async {
+            loop {
+                let listener = self.inner.ready.listen();
+                if let Some(owners) = self.inner.owners.lock().clone() {
+                    return owners;
+                }
+                listener.await;
+            }
+        };
+        timeout(START_TIMEOUT, running).await.map_err(|_| AllocateError::NotRunning)
+    }
+
     async fn ready(&self) -> Result<(), AllocateError> {
         let inner = &*self.inner;
         let ready = async {
@@ -228,8 +250,9 @@ impl<M: Member, L: Object> Drop for PendingClaim<'_, M, L> {
     fn drop(&mut self) {
         if !self.ended {
             let inner = &*self.allocator.inner;
-            inner.allocations.lock().claim_ended(&self.member, self.owner, true, Instant::now());
-            inner.recheck.notify_one();
+            let mut allocations = inner.allocations.lock();
+            allocations.claim_ended(&self.member, self.owner, true, Instant::now());
+            inner.wake_loop(&allocations);
         }
     }
 }

@@ -246,6 +246,10 @@ impl<M: Member> Allocations<M> {
         self.queues.take_notified()
     }
 
+    pub(super) fn has_notified(&self) -> bool {
+        self.queues.has_notified()
+    }
+
     pub(super) fn waiting(&self) -> usize {
         self.queues.len()
     }

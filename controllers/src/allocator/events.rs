@@ -50,6 +50,7 @@ impl<M: Member, L: Object> Allocator<M, L> {
         };
         let owners = Arc::new(CachedOwners { owners: owners.clone(), waiting });
         *inner.owners.lock() = Some(owners.clone());
+        inner.ready.notify_all();
         let _detach = Detach(self);
         let mut checks = interval(CHECK_INTERVAL);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -35,7 +35,7 @@ pub(super) struct Inner<M: Member, L> {
     pub(super) allocations: Mutex<Allocations<M>>,
     /// Wakes the event loop: waiters were notified, or the state has to be rebuilt.
     pub(super) recheck: tokio::sync::Notify,
-    /// Signals that the state is built.
+    /// Signals that the event loop has begun, and that the state is built.
     pub(super) ready: Notify,
     /// The owners, while the event loop runs.
     pub(super) owners: Mutex<Option<Arc<dyn Owners<M>>>>,
@@ -131,6 +131,13 @@ impl<M: Member, L: Object> Allocator<M, L> {
 }
 
 impl<M: Member, L> Inner<M, L> {
+    /// Wakes the event loop if there is something to do for it.
+    pub(super) fn wake_loop(&self, allocations: &Allocations<M>) {
+        if allocations.has_notified() || allocations.has_unconfirmed() {
+            self.recheck.notify_one();
+        }
+    }
+
     pub(super) fn observe<T>(&self, operation: LockOperation, since: Instant, result: &Result<T, LockError>) {
         let result = result.as_ref().map(drop).map_err(Clone::clone);
         (self.settings.observer)(&LockCall { operation, took: since.elapsed(), result });

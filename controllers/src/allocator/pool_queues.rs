@@ -158,6 +158,10 @@ impl<S: Ord + Clone, W: Ord + Clone> PoolQueues<S, W> {
         std::mem::take(&mut self.unsent)
     }
 
+    pub(super) fn has_notified(&self) -> bool {
+        !self.unsent.is_empty()
+    }
+
     /// Returns notified and claiming waiters.
     pub(super) fn due(&self) -> impl Iterator<Item = &W> {
         self.queues.values().flat_map(PoolQueue::due)

@@ -1,51 +1,19 @@
 //! Promise 34: a crash before or after any effect loses no member and no order.
 
+use crate::allocator_checker::checker;
 use crate::allocator_fixture::{AllocatorFixture, CrashGate, port_of};
-use crate::locks_fixture::{Doc, FaultPoint};
-use futures::StreamExt;
-use machinery_objects::{Filter, ListRequest, ListWatch, Object, WatchEvent, WatchFrom, WatchRequest};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use crate::locks_fixture::FaultPoint;
 use std::time::Duration;
-use tokio::task::JoinHandle;
 
 /// The most effects that the scenario has, with a margin: fewer is the normal end.
 const EFFECTS: usize = 60;
-
-/// Verifies at every commit that no two hosts record one port.
-async fn checker(fixture: &Arc<AllocatorFixture>) -> JoinHandle<usize> {
-    let version = fixture.plane.hosts.list(ListRequest::default()).await.unwrap().version;
-    let from = WatchFrom::After(version);
-    let request = WatchRequest { filter: Filter::default(), from, bookmarks: false, timeout: None };
-    let mut watch = fixture.plane.hosts.watch(request).await.unwrap();
-    fixture.plane.tasks.spawn(async move {
-        let (mut holders, mut commits) = (BTreeMap::<u16, String>::new(), 0);
-        loop {
-            let event = watch.next().await.unwrap().unwrap();
-            commits += 1;
-            let (host, exists): (&Arc<Doc>, bool) = match &event {
-                WatchEvent::Added(host) | WatchEvent::Modified(host) => (host, true),
-                WatchEvent::Deleted(host) => (host, false),
-                _ => continue,
-            };
-            let name = host.key().name().to_owned();
-            if name == "the-end" {
-                return commits;
-            }
-            holders.retain(|_, holder| *holder != name);
-            if let Some(port) = port_of(host).filter(|_| exists) {
-                assert_eq!(holders.insert(port, name), None, "two hosts record {port}");
-            }
-        }
-    })
-}
 
 /// Two ports, waiters, a release, a move, a recreation and a grown pool. Returns whether the
 /// process crashed.
 async fn scenario(at: usize, point: FaultPoint) -> bool {
     let fixture = AllocatorFixture::new(&[("p", 1, 2), ("q", 7, 7)]).await;
-    let checked = checker(&fixture).await;
-    let gate = CrashGate::new(at, point);
+    let checked = checker(&fixture.plane.hosts, &fixture.plane.tasks).await;
+    let gate = CrashGate::at(at, point);
     fixture.spawn(gate.clone());
     for name in ["a", "b"] {
         fixture.attach(name, "p").await;
@@ -77,7 +45,7 @@ async fn scenario(at: usize, point: FaultPoint) -> bool {
     fixture.attach("the-end", "none").await;
     assert!(checked.await.unwrap() > 15);
     fixture.plane.stopping.cancel();
-    gate.has_crashed()
+    gate.crashed() > 0
 }
 
 async fn crash_at_each_effect(point: FaultPoint) {

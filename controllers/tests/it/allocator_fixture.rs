@@ -27,29 +27,38 @@ pub(crate) struct AllocatorFixture {
     pub(crate) pools: Pools,
 }
 
-/// Crashes a process before or after its n-th effect.
+/// Crashes a process before or after some of its effects.
 pub(crate) struct CrashGate {
-    at: usize,
-    point: FaultPoint,
+    /// Whether the process crashes at this point of this effect.
+    crashes: Box<dyn Fn(FaultPoint, usize) -> bool + Send + Sync>,
     effects: AtomicUsize,
+    crashed: AtomicUsize,
     crash: Mutex<CancellationToken>,
 }
 
 impl CrashGate {
-    pub(crate) fn new(at: usize, point: FaultPoint) -> Arc<Self> {
-        Arc::new(Self { at, point, effects: AtomicUsize::new(0), crash: Mutex::default() })
+    pub(crate) fn new(crashes: impl Fn(FaultPoint, usize) -> bool + Send + Sync + 'static) -> Arc<Self> {
+        let (effects, crashed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { crashes: Box::new(crashes), effects, crashed, crash: Mutex::default() })
     }
 
-    pub(crate) fn has_crashed(&self) -> bool {
-        self.effects.load(Relaxed) >= self.at
+    /// Crashes once, at the n-th of the effects before or after which it may.
+    pub(crate) fn at(at: usize, point: FaultPoint) -> Arc<Self> {
+        let seen = AtomicUsize::new(0);
+        Self::new(move |of, _| of == point && seen.fetch_add(1, Relaxed) + 1 == at)
+    }
+
+    pub(crate) fn crashed(&self) -> usize {
+        self.crashed.load(Relaxed)
     }
 
     fn passes(&self, point: FaultPoint) -> bool {
-        let passes = point != self.point || self.effects.fetch_add(1, Relaxed) + 1 != self.at;
-        if !passes {
+        let crashes = (self.crashes)(point, self.effects.fetch_add(1, Relaxed));
+        if crashes {
+            self.crashed.fetch_add(1, Relaxed);
             self.crash.lock().cancel();
         }
-        passes
+        !crashes
     }
 
     fn writer(self: &Arc<Self>, inner: &Handle<Doc>) -> Arc<FaultyWriter> {

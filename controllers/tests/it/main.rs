@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod allocator;
+mod allocator_checker;
 mod allocator_crashes;
 mod allocator_fixture;
+mod allocator_race;
 mod completions;
 mod diagnostics;
 mod expectations;

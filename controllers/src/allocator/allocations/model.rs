@@ -132,7 +132,10 @@ impl Process {
         });
         allocations.rebuild(stored.locks.keys().copied().map(scoped), former.collect(), now);
         let due = stored.owners.keys().copied().collect();
-        Self { cache: stored.clone(), pending: Default::default(), due, allocations, run: None }
+        // An informer delivers all that is there to a new handler.
+        let locks = stored.locks.iter().map(|(member, lock)| CacheEvent::Lock(*member, Some(lock.clone())));
+        let pending = [VecDeque::new(), VecDeque::new(), locks.collect()];
+        Self { cache: stored.clone(), pending, due, allocations, run: None }
     }
 
     fn enqueue(&mut self, name: &'static str) {
@@ -323,11 +326,13 @@ impl World {
         let id = (space(), pool.name.clone());
         let wall = Timestamp::from_second(1).unwrap();
         let since = seen.since.map_or(WaitingSince::New(wall), WaitingSince::Recorded);
-        let was_notified = allocations.queues.due().any(|due| due == owner);
+        let is_due = allocations.queues.due().any(|due| due == owner);
+        // The pool may have grown since: then the run finds the new member before its notification.
+        let is_first = allocations.queues.asleep(&id).first() == Some(owner);
         match allocations.reserve(&space(), pool, owner, since, self.now) {
             Reservation::Free(member) => {
                 let others: Vec<_> = allocations.queues.asleep(&id);
-                assert!(others.is_empty() || was_notified, "{owner:?} overtakes {others:?}");
+                assert!(others.is_empty() || is_due || is_first, "{owner:?} overtakes {others:?}");
                 RunStep::Claim(member)
             }
             Reservation::Full(since) => {

@@ -21,7 +21,7 @@ const IS_DEEP: bool = !cfg!(debug_assertions);
 
 #[test]
 fn one_of_two_owners_gets_the_member() {
-    assert_holds(AllocatorRace::new(1, 1, [ATTACH_A, ATTACH_B]).crashing(1), 300);
+    assert_holds(AllocatorRace::new(1, 1, [ATTACH_A, ATTACH_B]).crashing(1), 100);
     assert_holds(AllocatorRace::new(2, 1, [ATTACH_A, ATTACH_B]), 500);
 }
 
@@ -44,7 +44,8 @@ fn a_recreated_owner_inherits_nothing() {
     assert_holds(AllocatorRace::new(1, 1, [ATTACH_A, DETACH_A, ATTACH_A]).crashing(1), 300);
 }
 
-/// A pool whose members change while the owner has one of them.
+/// A pool whose members change while the owner has one of them. Of one process: two without a Lease,
+/// of which one sees the former pool, would undo each other.
 #[test]
 fn an_owner_moves_with_its_pool() {
     let moves = [ATTACH_A, ClientAction::Move(2), ClientAction::Move(1)];
@@ -56,7 +57,7 @@ fn two_processes_allocate_exclusively() {
     let races = [
         AllocatorRace::new(2, 1, [ATTACH_A, ATTACH_B, DETACH_A]).crashing(1),
         AllocatorRace::new(2, 2, [ATTACH_A, DETACH_A, ATTACH_A, ATTACH_B]).crashing(2),
-        AllocatorRace::new(2, 2, [ATTACH_A, ATTACH_B, ClientAction::Move(2)]).crashing(1),
+        AllocatorRace::new(2, 2, [ATTACH_A, ATTACH_B, DETACH_A]).crashing(2),
     ];
     for mut race in races {
         assert_random_walks(&race, if IS_DEEP { 100_000 } else { 2000 }, 0);

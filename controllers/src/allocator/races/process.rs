@@ -87,6 +87,7 @@ impl Process {
                     let by_name = mistake == Some(Mistake::ReleasesByName);
                     if server.locks.get(&member).is_some_and(|lock| lock.uid == uid || by_name) {
                         server.locks.remove(&member);
+                        self.locks.remove(&member);
                     }
                     self.phase = Phase::Release(name, owner, locks, step);
                 }
@@ -101,6 +102,9 @@ impl Process {
                 };
                 if is_fenced && server.owners.get(name) == Some(&owner) {
                     server.put(name, Some(Owner { record, ..owner }));
+                    // The next run of an owner sees the writes of the one before.
+                    self.owners.extend(server.owners.get(name).map(|now| (name, now.clone())));
+                    self.enqueue(name);
                 } else {
                     self.enqueue(name);
                 }
