@@ -327,12 +327,13 @@ impl World {
         let wall = Timestamp::from_second(1).unwrap();
         let since = seen.since.map_or(WaitingSince::New(wall), WaitingSince::Recorded);
         let is_due = allocations.queues.due().any(|due| due == owner);
-        // The pool may have grown since: then the run finds the new member before its notification.
-        let is_first = allocations.queues.asleep(&id).first() == Some(owner);
+        let asleep = allocations.queues.asleep(&id);
+        let earlier: Vec<_> = asleep.into_iter().take_while(|waiter| waiter != owner).collect();
         match allocations.reserve(&space(), pool, owner, since, self.now) {
             Reservation::Free(member) => {
-                let others: Vec<_> = allocations.queues.asleep(&id);
-                assert!(others.is_empty() || is_due || is_first, "{owner:?} overtakes {others:?}");
+                let mut asleep = allocations.queues.asleep(&id);
+                asleep.retain(|waiter| earlier.contains(waiter));
+                assert!(is_due || asleep.is_empty(), "{owner:?} overtakes {asleep:?}");
                 RunStep::Claim(member)
             }
             Reservation::Full(since) => {

@@ -49,7 +49,7 @@ fn a_recreated_owner_inherits_nothing() {
 #[test]
 fn an_owner_moves_with_its_pool() {
     let moves = [ATTACH_A, ClientAction::Move(2), ClientAction::Move(1)];
-    assert_holds(AllocatorRace::new(1, 2, moves).crashing(1), 300);
+    assert_holds(AllocatorRace::new(1, 2, moves).crashing(1), 200);
 }
 
 #[test]
