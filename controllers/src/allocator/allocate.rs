@@ -219,9 +219,14 @@ impl<M: Member, L: Object> Allocator<M, L> {
         let ready = async {
             loop {
                 let listener = inner.ready.listen();
-                if inner.allocations.lock().is_ready() {
-                    return;
+                {
+                    let mut allocations = inner.allocations.lock();
+                    if allocations.is_ready() {
+                        return;
+                    }
+                    allocations.request_build();
                 }
+                inner.recheck.notify_one();
                 listener.await;
             }
         };

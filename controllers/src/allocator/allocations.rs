@@ -28,6 +28,8 @@ pub(super) struct Allocations<M: Member> {
     waiters: usize,
     chance: u64,
     is_ready: bool,
+    /// A run waits for the state.
+    is_requested: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -63,12 +65,21 @@ pub(super) struct FormerWaiter<M: Member> {
 impl<M: Member> Allocations<M> {
     pub(super) fn new(waiters: usize, seed: u64) -> Self {
         let (taken, marks, queues) = (BTreeMap::new(), BTreeMap::new(), PoolQueues::new(waiters));
-        Self { taken, marks, queues, waiters, chance: seed, is_ready: false }
+        Self { taken, marks, queues, waiters, chance: seed, is_ready: false, is_requested: false }
     }
 
     /// Returns whether the state is built; nothing is allocated before.
     pub(super) const fn is_ready(&self) -> bool {
         self.is_ready
+    }
+
+    /// Requests the state to be built. Only a run does: then all that it reads has synced.
+    pub(super) fn request_build(&mut self) {
+        self.is_requested = true;
+    }
+
+    pub(super) const fn needs_build(&self) -> bool {
+        self.is_requested && !self.is_ready
     }
 
     /// Drops the state.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use jiff::Timestamp;
 use machinery_informers::Informer;
-use machinery_informers::deliver::Delivery;
+use machinery_informers::deliver::{Delivery, Events};
 use machinery_objects::{Event, Object, ObjectKey, WriteToken};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 use tokio_util::sync::CancellationToken;
@@ -44,65 +44,81 @@ impl<M: Member, L: Object> Allocator<M, L> {
         stopping: CancellationToken,
     ) {
         let inner = &*self.inner;
-        // Before the rebuild, so that each change after its snapshot is delivered as an event.
-        let (Ok(mut locked), Ok(mut owned)) = (inner.locks.informer().events(), owners.events()) else {
-            return;
-        };
         let owners = Arc::new(CachedOwners { owners: owners.clone(), waiting });
         *inner.owners.lock() = Some(owners.clone());
         inner.ready.notify_all();
         let _detach = Detach(self);
+        loop {
+            while !inner.allocations.lock().needs_build() {
+                if stopping.run_until_cancelled(inner.recheck.notified()).await.is_none() {
+                    return;
+                }
+            }
+            let synced = async {
+                inner.locks.informer().synced().await.is_ok() && owners.owners.synced().await.is_ok()
+            };
+            if stopping.run_until_cancelled(synced).await != Some(true) {
+                return;
+            }
+            // Before the rebuild, so that each change after its snapshot is delivered as an event; and
+            // again for each one, so that all that is there is delivered again.
+            let (Ok(locked), Ok(owned)) = (inner.locks.informer().events(), owners.owners.events()) else {
+                return;
+            };
+            self.rebuild(&owners);
+            if self.follow(controller, &*owners, locked, owned, &stopping).await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Follows events until the state is forgotten. Returns `None` at the end.
+    async fn follow<O: Object, S>(
+        &self,
+        controller: &Controller<ObjectKey, S>,
+        owners: &dyn Owners<M>,
+        mut locked: Events<ObjectKey, Arc<L>>,
+        mut owned: Events<ObjectKey, Arc<O>>,
+        stopping: &CancellationToken,
+    ) -> Option<()> {
+        let inner = &*self.inner;
         let mut checks = interval(CHECK_INTERVAL);
         checks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut unconfirmed_since = None;
-        loop {
-            if !inner.allocations.lock().is_ready() {
-                let synced = async {
-                    inner.locks.informer().synced().await.is_ok() && owners.owners.synced().await.is_ok()
-                };
-                if stopping.run_until_cancelled(synced).await != Some(true) {
-                    return;
-                }
-                self.rebuild(&owners);
-            }
+        while inner.allocations.lock().is_ready() {
             let notified = inner.allocations.lock().take_notified();
             for owner in notified {
                 // A waiter that is not requested, because the controller does not run, is found by
                 // the rebuild at its next start.
-                if stopping.run_until_cancelled(controller.request(owner.key, CAUSE)).await.is_none() {
-                    return;
-                }
+                stopping.run_until_cancelled(controller.request(owner.key, CAUSE)).await?;
             }
             let has_unconfirmed = inner.allocations.lock().has_unconfirmed();
             unconfirmed_since =
                 unconfirmed_since.or_else(|| Some(Instant::now())).filter(|_| has_unconfirmed);
             if unconfirmed_since.is_some_and(|since| since.elapsed() >= BUSY) {
                 unconfirmed_since = None;
-                self.sweep(&*owners);
+                self.sweep(owners);
                 continue;
             }
             let idle = async { if has_unconfirmed { sleep(IDLE).await } else { pending().await } };
             tokio::select! {
                 biased;
-                () = stopping.cancelled() => return,
+                () = stopping.cancelled() => return None,
                 () = inner.recheck.notified() => {}
-                delivery = locked.next() => match delivery {
-                    None => return,
-                    Some(Delivery::Event(name, event)) => self.on_lock(&name, &event),
-                    Some(_) => {}
+                delivery = locked.next() => if let Delivery::Event(name, event) = delivery? {
+                    self.on_lock(&name, &event);
                 },
-                delivery = owned.next() => match delivery {
-                    None => return,
-                    Some(Delivery::Event(_, event)) => self.on_owner(&event),
-                    Some(_) => {}
+                delivery = owned.next() => if let Delivery::Event(_, event) = delivery? {
+                    self.on_owner(&event);
                 },
                 _ = checks.tick() => inner.allocations.lock().notify_surplus(Instant::now()),
                 () = idle => {
                     unconfirmed_since = None;
-                    self.sweep(&*owners);
+                    self.sweep(owners);
                 }
             }
         }
+        Some(())
     }
 
     fn sweep(&self, owners: &dyn Owners<M>) {
