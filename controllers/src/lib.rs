@@ -52,6 +52,8 @@
 //! | 32 | Pools may change and vanish, owners may move; a member in use stays locked | `p32_…` |
 //! | 33 | An allocator that is not running, and a malformed [`Pool`], are typed errors | `p33_…` |
 //! | 34 | A crash before or after any effect loses no member, no lock and no order ¹⁷ | `p34_…` |
+//! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁸ | `p50_…` |
+//! | 51 | Without connection, and after a suspension, no owner becomes silent at once | `p51_…` |
 //!
 //! An [`Actuator`] keeps the items of a system outside of the API as desired, through an
 //! [`ActuatorPort`]:
@@ -95,6 +97,8 @@
 //!   `actuator/tests.rs`.
 //! - ¹⁷ Over a whole scenario, each effect in turn; also models in `allocator/`, in every
 //!   interleaving by `cargo xtask races`.
+//! - ¹⁸ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
+//!   model.
 //!
 //! # Limits
 //!
@@ -199,6 +203,7 @@ mod locks;
 mod metrics;
 mod reconcile;
 mod recorder;
+mod silence;
 
 pub use actuator::{
     Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ActuatorStatus, BrokenItem, ChangeBatch,
@@ -223,10 +228,12 @@ pub use lease::{
 };
 pub use locks::{
     Claim, HeldLock, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockHolder, LockKey, LockKinds,
-    LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters, key_of_name, name_of_key,
+    LockScopeError, LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters,
+    key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
 pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};
+pub use silence::{Awaiting, Owner, SilenceChange, SilenceCounts, SilenceDetector, TimeoutTooShort};

@@ -97,6 +97,7 @@ impl<M: Member, L: Object> Allocator<M, L> {
     /// Creates an allocator over name locks. It requires [`run`](Self::run).
     #[must_use]
     pub fn new(locks: &NameLocks<M, L>, settings: AllocatorSettings) -> Self {
+        locks.notified_by_program();
         let inner = Inner {
             locks: locks.clone(),
             allocations: Mutex::new(Allocations::new(settings.waiters, settings.seed)),

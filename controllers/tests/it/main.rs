@@ -30,6 +30,7 @@ mod locks_wire;
 mod owners;
 mod recorder;
 mod shutdown;
+mod silence;
 mod spans;
 mod startup;
 mod traces;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinery::controllers::{
-    Allocation, AllocationRequest, Allocator, AllocatorSettings, HeldLock, Note, Recorder, Term,
+    Allocation, AllocationRequest, Allocator, AllocatorSettings, Awaiting, HeldLock, Note, Recorder,
+    SilenceDetector, Term,
 };
 use machinery::informers::Index;
 use machinery::objects::{Event, Fence, Object as _, ObjectKey, Uid, WriteError};
@@ -12,7 +13,6 @@ use machinery::tokio::time::{Duration, Instant};
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::run::{ControllerSettings, with_workers};
-use super::silence::SilentNodes;
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Subnet};
 use crate::plan::{
@@ -36,7 +36,7 @@ pub(super) struct Inner {
     pub(super) attachments: Objects<NetworkAttachment>,
     subnets: Objects<Subnet>,
     recorder: Recorder,
-    pub(super) silent: SilentNodes,
+    nodes: SilenceDetector<NetworkAttachment, String>,
     metrics: IpamMetrics,
 }
 
@@ -53,11 +53,13 @@ impl IpamController {
         settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
         let of_subnet = |attachment: &NetworkAttachment| subnet_of(attachment);
-        let not_answered = |attachment: &NetworkAttachment| is_unanswered(attachment).then_some(());
+        let node =
+            |attachment: &NetworkAttachment| is_unanswered(attachment).then(|| attachment.spec.node.clone());
         let (attachments, (by_subnet, unanswered)) =
             plane.objects_with::<NetworkAttachment, _>(|informer| {
-                (informer.index(of_subnet), informer.index(not_answered))
+                (informer.index(of_subnet), Awaiting::index(informer, node))
             })?;
+        let nodes = plane.silence("nodes", &attachments, unanswered, settings.silence_timeout)?;
         let (subnets, by_vni) = plane
             .objects_with::<Subnet, _>(|informer| informer.index(|subnet: &Subnet| [subnet.spec.vni]))?;
         let (named, metrics) = (subnets.clone(), settings.metrics.ipam.clone());
@@ -70,12 +72,11 @@ impl IpamController {
         allocations.seed = settings.seed;
         let calls = metrics.clone();
         allocations.observer = Arc::new(move |call| calls.lock_call(call));
-        let silent = SilentNodes::new(unanswered, settings.silence_interval);
-        let inner =
-            Inner { attachments: attachments.clone(), subnets, recorder: recorder.clone(), silent, metrics };
+        let (inner, recorder) = (attachments.clone(), recorder.clone());
+        let inner = Inner { attachments: inner, subnets, recorder, nodes: nodes.clone(), metrics };
         let ipam =
             Ipam { inner: Arc::new(inner), allocator: Allocator::new(&locks, allocations), term: None };
-        let (waiting, silence) = (ipam.inner.clone(), ipam.clone());
+        let waiting = ipam.inner.clone();
         let waiting = move |attachment: &NetworkAttachment| {
             let since = waiting_since(attachment)?;
             Some((subnet_pool(&*waiting.subnets.get(&subnet_of(attachment)?)?)?, since))
@@ -84,9 +85,7 @@ impl IpamController {
             .controller::<NetworkAttachment>("ipam")?
             .allocating(&ipam.allocator, waiting)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
-            .beside(|controller, stopping| async move {
-                silence.report_silent_nodes(&controller, &stopping).await;
-            })
+            .on_silence(&nodes, |change| change.overdue)
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
     }
@@ -155,7 +154,7 @@ impl Ipam {
     ) -> AttachmentStatus {
         let status = assigned(attachment, subnet, *lock.key(), lock.uid());
         let is_complete = status == attachment.status;
-        if is_complete && is_unanswered(attachment) && self.inner.silent.has(attachment) {
+        if is_complete && is_unanswered(attachment) && self.inner.nodes.is_overdue(attachment) {
             return unanswered(attachment);
         }
         status

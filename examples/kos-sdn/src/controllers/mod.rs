@@ -2,7 +2,6 @@
 
 mod ipam;
 mod run;
-mod silence;
 mod validator;
 
 pub use ipam::Ipam;
