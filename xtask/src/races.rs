@@ -1,6 +1,6 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
-//! shape; eight claimants of a thousand names that crash and resume late; the models of the allocator,
-//! and processes that crash at each effect.
+//! shape; creates and deletes under a guard over several kinds; eight claimants of a thousand names
+//! that crash and resume late; the models of the allocator, and processes that crash at each effect.
 //!
 //! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
 //! not optimized.
@@ -10,8 +10,9 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
 /// Crates, targets and tests.
-const RACES: [(&str, &[&str], &str); 4] = [
+const RACES: [(&str, &[&str], &str); 5] = [
     ("machinery-apiserver", &["--test", "it"], "guards::races"),
+    ("machinery-apiserver", &["--test", "it"], "guards::cross"),
     ("machinery-controllers", &["--test", "it"], "locks_race"),
     ("machinery-controllers", &["--test", "it"], "allocator"),
     ("machinery-controllers", &["--lib"], "allocator"),

@@ -10,6 +10,7 @@ mod allocator_fixture;
 mod allocator_race;
 mod completions;
 mod diagnostics;
+mod examples;
 mod expectations;
 mod failures;
 mod finalizer;

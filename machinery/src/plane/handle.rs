@@ -21,6 +21,7 @@ use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
 use super::shutdown::Handle;
+use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
 use crate::Error;
@@ -44,6 +45,7 @@ pub(super) struct Inner {
     pub(super) timeout: Duration,
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
+    pub(super) surroundings: Surroundings,
     registry: Arc<DiagnosticsRegistry>,
     /// Set when the embedded server listens.
     #[cfg(feature = "server")]
@@ -51,7 +53,7 @@ pub(super) struct Inner {
 }
 
 impl Plane {
-    pub(super) fn new(transport: Transport, timeout: Duration) -> Self {
+    pub(super) fn new(transport: Transport, timeout: Duration, surroundings: Surroundings) -> Self {
         Self(Arc::new(Handle(Arc::new(Inner {
             transport,
             objects: Mutex::default(),
@@ -59,6 +61,7 @@ impl Plane {
             informers: TaskGroup::default(),
             timeout,
             failed: Mutex::default(),
+            surroundings,
             registry: Arc::default(),
             #[cfg(feature = "server")]
             access: std::sync::OnceLock::new(),
@@ -128,7 +131,7 @@ impl Plane {
         informer: informers::Builder<K>,
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
-        let (informer, writer) = (informer.build(), self.0.transport.writer::<K>(&kind));
+        let (informer, writer) = (informer.build(), self.writer::<K>()?);
         let list_page = self.0.transport.list_page::<K>()?;
         let mut all = self.0.objects.lock();
         let existing = all.get(&TypeId::of::<K>()).cloned();
@@ -151,7 +154,8 @@ impl Plane {
     /// # Errors
     /// The type's kind is invalid.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
-        Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
+        let kind = Kind::of::<K>()?;
+        Ok(self.0.surroundings.writer(&kind, self.0.transport.writer::<K>(&kind)))
     }
 
     /// Returns a builder for a separate informer, for instance with a filter or indexes. Run the
@@ -286,7 +290,7 @@ impl Plane {
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
         match &self.0.transport {
-            Transport::Embedded { server, .. } => Some(server),
+            Transport::Embedded { server, .. } => Some(&**server),
             #[cfg(feature = "kube")]
             Transport::Cluster { .. } => None,
         }

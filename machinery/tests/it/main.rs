@@ -3,16 +3,19 @@
 #![allow(clippy::unwrap_used)]
 
 mod components;
+mod crash_points;
 mod crashes;
 mod differential;
 mod fences;
 mod hosts;
+mod invariants;
 mod led_controllers;
 mod logs;
 mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
 mod pages;
+mod paused_clock;
 mod planes;
 mod predicates;
 #[path = "../samples/mod.rs"]
