@@ -1,7 +1,7 @@
 //! Exploration of every interleaving of the steps of a model.
 //!
-//! For what loom cannot reach: several processes with caches, a store and lost responses, modelled as
-//! a value that is cloned at each step. A race whose states are too many to visit is sampled.
+//! For what loom cannot reach: several processes with caches, a store and lost responses, modelled
+//! as a value that is cloned at each step. A race whose states are too many to visit is sampled.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
@@ -9,8 +9,8 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 /// A system in which several steps may happen next.
 ///
-/// Its `Debug` output has to distinguish its states. Each race deserves a second run with the mistake
-/// that it is about, by [`assert_fails`]: that shows that the exploration would notice.
+/// Its `Debug` output has to distinguish its states. Each race deserves a second run with the
+/// mistake that it is about, by [`assert_fails`]: that shows that the exploration would notice.
 pub trait Race: Clone + Debug {
     /// One step.
     type Step: Clone + Debug;
@@ -118,8 +118,8 @@ pub fn assert_holds<R: Race>(start: R, at_least: usize) -> Explored {
     }
 }
 
-/// Takes a number of random walks through a race that is too large to explore, the same ones for each
-/// seed.
+/// Takes a number of random walks through a race that is too large to explore, the same ones for
+/// each seed.
 ///
 /// # Panics
 /// With the path to a violation, or with a path that does not end.

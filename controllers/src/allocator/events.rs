@@ -60,8 +60,8 @@ impl<M: Member, L: Object> Allocator<M, L> {
             if stopping.run_until_cancelled(synced).await != Some(true) {
                 return;
             }
-            // Before the rebuild, so that each change after its snapshot is delivered as an event; and
-            // again for each one, so that all that is there is delivered again.
+            // Before the rebuild, so that each change after its snapshot is delivered as an event;
+            // and again for each one, so that all that is there is delivered again.
             let (Ok(locked), Ok(owned)) = (inner.locks.informer().events(), owners.owners.events()) else {
                 return;
             };

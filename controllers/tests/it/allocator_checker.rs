@@ -10,8 +10,8 @@ use std::sync::Arc;
 use tokio::task::JoinHandle;
 use tokio_util::task::TaskTracker;
 
-/// Verifies that no two hosts record one port, until a host `the-end` is created. Returns the number
-/// of commits.
+/// Verifies that no two hosts record one port, until a host `the-end` is created. Returns the
+/// number of commits.
 pub(crate) async fn checker(hosts: &Handle<Doc>, tasks: &TaskTracker) -> JoinHandle<usize> {
     let version = hosts.list(ListRequest::default()).await.unwrap().version;
     let from = WatchFrom::After(version);

@@ -1,5 +1,5 @@
-//! A model of a process with an allocator: lagging caches, claims that fail, crashes, and clients that
-//! create and delete owners, change the pool, and lock members by hand.
+//! A model of a process with an allocator: lagging caches, claims that fail, crashes, and clients
+//! that create and delete owners, change the pool, and lock members by hand.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -44,8 +44,8 @@ fn a_recreated_owner_inherits_nothing() {
     assert_holds(AllocatorRace::new(1, 1, [ATTACH_A, DETACH_A, ATTACH_A]).crashing(1), 300);
 }
 
-/// A pool whose members change while the owner has one of them. Of one process: two without a Lease,
-/// of which one sees the former pool, would undo each other.
+/// A pool whose members change while the owner has one of them. Of one process: two without a
+/// Lease, of which one sees the former pool, would undo each other.
 #[test]
 fn an_owner_moves_with_its_pool() {
     let moves = [ATTACH_A, ClientAction::Move(2), ClientAction::Move(1)];

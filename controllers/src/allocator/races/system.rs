@@ -47,8 +47,8 @@ pub(super) struct Server {
     pub(super) locks: BTreeMap<u16, Lock>,
     /// First and last member of the pool.
     pub(super) pool: (u16, u16),
-    /// Number of writes of each owner, and of created locks of each member. Counted for each, so that
-    /// writes of different objects in two orders lead to equal states.
+    /// Number of writes of each owner, and of created locks of each member. Counted for each, so
+    /// that writes of different objects in two orders lead to equal states.
     written: BTreeMap<Name, u32>,
     created: BTreeMap<u16, u32>,
 }
@@ -74,7 +74,8 @@ pub(super) enum RaceStep {
     Collect,
 }
 
-/// Number of locks of one member before events must be delivered; more would repeat the same states.
+/// Number of locks of one member before events must be delivered; more would repeat the same
+/// states.
 const LOCKS: u32 = 2;
 
 impl AllocatorRace {

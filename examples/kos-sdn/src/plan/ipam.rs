@@ -73,8 +73,8 @@ pub fn waiting_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
     is_confirmed.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
 }
 
-/// Returns the status of an attachment with the address of a lock. Without a lock's UID there is none:
-/// the original wrote unlocked addresses after some errors, and two attachments shared them.
+/// Returns the status of an attachment with the address of a lock. Without a lock's UID there is
+/// none: the original wrote unlocked addresses after some errors, and two attachments shared them.
 #[must_use]
 pub fn assigned(
     attachment: &NetworkAttachment,
