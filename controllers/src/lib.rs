@@ -1,5 +1,5 @@
 //! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election,
-//! name locks and actuators.
+//! name locks, allocators and actuators.
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no
@@ -46,7 +46,13 @@
 //! | 26 | Waiters of a name are notified of its release in order: [`NameLocks::wake`] ¹¹ | `p26_…` |
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
-//! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁴ | `p50_…` |
+//! | 29 | Each owner gets one member of its pool, and no member has two owners: [`Allocator`] | `p29_…` |
+//! | 30 | A freed member goes to the longest waiter at once, in their order across restarts | `p30_…` |
+//! | 31 | Locks of other clients block their members; pools may have members in common | `p31_…` |
+//! | 32 | Pools may change and vanish, owners may move; a member in use stays locked | `p32_…` |
+//! | 33 | An allocator that is not running, and a malformed [`Pool`], are typed errors | `p33_…` |
+//! | 34 | A crash before or after any effect loses no member, no lock and no order ¹⁷ | `p34_…` |
+//! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁸ | `p50_…` |
 //! | 51 | Without connection, and after a suspension, no owner becomes silent at once | `p51_…` |
 //!
 //! An [`Actuator`] keeps the items of a system outside of the API as desired, through an
@@ -85,13 +91,14 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
-//! - ¹⁴ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
-//!   model.
-//!
 //! - ¹⁴ Turns of a key exclude each other: [`Actuator::turn`], `actuator/turns.rs`.
 //! - ¹⁵ An item is unstable if comparisons in a row find it changed: [`ItemFailure::Unstable`].
 //! - ¹⁶ Random claims, failures, lost results, foreign changes and late lists:
 //!   `actuator/tests.rs`.
+//! - ¹⁷ Over a whole scenario, each effect in turn; also models in `allocator/`, in every
+//!   interleaving by `cargo xtask races`.
+//! - ¹⁸ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
+//!   model.
 //!
 //! # Limits
 //!
@@ -101,6 +108,7 @@
 //! - Deleted objects are not reconciled. Use a finalizer, or a controller of requests.
 //! - Locks of deleted owners are deleted by garbage collection, not by this crate. Names in
 //!   different namespaces are different.
+//! - A freed member is looked up in each pool of its space that has waiters.
 //! - A suspended machine does not notice that its Lease expires; after it resumes, a server with
 //!   fences rejects its writes. Other servers accept them.
 //! - A spawned task is outside of the trace, unless it is given [`Run::traceparent`]. Events carry
@@ -184,6 +192,7 @@
 //! `prometheus` (default): [`Metrics`].
 
 mod actuator;
+mod allocator;
 mod causes;
 mod controller;
 mod expectations;
@@ -200,6 +209,10 @@ pub use actuator::{
     Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ActuatorStatus, BrokenItem, ChangeBatch,
     Disturbance, Ensured, FoundItem, ItemChange, ItemFailure, ItemState, KeyTurn, PortFailure, Progress,
     RepairOutcome, RepairReport, RepairRequest,
+};
+pub use allocator::{
+    AllocateError, Allocation, AllocationRequest, Allocator, AllocatorSettings, LockCall, LockOperation,
+    Member, Pool, PoolError, PoolWaiter,
 };
 /// Makes the methods of an [`ActuatorPort`] asynchronous.
 pub use async_trait::async_trait;

@@ -34,10 +34,13 @@ pub struct SampledHistogram {
     pub buckets: Vec<(f64, u64)>,
 }
 
+/// The value of a label with the counter for it.
+type ResultCounter<S> = (&'static str, fn(&S) -> u64);
+
 enum Read<S: 'static> {
     Whole(fn(&S) -> Option<u64>),
     Fraction(fn(&S) -> Option<f64>),
-    ByResult(&'static [(&'static str, fn(&S) -> u64)]),
+    ByResult(&'static [ResultCounter<S>]),
     Histogram(fn(&S) -> SampledHistogram),
 }
 
@@ -77,7 +80,7 @@ impl<S> Sampled<S> {
     pub const fn by_result(
         name: &'static str,
         help: &'static str,
-        results: &'static [(&'static str, fn(&S) -> u64)],
+        results: &'static [ResultCounter<S>],
     ) -> Self {
         let description = Description::counter(name, help).labels(&["name", "result"]);
         Self { description, read: Read::ByResult(results) }

@@ -18,6 +18,7 @@
 //! | 4 | Fair: listeners are woken in the order of [`Notify::listen`] | `wakes_in_order` |
 //! | 5 | A reader of [`Swap`] sees a whole value, old or new, never an older one | below |
 //! | 6 | A panic in [`contained`] is contained, also that of its payload | `a_panic_is_contained` |
+//! | 7 | `explore` (feature `testing`) visits every interleaving of a model, once | `explore.rs` |
 //!
 //! - 2: `loom_a_listener_registered_before_the_change_is_woken`.
 //! - 3: `loom_a_dropped_listener_passes_its_wake_on`, `a_dropped_listener_passes_its_wake_on`.
@@ -66,6 +67,8 @@ mod loomed;
 use loomed as body;
 
 mod contained;
+#[cfg(any(test, feature = "testing"))]
+pub mod explore;
 mod notify;
 
 pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_with_spin};

@@ -1,6 +1,6 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
 //! shape; creates and deletes under a guard over several kinds; eight claimants of a thousand names
-//! that crash and resume late.
+//! that crash and resume late; the models of the allocator, and processes that crash at each effect.
 //!
 //! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
 //! not optimized.
@@ -9,20 +9,22 @@ use crate::counts::Counts;
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
-/// Crates and tests.
-const RACES: [(&str, &str); 3] = [
-    ("machinery-apiserver", "guards::races"),
-    ("machinery-apiserver", "guards::cross"),
-    ("machinery-controllers", "locks_race"),
+/// Crates, targets and tests.
+const RACES: [(&str, &[&str], &str); 5] = [
+    ("machinery-apiserver", &["--test", "it"], "guards::races"),
+    ("machinery-apiserver", &["--test", "it"], "guards::cross"),
+    ("machinery-controllers", &["--test", "it"], "locks_race"),
+    ("machinery-controllers", &["--test", "it"], "allocator"),
+    ("machinery-controllers", &["--lib"], "allocator"),
 ];
 
 /// Runs the races and shows their output. Returns whether at least one of each
 /// ran and all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut held = true;
-    for (package, tests) in RACES {
+    for (package, target, tests) in RACES {
         let mut command = workspace.cargo(["test", "--profile=proof", "--all-features", "--no-fail-fast"]);
-        command.args(["--package", package, "--test", "it", "--", tests, "--nocapture"]);
+        command.args(["--package", package]).args(target).args(["--", tests, "--nocapture"]);
         println!("{}", shell::describe(&command));
         let outcome = shell::run(command, Show::Lines)?;
         let ran = Counts::of(&outcome.text).ran();

@@ -11,10 +11,11 @@ use crate::lines::LineProcess;
 use crate::measure::{Figures, count};
 use crate::process::cpu_us;
 use crate::server::{Client, settled};
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
+use http::Method;
 use std::cell::RefCell;
 use std::process::Command;
 use std::rc::Rc;
@@ -22,6 +23,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 pub(super) const KR: &str = "kube-runtime";
+
+/// The locks of an allocator.
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 
 /// Writes in flight.
 const IN_FLIGHT: usize = 64;
@@ -64,6 +68,34 @@ impl ControllerSubject {
         Ok(figures)
     }
 
+    /// Allocates beside plain creates, each on a server without locks.
+    fn allocations(&self, owners: usize) -> anyhow::Result<Figures> {
+        let mut site = self.site.borrow_mut();
+        let there = site.with(owners)?;
+        let kubeconfig = there.kubeconfig.clone();
+        let plain = self.once(&ControllerStep::PlainCreates { kubeconfig, creates: owners })?;
+        site.runtime.block_on(delete_locks(&there))?;
+        let server = cpu_us(there.pid)?;
+        let kubeconfig = there.kubeconfig.clone();
+        let ours = self.once(&ControllerStep::Allocate { kubeconfig, owners })?;
+        let server = (cpu_us(there.pid)? - server) / count(owners);
+        site.runtime.block_on(delete_locks(&there))?;
+        settled(there.pid)?;
+        let of = |figures: &Figures, name: &str| figures.of(name).context("it was measured");
+        let (creates, per_second) = (of(&plain, "creates")?, of(&ours, "per_second")?);
+        Ok(ours.with("creates", creates).with("share", per_second / creates).with("server_cpu_us", server))
+    }
+
+    fn hand_overs(&self, waiting: usize, releases: usize) -> anyhow::Result<Figures> {
+        let mut site = self.site.borrow_mut();
+        let there = site.with(waiting + 1)?;
+        let kubeconfig = there.kubeconfig.clone();
+        let figures = self.once(&ControllerStep::HandOver { kubeconfig, waiting, releases })?;
+        site.runtime.block_on(delete_locks(&there))?;
+        settled(there.pid)?;
+        Ok(figures)
+    }
+
     fn status(&self, objects: usize, events: usize, every: Duration) -> anyhow::Result<Figures> {
         let mut site = self.site.borrow_mut();
         let there = site.with(objects)?;
@@ -92,6 +124,14 @@ impl ControllerSubject {
             .with("event_server_cpu_us", each(0))
             .with("event_client_cpu_us", each(1)))
     }
+}
+
+/// Deletes the locks of an allocator.
+async fn delete_locks(there: &RunningServer) -> anyhow::Result<()> {
+    let mut client = Client::connect(&there.access).await?;
+    let deleted = client.attempt(Method::DELETE, LEASES, Bytes::new()).await?;
+    ensure!(deleted.is_success(), "the locks were not deleted: {deleted}");
+    Ok(())
 }
 
 /// Writes objects in turn at an interval, each with its time of sending.
@@ -131,6 +171,8 @@ impl Subject<ControllerShape> for ControllerSubject {
                 self.once(&ControllerStep::Hops { objects, events, every_us })
             }
             ControllerShape::Idle { objects } => self.idle(objects),
+            ControllerShape::Allocations { owners } => self.allocations(owners),
+            ControllerShape::HandOvers { waiting, releases } => self.hand_overs(waiting, releases),
             ControllerShape::Status { objects, events, every_us } => {
                 self.status(objects, events, Duration::from_micros(every_us))
             }

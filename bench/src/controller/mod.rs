@@ -3,8 +3,9 @@
 //!
 //! [`rows`] lists the shapes and the rows they fill. A shape is [`measured`] in [`steps`](step),
 //! sent to a [`process`] of its own. [`ours`] and [`kube`] start a loop; the operations are the
-//! same for both: [`near`] in the process, [`far`] over the wire.
+//! same for both: [`near`] in the process, [`far`] over the wire. [`allocator`] has no peer.
 
+mod allocator;
 mod far;
 mod kube;
 mod measured;

@@ -1,5 +1,6 @@
 //! The process of one shape: `machinery-bench controller-subject`, for internal use.
 
+use super::allocator;
 use super::far::RemoteLoop;
 use super::near;
 use super::step::ControllerStep;
@@ -45,6 +46,15 @@ fn answer(
         ControllerStep::Begin { kubeconfig, turn } => {
             *far = Some(runtime.block_on(RemoteLoop::begin(library, &kubeconfig, turn))?);
             Ok(Figures::default())
+        }
+        ControllerStep::PlainCreates { kubeconfig, creates } => {
+            runtime.block_on(allocator::plain_creates(&kubeconfig, creates))
+        }
+        ControllerStep::Allocate { kubeconfig, owners } => {
+            runtime.block_on(allocator::allocate(&kubeconfig, owners))
+        }
+        ControllerStep::HandOver { kubeconfig, waiting, releases } => {
+            runtime.block_on(allocator::hand_over(&kubeconfig, waiting, releases))
         }
         ControllerStep::Write { objects } => runtime.block_on(begun(far)?.write(objects)),
         ControllerStep::Heard { events } => runtime.block_on(begun(far)?.wait_for_reconciles(events)),

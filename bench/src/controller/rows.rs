@@ -12,6 +12,9 @@ struct ControllerSizes {
     idle: usize,
     written: usize,
     far_events: usize,
+    owners: usize,
+    waiting: usize,
+    releases: usize,
 }
 
 const FULL: ControllerSizes = ControllerSizes {
@@ -21,10 +24,22 @@ const FULL: ControllerSizes = ControllerSizes {
     idle: 50_000,
     written: 5000,
     far_events: 2000,
+    owners: 10_000,
+    waiting: 1000,
+    releases: 500,
 };
 
-const QUICK: ControllerSizes =
-    ControllerSizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
+const QUICK: ControllerSizes = ControllerSizes {
+    objects: 1000,
+    ms: 200,
+    events: 200,
+    idle: 2000,
+    written: 200,
+    far_events: 100,
+    owners: 300,
+    waiting: 50,
+    releases: 30,
+};
 
 /// Changes yielded but not reconciled: more than workers, and fewer than would merge.
 const IN_FLIGHT: usize = 100;
@@ -84,8 +99,41 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
                     .also("event_client_cpu_us", "CPU µs of the loop's process"),
             ],
         },
+        Plan {
+            shape: ControllerShape::Allocations { owners: sizes.owners },
+            absent: vec![(KR, NO_ALLOCATOR)],
+            rows: vec![
+                RowSpec::more("allocations", "× creates", "share")
+                    .goals(&[Goal::at_least(0.7, "× creates")])
+                    .note(ALLOCATIONS)
+                    .also("per_second", "members locked/s")
+                    .also("creates", "plain creates/s")
+                    .also("server_cpu_us", "server's CPU µs for each, with the lists at the start")
+                    .also("client_cpu_us", "CPU µs of the loop's process"),
+            ],
+        },
+        Plan {
+            shape: ControllerShape::HandOvers { waiting: sizes.waiting, releases: sizes.releases },
+            absent: vec![(KR, NO_ALLOCATOR)],
+            rows: vec![
+                RowSpec::less("allocations-full", "writes", "writes")
+                    .goals(&[Goal::at_most(3.0, "writes")])
+                    .note(HAND_OVERS)
+                    .also("p99_us", "p99, µs")
+                    .also("p50_us", "p50")
+                    .also("after_us", "p99 from the response to the deletion")
+                    .also("write_us", "one create, p50"),
+            ],
+        },
     ]
 }
+
+const NO_ALLOCATOR: &str = "kube-runtime has no allocator";
+const ALLOCATIONS: &str = "over TLS on one machinery serve: each of 10 000 ConfigMaps gets one of 20 000 \
+     numbers, whose lock is a Lease; eight workers; beside plain creates of equal Leases, eight at once, over \
+     an equal connection. No owner records its number";
+const HAND_OVERS: &str = "the same with one number and 1 000 owners that wait: from the sending of the deletion of \
+     its lock until the response to the next holder's create, p99, in units of one such create";
 
 fn reconciles(
     sizes: &ControllerSizes,
@@ -145,6 +193,8 @@ mod tests {
             "idle-object-bytes",
             "status-reconciles",
             "status-event-to-reconcile-p99",
+            "allocations",
+            "allocations-full",
         ];
         for quick in [true, false] {
             assert_names_once(&plans(quick), &named);

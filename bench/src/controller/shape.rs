@@ -14,4 +14,8 @@ pub(super) enum ControllerShape {
     Idle { objects: usize },
     /// Over the wire: one write per object, and then changes at a steady rate.
     Status { objects: usize, events: usize, every_us: u64 },
+    /// Over the wire: a member of a range for each owner.
+    Allocations { owners: usize },
+    /// Over the wire: a range of one member, which is released again and again.
+    HandOvers { waiting: usize, releases: usize },
 }

@@ -31,6 +31,22 @@ pub(super) enum ControllerStep {
     Write {
         objects: usize,
     },
+    /// Creates locks without an allocator.
+    PlainCreates {
+        kubeconfig: PathBuf,
+        creates: usize,
+    },
+    /// Allocates a member for each owner.
+    Allocate {
+        kubeconfig: PathBuf,
+        owners: usize,
+    },
+    /// Releases the only member again and again.
+    HandOver {
+        kubeconfig: PathBuf,
+        waiting: usize,
+        releases: usize,
+    },
     /// Waits until this many changes have started a reconcile.
     Heard {
         events: usize,

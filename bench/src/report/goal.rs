@@ -17,6 +17,10 @@ impl Goal {
         Self::Times { factor, peer }
     }
 
+    pub(crate) const fn at_least(limit: f64, unit: &'static str) -> Self {
+        Self::Limit { limit, unit, better: Better::Higher }
+    }
+
     pub(crate) const fn at_most(limit: f64, unit: &'static str) -> Self {
         Self::Limit { limit, unit, better: Better::Lower }
     }

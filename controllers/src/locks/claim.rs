@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_objects::{Conflict, Deleted, Deletion, Object, ObjectKey, Preconditions, WriteError};
+use machinery_objects::{Conflict, Deleted, Deletion, Fence, Object, ObjectKey, Preconditions, WriteError};
 
 use super::held_lock::token;
 use super::holder::LockOwner;
@@ -24,33 +24,56 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// # Errors
     /// The key or the owner is invalid, or a request failed.
     pub async fn claim(&self, owner: &impl Object, key: &K) -> Result<Claim<K>, LockError> {
-        let claim = self.try_claim(owner, key).await;
+        self.claim_as(owner, key, ClaimMode::Queued).await
+    }
+
+    /// Claims a name for an owner that waits elsewhere, under a fence.
+    pub(crate) async fn claim_unqueued(
+        &self,
+        owner: &impl Object,
+        key: &K,
+        fence: Option<&Fence>,
+    ) -> Result<Claim<K>, LockError> {
+        self.claim_as(owner, key, ClaimMode::Unqueued(fence)).await
+    }
+
+    async fn claim_as(
+        &self,
+        owner: &impl Object,
+        key: &K,
+        mode: ClaimMode<'_>,
+    ) -> Result<Claim<K>, LockError> {
+        let claim = self.try_claim(owner, key, mode).await;
         self.0.counters.claimed(&claim);
         claim
     }
 
-    async fn try_claim(&self, owner: &impl Object, key: &K) -> Result<Claim<K>, LockError> {
+    async fn try_claim(
+        &self,
+        owner: &impl Object,
+        key: &K,
+        mode: ClaimMode<'_>,
+    ) -> Result<Claim<K>, LockError> {
         let owner = LockOwner::of(owner)?;
         let name = self.name(&owner, key)?;
         let lock = self.make(&owner, key, &name)?;
-        let claim = self.create_or_read(&owner, key, &name, &lock).await?;
-        if let Claim::Held(_) = claim {
+        let claim = self.create_or_read(&NameClaim { owner: &owner, key, name: &name, mode }, &lock).await?;
+        if let (Claim::Held(_), ClaimMode::Queued) = (&claim, mode) {
             // The live read enqueues before it knows the holder: the holder itself does not wait.
             self.0.waiters.remove(&name, &owner.key);
         }
         Ok(claim)
     }
 
-    async fn create_or_read(
-        &self,
-        owner: &LockOwner,
-        key: &K,
-        name: &ObjectKey,
-        lock: &L,
-    ) -> Result<Claim<K>, LockError> {
+    async fn create_or_read(&self, of: &NameClaim<'_, K>, lock: &L) -> Result<Claim<K>, LockError> {
+        let &NameClaim { key, name, mode, .. } = of;
+        let fence = match mode {
+            ClaimMode::Queued => None,
+            ClaimMode::Unqueued(fence) => fence,
+        };
         // A cached lock makes a create futile. Only a spared write: the live read decides.
         let mut found = match self.0.informer.get(name) {
-            Some(_) => self.read_live(owner, key, name).await?,
+            Some(_) => self.read_live(of).await?,
             None => None,
         };
         for _ in 0..ATTEMPTS {
@@ -58,28 +81,23 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
                 return Ok(claim);
             }
             // Creating is claiming: the store lets one of two concurrent creates win.
-            match self.0.kinds.writer.create(lock, None).await {
+            match self.0.kinds.writer.create(lock, fence).await {
                 Ok(written) => return Ok(Claim::Held(self.held_lock(key.clone(), name, &written.object)?)),
                 // A live read decides. A create without response that is stored later is found by
                 // the next attempt.
                 Err(WriteError::AlreadyExists { .. } | WriteError::UnknownOutcome { .. }) => {}
                 Err(error) => return Err(error.into()),
             }
-            found = self.read_live(owner, key, name).await?;
+            found = self.read_live(of).await?;
         }
         found.ok_or_else(|| LockError::Unsettled { name: name.clone() })
     }
 
     /// Returns the claim by a live read; `None` if there is no lock.
-    async fn read_live(
-        &self,
-        owner: &LockOwner,
-        key: &K,
-        name: &ObjectKey,
-    ) -> Result<Option<Claim<K>>, LockError> {
-        let waiters = &self.0.waiters;
+    async fn read_live(&self, of: &NameClaim<'_, K>) -> Result<Option<Claim<K>>, LockError> {
+        let (&NameClaim { owner, key, name, mode }, waiters) = (of, &self.0.waiters);
         // Enqueues before the read: a waiter that saw a taken name is notified of its release.
-        let is_queued = waiters.enqueue(name, &owner.key);
+        let is_queued = matches!(mode, ClaimMode::Queued) && waiters.enqueue(name, &owner.key);
         let Some(lock) = self.get_live(name).await? else { return Ok(None) };
         Ok(Some(match self.claim_of(owner, key, name, &lock)? {
             Claim::Taken(taken) => {
@@ -96,15 +114,24 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// # Errors
     /// The request failed, or its outcome is unknown: retry.
     pub async fn release(&self, held: &HeldLock<K>) -> Result<Released, LockError> {
-        let released = self.try_release(held).await?;
+        self.release_fenced(held, None).await
+    }
+
+    /// Releases a name under a fence.
+    pub(crate) async fn release_fenced(
+        &self,
+        held: &HeldLock<K>,
+        fence: Option<&Fence>,
+    ) -> Result<Released, LockError> {
+        let released = self.try_release(held, fence).await?;
         if released != Released::NotHeld {
             self.0.counters.released();
         }
         Ok(released)
     }
 
-    async fn try_release(&self, held: &HeldLock<K>) -> Result<Released, LockError> {
-        let only_if = Preconditions { uid: Some(held.uid().clone()), ..Preconditions::default() };
+    async fn try_release(&self, held: &HeldLock<K>, fence: Option<&Fence>) -> Result<Released, LockError> {
+        let only_if = Preconditions { uid: Some(held.uid().clone()), fence: fence.cloned(), version: None };
         let deletion = Deletion { only_if, ..Deletion::default() };
         match self.0.kinds.writer.delete(held.lock(), &deletion).await {
             Ok(Deleted::Gone(token)) => Ok(Released::Free(token)),
@@ -124,6 +151,23 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// How a claimant waits for a taken name.
+#[derive(Clone, Copy)]
+enum ClaimMode<'a> {
+    /// In the wait queue of the name.
+    Queued,
+    /// Elsewhere; the lock is written under this fence.
+    Unqueued(Option<&'a Fence>),
+}
+
+/// A claim of a name, in progress.
+struct NameClaim<'a, K> {
+    owner: &'a LockOwner,
+    key: &'a K,
+    name: &'a ObjectKey,
+    mode: ClaimMode<'a>,
 }
 
 /// Returns whether this is the same lock, by UID.

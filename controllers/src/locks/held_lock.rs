@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, Uid, WriteOutcome, WriteToken};
+use machinery_objects::{Fence, Object, ObjectKey, OwnerRef, ResourceVersion, Uid, WriteOutcome, WriteToken};
 
 /// A name that the owner held at the time of the claim.
 ///
@@ -35,6 +35,14 @@ impl<K> HeldLock<K> {
     /// Returns the UID of the lock, which distinguishes it from earlier and later ones of the name.
     pub const fn uid(&self) -> &Uid {
         &self.fence.uid
+    }
+
+    /// Returns the version at which the lock was created or read.
+    pub(crate) const fn version(&self) -> Option<&ResourceVersion> {
+        match &self.token.wrote {
+            WriteOutcome::Stored(version) => Some(version),
+            _ => None,
+        }
     }
 
     /// Returns the fence for writes that require the lock.

@@ -5,14 +5,14 @@ use machinery_objects::{Kind, Object, ObjectKey, OwnerRef, Scope, Uid};
 use super::{LockError, LockScopeError};
 
 /// The owner of a claim: a stored object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct LockOwner {
-    pub(super) key: ObjectKey,
-    pub(super) uid: Uid,
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct LockOwner {
+    pub(crate) key: ObjectKey,
+    pub(crate) uid: Uid,
 }
 
 impl LockOwner {
-    pub(super) fn of(object: &impl Object) -> Result<Self, LockError> {
+    pub(crate) fn of(object: &impl Object) -> Result<Self, LockError> {
         let key = object.key();
         let uid = object.uid().and_then(Uid::new).filter(|_| !key.is_unnamed());
         let uid = uid.ok_or(LockError::Owner { key: key.clone(), reason: "it is not stored yet" })?;

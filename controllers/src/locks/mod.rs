@@ -20,6 +20,7 @@ pub use counts::LockCounts;
 pub(crate) use counts::LockSample;
 pub use error::{LockError, LockScopeError};
 pub use held_lock::{Claim, HeldLock, LockHolder, NoFences, Released};
+pub(crate) use holder::LockOwner;
 pub use key::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 pub use name_locks::{LockKinds, LocksBuilder, NameLocks};
 pub use recover::{StrayLock, StrayReason};

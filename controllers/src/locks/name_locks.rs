@@ -156,6 +156,12 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         ObjectKey::new(namespace, &name).map_err(|error| LockError::Key(error.into()))
     }
 
+    /// Returns the namespace of the locks of an owner.
+    pub(crate) fn namespace_of(&self, owner: &LockOwner) -> Result<Option<Arc<str>>, LockError> {
+        let namespace = owner.namespace(&self.0.kinds.kind, self.0.namespace.as_deref())?;
+        Ok(namespace.map(Into::into))
+    }
+
     /// Creates a lock object that is not written yet.
     pub(super) fn make(&self, owner: &LockOwner, key: &K, name: &ObjectKey) -> Result<L, LockError> {
         let lock = (self.0.make)(key, name, owner.reference(&self.0.kinds.owners));

@@ -3,6 +3,11 @@
 
 mod actuator;
 mod actuator_fixture;
+mod allocator;
+mod allocator_checker;
+mod allocator_crashes;
+mod allocator_fixture;
+mod allocator_race;
 mod completions;
 mod diagnostics;
 mod examples;

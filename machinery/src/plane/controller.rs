@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
+use jiff::Timestamp;
 use machinery_controllers::{
-    Builder, Controller, LockKey, NameLocks, Owner, Reconcile, Request, Settings, ShutdownReport,
-    SilenceChange, SilenceDetector,
+    Allocator, Builder, Controller, LockKey, Member, NameLocks, Owner, Pool, Reconcile, Request, Settings,
+    ShutdownReport, SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey, Scope};
@@ -143,6 +144,28 @@ impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
             Some(ControlledKind::Named(_, kind)) => kind.clone(),
             None => Arc::new(|| None),
         }
+    }
+}
+
+impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
+    /// Adds an allocator: events of a lock reconcile its owner, and a freed member reconciles the
+    /// longest waiter. `waiting` returns the pool that an owner waits for and since when, as the
+    /// owner records it. An allocator belongs to one controller, and its locks are not
+    /// [claimed](Self::claiming) otherwise.
+    ///
+    /// # Errors
+    /// The plane has stopped.
+    pub fn allocating<M: Member, L: ObjectType>(
+        mut self,
+        allocator: &Allocator<M, L>,
+        waiting: impl Fn(&K) -> Option<(Pool<M>, Timestamp)> + Send + Sync + 'static,
+    ) -> Result<Self, PlaneError> {
+        let (allocator, owners) = (allocator.clone(), self.plane.objects::<K>()?);
+        self.builder = self.builder.owning(&L::plural(&()), allocator.locks().informer(), owners.kind());
+        self.background.push(Box::new(move |controller, stopping| {
+            async move { allocator.run(&controller, owners.informer(), waiting, stopping).await }.boxed()
+        }));
+        Ok(self)
     }
 }
 

@@ -16,7 +16,7 @@ fn k126027_a_delay_and_an_add_are_one_run() {
     queue.add(1).unwrap();
     assert_eq!(ready(&queue), [1]);
     clock.advance(ms(1000));
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
 }
 
 /// kubernetes/kubernetes#113607: a delayed item could not be cancelled.
@@ -26,7 +26,7 @@ fn k113607_a_delayed_key_can_be_cancelled() {
     queue.add_after(1, ms(50)).unwrap();
     assert!(queue.cancel(&1));
     clock.advance(ms(1000));
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
 }
 
 /// client-go's `ShutDownWithDrain` returned in the gap between `Done` and the next `Get`, with keys

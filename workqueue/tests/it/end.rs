@@ -81,7 +81,7 @@ fn after_a_close_retries_are_kept_and_due_keys_are_handed_out() {
     let work = queue.try_get().unwrap();
     queue.close();
     work.retry("no");
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
     clock.advance(ms(10));
     assert_eq!(ready(&queue), [1]);
 }

@@ -75,7 +75,7 @@ fn test_simple_queue_and_deduping_of_delays() {
     clock.advance(ms(60));
     assert_eq!(ready(&queue), [1]);
     clock.advance(ms(20));
-    assert_eq!(ready(&queue), [], "the second delay was the same run");
+    assert_eq!(ready(&queue), [0_u32; 0], "the second delay was the same run");
     queue.add_after(2, ms(0)).unwrap();
     assert_eq!(ready(&queue), [2], "no delay is now");
 }

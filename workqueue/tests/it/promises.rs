@@ -81,7 +81,7 @@ fn p03_nothing_lost_a_key_added_while_in_flight_runs_again() {
     let work = queue.try_get().unwrap();
     queue.add_after(1, ms(50)).unwrap();
     work.done();
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
     clock.advance(ms(50));
     assert_eq!(ready(&queue), [1]);
 }
@@ -93,11 +93,11 @@ fn p04_one_entry_the_earliest_time_wins() {
     queue.add_after(1, ms(10)).unwrap();
     queue.add_after(1, ms(90)).unwrap();
     clock.advance(ms(9));
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
     clock.advance(ms(1));
     assert_eq!(ready(&queue), [1]);
     clock.advance(ms(1000));
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn p04_one_entry_an_immediate_add_beats_a_delay_and_cancel_works_on_both() {
     assert!(queue.cancel(&2) && queue.cancel(&3));
     assert!(!queue.cancel(&2) && !queue.cancel(&4), "there is nothing to take back");
     clock.advance(ms(1000));
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn p06_a_guard_dropped_unanswered_is_retried_with_back_off_and_counted() {
     let (queue, clock) = queue(Config { backoff: exact(ms(8)), ..Config::default() });
     queue.add(1).unwrap();
     drop(queue.try_get().unwrap());
-    assert_eq!(ready(&queue), []);
+    assert_eq!(ready(&queue), [0_u32; 0]);
     clock.advance(ms(8));
     let work = queue.try_get().unwrap();
     assert_eq!((work.attempts(), queue.stats().abandoned, queue.stats().retries), (1, 1, 1));

@@ -1,61 +1,43 @@
 //! The IPAM controller: assigns addresses to attachments.
 
-use std::net::Ipv4Addr;
-use std::ops::RangeInclusive;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinery::controllers::{
-    Awaiting, Claim, Controller, HeldLock, NameLocks, Note, Recorder, SilenceDetector, Term,
+    Allocation, AllocationRequest, Allocator, AllocatorSettings, Awaiting, HeldLock, Note, Recorder,
+    SilenceDetector, Term,
 };
 use machinery::informers::Index;
-use machinery::objects::{
-    Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
-};
-use machinery::sync::Mutex;
-use machinery::tokio::sync::Notify;
-use machinery::tokio::time::Instant;
+use machinery::objects::{Event, Fence, Object as _, ObjectKey, Uid, WriteError};
+use machinery::tokio::time::{Duration, Instant};
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
-use super::allocations::{Allocation, Allocations, Waiter};
-use super::events::{is_locked, uid_of};
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::IpamMetrics;
-use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
+use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Subnet};
 use crate::plan::{
-    AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, OwnedLock, decide, is_unanswered,
-    locked_address, unanswered,
+    AddressFailure, AddressKey, address_pool, assigned, is_on_interface, is_unanswered, recorded_address,
+    subnet_pool, unanswered, waiting_since,
 };
 
 /// Retry delay of attachments beyond the limit of the wait queues.
 const RETRY_UNQUEUED: Duration = Duration::from_secs(10);
-/// Retry delay until the allocation state is built.
-const EARLY: Duration = Duration::from_millis(10);
 
 /// The IPAM controller. Cheap to clone.
 #[derive(Clone)]
 pub struct Ipam {
     pub(super) inner: Arc<Inner>,
+    allocator: Allocator<AddressKey, IPLock>,
     /// Fence of the leader's term for all writes.
     term: Option<Fence>,
 }
 
 pub(super) struct Inner {
     pub(super) attachments: Objects<NetworkAttachment>,
-    pub(super) subnets: Objects<Subnet>,
-    by_vni: Index<u32>,
-    pub(super) locks: NameLocks<AddressKey, IPLock>,
-    lock_objects: Objects<IPLock>,
+    subnets: Objects<Subnet>,
     recorder: Recorder,
-    pub(super) allocations: Mutex<Allocations>,
-    /// Wakes the event loop to check for unconfirmed allocations.
-    pub(super) recheck: Notify,
     nodes: SilenceDetector<NetworkAttachment, String>,
-    tries: usize,
     metrics: IpamMetrics,
-    /// Handle of the controller, set when it runs.
-    pub(super) controller_handle: OnceLock<Controller<ObjectKey, Arc<NetworkAttachment>>>,
 }
 
 /// The controller before it runs.
@@ -80,68 +62,40 @@ impl IpamController {
         let nodes = plane.silence("nodes", &attachments, unanswered, settings.silence_timeout)?;
         let (subnets, by_vni) = plane
             .objects_with::<Subnet, _>(|informer| informer.index(|subnet: &Subnet| [subnet.spec.vni]))?;
-        let (named, named_by) = (subnets.clone(), by_vni);
-        let locks = plane.name_locks::<NetworkAttachment, AddressKey, IPLock>(move |key| {
-            let subnet = subnet_with(&named, &named_by, *key);
-            let subnet_name = subnet.map(|subnet| subnet.name().to_owned()).unwrap_or_default();
-            IPLock { spec: LockSpec { subnet_name }, ..IPLock::default() }
+        let (named, metrics) = (subnets.clone(), settings.metrics.ipam.clone());
+        let locks = plane.name_locks::<NetworkAttachment, AddressKey, IPLock>(move |key| IPLock {
+            spec: LockSpec { subnet_name: subnet_with(&named, &by_vni, *key) },
+            ..IPLock::default()
         })?;
-        locks.notified_by_program();
-        let ipam = Ipam {
-            inner: Arc::new(Inner {
-                attachments: attachments.clone(),
-                subnets,
-                by_vni,
-                locks: locks.clone(),
-                lock_objects: plane.objects()?,
-                recorder: recorder.clone(),
-                allocations: Mutex::new(Allocations::new(settings.waiters, settings.seed)),
-                recheck: Notify::new(),
-                nodes: nodes.clone(),
-                tries: settings.tries,
-                metrics: settings.metrics.ipam.clone(),
-                controller_handle: OnceLock::new(),
-            }),
-            term: None,
+        let mut allocations = AllocatorSettings::new(Timestamp::now);
+        (allocations.waiters, allocations.attempts) = (settings.waiters, settings.tries);
+        allocations.seed = settings.seed;
+        let calls = metrics.clone();
+        allocations.observer = Arc::new(move |call| calls.lock_call(call));
+        let (inner, recorder) = (attachments.clone(), recorder.clone());
+        let inner = Inner { attachments: inner, subnets, recorder, nodes: nodes.clone(), metrics };
+        let ipam =
+            Ipam { inner: Arc::new(inner), allocator: Allocator::new(&locks, allocations), term: None };
+        let waiting = ipam.inner.clone();
+        let waiting = move |attachment: &NetworkAttachment| {
+            let since = waiting_since(attachment)?;
+            Some((subnet_pool(&*waiting.subnets.get(&subnet_of(attachment)?)?)?, since))
         };
-        let events = ipam.clone();
         let controller = plane
             .controller::<NetworkAttachment>("ipam")?
-            .claiming(&locks)?
+            .allocating(&ipam.allocator, waiting)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
             .on_silence(&nodes, |change| change.overdue)
-            .beside(|controller, stopping| async move { events.handle_events(controller, &stopping).await })
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
     }
 }
 
 impl Ipam {
-    /// Returns the number of attachments waiting for an address.
-    #[must_use]
-    pub fn waiting(&self) -> usize {
-        self.inner.allocations.lock().waiting()
-    }
-
-    /// Returns this controller fenced by a term, if the server supports fences. The allocation
-    /// state is rebuilt: other leaders may have changed it.
+    /// Returns this controller fenced by a term, if the server supports fences.
     pub(super) fn in_term(&self, term: &Term) -> Self {
-        self.inner.allocations.lock().forget();
-        self.inner.recheck.notify_one();
         let term = self.inner.attachments.has_fences().then(|| term.fence().clone());
-        Self { inner: self.inner.clone(), term }
-    }
-
-    pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiter>) {
-        let Some(controller) = self.inner.controller_handle.get() else { return };
-        for waiter in all {
-            controller.request(waiter.key, &"an address is free").await;
-        }
-    }
-
-    /// Returns the subnet that contains an address; subnets of a network are disjoint.
-    pub(super) fn subnet_with(&self, key: AddressKey) -> Option<ObjectKey> {
-        subnet_with(&self.inner.subnets, &self.inner.by_vni, key)
+        Self { inner: self.inner.clone(), allocator: self.allocator.in_term(term.as_ref()), term }
     }
 }
 
@@ -149,197 +103,76 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
     type Error = machinery::Error;
 
     async fn reconcile(&self, attachment: &Arc<NetworkAttachment>, run: &Run) -> machinery::Result<Next> {
-        let Inner { subnets, locks, .. } = &*self.inner;
-        let (waiter, subnet_key) = (waiting(attachment), subnet_of(attachment));
-        let subnet = subnet_key.as_ref().and_then(|key| subnets.get(key));
-        let mut held = locks.held(&**attachment)?;
-        held.extend(self.recover_lock(attachment, subnet.as_deref(), &held).await?);
-        let owned: Vec<_> = held.iter().map(|held| self.owned(attachment, held)).collect();
-        let view =
-            IpamView { attachment: Some(attachment), gone: None, subnet: subnet.as_deref(), locks: &owned };
-        let IpamDecision { release, step } = decide(&view);
-        for lock in held.iter().filter(|held| release.iter().any(|lock| lock.uid == held.uid().as_str())) {
-            self.release(lock, run).await?;
-        }
-        match (step, subnet, subnet_key) {
-            (IpamStep::Done, ..) if is_unanswered(attachment) && self.inner.nodes.is_overdue(attachment) => {
-                self.write(attachment, unanswered(attachment), None, run).await?;
-            }
-            (IpamStep::Done | IpamStep::Wait, ..) => {}
-            (IpamStep::None(trouble), ..) => {
-                self.write(attachment, trouble.written(attachment), None, run).await?
-            }
-            (IpamStep::Write(address), Some(subnet), _) => {
-                let lock = held.iter().find(|held| held.key().address == address.address());
-                // Fenced by the lock: an address whose lock was released meanwhile is not written.
-                let fence = lock.and_then(|held| held.fence().ok());
-                self.write(attachment, address.written(attachment, &subnet), fence, run).await?;
-                self.inner.allocations.lock().served(&waiter);
+        let Inner { attachments, subnets, recorder, metrics, .. } = &*self.inner;
+        let subnet = subnet_of(attachment).and_then(|key| subnets.get(&key));
+        let pool = match address_pool(attachment, subnet.as_deref()) {
+            _ if attachment.is_deleting() => None,
+            Ok(pool) => pool,
+            Err(trouble) => {
+                self.allocator.leave(&**attachment);
+                self.write(attachment, trouble.written(attachment), None, run).await?;
                 return Ok(Next::Done);
             }
-            (IpamStep::Pick { vni, range }, Some(subnet), Some(subnet_key)) => {
-                let from = AddressSource { subnet: &subnet, subnet_key: &subnet_key, vni, range };
-                return self.pick(attachment, &from, run).await;
+        };
+        let (Some(pool), Some(subnet)) = (pool, subnet) else {
+            self.allocator.leave(&**attachment);
+            return Ok(Next::Done);
+        };
+        let lock_uid = Uid::new(&attachment.status.lock_uid);
+        let request = AllocationRequest::of(&pool)
+            .recorded_under(recorded_address(attachment), lock_uid)
+            .in_use(|key| is_on_interface(attachment, *key));
+        let allocation = self.allocator.allocate(&**attachment, &request, run).await?;
+        match &allocation {
+            Allocation::New(lock) | Allocation::Held(lock) => {
+                let is_new = matches!(allocation, Allocation::New(_));
+                if is_new {
+                    metrics.locked(attachment, &subnet);
+                }
+                self.write(attachment, self.with_address(attachment, &subnet, lock), Some(lock), run).await?;
+                if is_new {
+                    let text = format!("Assigned IPv4 address {}", lock.key().address);
+                    recorder.note(Note::normal(attachments.about(attachment), "AddressAssigned", text));
+                }
             }
-            // These steps require a subnet.
-            (IpamStep::Write(_) | IpamStep::Pick { .. }, ..) => {}
+            Allocation::Full(waiter) => {
+                self.write(attachment, AddressFailure::Full.written(attachment), None, run).await?;
+                return Ok(if waiter.is_queued { Next::Done } else { Next::After(RETRY_UNQUEUED) });
+            }
+            Allocation::Deleting => {}
         }
-        let woken = self.inner.allocations.lock().leave(&waiter);
-        self.wake(woken).await;
         Ok(Next::Done)
     }
 }
 
-/// The subnet to allocate from.
-struct AddressSource<'a> {
-    subnet: &'a Subnet,
-    subnet_key: &'a ObjectKey,
-    vni: Vni,
-    range: RangeInclusive<u32>,
-}
-
 impl Ipam {
-    /// Allocates and locks an address, or queues the attachment.
-    async fn pick(
+    fn with_address(
         &self,
         attachment: &NetworkAttachment,
-        from: &AddressSource<'_>,
-        run: &Run,
-    ) -> machinery::Result<Next> {
-        let Inner { attachments, locks, allocations, tries, metrics, .. } = &*self.inner;
-        let waiter = waiting(attachment);
-        for _ in 0..*tries {
-            let found = allocations.lock().allocate(
-                from.subnet_key,
-                &waiter,
-                waiting_since(attachment),
-                from.vni,
-                &from.range,
-            );
-            let key = match found {
-                Allocation::Free(key) => key,
-                Allocation::Early => return Ok(Next::After(EARLY)),
-                full => {
-                    self.write(attachment, AddressFailure::Full.written(attachment), None, run).await?;
-                    // The deletion event may precede the queueing: no other event would dequeue the
-                    // waiter.
-                    if attachments.get(&waiter.key).is_none_or(|now| uid_of(&now) != waiter.uid) {
-                        let woken = allocations.lock().leave(&waiter);
-                        self.wake(woken).await;
-                    }
-                    return Ok(if full == Allocation::Full {
-                        Next::Done
-                    } else {
-                        Next::After(RETRY_UNQUEUED)
-                    });
-                }
-            };
-            let Some(held) = self.claim(attachment, &waiter, key, from.subnet_key).await? else { continue };
-            // Before the status is written: the run after a failure has to see this lock as well.
-            run.wrote(held.token(), locks.informer());
-            allocations.lock().served(&waiter);
-            metrics.locked(attachment, from.subnet);
-            let address = locked_address(&self.owned(attachment, &held))
-                .ok_or("the server created a lock without UID")?;
-            let status = address.written(attachment, from.subnet);
-            self.write(attachment, status, held.fence().ok(), run).await?;
-            let text = format!("Assigned IPv4 address {}", address.address());
-            let about = attachments.about(attachment);
-            self.inner.recorder.note(Note::normal(about, "AddressAssigned", text));
-            return Ok(Next::Done);
+        subnet: &Subnet,
+        lock: &HeldLock<AddressKey>,
+    ) -> AttachmentStatus {
+        let status = assigned(attachment, subnet, *lock.key(), lock.uid());
+        let is_complete = status == attachment.status;
+        if is_complete && is_unanswered(attachment) && self.inner.nodes.is_overdue(attachment) {
+            return unanswered(attachment);
         }
-        Err("all claims were lost to other controllers; it will be retried".into())
+        status
     }
 
-    /// Releases a lock; a lock recreated by another owner stays.
-    async fn release(&self, lock: &HeldLock<AddressKey>, run: &Run) -> Result<(), WriteError> {
-        let only_if = Preconditions { uid: Some(lock.uid().clone()), ..Preconditions::default() };
-        // Not `NameLocks::release`, which cannot carry the fence of the term.
-        let locks = self.inner.lock_objects.clone();
-        let locks = self.term.iter().fold(locks, |locks, term| locks.fenced(term));
-        let deletion = Deletion { only_if, ..Deletion::default() };
-        let since = Instant::now();
-        let deleted = locks.delete_if(lock.lock(), &deletion).await;
-        self.inner.metrics.released(since, &deleted);
-        let token = match deleted {
-            Ok(Deleted::Gone(token)) => token,
-            Ok(Deleted::Marked(written)) => written.token,
-            Err(WriteError::NotFound | WriteError::Conflict(Conflict::Uid { .. })) => return Ok(()),
-            Err(error) => return Err(error),
-        };
-        // Until the cache shows the deletion, the next run would decide on the lock again.
-        run.wrote(&token, self.inner.locks.informer());
-        Ok(())
-    }
-
-    /// Returns the lock named in the status if the cache does not show it yet. A deleted lock is
-    /// recreated if its address is still free.
-    async fn recover_lock(
-        &self,
-        attachment: &NetworkAttachment,
-        subnet: Option<&Subnet>,
-        held: &[HeldLock<AddressKey>],
-    ) -> machinery::Result<Option<HeldLock<AddressKey>>> {
-        let status = &attachment.status;
-        let is_cached = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
-        let (Ok(vni), Ok(address)) = (Vni::new(status.address_vni), status.ipv4.parse()) else {
-            return Ok(None);
-        };
-        let is_desired = attachment.metadata.deletion_timestamp.is_none()
-            && subnet.is_some_and(|subnet| subnet.status.validated && holds(subnet, vni, address));
-        if is_cached || !is_desired {
-            return Ok(None);
-        }
-        match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {
-            Claim::Held(held) => Ok(Some(held)),
-            Claim::Taken(_) => Ok(None),
-        }
-    }
-
-    /// Claims an address. Returns `None` if another attachment holds it.
-    async fn claim(
-        &self,
-        attachment: &NetworkAttachment,
-        waiter: &Waiter,
-        key: AddressKey,
-        subnet: &ObjectKey,
-    ) -> machinery::Result<Option<HeldLock<AddressKey>>> {
-        let Inner { locks, allocations, metrics, .. } = &*self.inner;
-        let since = Instant::now();
-        let claims = ClaimGuard { inner: &self.inner, key, waiter };
-        let claimed = locks.claim(attachment, &key).await;
-        metrics.claimed(since, &claimed);
-        // Under one guard, so that events delivered later are applied after the claim.
-        let woken = {
-            let mut allocations = allocations.lock();
-            if let Ok(Claim::Held(held)) = &claimed {
-                allocations.claim_succeeded(key, waiter, held.token());
-                None
-            } else {
-                let is_taken = is_locked(&self.inner, &key, subnet);
-                allocations.claim_ended(key, waiter, is_taken)
-            }
-        };
-        std::mem::forget(claims); // the result is recorded
-        self.inner.recheck.notify_one();
-        self.wake(woken).await;
-        if let Ok(Claim::Held(held)) = claimed {
-            return Ok(Some(held));
-        }
-        claimed?;
-        Ok(None)
-    }
-
+    /// Writes a status, if it differs. Fenced by the lock: an address whose lock was released
+    /// meanwhile is not written.
     async fn write(
         &self,
         attachment: &NetworkAttachment,
         status: AttachmentStatus,
-        fence: Option<Fence>,
+        lock: Option<&HeldLock<AddressKey>>,
         run: &Run,
     ) -> Result<(), WriteError> {
         if status == attachment.status {
             return Ok(());
         }
+        let fence = lock.and_then(|lock| lock.fence().ok());
         let attachments = self.inner.attachments.clone();
         let attachments =
             fence.iter().chain(&self.term).fold(attachments, |objects, fence| objects.fenced(fence));
@@ -356,45 +189,10 @@ impl Ipam {
         }
         Ok(())
     }
-
-    fn owned(&self, attachment: &NetworkAttachment, held: &HeldLock<AddressKey>) -> OwnedLock {
-        let lock = self.inner.locks.informer().get(held.lock());
-        OwnedLock {
-            key: *held.key(),
-            uid: held.uid().as_str().to_owned(),
-            owner_uid: attachment.metadata.uid.clone().unwrap_or_default(),
-            created: lock.and_then(|lock| lock.metadata.creation_timestamp.as_ref().map(|time| time.0)),
-        }
-    }
-}
-
-/// Ends a claim on drop, also if the run is cancelled: then the result is unknown and a sweep
-/// checks it.
-struct ClaimGuard<'a> {
-    inner: &'a Inner,
-    key: AddressKey,
-    waiter: &'a Waiter,
-}
-
-impl Drop for ClaimGuard<'_> {
-    fn drop(&mut self) {
-        let _none = self.inner.allocations.lock().claim_ended(self.key, self.waiter, true);
-        self.inner.recheck.notify_one();
-    }
-}
-
-fn waiting(attachment: &NetworkAttachment) -> Waiter {
-    Waiter { key: attachment.key(), uid: uid_of(attachment) }
-}
-
-/// Returns the time since when the attachment waits for a full subnet, if it does.
-pub(super) fn waiting_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
-    let is_confirmed = attachment.status.errors.ipam == [AddressFailure::Full.to_string()];
-    is_confirmed.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
 }
 
 /// Returns the key of the attachment's subnet.
-pub(super) fn subnet_of(attachment: &NetworkAttachment) -> Option<ObjectKey> {
+fn subnet_of(attachment: &NetworkAttachment) -> Option<ObjectKey> {
     ObjectKey::new(attachment.metadata.namespace.as_deref(), &attachment.spec.subnet).ok()
 }
 
@@ -405,21 +203,18 @@ fn waiting_for(
     event: &Event<Arc<Subnet>>,
 ) -> Vec<ObjectKey> {
     let subnet = event.object();
-    let exists = matches!(event, Event::Added { .. } | Event::Updated { .. });
-    if exists && !subnet.status.validated && subnet.status.errors.is_empty() {
+    if event.is_present() && !subnet.status.validated && subnet.status.errors.is_empty() {
         return Vec::new(); // the result of validation follows
     }
     let key = machinery::objects::Object::key(&**subnet);
     attachments.read().by(by_subnet, &key).map(|(attachment, _)| attachment.clone()).collect()
 }
 
-fn subnet_with(subnets: &Objects<Subnet>, by_vni: &Index<u32>, key: AddressKey) -> Option<ObjectKey> {
+/// Returns the name of the subnet that contains an address; subnets of a network are disjoint.
+fn subnet_with(subnets: &Objects<Subnet>, by_vni: &Index<u32>, key: AddressKey) -> String {
     let subnets = subnets.read();
-    let mut of_it = subnets.by(by_vni, &key.vni.number());
-    of_it.find(|(_, subnet)| holds(subnet, key.vni, key.address)).map(|(subnet, _)| subnet.clone())
-}
-
-fn holds(subnet: &Subnet, vni: Vni, address: Ipv4Addr) -> bool {
-    subnet.spec.vni == vni.number()
-        && subnet.spec.ipv4.parse::<Cidr>().is_ok_and(|block| block.contains(address))
+    let contains =
+        |subnet: &Subnet| subnet.spec.ipv4.parse::<Cidr>().is_ok_and(|block| block.contains(key.address));
+    let mut of_vni = subnets.by(by_vni, &key.vni.number());
+    of_vni.find(|(_, subnet)| contains(subnet)).map(|(key, _)| key.name().to_owned()).unwrap_or_default()
 }

@@ -1,7 +1,5 @@
 //! The controllers: thin shells around the decisions in [`plan`](crate::plan).
 
-mod allocations;
-mod events;
 mod ipam;
 mod run;
 mod validator;

@@ -1,6 +1,7 @@
 //! Metrics of the IPAM controller.
 
 use jiff::Timestamp;
+use machinery::controllers::{LockCall, LockOperation};
 use machinery::metrics::{CALLS, END_TO_END};
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
@@ -30,14 +31,13 @@ machinery::metrics! {
 }
 
 impl IpamMetrics {
-    /// Records a claim of a lock.
-    pub(crate) fn claimed<T, E>(&self, since: Instant, claimed: &Result<T, E>) {
-        self.lock_call.observe(["create", ok(claimed)], since.elapsed().as_secs_f64());
-    }
-
-    /// Records a release of a lock.
-    pub(crate) fn released<T, E>(&self, since: Instant, released: &Result<T, E>) {
-        self.lock_call.observe(["delete", ok(released)], since.elapsed().as_secs_f64());
+    /// Records a claim or release of a lock.
+    pub(crate) fn lock_call(&self, call: &LockCall) {
+        let operation = match call.operation {
+            LockOperation::Claim => "create",
+            LockOperation::Release => "delete",
+        };
+        self.lock_call.observe([operation, ok(&call.result)], call.took.as_secs_f64());
     }
 
     /// Records the latency of a lock.

@@ -2,7 +2,7 @@
 
 use std::net::Ipv4Addr;
 
-use machinery::controllers::{KeyError, KeyReader, KeyWriter, LockKey};
+use machinery::controllers::{KeyError, KeyReader, KeyWriter, LockKey, Member};
 
 use crate::model::Vni;
 
@@ -29,6 +29,22 @@ impl LockKey for AddressKey {
         parts.exactly(FORM)?;
         let vni = parts.parsed("the number of a network", |text| Vni::new(text.parse().ok()?).ok())?;
         Ok(Self { vni, address: LockKey::read(parts)? })
+    }
+}
+
+impl Member for AddressKey {
+    type Space = Vni;
+
+    fn space(&self) -> Vni {
+        self.vni
+    }
+
+    fn number(&self) -> u128 {
+        self.address.number()
+    }
+
+    fn at(vni: &Vni, number: u128) -> Option<Self> {
+        Some(Self { vni: *vni, address: Member::at(&(), number)? })
     }
 }
 

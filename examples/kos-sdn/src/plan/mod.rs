@@ -1,6 +1,5 @@
 //! All decisions: pure functions and state machines, without clocks, locks, logs or awaits.
 
-mod addresses;
 mod adoption;
 mod agent;
 mod causes;
@@ -21,9 +20,7 @@ mod silence;
 mod summary;
 mod timeline;
 mod validator;
-mod wait_queues;
 
-pub use addresses::Addresses;
 pub use adoption::{PeerKnowledge, is_orphan};
 pub use agent::{
     AgentStep, AgentView, FINALIZER, Interface, PeerLocation, desired_local, network_of, next_step,
@@ -39,7 +36,7 @@ pub use flows::{
 };
 pub use invariants::{Invariants, NodeInterfaces, Violation, address_key, converged_violations};
 pub use ipam::{
-    AddressFailure, IpamDecision, IpamStep, IpamView, LockedAddress, OwnedLock, decide, locked_address,
+    AddressFailure, address_pool, assigned, is_on_interface, recorded_address, subnet_pool, waiting_since,
 };
 pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
@@ -48,4 +45,3 @@ pub use silence::{is_unanswered, unanswered};
 pub use summary::{AttachmentCounts, SubnetSummary, Summary, summary};
 pub use timeline::{TimelineEvent, timeline};
 pub use validator::{BeginOutcome, Examination, SubnetValidator, Verdict, conflicts};
-pub use wait_queues::WaitQueues;

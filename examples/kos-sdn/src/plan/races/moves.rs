@@ -5,11 +5,11 @@ use std::net::Ipv4Addr;
 
 use machinery::objects::ObjectKey;
 
-use super::{Race, assert_fails, assert_holds};
 use crate::model::{NetworkAttachment, Vni};
 use crate::plan::{
     AgentStep, AgentView, Interface, LocalInterface, PeerLocation, RemoteInterface, next_step,
 };
+use machinery::sync::explore::{Race, assert_fails, assert_holds};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Race, assert_fails, assert_holds, assert_random_walks};
 use crate::model::{Subnet, SubnetStatus};
 use crate::plan::{Examination, SubnetValidator, Verdict, conflicts};
+use machinery::sync::explore::{Race, assert_fails, assert_holds, assert_random_walks};
 
 type SubnetName = (String, String);
 
@@ -223,8 +223,8 @@ fn created_subnet_is_judged_by_the_live_list() {
         SubnetAction::Create("b", "10.0.0.0/25"),
     ];
     assert_holds(SubnetRace::new(1, clients.clone()), 500);
-    assert_random_walks(&SubnetRace::new(2, clients), 5000);
-    assert_random_walks(&SubnetRace::new(2, AT_ONCE.into_iter().chain([SubnetAction::Delete("a")])), 5000);
+    assert_random_walks(&SubnetRace::new(2, clients), 5000, 0);
+    assert_random_walks(&SubnetRace::new(2, AT_ONCE.into_iter().chain([SubnetAction::Delete("a")])), 5000, 0);
 }
 
 #[test]
