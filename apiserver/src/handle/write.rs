@@ -228,7 +228,9 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             },
         };
         let bytes = length(&object);
-        let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;
+        let has_passwords = kind.secret_fields().is_some();
+        let object = K::deserialize(object)
+            .map_err(|error| source_error(unreadable::<K>(has_passwords, key, &error)))?;
         if !is_deleted {
             self.decoded.put(form(kind, key, at, at), bytes, &Arc::new(object.clone()));
         }

@@ -1,4 +1,4 @@
-//! Detects locks whose waiters nobody notifies.
+//! Detects locks without notification of waiters.
 
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 

@@ -66,6 +66,10 @@ impl DiagnosticsRegistry {
         Ok(())
     }
 
+    pub(crate) fn has_informer(&self, name: &str) -> bool {
+        self.informers.lock().contains_key(name)
+    }
+
     pub(crate) fn keyed<F: SelectorKey, T: Object>(
         &self,
         name: &str,
@@ -206,7 +210,7 @@ impl DiagnosticsRegistry {
     }
 
     /// Returns the defects that are no reason for a restart: objects that cannot be decoded, and
-    /// locks whose waiters nobody notifies.
+    /// locks without notification of waiters.
     pub(super) fn degraded(&self) -> Vec<String> {
         let all = self.unreadable.lock().clone();
         let mut defects = Vec::new();

@@ -20,6 +20,7 @@ use super::controller::PlaneController;
 use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
+use super::runtime_kind::RuntimeKinds;
 use super::shutdown::Handle;
 use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
@@ -47,6 +48,11 @@ pub(super) struct Inner {
     pub(super) failed: Mutex<Option<Error>>,
     pub(super) surroundings: Surroundings,
     registry: Arc<DiagnosticsRegistry>,
+    /// Kinds known at run time.
+    pub(super) runtime_kinds: RuntimeKinds,
+    /// Informer of the definitions of a cluster, for kinds known at run time.
+    #[cfg(feature = "kube")]
+    pub(super) definitions: Mutex<Option<Informer<super::runtime_kind::DefinitionMark>>>,
     /// Set when the embedded server listens.
     #[cfg(feature = "server")]
     access: std::sync::OnceLock<machinery_apiserver::Access>,
@@ -63,6 +69,9 @@ impl Plane {
             failed: Mutex::default(),
             surroundings,
             registry: Arc::default(),
+            runtime_kinds: Mutex::default(),
+            #[cfg(feature = "kube")]
+            definitions: Mutex::default(),
             #[cfg(feature = "server")]
             access: std::sync::OnceLock::new(),
         }))))

@@ -15,8 +15,8 @@ impl Plane {
     pub fn recorder(&self, component: &str) -> Recorder {
         let writer: Arc<dyn Writer<EventObject>> = match self.transport() {
             #[cfg(feature = "embedded")]
-            Transport::Embedded { server, .. } => {
-                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), super::transport::identity()))
+            Transport::Embedded { server, identity, .. } => {
+                Arc::new(server.handle_of::<EventObject>(EventObject::kind(), identity.clone()))
             }
             #[cfg(feature = "kube")]
             Transport::Cluster { client, server } => {
