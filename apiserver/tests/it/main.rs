@@ -9,6 +9,7 @@ mod canary;
 mod client;
 mod clock;
 mod cluster;
+mod commits;
 mod controllers;
 mod deep;
 mod differences;

@@ -22,7 +22,7 @@ fn check(text: &str, expected: &str, wrong: &[&str]) {
 #[test]
 fn links_to_lines_are_found_among_others() {
     let text = "`code` [`one`](a.rs#L3), [text](a.rs#L1) [`two`](b.rs) [`x`](c.rs#section)";
-    assert_eq!(line_links(text), [LineLink { text: "one", path: "a.rs", line: 3, digits: 22..23 }]);
+    assert_eq!(line_links(text), [LineLink { text: "one", path: "a.rs", line: 3, digits: 21..22 }]);
 }
 
 #[test]

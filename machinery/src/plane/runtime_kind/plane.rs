@@ -175,7 +175,9 @@ impl Plane {
             name: kind.name.to_string(),
             kind: Box::new(move || served.borrow().kind.clone()),
             capabilities: self.transport().writer_capabilities(),
-            writer_of: Box::new(move |kind| inner.transport.object_writer::<P>(kind)),
+            writer_of: Box::new(move |kind| {
+                inner.surroundings.writer(kind, inner.transport.object_writer::<P>(kind))
+            }),
         })
     }
 

@@ -1,7 +1,9 @@
 //! The builder of an invariant checker.
 
 use std::fmt;
+use std::future::ready;
 
+use futures::FutureExt;
 use machinery_apiserver::ApiServer;
 use tokio_util::sync::CancellationToken;
 
@@ -84,7 +86,14 @@ impl InvariantCheckerBuilder {
         server: &ApiServer,
         stopping: CancellationToken,
     ) -> (InvariantChecker, impl Future<Output = ()> + Send + use<>) {
-        InvariantChecker::new(self, Box::pin(server.commits()), stopping)
+        // Opened here, so that a commit right after this call is checked on its own and not as part
+        // of the first state; the stores of ours answer at once.
+        let mut opening = server.commits().boxed();
+        let opening = match opening.as_mut().now_or_never() {
+            Some(opened) => ready(opened).boxed(),
+            None => opening,
+        };
+        InvariantChecker::new(self, opening, stopping)
     }
 }
 

@@ -138,13 +138,16 @@ impl InvariantChecker {
     /// A commit or observation violated an invariant: at once. There are differences at the
     /// deadline. The checker has ended.
     pub async fn wait_for_rest(&self, deadline: Duration) -> Result<(), Violations> {
-        let end = Instant::now() + deadline;
+        let (end, mut last) = (Instant::now() + deadline, Vec::new());
         loop {
-            let Ok(differences) = timeout_at(end, self.differences()).await else {
-                let text = format!("after {deadline:?} there are still commits, or a check hangs");
-                return Err(self.with_violation("rest", text));
+            let differences = match timeout_at(end, self.differences()).await {
+                Ok(differences) => differences?,
+                Err(_) if last.is_empty() => {
+                    let text = format!("after {deadline:?} there are still commits, or a check hangs");
+                    return Err(self.with_violation("rest", text));
+                }
+                Err(_) => return Err(Violations(last)),
             };
-            let differences = differences?;
             let violations = self.violations();
             if !violations.is_empty() {
                 return Err(Violations(violations));
@@ -155,6 +158,7 @@ impl InvariantChecker {
             if Instant::now() >= end {
                 return Err(Violations(differences));
             }
+            last = differences;
             sleep(REST_INTERVAL).await;
         }
     }
