@@ -76,8 +76,9 @@ fn waiting(pool: &Pool<Ipv4Addr>, host: &Host) -> Option<(Pool<Ipv4Addr>, Timest
     Some((pool.clone(), host.status.as_ref()?.waiting_since.as_ref()?.parse().ok()?))
 }
 
+/// Runs the example.
 #[machinery::tokio::main(crate = "machinery::tokio", flavor = "current_thread")]
-async fn main() -> machinery::Result {
+pub async fn main() -> machinery::Result {
     let plane = machinery::embedded().kinds::<(Host, HostAddress)>().start().await?;
     let hosts = plane.objects::<Host>()?;
     let locks =

@@ -93,8 +93,8 @@ impl AllocatorLoop {
         let remotes = Remotes::new(kubeconfig).await?;
         let kinds = LockKinds { kind: Kind::of::<Lease>()?, owners: kind()?, writer: remotes.leases.clone() };
         let source: Arc<dyn ListWatch<Lease>> = remotes.leases.clone();
-        let locks =
-            NameLocks::<u32, Lease>::builder(kinds, source, |_, key, owner| lock(key.name(), &owner)).build();
+        let locks = NameLocks::<u32, Lease>::builder(kinds, source, |_, key, owner| lock(key.name(), &owner))
+            .build()?;
         let allocator = Allocator::new(&locks, AllocatorSettings::new(Timestamp::now));
         let source: Arc<dyn ListWatch<ConfigMap>> = remotes.owners.clone();
         let owners = Informer::<ConfigMap>::builder(source).build();

@@ -91,7 +91,8 @@ impl AllocatorFixture {
         let kinds = LockKinds { kind: kind("HostName"), owners: kind("Host"), writer };
         let locks =
             NameLocks::<u16, Doc>::builder(kinds, source, |_, name, owner| doc(name).owned_by(&owner))
-                .build();
+                .build()
+                .unwrap();
         let source: Arc<dyn ListWatch<Arc<Doc>>> = Arc::new(self.plane.hosts.clone());
         let hosts = Informer::builder(source).build();
         let settings = Settings { workers: 2, ..Settings::default() };

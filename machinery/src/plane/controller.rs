@@ -121,6 +121,28 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     }
 }
 
+impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
+    /// Adds an allocator: events of a lock reconcile its owner, and a freed member reconciles the
+    /// longest waiter. `waiting` returns the pool that an owner waits for and since when, as the
+    /// owner records it. An allocator belongs to one controller, and its locks are not
+    /// [claimed](Self::claiming) otherwise.
+    ///
+    /// # Errors
+    /// The plane has stopped.
+    pub fn allocating<M: Member, L: ObjectType>(
+        mut self,
+        allocator: &Allocator<M, L>,
+        waiting: impl Fn(&K) -> Option<(Pool<M>, Timestamp)> + Send + Sync + 'static,
+    ) -> Result<Self, PlaneError> {
+        let (allocator, owners) = (allocator.clone(), self.plane.objects::<K>()?);
+        self.builder = self.builder.owning(&L::plural(&()), allocator.locks().informer(), owners.kind());
+        self.background.push(Box::new(move |controller, stopping| {
+            async move { allocator.run(&controller, owners.informer(), waiting, stopping).await }.boxed()
+        }));
+        Ok(self)
+    }
+}
+
 impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
     pub(super) fn of_named(plane: &Plane, name: &str, objects: &Informer<P>, kind: &RuntimeKind<P>) -> Self
     where
@@ -144,28 +166,6 @@ impl<P: Object> PlaneController<ObjectKey, Arc<P>> {
             Some(ControlledKind::Named(_, kind)) => kind.clone(),
             None => Arc::new(|| None),
         }
-    }
-}
-
-impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
-    /// Adds an allocator: events of a lock reconcile its owner, and a freed member reconciles the
-    /// longest waiter. `waiting` returns the pool that an owner waits for and since when, as the
-    /// owner records it. An allocator belongs to one controller, and its locks are not
-    /// [claimed](Self::claiming) otherwise.
-    ///
-    /// # Errors
-    /// The plane has stopped.
-    pub fn allocating<M: Member, L: ObjectType>(
-        mut self,
-        allocator: &Allocator<M, L>,
-        waiting: impl Fn(&K) -> Option<(Pool<M>, Timestamp)> + Send + Sync + 'static,
-    ) -> Result<Self, PlaneError> {
-        let (allocator, owners) = (allocator.clone(), self.plane.objects::<K>()?);
-        self.builder = self.builder.owning(&L::plural(&()), allocator.locks().informer(), owners.kind());
-        self.background.push(Box::new(move |controller, stopping| {
-            async move { allocator.run(&controller, owners.informer(), waiting, stopping).await }.boxed()
-        }));
-        Ok(self)
     }
 }
 
