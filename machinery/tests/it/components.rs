@@ -1,7 +1,8 @@
 //! Promise 50: components in other processes, with an identity and a kubeconfig each.
 
+use machinery_sync::Mutex;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery::apiserver::{Identity, Listen};
@@ -87,14 +88,13 @@ async fn p50_a_removed_token_is_noticed_and_messages_reach_the_operator() {
     let notices = Arc::new(Mutex::new(Vec::new()));
     let sink = notices.clone();
     let builder = machinery::embedded().kinds::<(Host,)>().serve(listen(home.path()));
-    let plane =
-        builder.on_notice(move |text| sink.lock().unwrap().push(text.to_owned())).start().await.unwrap();
+    let plane = builder.on_notice(move |text| sink.lock().push(text.to_owned())).start().await.unwrap();
     let tokens = home.path().join("tls/tokens.csv");
     let valid = std::fs::read(&tokens).unwrap();
     std::fs::write(&tokens, "no token file\n").unwrap();
     // The interval of checks, times ten.
     let refused = async {
-        while !notices.lock().unwrap().iter().any(|text: &String| text.contains("not reloaded")) {
+        while !notices.lock().iter().any(|text: &String| text.contains("not reloaded")) {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };

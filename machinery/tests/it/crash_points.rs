@@ -115,7 +115,8 @@ async fn p12_scenarios_without_effects_or_end_are_errors() {
     let grows = async |gate: Arc<CrashGate>| {
         *runs.lock() += 1;
         let effects = async {
-            for _ in 0..*runs.lock() {
+            let effects = *runs.lock();
+            for _ in 0..effects {
                 gate.pass("an effect", async {}).await;
             }
         };

@@ -1,7 +1,9 @@
 //! Captures the logs of a test.
 
 use std::fmt::{Debug, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use machinery_sync::Mutex;
 
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
@@ -20,7 +22,7 @@ pub(crate) fn captured_logs() -> (CapturedLogs, tracing::subscriber::DefaultGuar
 
 impl CapturedLogs {
     pub(crate) fn lines_with(&self, part: &str) -> Vec<String> {
-        let lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines = self.0.lock();
         lines.iter().filter(|line| line.contains(part)).cloned().collect()
     }
 }
@@ -31,6 +33,6 @@ impl<S: tracing::Subscriber> Layer<S> for CapturedLogs {
         event.record(&mut |field: &tracing::field::Field, value: &dyn Debug| {
             let _ = write!(line, " {field}={value:?}");
         });
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+        self.0.lock().push(line);
     }
 }

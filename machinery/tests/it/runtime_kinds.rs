@@ -10,7 +10,8 @@ use machinery::serde_json::{from_value, json};
 use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant};
 use machinery::{Next, Plane, PlaneError, Run, RuntimeKind, with};
-use std::sync::{Arc, Mutex};
+use machinery_sync::Mutex;
+use std::sync::Arc;
 
 fn definition(scope: &str, version: &str) -> CustomResourceDefinition {
     let schema =
@@ -68,21 +69,21 @@ async fn undefine(plane: &Plane, widgets: &RuntimeKind) {
 type Seen = Arc<Mutex<Vec<String>>>;
 
 fn saw(seen: &Seen, text: &str) -> bool {
-    seen.lock().unwrap().iter().any(|seen| seen == text)
+    seen.lock().iter().any(|seen| seen == text)
 }
 
 async fn a_controller_lasts(plane: Plane) {
     let widgets = plane.kind_named::<DynamicObject>("widgets.example.com").unwrap();
     let (seen, states) = (Seen::default(), Seen::default());
     let note = |seen: Seen, widget: Arc<DynamicObject>, _: Run| async move {
-        seen.lock().unwrap().push(widget.key().to_string());
+        seen.lock().push(widget.key().to_string());
         Ok::<_, machinery::Error>(Next::Done)
     };
     let controller = plane.controller_of_kind("widgets", &widgets);
     let reconcile = with(seen.clone(), note);
     plane.spawn(async { controller.run(reconcile).await.map(drop) });
     let note_state = |states: Seen, state: String, _: Run| async move {
-        states.lock().unwrap().push(state);
+        states.lock().push(state);
         Ok::<_, machinery::Error>(Next::Done)
     };
     let named =
@@ -126,22 +127,22 @@ async fn owners_are_reconciled(plane: Plane) {
     let widgets = plane.kind_named::<DynamicObject>("widgets.example.com").unwrap();
     let runs = Arc::new(Mutex::new(0));
     let count = |runs: Arc<Mutex<i32>>, _: Arc<Host>, _: Run| async move {
-        *runs.lock().unwrap() += 1;
+        *runs.lock() += 1;
         Ok::<_, machinery::Error>(Next::Done)
     };
     let controller = plane.controller::<Host>("hosts").unwrap().owning_kind(&widgets);
     let reconcile = with(runs.clone(), count);
     plane.spawn(async { controller.run(reconcile).await.map(drop) });
     let owner = hosts.create(&host("db-0", 7)).await.unwrap().object;
-    until(|| *runs.lock().unwrap() == 1).await;
+    until(|| *runs.lock() == 1).await;
 
     define(&plane, "Namespaced", "v1").await;
     until(|| widgets.kind().is_some()).await;
     plane.writer_of_kind(&widgets).create(&widget("default/a", "v1", Some(&owner)), None).await.unwrap();
-    until(|| *runs.lock().unwrap() >= 2).await;
-    let before = *runs.lock().unwrap();
+    until(|| *runs.lock() >= 2).await;
+    let before = *runs.lock();
     undefine(&plane, &widgets).await;
-    until(|| *runs.lock().unwrap() > before).await;
+    until(|| *runs.lock() > before).await;
     plane.stop().await;
 }
 

@@ -7,8 +7,9 @@ use machinery::k8s_openapi::api::core::v1::{ConfigMap, Secret};
 use machinery::kube_core::ObjectMeta;
 use machinery::objects::{ListError, SourceError, WriteError};
 use machinery::serde_json::{Value, from_slice, json, to_string};
+use machinery_sync::Mutex;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use tower::ServiceExt as _;
 
 mod keys {
@@ -34,7 +35,7 @@ struct Lines(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Lines {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
+        self.0.lock().extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -45,7 +46,7 @@ impl io::Write for Lines {
 
 impl Lines {
     fn text(&self) -> String {
-        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+        String::from_utf8(self.0.lock().clone()).unwrap()
     }
 }
 

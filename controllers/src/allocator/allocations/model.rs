@@ -168,7 +168,8 @@ impl Process {
                 }
                 let former = self.cache.locks.remove(&member);
                 let owners = former.iter().chain(&lock).filter_map(|lock| lock.owner.as_ref());
-                for name in owners.filter_map(name_of).collect::<Vec<_>>() {
+                let names: Vec<_> = owners.filter_map(name_of).collect();
+                for name in names {
                     self.enqueue(name);
                 }
                 self.cache.locks.extend(lock.map(|lock| (member, lock)));

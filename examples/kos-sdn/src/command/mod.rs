@@ -71,11 +71,11 @@ impl Arguments {
             Command::Status(arguments) => status::run(arguments).await,
             Command::Exec(arguments) => exec::run(&arguments),
             Command::Lab(arguments) => lab::run(arguments).await,
-            Command::Drive(arguments) => drive::run(arguments).await,
+            Command::Drive(arguments) => Box::pin(drive::run(arguments)).await,
             Command::Report(arguments) => report::run(arguments).await,
             Command::Apiserver(arguments) => apiserver::run(arguments).await,
             Command::Controllers(arguments) => controllers::run(arguments).await,
-            Command::Agent(arguments) => agent::run(arguments).await,
+            Command::Agent(arguments) => Box::pin(agent::run(arguments)).await,
             Command::Webhook(arguments) => webhook::run(arguments).await,
         }
     }

@@ -48,8 +48,7 @@ impl<P: PartialObject> RuntimeKind<P> {
     /// safe.
     pub async fn served(&self) -> Option<Kind> {
         let mut served = self.served.clone();
-        let kind = served.wait_for(|served| served.kind.is_some()).await.ok()?.kind.clone();
-        kind
+        served.wait_for(|served| served.kind.is_some()).await.ok()?.kind.clone()
     }
 
     /// Returns an object from the cache.

@@ -8,11 +8,14 @@ use machinery_objects::{
     WriterCapabilities, Written,
 };
 
+/// Makes the writer of a kind.
+type MakeWriter<P> = Box<dyn Fn(&Kind) -> Arc<dyn Writer<P>> + Send + Sync>;
+
 /// Finds the writer of the present kind at each call.
 pub(super) struct KindWriter<P> {
     pub(super) name: String,
     pub(super) kind: Box<dyn Fn() -> Option<Kind> + Send + Sync>,
-    pub(super) writer_of: Box<dyn Fn(&Kind) -> Arc<dyn Writer<P>> + Send + Sync>,
+    pub(super) writer_of: MakeWriter<P>,
     pub(super) capabilities: WriterCapabilities,
 }
 

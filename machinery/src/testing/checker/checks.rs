@@ -10,10 +10,13 @@ use futures::future::BoxFuture;
 
 use crate::testing::committed_state::{CheckedCommit, CommittedState};
 
+/// Returns the violations of a commit.
+type FindViolations = Box<dyn FnMut(&CheckedCommit<'_>) -> Vec<String> + Send>;
+
 /// A check of each commit.
 pub(super) struct CommitCheck {
     pub(super) name: String,
-    check: Box<dyn FnMut(&CheckedCommit<'_>) -> Vec<String> + Send>,
+    check: FindViolations,
 }
 
 /// A check of the state at rest.
