@@ -225,9 +225,9 @@ impl PlaneBuilder {
     #[cfg(feature = "server")]
     pub async fn start(mut self) -> Result<Plane, PlaneError> {
         let serving = self.take_serving()?;
-        let plane = self.start_plane().await?;
+        let plane = Box::pin(self.start_plane()).await?;
         let Some(serving) = serving else { return Ok(plane) };
-        match serving.start(&plane).await {
+        match Box::pin(serving.start(&plane)).await {
             Ok(()) => Ok(plane),
             Err(error) => {
                 plane.stop().await;
@@ -242,7 +242,7 @@ impl PlaneBuilder {
     /// The server does not start, the cluster cannot be reached, or a definition is rejected.
     #[cfg(not(feature = "server"))]
     pub async fn start(self) -> Result<Plane, PlaneError> {
-        self.start_plane().await
+        Box::pin(self.start_plane()).await
     }
 
     async fn start_plane(self) -> Result<Plane, PlaneError> {

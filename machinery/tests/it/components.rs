@@ -84,7 +84,6 @@ async fn p50_mistakes_are_errors_before_anything_is_created() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p50_a_removed_token_is_noticed_and_messages_reach_the_operator() {
     let home = tempfile::tempdir().unwrap();
-    #[expect(clippy::disallowed_types, reason = "a test without a loom model")]
     let notices = Arc::new(Mutex::new(Vec::new()));
     let sink = notices.clone();
     let builder = machinery::embedded().kinds::<(Host,)>().serve(listen(home.path()));
