@@ -13,12 +13,12 @@ use machinery::{Next, Objects, Run, with};
 
 machinery::kinds! {
     /// A host that wants any address.
-    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
-    pub struct HostSpec {}
+    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "AddressedStatus")]
+    pub struct AddressedSpec {}
 
     /// The address with the lock that holds it, or the time since when the host waits.
     #[derive(PartialEq, Default)]
-    pub struct HostStatus {
+    pub struct AddressedStatus {
         address: Option<Ipv4Addr>,
         lock: Option<String>,
         waiting_since: Option<String>,
@@ -38,13 +38,14 @@ struct Addresses {
 
 async fn assign(addresses: Addresses, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
     let Addresses { hosts, pool, allocator } = addresses;
-    let HostStatus { address, lock, .. } = host.status.clone().unwrap_or_default();
+    let AddressedStatus { address, lock, .. } = host.status.clone().unwrap_or_default();
     let request = AllocationRequest::of(&pool).recorded_under(address, lock.and_then(|lock| Uid::new(&lock)));
     match allocator.allocate(&*host, &request, &run).await? {
         Allocation::Held(lock) | Allocation::New(lock) => record(&hosts, &host, &lock, &run).await?,
         Allocation::Full(waiter) => {
             let waiting_since = Some(waiter.since.to_string());
-            write(&hosts, &host, HostStatus { waiting_since, ..HostStatus::default() }, &run).await?;
+            write(&hosts, &host, AddressedStatus { waiting_since, ..AddressedStatus::default() }, &run)
+                .await?;
         }
         Allocation::Deleting => {}
     }
@@ -59,11 +60,11 @@ async fn record(
     run: &Run,
 ) -> machinery::Result {
     let (address, uid) = (Some(*lock.key()), Some(lock.uid().as_str().to_owned()));
-    let status = HostStatus { address, lock: uid, waiting_since: None };
+    let status = AddressedStatus { address, lock: uid, waiting_since: None };
     write(&hosts.fenced(&lock.fence()?), host, status, run).await
 }
 
-async fn write(hosts: &Objects<Host>, host: &Host, status: HostStatus, run: &Run) -> machinery::Result {
+async fn write(hosts: &Objects<Host>, host: &Host, status: AddressedStatus, run: &Run) -> machinery::Result {
     if host.status.as_ref() != Some(&status) {
         let host = Host { status: Some(status), ..host.clone() };
         run.wrote(&hosts.update_status(&host).await?.token, hosts);
@@ -94,7 +95,7 @@ pub async fn main() -> machinery::Result {
     plane.spawn(async { controller.run(with(addresses, assign)).await.map(drop) });
 
     for name in ["a", "b", "c", "d"] {
-        let mut host = Host::new(name, HostSpec {});
+        let mut host = Host::new(name, AddressedSpec {});
         host.metadata.namespace = Some("default".into());
         hosts.create(&host).await?;
         until(&hosts, name, |status| status.address.is_some() || status.waiting_since.is_some()).await?;
@@ -112,8 +113,8 @@ pub async fn main() -> machinery::Result {
 async fn until(
     hosts: &Objects<Host>,
     name: &str,
-    holds: impl Fn(&HostStatus) -> bool,
-) -> machinery::Result<HostStatus> {
+    holds: impl Fn(&AddressedStatus) -> bool,
+) -> machinery::Result<AddressedStatus> {
     let key = format!("default/{name}").parse()?;
     let wait = async {
         loop {
