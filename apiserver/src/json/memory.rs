@@ -13,8 +13,8 @@ const FIELDS_PER_NODE: usize = 6;
 /// A text on the heap, beyond its length.
 const TEXT: usize = 16;
 
-/// Counts while a document is read, so that one of a few hundred kilobytes with tens of thousands of
-/// small objects is refused before it takes a hundred times that.
+/// Counts while a document is read, so that a few hundred kilobytes of small objects are refused
+/// before they take a hundred times that.
 pub(crate) struct DocumentMemory {
     left: usize,
 }

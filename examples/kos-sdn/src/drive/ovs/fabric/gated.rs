@@ -1,5 +1,5 @@
-//! The connections of a fabric behind a crash gate, for tests: each transaction, bundle of flows and
-//! change of a link is an effect.
+//! The connections of a fabric behind a crash gate, for tests: each transaction, bundle of flows
+//! and change of a link is an effect.
 
 use std::sync::Arc;
 

@@ -35,8 +35,8 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The fabric of a node whose switch is Open vSwitch. Cheap to clone.
 ///
 /// The state is in the switch: a second fabric of the node finds it there. Only the holder of the
-/// database's lock writes. Dropping the future that [runs](Fabric::run) it closes the connections, which
-/// releases the lock; it cannot run again.
+/// database's lock writes. Dropping the future that [runs](Fabric::run) it closes the connections,
+/// which releases the lock; it cannot run again.
 #[derive(Clone)]
 pub struct OvsFabric(pub(super) Arc<Inner>);
 
