@@ -1,7 +1,8 @@
 //! Exploration of every interleaving of the steps of a model.
 //!
 //! For systems beyond the reach of loom: several processes with caches, a store and lost responses,
-//! modelled as a value that is cloned at each step. A race with too many states to visit is sampled.
+//! modelled as a value that is cloned at each step. A race with too many states to visit is
+//! sampled.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
