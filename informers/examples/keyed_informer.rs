@@ -21,11 +21,11 @@ use tokio_util::{sync::CancellationToken, task::TaskTracker};
 
 /// A ConfigMap that describes a port: only its metadata is decoded and cached.
 #[derive(Debug, Deserialize)]
-struct Port {
+struct NetworkPort {
     metadata: PartialMetadata,
 }
 
-impl Object for Port {
+impl Object for NetworkPort {
     fn key(&self) -> ObjectKey {
         self.metadata.key.clone()
     }
@@ -56,8 +56,9 @@ pub async fn main() -> Result<(), Box<dyn Error>> {
         writer.create(&port(name, network), None).await?;
     }
 
-    let source: Arc<dyn ListWatch<Arc<Port>>> = Arc::new(server.handle_of::<Port>(kind, Identity::admin()));
-    let network = |port: &Port| port.labels().get("network").map(ToString::to_string);
+    let source: Arc<dyn ListWatch<Arc<NetworkPort>>> =
+        Arc::new(server.handle_of::<NetworkPort>(kind, Identity::admin()));
+    let network = |port: &NetworkPort| port.labels().get("network").map(ToString::to_string);
     let ports = KeyedInformers::builder(source, InterestBy::Label("network".into()), network).build();
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(ports.run(stopping.clone()));

@@ -1,4 +1,4 @@
-//! Printers get any one address of a range, and wait in order while it is full, on a server in this
+//! Hosts get any one address of a range, and wait in order while it is full, on a server in this
 //! process: `cargo run -p machinery --example allocator`.
 
 use std::net::Ipv4Addr;
@@ -12,39 +12,39 @@ use machinery::tokio::time::{sleep, timeout};
 use machinery::{Next, Objects, Run, with};
 
 machinery::kinds! {
-    /// A printer that wants any address.
-    #[kube(group = "example.com", version = "v1", kind = "Printer", namespaced, status = "PrinterStatus")]
-    pub struct PrinterSpec {}
+    /// A host that wants any address.
+    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "AddressedStatus")]
+    pub struct AddressedSpec {}
 
-    /// The address with the lock that holds it, or the time since when the printer waits.
+    /// The address with the lock that holds it, or the time since when the host waits.
     #[derive(PartialEq, Default)]
-    pub struct PrinterStatus {
+    pub struct AddressedStatus {
         address: Option<Ipv4Addr>,
         lock: Option<String>,
         waiting_since: Option<String>,
     }
 
     /// The lock of an address, named after it.
-    #[kube(group = "example.com", version = "v1", kind = "PrinterAddress", namespaced)]
-    pub struct PrinterAddressSpec {}
+    #[kube(group = "example.com", version = "v1", kind = "HostAddress", namespaced)]
+    pub struct HostAddressSpec {}
 }
 
 #[derive(Clone)]
 struct Addresses {
-    printers: Objects<Printer>,
+    hosts: Objects<Host>,
     pool: Pool<Ipv4Addr>,
-    allocator: Allocator<Ipv4Addr, PrinterAddress>,
+    allocator: Allocator<Ipv4Addr, HostAddress>,
 }
 
-async fn assign(addresses: Addresses, printer: Arc<Printer>, run: Run) -> machinery::Result<Next> {
-    let Addresses { printers, pool, allocator } = addresses;
-    let PrinterStatus { address, lock, .. } = printer.status.clone().unwrap_or_default();
+async fn assign(addresses: Addresses, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
+    let Addresses { hosts, pool, allocator } = addresses;
+    let AddressedStatus { address, lock, .. } = host.status.clone().unwrap_or_default();
     let request = AllocationRequest::of(&pool).recorded_under(address, lock.and_then(|lock| Uid::new(&lock)));
-    match allocator.allocate(&*printer, &request, &run).await? {
-        Allocation::Held(lock) | Allocation::New(lock) => record(&printers, &printer, &lock, &run).await?,
+    match allocator.allocate(&*host, &request, &run).await? {
+        Allocation::Held(lock) | Allocation::New(lock) => record(&hosts, &host, &lock, &run).await?,
         Allocation::Full(waiter) => {
             let waiting_since = Some(waiter.since.to_string());
-            write(&printers, &printer, PrinterStatus { waiting_since, ..PrinterStatus::default() }, &run)
+            write(&hosts, &host, AddressedStatus { waiting_since, ..AddressedStatus::default() }, &run)
                 .await?;
         }
         Allocation::Deleting => {}
@@ -54,61 +54,56 @@ async fn assign(addresses: Addresses, printer: Arc<Printer>, run: Run) -> machin
 
 /// Records an address, on the condition that its lock is still held.
 async fn record(
-    printers: &Objects<Printer>,
-    printer: &Printer,
+    hosts: &Objects<Host>,
+    host: &Host,
     lock: &HeldLock<Ipv4Addr>,
     run: &Run,
 ) -> machinery::Result {
     let (address, uid) = (Some(*lock.key()), Some(lock.uid().as_str().to_owned()));
-    let status = PrinterStatus { address, lock: uid, waiting_since: None };
-    write(&printers.fenced(&lock.fence()?), printer, status, run).await
+    let status = AddressedStatus { address, lock: uid, waiting_since: None };
+    write(&hosts.fenced(&lock.fence()?), host, status, run).await
 }
 
-async fn write(
-    printers: &Objects<Printer>,
-    printer: &Printer,
-    status: PrinterStatus,
-    run: &Run,
-) -> machinery::Result {
-    if printer.status.as_ref() != Some(&status) {
-        let printer = Printer { status: Some(status), ..printer.clone() };
-        run.wrote(&printers.update_status(&printer).await?.token, printers);
+async fn write(hosts: &Objects<Host>, host: &Host, status: AddressedStatus, run: &Run) -> machinery::Result {
+    if host.status.as_ref() != Some(&status) {
+        let host = Host { status: Some(status), ..host.clone() };
+        run.wrote(&hosts.update_status(&host).await?.token, hosts);
     }
     Ok(())
 }
 
-/// The pool that a printer waits for, and since when: so waiters keep their order across restarts.
-fn waiting(pool: &Pool<Ipv4Addr>, printer: &Printer) -> Option<(Pool<Ipv4Addr>, Timestamp)> {
-    Some((pool.clone(), printer.status.as_ref()?.waiting_since.as_ref()?.parse().ok()?))
+/// The pool that a host waits for, and since when: so waiters keep their order across restarts.
+fn waiting(pool: &Pool<Ipv4Addr>, host: &Host) -> Option<(Pool<Ipv4Addr>, Timestamp)> {
+    Some((pool.clone(), host.status.as_ref()?.waiting_since.as_ref()?.parse().ok()?))
 }
 
+/// Runs the example.
 #[machinery::tokio::main(crate = "machinery::tokio", flavor = "current_thread")]
-async fn main() -> machinery::Result {
-    let plane = machinery::embedded().kinds::<(Printer, PrinterAddress)>().start().await?;
-    let printers = plane.objects::<Printer>()?;
-    let locks = plane.name_locks::<Printer, Ipv4Addr, PrinterAddress>(|_| {
-        PrinterAddress::new("", PrinterAddressSpec {})
-    })?;
+pub async fn main() -> machinery::Result {
+    let plane = machinery::embedded().kinds::<(Host, HostAddress)>().start().await?;
+    let hosts = plane.objects::<Host>()?;
+    let locks =
+        plane.name_locks::<Host, Ipv4Addr, HostAddress>(|_| HostAddress::new("", HostAddressSpec {}))?;
     let pool =
-        Pool::range("default/printers".parse()?, Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 2))?;
+        Pool::range("default/hosts".parse()?, Ipv4Addr::new(10, 0, 0, 1)..=Ipv4Addr::new(10, 0, 0, 2))?;
     let allocator = Allocator::new(&locks, AllocatorSettings::new(Timestamp::now));
     let waits_for = pool.clone();
     let controller = plane
-        .controller::<Printer>("addresses")?
-        .allocating(&allocator, move |printer: &Printer| waiting(&waits_for, printer))?;
-    let addresses = Addresses { printers: printers.clone(), pool, allocator };
+        .controller::<Host>("addresses")?
+        .allocating(&allocator, move |host: &Host| waiting(&waits_for, host))?;
+    let addresses = Addresses { hosts: hosts.clone(), pool, allocator };
     plane.spawn(async { controller.run(with(addresses, assign)).await.map(drop) });
 
     for name in ["a", "b", "c", "d"] {
-        let mut printer = Printer::new(name, PrinterSpec {});
-        printer.metadata.namespace = Some("default".into());
-        printers.create(&printer).await?;
-        until(&printers, name, |status| status.address.is_some() || status.waiting_since.is_some()).await?;
+        let mut host = Host::new(name, AddressedSpec {});
+        host.metadata.namespace = Some("default".into());
+        hosts.create(&host).await?;
+        until(&hosts, name, |status| status.address.is_some() || status.waiting_since.is_some()).await?;
     }
     for (leaves, next) in [("a", "c"), ("b", "d")] {
         let leaving = format!("default/{leaves}").parse()?;
-        printers.delete(&leaving).await?;
-        let status = until(&printers, next, |status| status.address.is_some()).await?;
+        hosts.delete(&leaving).await?;
+        let status = until(&hosts, next, |status| status.address.is_some()).await?;
         println!("{leaves} is deleted, and {next} has {:?}", status.address);
     }
     plane.stop().await;
@@ -116,14 +111,14 @@ async fn main() -> machinery::Result {
 }
 
 async fn until(
-    printers: &Objects<Printer>,
+    hosts: &Objects<Host>,
     name: &str,
-    holds: impl Fn(&PrinterStatus) -> bool,
-) -> machinery::Result<PrinterStatus> {
+    holds: impl Fn(&AddressedStatus) -> bool,
+) -> machinery::Result<AddressedStatus> {
     let key = format!("default/{name}").parse()?;
     let wait = async {
         loop {
-            let status = printers.get(&key).and_then(|printer| printer.status.clone()).filter(&holds);
+            let status = hosts.get(&key).and_then(|host| host.status.clone()).filter(&holds);
             match status {
                 Some(status) => return status,
                 None => sleep(Duration::from_millis(2)).await,

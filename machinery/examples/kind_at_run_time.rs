@@ -1,75 +1,71 @@
-//! A controller of a kind that is defined, deleted and defined again while the controller runs.
-//!
+//! A controller of a kind that is defined and deleted while the controller runs.
 //! `cargo run -p machinery --example kind_at_run_time`
+//!
+//! The program knows the kind by its name only, and decodes its objects without a type.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
-use machinery::kube_core::{DynamicObject, ResourceExt};
-use machinery::objects::Kind;
+use machinery::kube_core::DynamicObject;
+use machinery::objects::{Object, ObjectKey};
 use machinery::serde_json::{from_value, json};
-use machinery::tokio::sync::mpsc;
+use machinery::tokio::sync::mpsc::unbounded_channel;
+use machinery::tokio::time::sleep;
 use machinery::{Next, Run};
 
-type Reports = mpsc::UnboundedSender<String>;
-
-async fn reconcile(reports: Reports, widget: Arc<DynamicObject>, _: Run) -> machinery::Result<Next> {
-    reports.send(format!("reconciled {}", widget.name_any()))?;
-    Ok(Next::Done)
-}
-
-async fn report(reports: Reports, state: String, _: Run) -> machinery::Result<Next> {
-    reports.send(state)?;
-    Ok(Next::Done)
-}
-
-fn definition(scope: &str) -> machinery::Result<CustomResourceDefinition> {
-    let schema =
-        json!({ "openAPIV3Schema": { "type": "object", "x-kubernetes-preserve-unknown-fields": true } });
+fn definition() -> machinery::Result<CustomResourceDefinition> {
+    let schema = json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
     Ok(from_value(json!({
-        "metadata": { "name": "widgets.example.com" },
+        "metadata": {"name": "widgets.example.com"},
         "spec": {
-            "group": "example.com", "scope": scope,
-            "names": { "plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList" },
-            "versions": [{ "name": "v1", "served": true, "storage": true, "schema": schema }],
+            "group": "example.com", "scope": "Namespaced",
+            "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+            "versions": [{"name": "v1", "served": true, "storage": true, "schema": schema}],
         },
     }))?)
 }
 
-#[machinery::tokio::main(crate = "machinery::tokio")]
-async fn main() -> machinery::Result {
-    let plane = machinery::embedded().start().await?;
-    let (reports, mut reported) = mpsc::unbounded_channel();
-    let widgets = plane.kind_named::<DynamicObject>("widgets.example.com")?; // it does not exist yet
-    let controller = plane.controller_of_kind("widgets", &widgets);
-    let by_name = machinery::with(reports.clone(), reconcile);
-    plane.spawn(async { controller.run(by_name).await.map(drop) });
-    let states = plane.controller_of_requests::<String>("states").when_kind_changes(&widgets, |kind| {
-        [kind.map_or("no kind".to_owned(), |kind: &Kind| format!("{kind} is {:?}", kind.scope()))]
-    });
-    let by_state = machinery::with(reports, report);
-    plane.spawn(async { states.run(by_state).await.map(drop) });
+fn widget(size: u32) -> machinery::Result<DynamicObject> {
+    Ok(from_value(json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "a", "namespace": "default"}, "spec": {"size": size},
+    }))?)
+}
 
-    let definitions = plane.writer::<CustomResourceDefinition>()?;
-    let writes = plane.writer_of_kind(&widgets);
-    let mut expect = async |expected: &str| -> machinery::Result {
-        while reported.recv().await.ok_or("the controller has ended")? != expected {}
-        println!("{expected}");
-        Ok(())
+/// Runs the example.
+#[machinery::tokio::main(crate = "machinery::tokio", flavor = "current_thread")]
+pub async fn main() -> machinery::Result {
+    let plane = machinery::embedded().start().await?;
+    let widgets = plane.kind_named::<DynamicObject>("widgets.example.com")?; // it need not exist yet
+    let (sender, mut sizes) = unbounded_channel();
+    let reconcile = move |widget: Arc<DynamicObject>, _: Run| {
+        let sender = sender.clone();
+        async move {
+            let _ = sender.send(widget.data["spec"]["size"].as_u64());
+            Ok::<_, machinery::Error>(Next::Done)
+        }
     };
-    expect("no kind").await?;
-    for (scope, namespace) in [("Namespaced", Some("default")), ("Cluster", None)] {
-        definitions.create(&definition(scope)?, None).await?;
-        expect(&format!("widgets.example.com is {scope}")).await?;
-        let name = format!("a-{}", scope.to_lowercase());
-        let widget = json!({
-            "apiVersion": "example.com/v1", "kind": "Widget",
-            "metadata": { "name": name, "namespace": namespace },
-        });
-        writes.create(&from_value(widget)?, None).await?;
-        expect(&format!("reconciled {name}")).await?;
-        definitions.delete(&"widgets.example.com".parse()?, &Default::default()).await?;
-        expect("no kind").await?;
+    let controller = plane.controller_of_kind("widgets", &widgets);
+    plane.spawn(async { controller.run(reconcile).await.map(drop) });
+    assert!(widgets.kind().is_none());
+
+    let (definitions, writer) =
+        (plane.objects::<CustomResourceDefinition>()?, plane.writer_of_kind(&widgets));
+    for size in [1, 2] {
+        // The second time the kind was deleted, with its objects, and is defined again.
+        definitions.create(&definition()?).await?;
+        while writer.create(&widget(size)?, None).await.is_err() {
+            sleep(Duration::from_millis(5)).await; // not served yet
+        }
+        while sizes.recv().await.ok_or("a run")? != Some(u64::from(size)) {}
+        println!("reconciled a widget of size {size}");
+
+        definitions.delete(&"widgets.example.com".parse()?).await?;
+        let key: ObjectKey = "widgets.example.com".parse()?;
+        while definitions.list(&Default::default()).await?.iter().any(|defined| defined.key() == key) {
+            sleep(Duration::from_millis(5)).await; // its objects are deleted first
+        }
     }
     plane.stop().await;
     Ok(())

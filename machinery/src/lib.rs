@@ -114,8 +114,8 @@
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
 //! `a-whole-controller.md`, `crash-points.md`, `test-under-faults.md`, `use-the-parts.md`,
-//! `from-kube-rs.md`, `from-controller-runtime.md`; and `test-a-controller.md`, for testing a kube-rs
-//! controller against the server alone.
+//! `from-kube-rs.md`, `from-controller-runtime.md`; and `test-a-controller.md`, for testing a
+//! kube-rs controller against the server alone.
 //!
 //! # Features
 //!
@@ -217,7 +217,7 @@ struct FromKubeRs;
 struct FromControllerRuntime;
 #[cfg(all(doctest, feature = "embedded", feature = "testing"))]
 #[doc = include_str!("../../docs/guides/crash-points.md")]
-struct CrashPoints;
+struct CrashPointsGuide;
 #[cfg(all(doctest, feature = "embedded", feature = "testing"))]
 #[doc = include_str!("../../docs/guides/test-under-faults.md")]
 struct TestUnderFaults;

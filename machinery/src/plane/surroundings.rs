@@ -71,8 +71,8 @@ const PAUSED_AT: Timestamp = Timestamp::constant(1_767_225_600, 0);
 
 #[cfg(feature = "testing")]
 impl PlaneBuilder {
-    /// Puts the plane behind a crash gate: each write of an object is an effect, but those of Events
-    /// and Leases, whose number depends on time. After the crash none takes place.
+    /// Puts the plane behind a crash gate: each write of an object is an effect, except those of
+    /// Events and Leases, the number of which depends on time. After the crash none takes place.
     pub fn crash_gate(mut self, gate: &Arc<CrashGate>) -> Self {
         self.surroundings.gate = Some(gate.clone());
         self

@@ -57,8 +57,8 @@ impl<S: AsyncFn(Arc<CrashGate>) -> crate::Result<Plane>> CrashingProgram<S> {
         Self { deadline, ..self }
     }
 
-    /// Waits until a condition holds, and restarts the program if it crashes before that. `expected`
-    /// describes the state in messages.
+    /// Waits until a condition holds, and restarts the program if it crashes before that.
+    /// `expected` describes the state in messages.
     ///
     /// # Errors
     /// [`NotReached`] at the deadline; or as `start`.

@@ -4,8 +4,8 @@
 //!   after it. The effects pass a [`CrashGate`]: the writes of a plane by
 //!   [`crash_gate`](crate::PlaneBuilder::crash_gate), and any other future (a REST call, a
 //!   transaction on a switch) by [`CrashGate::pass`]. [`CrashingProgram`] restarts the component.
-//! - [`InvariantChecker`] verifies user-written invariants after every commit of a server, the world
-//!   outside of it, and the state at rest.
+//! - [`InvariantChecker`] verifies user-written invariants after every commit of a server, the
+//!   world outside of it, and the state at rest.
 //! - [`paused_clock`](crate::PlaneBuilder::paused_clock) lets the timestamps of a plane agree with
 //!   tokio's paused clock.
 //! - [`Objects::until`](crate::Objects::until), which needs no feature, waits for a condition.

@@ -6,6 +6,7 @@ mod components;
 mod crash_points;
 mod crashes;
 mod differential;
+mod examples;
 mod fences;
 mod hosts;
 mod invariants;

@@ -9,6 +9,9 @@ use machinery::tokio::time::{Duration, Instant, sleep};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
+/// Of tests in real time.
+const MINUTE: Duration = Duration::from_secs(60);
+
 #[tokio::test(start_paused = true)]
 async fn p14_timestamps_agree_with_the_paused_clock() {
     let plane = machinery::embedded().paused_clock().kinds::<(Host,)>().start().await.unwrap();
@@ -51,11 +54,11 @@ async fn p14_a_plane_beside_another_leaves_its_server_running() {
     let (hosts, others) = (plane.objects::<Host>().unwrap(), beside.objects::<Host>().unwrap());
     others.create(&host("a", 1)).await.unwrap();
     let key = host("a", 1).key();
-    hosts.until(HOUR, |hosts| hosts.get(&key)).await.unwrap();
+    hosts.until(MINUTE, |hosts| hosts.get(&key)).await.unwrap();
     beside.stop().await;
     assert!(others.informer().state().closed);
     hosts.create(&host("b", 1)).await.unwrap();
-    hosts.until(HOUR, |hosts| hosts.get(&host("b", 1).key())).await.unwrap();
+    hosts.until(MINUTE, |hosts| hosts.get(&host("b", 1).key())).await.unwrap();
     plane.stop().await;
 }
 
@@ -69,7 +72,7 @@ async fn p15_a_wait_ends_with_the_first_state_in_which_its_condition_holds() {
         }
     };
     let (found, ()) = tokio::join!(
-        hosts.until(HOUR, |hosts| hosts
+        hosts.until(MINUTE, |hosts| hosts
             .read()
             .iter()
             .map(|(_, host)| host.spec.rack)

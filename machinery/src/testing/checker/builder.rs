@@ -54,7 +54,7 @@ impl InvariantCheckerBuilder {
     }
 
     /// Adds a check of the state at rest, when all components have converged: it may read the world
-    /// outside of the server. It is called by [`InvariantChecker::wait_for_rest`] until it returns no
+    /// outside of the server. [`InvariantChecker::wait_for_rest`] calls it until it returns no
     /// difference.
     pub fn at_rest<I, F>(
         mut self,

@@ -1,4 +1,4 @@
-//! The connections of a fabric behind a crash gate, for tests: each transaction, each bundle and each
+//! The connections of a fabric behind a crash gate, for tests: each transaction, bundle of flows and
 //! change of a link is an effect.
 
 use std::sync::Arc;
