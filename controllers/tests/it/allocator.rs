@@ -136,6 +136,7 @@ async fn p32_an_owner_moves_to_another_pool_after_its_last_use() {
     // Paused time passes when all is idle.
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(fixture.locked().await, ["1", "7"], "a device still uses it");
+    assert_eq!(port_of(&fixture.get("b").await.unwrap()), None);
     fixture.edit("a", "device", "7").await;
     assert_eq!(fixture.has_port("b").await, 1);
 }
