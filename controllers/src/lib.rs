@@ -1,5 +1,5 @@
-//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election,
-//! name locks, allocators and actuators.
+//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader
+//! election, name locks, allocators and actuators.
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no

@@ -1,7 +1,8 @@
 //! Exploration of every interleaving of the steps of a model.
 //!
-//! For what loom cannot reach: several processes with caches, a store and lost responses, modelled
-//! as a value that is cloned at each step. A race whose states are too many to visit is sampled.
+//! For systems beyond the reach of loom: several processes with caches, a store and lost responses,
+//! modelled as a value that is cloned at each step. A race with too many states to visit is
+//! sampled.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Debug;
@@ -142,7 +143,7 @@ pub fn assert_random_walks<R: Race>(start: &R, walks: usize, seed: u64) {
     }
 }
 
-/// Asserts that some interleaving violates an invariant whose text contains this one.
+/// Asserts that some interleaving violates an invariant, with this text in its own.
 ///
 /// # Panics
 /// There is no violation, or another one.

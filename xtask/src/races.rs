@@ -1,6 +1,7 @@
 //! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
 //! shape; creates and deletes under a guard over several kinds; eight claimants of a thousand names
-//! that crash and resume late; the models of the allocator, and processes that crash at each effect.
+//! that crash and resume late; the models of the allocator, and processes that crash at each
+//! effect.
 //!
 //! The races are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds,
 //! not optimized.

@@ -133,7 +133,10 @@ async fn p32_an_owner_moves_to_another_pool_after_its_last_use() {
     fixture.edit("a", "device", "1").await;
     fixture.edit("a", "pool", "q").await;
     fixture.until("a", |host| port_of(host) == Some(7)).await;
+    // Paused time passes when all is idle.
+    tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!(fixture.locked().await, ["1", "7"], "a device still uses it");
+    assert_eq!(port_of(&fixture.get("b").await.unwrap()), None);
     fixture.edit("a", "device", "7").await;
     assert_eq!(fixture.has_port("b").await, 1);
 }

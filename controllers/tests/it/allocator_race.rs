@@ -4,32 +4,20 @@
 use crate::allocator_checker::checker;
 use crate::allocator_fixture::{AllocatorFixture, CrashGate, port_of};
 use crate::locks_fixture::{doc, key};
+use crate::locks_race::Dice;
 use machinery_objects::{Deletion, Freshness, ListWatch, Writer};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 const PROCESSES: usize = 3;
-const HOSTS: u64 = 24;
+const HOSTS: usize = 24;
 /// Ports of both pools: fewer than hosts.
 const PORTS: u16 = 16;
 const STEPS: usize = if cfg!(debug_assertions) { 150 } else { 3000 };
 /// One crash in this many effects, of which each has two points.
-const CRASHES: u64 = 60;
-
-/// Pseudo-random numbers by seed; their assignment to threads is not deterministic.
-#[derive(Clone)]
-struct Dice(Arc<AtomicU64>);
-
-impl Dice {
-    fn below(&self, limit: u64) -> u64 {
-        let mut number = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed);
-        number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (number ^ (number >> 31)) % limit
-    }
-}
+const CRASHES: usize = 60;
 
 /// Creates, deletes or moves a random host.
 async fn act(fixture: &AllocatorFixture, dice: &Dice) {
@@ -43,7 +31,7 @@ async fn act(fixture: &AllocatorFixture, dice: &Dice) {
             // A lock by hand, of a port that is free at this moment.
             let port = key(&(1 + dice.below(PORTS.into())).to_string());
             if fixture.plane.names.create(&doc(&port), None).await.is_ok() {
-                sleep(Duration::from_millis(dice.below(3))).await;
+                sleep(pause(dice.below(3))).await;
                 fixture.plane.names.delete(&port, &Deletion::default()).await.unwrap();
             }
         }
@@ -54,7 +42,7 @@ async fn act(fixture: &AllocatorFixture, dice: &Dice) {
 async fn p29_processes_that_crash_allocate_exclusively() {
     let fixture = AllocatorFixture::new(&[("p", 1, 10), ("q", 7, PORTS)]).await;
     let checked = checker(&fixture.plane.hosts, &fixture.plane.tasks).await;
-    let dice = Dice(Arc::new(AtomicU64::new(7)));
+    let dice = Arc::new(Dice(AtomicU64::new(7)));
     let gates: Vec<_> = (0..PROCESSES)
         .map(|_| {
             let dice = dice.clone();
@@ -64,7 +52,7 @@ async fn p29_processes_that_crash_allocate_exclusively() {
     gates.iter().for_each(|gate| fixture.spawn(gate.clone()));
     for _ in 0..STEPS {
         act(&fixture, &dice).await;
-        sleep(Duration::from_millis(dice.below(4))).await;
+        sleep(pause(dice.below(4))).await;
     }
     for number in 0..HOSTS {
         let name = format!("host-{number}");
@@ -82,6 +70,10 @@ async fn p29_processes_that_crash_allocate_exclusively() {
     fixture.plane.stopping.cancel();
     fixture.plane.tasks.close();
     fixture.plane.tasks.wait().await;
+}
+
+fn pause(ms: usize) -> Duration {
+    Duration::from_millis(ms.try_into().unwrap())
 }
 
 /// Waits until each host has a port or waits, and each pool with waiters is full.
@@ -105,7 +97,7 @@ async fn settled(fixture: &AllocatorFixture) {
         let mut locks = fixture.locked().await;
         locks.sort();
         let all = ports.len() + waiting.len();
-        if all == usize::try_from(HOSTS).unwrap() && waiting.iter().all(is_full) && locks == ports {
+        if all == HOSTS && waiting.iter().all(is_full) && locks == ports {
             return;
         }
         sleep(Duration::from_millis(5)).await;

@@ -26,10 +26,10 @@ const NAMES: usize = if cfg!(debug_assertions) { 200 } else { 1000 };
 const STEPS: usize = if cfg!(debug_assertions) { 400 } else { 4000 };
 
 /// Pseudo-random numbers by seed; their assignment to threads is not deterministic.
-struct Dice(AtomicU64);
+pub(crate) struct Dice(pub(crate) AtomicU64);
 
 impl Dice {
-    fn below(&self, limit: usize) -> usize {
+    pub(crate) fn below(&self, limit: usize) -> usize {
         let mut number = self.0.fetch_add(0x9e37_79b9_7f4a_7c15, Relaxed);
         number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

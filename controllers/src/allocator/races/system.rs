@@ -4,20 +4,20 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use machinery_sync::explore::Race;
 
-use super::process::{Mistake, Phase, Process};
+use super::process::{EffectPhase, Mistake, RaceProcess};
 
 pub(super) type Name = &'static str;
 
 /// An owner: its record is a part of it.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Owner {
+pub(super) struct RaceOwner {
     pub(super) uid: u32,
     pub(super) version: u32,
-    pub(super) record: Record,
+    pub(super) record: RaceRecord,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Record {
+pub(super) enum RaceRecord {
     #[default]
     Nothing,
     Waits,
@@ -27,7 +27,7 @@ pub(super) enum Record {
 
 /// The lock of a member.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Lock {
+pub(super) struct RaceLock {
     pub(super) uid: u32,
     pub(super) owner: Name,
     pub(super) owner_uid: u32,
@@ -43,8 +43,8 @@ pub(super) enum ClientAction {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Server {
-    pub(super) owners: BTreeMap<Name, Owner>,
-    pub(super) locks: BTreeMap<u16, Lock>,
+    pub(super) owners: BTreeMap<Name, RaceOwner>,
+    pub(super) locks: BTreeMap<u16, RaceLock>,
     /// First and last member of the pool.
     pub(super) pool: (u16, u16),
     /// Number of writes of each owner, and of created locks of each member. Counted for each, so
@@ -57,7 +57,7 @@ pub(super) struct Server {
 pub(super) struct AllocatorRace {
     clients: VecDeque<ClientAction>,
     pub(super) server: Server,
-    processes: Vec<Process>,
+    processes: Vec<RaceProcess>,
     crashes: u32,
     pub(super) has_fences: bool,
     pub(super) mistake: Option<Mistake>,
@@ -85,7 +85,7 @@ impl AllocatorRace {
         clients: impl IntoIterator<Item = ClientAction>,
     ) -> Self {
         let server = Server { pool: (1, members), ..Server::default() };
-        let processes = (0..processes).map(|index| Process::new(index, &server)).collect();
+        let processes = (0..processes).map(|index| RaceProcess::new(index, &server)).collect();
         let clients = clients.into_iter().collect();
         Self { clients, server, processes, crashes: 0, has_fences: true, mistake: None }
     }
@@ -98,7 +98,7 @@ impl AllocatorRace {
         match self.clients.pop_front() {
             Some(ClientAction::Attach(name)) => {
                 let uid = self.server.written.get(name).copied().unwrap_or_default();
-                self.server.put(name, Some(Owner { uid, version: 0, record: Record::Nothing }));
+                self.server.put(name, Some(RaceOwner { uid, version: 0, record: RaceRecord::Nothing }));
             }
             Some(ClientAction::Detach(name)) => self.server.put(name, None),
             Some(ClientAction::Move(member)) => self.server.pool = (member, member),
@@ -108,18 +108,19 @@ impl AllocatorRace {
 
     /// A lock of a deleted owner.
     fn garbage(&self) -> Option<u16> {
-        let lives =
-            |lock: &Lock| self.server.owners.get(lock.owner).is_some_and(|owner| owner.uid == lock.owner_uid);
+        let lives = |lock: &RaceLock| {
+            self.server.owners.get(lock.owner).is_some_and(|owner| owner.uid == lock.owner_uid)
+        };
         self.server.locks.iter().find(|(_, lock)| !lives(lock)).map(|(member, _)| *member)
     }
 }
 
 impl Server {
-    pub(super) fn put(&mut self, name: Name, owner: Option<Owner>) {
+    pub(super) fn put(&mut self, name: Name, owner: Option<RaceOwner>) {
         let version = self.written.entry(name).or_default();
         *version += 1;
         match owner {
-            Some(owner) => drop(self.owners.insert(name, Owner { version: *version, ..owner })),
+            Some(owner) => drop(self.owners.insert(name, RaceOwner { version: *version, ..owner })),
             None => drop(self.owners.remove(name)),
         }
     }
@@ -131,7 +132,7 @@ impl Server {
         }
         let uid = self.created.entry(member).or_default();
         *uid += 1;
-        self.locks.insert(member, Lock { uid: *uid, owner, owner_uid });
+        self.locks.insert(member, RaceLock { uid: *uid, owner, owner_uid });
         Some(*uid)
     }
 }
@@ -166,7 +167,7 @@ impl Race for AllocatorRace {
             if process.pool != self.server.pool {
                 steps.push(RaceStep::ReceivePool(index));
             }
-            let is_idle = process.due.is_empty() && process.phase == Phase::Nothing;
+            let is_idle = process.due.is_empty() && process.phase == EffectPhase::Nothing;
             if !is_idle {
                 steps.push(RaceStep::Work(index));
                 if self.crashes > 0 {
@@ -194,7 +195,7 @@ impl Race for AllocatorRace {
             RaceStep::Work(index) => processes[*index].work(server, self.has_fences, self.mistake),
             RaceStep::Crash(index) => {
                 self.crashes -= 1;
-                processes[*index] = Process::new(*index, server);
+                processes[*index] = RaceProcess::new(*index, server);
             }
             RaceStep::Collect => {
                 if let Some(member) = self.garbage() {
@@ -207,8 +208,8 @@ impl Race for AllocatorRace {
     /// An owner that records a member has its lock, so nobody else records it.
     fn violation(&self) -> Option<String> {
         self.server.owners.iter().find_map(|(name, owner)| {
-            let Record::Has(member, uid) = owner.record else { return None };
-            let expected = Lock { uid, owner: name, owner_uid: owner.uid };
+            let RaceRecord::Has(member, uid) = owner.record else { return None };
+            let expected = RaceLock { uid, owner: name, owner_uid: owner.uid };
             let has_it = self.server.locks.get(&member) == Some(&expected);
             (!has_it).then(|| format!("{name} records {member} without its lock"))
         })
@@ -217,13 +218,12 @@ impl Race for AllocatorRace {
     fn violation_at_end(&self) -> Option<String> {
         let Server { owners, locks, pool: (first, last), .. } = &self.server;
         let records = owners.values().map(|owner| owner.record);
-        let has =
-            |record: &Record| matches!(record, Record::Has(member, _) if (*first..=*last).contains(member));
+        let has = |record: &RaceRecord| matches!(record, RaceRecord::Has(member, _) if (*first..=*last).contains(member));
         let holders = records.clone().filter(has).count();
         if holders != owners.len().min(usize::from(last - first + 1)) {
             return Some(format!("{holders} have a member"));
         }
-        if records.clone().filter(|record| *record == Record::Waits).count() != owners.len() - holders {
+        if records.clone().filter(|record| *record == RaceRecord::Waits).count() != owners.len() - holders {
             return Some("an owner records neither a member nor that it waits".into());
         }
         (locks.len() != holders).then(|| "a lock is left over".into())
