@@ -258,6 +258,7 @@ impl Builder {
         let seed = u64::from_le_bytes(self.environment.bytes());
         let own =
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
+        let own = own.concat();
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
         let flows = metrics.flows.clone();

@@ -27,6 +27,7 @@ pub struct PlaneBuilder {
     #[cfg(feature = "embedded")]
     server_parts: Vec<AddToServer>,
     definitions: Vec<EnsureDefinition>,
+    updates_definitions: bool,
     timeout: Duration,
 }
 
@@ -50,9 +51,10 @@ enum ObjectLocation {
 #[cfg(feature = "embedded")]
 type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
-/// Creates a missing definition and waits until its kind is served.
+/// Creates a missing definition, or compares and updates an older one, and waits until its kind is
+/// served.
 type EnsureDefinition = Box<
-    dyn for<'p> FnOnce(&'p Plane) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
+    dyn for<'p> FnOnce(&'p Plane, bool) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
 >;
 
 /// Returns a builder for a plane with an embedded server, in memory unless
@@ -115,6 +117,7 @@ impl PlaneBuilder {
             #[cfg(feature = "embedded")]
             server_parts: Vec::new(),
             definitions: Vec::new(),
+            updates_definitions: false,
             timeout: SHUTDOWN_TIMEOUT,
         }
     }
@@ -137,7 +140,7 @@ impl PlaneBuilder {
         // Both, as the location is only known at run time.
         #[cfg(feature = "embedded")]
         self.server_parts.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
-        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self.definitions.push(Box::new(|plane, updates| Box::pin(plane.transport().define::<K>(updates))));
         self
     }
 
@@ -145,7 +148,14 @@ impl PlaneBuilder {
     #[cfg(feature = "embedded")]
     pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
         self.server_parts.push(Box::new(|builder| builder.kind(kind)));
-        self.definitions.push(Box::new(|plane| Box::pin(plane.transport().define::<K>())));
+        self.definitions.push(Box::new(|plane, updates| Box::pin(plane.transport().define::<K>(updates))));
+        self
+    }
+
+    /// Updates a cluster's definition of a kind that differs from that of this program, if every
+    /// stored object and client stays valid. By default differences are logged as warnings.
+    pub const fn update_definitions(mut self) -> Self {
+        self.updates_definitions = true;
         self
     }
 
@@ -168,8 +178,11 @@ impl PlaneBuilder {
     /// Starts the plane; returns when all of its kinds are served.
     ///
     /// # Errors
-    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it cannot
+    /// be updated as requested.
     pub async fn start(self) -> Result<Plane, PlaneError> {
+        #[cfg(feature = "kube")]
+        let definitions = (self.definitions, self.updates_definitions);
         match self.location {
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
@@ -184,14 +197,14 @@ impl PlaneBuilder {
             }
             #[cfg(feature = "kube")]
             ObjectLocation::Config(config) => {
-                reach(connected(*config)?, self.definitions, self.timeout).await
+                reach(connected(*config)?, definitions, self.timeout).await
             }
             #[cfg(feature = "kube")]
             ObjectLocation::Kubeconfig(path) => {
-                reach(connected(read(&path).await?)?, self.definitions, self.timeout).await
+                reach(connected(read(&path).await?)?, definitions, self.timeout).await
             }
             #[cfg(feature = "kube")]
-            ObjectLocation::Client(client) => reach(client, self.definitions, self.timeout).await,
+            ObjectLocation::Client(client) => reach(client, definitions, self.timeout).await,
             #[cfg(all(feature = "kube", feature = "embedded"))]
             ObjectLocation::MissingValue(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
         }
@@ -212,12 +225,12 @@ async fn serve(
 #[cfg(feature = "kube")]
 async fn reach(
     client: Client,
-    definitions: Vec<EnsureDefinition>,
+    (definitions, updates): (Vec<EnsureDefinition>, bool),
     timeout: Duration,
 ) -> Result<Plane, PlaneError> {
     let plane = Plane::new(Transport::cluster(client).await?, timeout);
     for define in definitions {
-        define(&plane).await?;
+        define(&plane, updates).await?;
     }
     Ok(plane)
 }

@@ -12,6 +12,7 @@ mod lease;
 mod live_list;
 mod locks;
 mod objects;
+mod owned_fields;
 mod predicates;
 mod recorder;
 mod shutdown;
@@ -32,6 +33,7 @@ pub use handle::Plane;
 pub use kinds::{Kinds, ObjectType, PartialObject};
 pub use lease::{LedController, LedShutdownReport};
 pub use objects::Objects;
+pub use owned_fields::OwnedFields;
 pub use shutdown::PlaneShutdownReport;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;

@@ -3,12 +3,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod crashes;
+mod definitions;
 mod differential;
 mod fences;
 mod hosts;
+mod kinds;
 mod led_controllers;
 #[cfg(feature = "otel")]
 mod otel;
+mod owned_fields;
 mod pages;
 mod planes;
 mod predicates;

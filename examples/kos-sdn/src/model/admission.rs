@@ -3,15 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use machinery::apiserver::Wrong;
+use machinery::apiserver::{KindOf, Wrong};
+use machinery::kube_core::Resource;
 use machinery::objects::InvalidField;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::kind::{GROUP, KosKind, VERSION};
-use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
+use super::definition::{GROUP, VERSION};
+use super::served::{ip_locks, network_attachments, subnets};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
-use super::{IPLock, NetworkAttachment, Subnet};
 
 /// The step of the admission chain that a review is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,18 +38,11 @@ pub fn review(kind: ReviewKind, review: &Value, now: Timestamp) -> Result<Value,
         request["kind"]["group"] == GROUP && request["subResource"].as_str().unwrap_or_default().is_empty();
     let is_write = request["operation"] == "CREATE" || request["operation"] == "UPDATE";
     let mut response = match request["kind"]["kind"].as_str() {
-        Some("Subnet") if is_ours && is_write => {
-            reviewed::<Subnet>(kind, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
+        Some("Subnet") if is_ours && is_write => reviewed(kind, request, &subnets(), now, validate_subnet),
+        Some("NetworkAttachment") if is_ours && is_write => {
+            reviewed(kind, request, &network_attachments(), now, validate_attachment)
         }
-        Some("NetworkAttachment") if is_ours && is_write => reviewed::<NetworkAttachment>(
-            kind,
-            request,
-            |new, old| stamp_attachment(new, old, now),
-            validate_attachment,
-        ),
-        Some("IPLock") if is_ours && is_write => {
-            reviewed::<IPLock>(kind, request, |new, old| stamp_lock(new, old, now), validate_lock)
-        }
+        Some("IPLock") if is_ours && is_write => reviewed(kind, request, &ip_locks(), now, validate_lock),
         _ => json!({"allowed": true}),
     };
     response["uid"] = uid.into();
@@ -95,42 +88,34 @@ pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_err
     Ok(file)
 }
 
-fn reviewed<K: KosKind + DeserializeOwned + serde::Serialize>(
+fn reviewed<K: Resource<DynamicType = ()> + DeserializeOwned + serde::Serialize + 'static>(
     kind: ReviewKind,
     request: &Value,
-    stamp: impl FnOnce(&mut K, Option<&K>),
+    kind_of: &KindOf<K>,
+    now: Timestamp,
     validate: impl FnOnce(&K, Option<&K>) -> Vec<Wrong>,
 ) -> Value {
-    let mut sent = request["object"].clone();
-    let old = &request["oldObject"];
-    if kind == ReviewKind::Mutate && K::HAS_STATUS && old.is_object() {
-        // The status is a subresource: the value sent with the main resource is ignored.
-        put(&mut sent, "status", old.get("status"));
-    }
+    let mut stamped = request["object"].clone();
+    let old = Some(&request["oldObject"]).filter(|old| old.is_object());
+    // The status is a subresource: the value sent with the main resource is ignored. A new object has
+    // none; an existing one keeps its own, byte for byte.
+    put(&mut stamped, "status", old.and_then(|old| old.get("status")));
     // Schema violations pass: Kubernetes rejects them after this webhook, with better messages.
     let read = |value: &Value| serde_json::from_value::<K>(value.clone());
-    let Ok(mut new) = read(&sent) else { return json!({"allowed": true}) };
-    let old = if old.is_object() { read(old).ok() } else { None };
-    match kind {
-        ReviewKind::Validate => refused::<K>(&request["object"], &validate(&new, old.as_ref())),
-        ReviewKind::Mutate => {
-            stamp(&mut new, old.as_ref());
-            let stamped = serde_json::to_value(&new).unwrap_or_default();
-            let mut patch =
-                vec![patch("extendedMetadata", &request["object"], stamped.get("extendedMetadata"))];
-            if K::HAS_STATUS {
-                // A new object has no status; an existing one keeps its own, byte for byte.
-                let kept = request["oldObject"].get("status");
-                patch.push(self::patch("status", &request["object"], kept));
-            }
-            let patch: Vec<Value> = patch.into_iter().flatten().collect();
-            if patch.is_empty() {
-                return json!({"allowed": true});
-            }
-            let patch = STANDARD.encode(Value::from(patch).to_string());
-            json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
-        }
+    let Ok(new) = read(&stamped) else { return json!({"allowed": true}) };
+    if kind == ReviewKind::Validate {
+        let old = old.and_then(|old| read(old).ok());
+        return refused::<K>(&request["object"], &validate(&new, old.as_ref()));
     }
+    kind_of.stamp(&mut stamped, old, now);
+    let fields = ["extendedMetadata", "status"];
+    let patch = fields.map(|field| patch(field, &request["object"], stamped.get(field)));
+    let patch: Vec<Value> = patch.into_iter().flatten().collect();
+    if patch.is_empty() {
+        return json!({"allowed": true});
+    }
+    let patch = STANDARD.encode(Value::from(patch).to_string());
+    json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
 }
 
 fn put(object: &mut Value, field: &str, value: Option<&Value>) {
@@ -153,7 +138,7 @@ fn patch(field: &str, object: &Value, desired: Option<&Value>) -> Option<Value> 
     }
 }
 
-fn refused<K: KosKind>(object: &Value, errors: &[Wrong]) -> Value {
+fn refused<K: Resource<DynamicType = ()>>(object: &Value, errors: &[Wrong]) -> Value {
     if errors.is_empty() {
         return json!({"allowed": true});
     }
@@ -172,7 +157,7 @@ fn refused<K: KosKind>(object: &Value, errors: &[Wrong]) -> Value {
     let texts: Vec<String> =
         describe.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
     let text = if let [one] = &texts[..] { one.clone() } else { format!("[{}]", texts.join(", ")) };
-    let kind = K::NAMES.kind;
+    let kind = K::kind(&());
     let causes: Vec<Value> = describe
         .into_iter()
         .map(|(reason, field, message)| json!({"reason": reason, "field": field, "message": message}))

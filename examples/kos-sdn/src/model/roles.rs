@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::agent_policy::agent_policy;
-use super::kind::GROUP;
+use super::definition::GROUP;
 
 /// The user of the controllers.
 pub const CONTROLLERS: &str = "kos-controllers";
@@ -23,16 +23,16 @@ pub fn roles() -> Vec<Value> {
     ];
     let controllers = [
         rule(GROUP, &["subnets", "networkattachments"], &read),
-        rule(GROUP, &["subnets/status", "networkattachments/status"], &json!(["get", "update"])),
+        rule(GROUP, &["subnets/status", "networkattachments/status"], &json!(["get", "patch"])),
         rule(GROUP, &["iplocks"], &json!(["get", "list", "watch", "create", "delete"])),
         rule("coordination.k8s.io", &["leases"], &json!(["get", "list", "watch", "create", "update"])),
     ];
     let agents = [
-        // `update` is for the finalizer.
-        rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "update"])),
-        rule(GROUP, &["networkattachments/status"], &json!(["get", "update"])),
+        // `patch` is for the finalizer.
+        rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "patch"])),
+        rule(GROUP, &["networkattachments/status"], &json!(["get", "patch"])),
         rule(GROUP, &["probes"], &json!(["get", "list", "watch", "delete"])),
-        rule(GROUP, &["probes/status"], &json!(["get", "update"])),
+        rule(GROUP, &["probes/status"], &json!(["get", "patch"])),
     ];
     vec![
         role(CONTROLLERS, controllers.iter().chain(&events)),

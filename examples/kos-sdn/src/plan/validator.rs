@@ -124,7 +124,8 @@ impl SubnetValidator {
         }
         let mut errors: Vec<String> = found.into_iter().flat_map(|(_, conflicts)| conflicts).collect();
         errors.sort();
-        let status = SubnetStatus { validated: errors.is_empty(), errors };
+        let conditions = subnet.status.conditions.clone();
+        let status = SubnetStatus { validated: errors.is_empty(), errors, conditions };
         if status == subnet.status { Verdict::Unchanged } else { Verdict::Write(status) }
     }
 
@@ -149,6 +150,7 @@ fn examination(subnet: &Subnet) -> Examination {
     let status = SubnetStatus {
         validated: false,
         errors: validate_subnet(subnet, None).into_iter().map(|wrong| wrong.to_string()).collect(),
+        conditions: subnet.status.conditions.clone(),
     };
     match (Vni::new(subnet.spec.vni), status.errors.is_empty()) {
         _ if subnet.status.validated => Examination::Skip,

@@ -13,6 +13,7 @@ mod gate;
 mod gated_switch;
 mod harness;
 mod kos_process;
+mod kubectl;
 mod lab;
 mod links;
 mod load;

@@ -1,7 +1,7 @@
 //! Each component in a process of its own, over TLS, with the rights of its role only.
 
 use std::io::{BufRead as _, BufReader};
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use kos::model::{NetworkAttachment, Subnet};
@@ -11,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::harness::DEADLINE;
 use crate::kos_process::{KosProcess, kos, text};
+use crate::kubectl::kubectl;
 use crate::server::key;
 
 struct ProcessCluster {
@@ -78,6 +79,27 @@ impl ProcessCluster {
     }
 }
 
+fn kubectl_waits_for_conditions(cluster: &ProcessCluster) {
+    let Some(kubectl) = kubectl() else { return };
+    let kubeconfig = cluster.file("kubeconfig");
+    let wait = |condition: &str, object: &str| {
+        let (condition, home) = (format!("--for=condition={condition}"), cluster.home.path());
+        let arguments = ["--kubeconfig", &kubeconfig, "wait", &condition, object, "--timeout=60s"];
+        let ended = Command::new(&kubectl).args(arguments).env("HOME", home).output().unwrap();
+        assert!(ended.status.success(), "{}", text(&ended));
+        assert!(text(&ended).contains(&format!("{object} condition met")), "{}", text(&ended));
+    };
+    wait("Validated", "subnet.network.example.com/s");
+    for name in ["a", "b", "c"] {
+        wait("Ready", &format!("networkattachment.network.example.com/{name}"));
+    }
+    let silent = "networkattachment.network.example.com/silent";
+    wait("AddressAssigned", silent);
+    let short = ["--kubeconfig", &kubeconfig, "wait", "--for=condition=Ready", "na/silent", "--timeout=1s"];
+    let ended = Command::new(&kubectl).args(short).env("HOME", cluster.home.path()).output().unwrap();
+    assert!(!ended.status.success() && text(&ended).contains("timed out waiting"), "{}", text(&ended));
+}
+
 async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
     let is_ready = |it: &NetworkAttachment| !it.status.ifc_name.is_empty();
     let ready = kos::wait::wait_until(attachments, |all| {
@@ -108,6 +130,9 @@ async fn each_component_runs_as_a_process_with_its_own_role() {
     for (from, to) in [("a", "b"), ("b", "a"), ("b", "c")] {
         cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
+    attachments.create(&NetworkAttachment::new("default", "silent", "node-9", "s")).await.unwrap();
+    kubectl_waits_for_conditions(&cluster);
+    attachments.delete(&key("default", "silent")).await.unwrap();
     let status = cluster.ran(&["status", "--once"]);
     assert!(status.status.success() && text(&status).contains("3 of 253"), "{}", text(&status));
     // Without --once it prints changes.

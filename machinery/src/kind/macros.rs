@@ -1,0 +1,371 @@
+//! The macro that derives kinds from structs.
+
+/// Derives kinds from structs, with all dependencies taken from this crate, so that a manifest
+/// names no other.
+///
+/// A struct with `#[kube(…)]` is the spec of a kind, and kube's `CustomResource` derives the rest.
+/// A struct with `#[kind(…)]` is the whole object, with any top-level fields; its options are below.
+/// Other structs and enums are nested types.
+///
+/// ```
+/// machinery::kinds! {
+///     /// A host in a rack.
+///     #[kube(
+///         group = "example.com", version = "v1", kind = "Host", namespaced,
+///         status = "HostStatus"
+///     )]
+///     pub struct HostSpec {
+///         pub rack: u32,
+///         pub nics: Vec<Nic>,
+///     }
+///
+///     #[derive(PartialEq)]
+///     pub struct HostStatus {
+///         pub phase: Phase,
+///     }
+///
+///     pub struct Nic {
+///         pub mac_address: String,
+///     }
+///
+///     #[derive(PartialEq)]
+///     pub enum Phase {
+///         Pending,
+///         Ready,
+///     }
+/// }
+///
+/// let nics = vec![Nic { mac_address: "02::1".into() }];
+/// let mut host = Host::new("db-0", HostSpec { rack: 17, nics });
+/// host.status = Some(HostStatus { phase: Phase::Ready });
+/// let json = machinery::serde_json::to_value(&host).unwrap();
+/// assert_eq!(json["spec"]["nics"][0]["macAddress"], "02::1");
+/// assert_eq!(json["status"]["phase"], "Ready");
+/// ```
+///
+/// # Names
+///
+/// Fields are in camel case, and values of enums are spelled as in Rust: both as in Kubernetes.
+/// Variants with data are fields, and in camel case too. `#![rename_all = "snake_case"]` at the
+/// beginning sets the case of all fields; `#[serde(rename_all = "…")]` sets that of one type, of
+/// its fields or its values.
+///
+/// # Whole objects
+///
+/// ```
+/// use machinery::SectionWrites;
+/// use machinery::kube_core::{CustomResourceExt, Resource};
+///
+/// machinery::kinds! {
+///     #![rename_all = "snake_case"]
+///
+///     /// A disk of a host.
+///     #[kind(
+///         group = "example.com", version = "v1", namespaced, served = "v1beta1",
+///         shortname = "dk", category = "all", selectable = ".spec.node_name",
+///         column("Node", ".spec.node_name"), column("Used", ".status.used_bytes"),
+///         immutable = ".spec.node_name",
+///         rule(".spec.size_bytes", "self > 0", "a disk is not empty"),
+///         sections = ".writes", section("spec", [".spec"]), section("used", [".status"]),
+///     )]
+///     #[derive(PartialEq)]
+///     pub struct Disk {
+///         /// The desired state.
+///         pub spec: DiskSpec,
+///         /// The observed state.
+///         #[serde(default)]
+///         pub status: DiskStatus,
+///         /// Times of the latest writes, set by the server.
+///         #[serde(default)]
+///         pub writes: SectionWrites,
+///     }
+///
+///     #[derive(PartialEq)]
+///     pub struct DiskSpec {
+///         /// The host of the disk.
+///         pub node_name: String,
+///         pub size_bytes: u64,
+///     }
+///
+///     #[derive(Default, PartialEq)]
+///     pub struct DiskStatus {
+///         #[serde(default)]
+///         pub used_bytes: u64,
+///     }
+/// }
+///
+/// let spec = DiskSpec { node_name: "n1".into(), size_bytes: 1 << 40 };
+/// let disk = Disk::named("default", "sda", spec);
+/// let json = machinery::serde_json::to_value(&disk).unwrap();
+/// assert_eq!((&json["apiVersion"], &json["kind"]), (&"example.com/v1".into(), &"Disk".into()));
+/// assert_eq!(json["spec"]["node_name"], "n1");
+/// let definition = Disk::crd();                                     // for any cluster
+/// assert_eq!(definition.spec.versions.len(), 2);
+/// ```
+///
+/// The options begin with `group`, `version`, and `namespaced` or `cluster`. Each further option is a
+/// method of [`KindDefinition`](crate::KindDefinition): `name = value`, or `name(values)`. Values may
+/// be constants.
+///
+/// The fields are `spec`, then any others, which need `Default`. `metadata` is added, or may be the
+/// first field, for attributes of its own. A `status` is a subresource. The macro implements
+/// `Serialize`, `Resource`, `HasSpec` and `CustomResourceExt`, so an embedded server and any cluster
+/// have the kind from this one source, and derives `Clone`, `Debug`, `Deserialize` and `JsonSchema`.
+#[macro_export]
+macro_rules! kinds {
+    (#![rename_all = $case:tt] $($items:tt)*) => { $crate::kinds! { @items $case $($items)* } };
+    (@items $case:tt $(
+        $(#[$($attr:tt)*])* $vis:vis $word:ident $name:ident { $($body:tt)* }
+    )*) => {
+        $($crate::kinds! {
+            @item (block $case) [] [] { $(#[$($attr)*])* } $vis $word $name { $($body)* }
+        })*
+    };
+
+    // The attributes of an item, one by one: `@item (CASE) [FLAVOR] [KEPT] { REST } ITEM`.
+    (@item $case:tt $of:tt $kept:tt { #[kind($($kind:tt)*)] $($rest:tt)* } $($item:tt)*) => {
+        $crate::kinds! { @item $case [kind $($kind)*] $kept { $($rest)* } $($item)* }
+    };
+    (@item $case:tt $of:tt [$($kept:tt)*] { #[kube($($kube:tt)*)] $($rest:tt)* } $($item:tt)*) => {
+        $crate::kinds! {
+            @item $case [kube] [$($kept)* #[kube($($kube)*)]] { $($rest)* } $($item)*
+        }
+    };
+    (@item $case:tt $of:tt $kept:tt { #[serde($($serde:tt)*)] $($rest:tt)* } $($item:tt)*) => {
+        $crate::kinds! { @serde [] [$($serde)*] $case $of $kept { $($rest)* } $($item)* }
+    };
+    (@item $case:tt $of:tt [$($kept:tt)*] { #[$($other:tt)*] $($rest:tt)* } $($item:tt)*) => {
+        $crate::kinds! { @item $case $of [$($kept)* #[$($other)*]] { $($rest)* } $($item)* }
+    };
+
+    // The case of one type: serde would refuse a second `rename_all` beside that of the block.
+    (@serde [$($done:tt)*] [rename_all = $case:tt, $($more:tt)*] $block:tt $($item:tt)*) => {
+        $crate::kinds! { @serde [$($done)*] [$($more)*] (own $case) $($item)* }
+    };
+    (@serde [$($done:tt)*] [rename_all = $case:tt] $block:tt $($item:tt)*) => {
+        $crate::kinds! { @serde [$($done)*] [] (own $case) $($item)* }
+    };
+    (@serde [$($done:tt)*] [$next:tt $($more:tt)*] $case:tt $($item:tt)*) => {
+        $crate::kinds! { @serde [$($done)* $next] [$($more)*] $case $($item)* }
+    };
+    (@serde [$($done:tt)*] [] $case:tt $of:tt [$($kept:tt)*] $($item:tt)*) => {
+        $crate::kinds! { @item $case $of [$($kept)* #[serde($($done)*)]] $($item)* }
+    };
+
+    // The spec of a kind, by kube's derive.
+    (@item ($by:ident $case:tt) [kube] [$($kept:tt)*] {} $vis:vis struct $name:ident $fields:tt) => {
+        #[derive(
+            Clone,
+            Debug,
+            $crate::derive::CustomResource,
+            $crate::derive::Deserialize,
+            $crate::derive::JsonSchema,
+            $crate::derive::Serialize,
+        )]
+        #[serde(crate = "machinery::serde", rename_all = $case)]
+        #[schemars(crate = "machinery::schemars")]
+        #[kube(crates(
+            kube_core = "::machinery::kube_core",
+            k8s_openapi = "::machinery::k8s_openapi",
+            schemars = "::machinery::schemars",
+            serde = "::machinery::serde",
+            serde_json = "::machinery::serde_json",
+        ))]
+        $($kept)*
+        $vis struct $name $fields
+    };
+
+    // A whole object without attributes of its metadata.
+    (@item $case:tt [kind $($kind:tt)*] $kept:tt {} $vis:vis struct $name:ident {
+        $(#[$($attr:tt)*])* $spec_vis:vis spec: $($fields:tt)*
+    }) => {
+        $crate::kinds! { @item $case [kind $($kind)*] $kept {} $vis struct $name {
+            #[doc = "Standard object metadata."]
+            #[serde(default)]
+            $vis metadata: $crate::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta,
+            $(#[$($attr)*])* $spec_vis spec: $($fields)*
+        } }
+    };
+    (@item ($by:ident $case:tt)
+        [kind group = $group:expr, version = $version:expr, $scope:ident $(,
+            $option:ident $(= $value:tt)? $(($($argument:tt)*))?
+        )* $(,)?]
+        [$($kept:tt)*] {} $vis:vis struct $name:ident {
+            $(#[$($meta_attr:tt)*])* $meta_vis:vis metadata: $meta:ty,
+            $(#[$($spec_attr:tt)*])* $spec_vis:vis spec: $spec:ty
+            $(, $(#[$($attr:tt)*])* $field_vis:vis $field:ident: $ty:ty)* $(,)?
+        }
+    ) => {
+        #[derive(Clone, Debug, $crate::derive::Deserialize, $crate::derive::JsonSchema)]
+        #[serde(crate = "machinery::serde", rename_all = $case)]
+        #[schemars(crate = "machinery::schemars")]
+        $($kept)*
+        $vis struct $name {
+            $(#[$($meta_attr)*])*
+            #[schemars(skip)]
+            $meta_vis metadata: $meta,
+            $(#[$($spec_attr)*])* $spec_vis spec: $spec,
+            $($(#[$($attr)*])* $field_vis $field: $ty,)*
+        }
+
+        $crate::kinds! { @named $scope $vis $name $meta, $spec, $($field)* }
+
+        const _: () = {
+            type __Root = $name;
+            type __Text = ::std::borrow::Cow<'static, str>;
+
+            fn __definition() -> &'static $crate::KindDefinition {
+                static DEFINITION: ::std::sync::LazyLock<$crate::KindDefinition> =
+                    ::std::sync::LazyLock::new(|| {
+                        let fields = &[stringify!(spec), $(stringify!($field)),*];
+                        $crate::KindDefinition::new(stringify!($name), $group, $version, fields)
+                            .$scope()
+                            $(.$option($($value)? $($($argument)*)?))*
+                    });
+                &DEFINITION
+            }
+            fn __api_version(_: &$name) -> __Text {
+                __definition().api_version().into()
+            }
+            fn __kind(_: &$name) -> __Text {
+                __definition().kind().into()
+            }
+
+            // The fields of the object with those that a type implies.
+            #[allow(dead_code)]
+            #[derive($crate::derive::JsonSchema, $crate::derive::Serialize)]
+            #[serde(crate = "machinery::serde", remote = "__Root", rename_all = $case)]
+            #[schemars(crate = "machinery::schemars")]
+            struct __Object {
+                #[serde(rename = "apiVersion", getter = "__api_version")]
+                api_version: __Text,
+                #[serde(getter = "__kind")]
+                kind: __Text,
+                #[schemars(skip)]
+                $(#[$($meta_attr)*])* metadata: $meta,
+                $(#[$($spec_attr)*])* spec: $spec,
+                $($(#[$($attr)*])* $field: $ty,)*
+            }
+
+            impl $crate::serde::Serialize for $name {
+                fn serialize<S: $crate::serde::Serializer>(&self, to: S) -> ::std::result::Result<S::Ok, S::Error> {
+                    __Object::serialize(self, to)
+                }
+            }
+
+            impl $crate::kube_core::Resource for $name {
+                type DynamicType = ();
+                type Scope = $crate::kinds!(@scope $scope);
+
+                fn kind((): &()) -> ::std::borrow::Cow<'_, str> {
+                    __definition().kind().into()
+                }
+                fn group((): &()) -> ::std::borrow::Cow<'_, str> {
+                    __definition().group().into()
+                }
+                fn version((): &()) -> ::std::borrow::Cow<'_, str> {
+                    __definition().version().into()
+                }
+                fn api_version((): &()) -> ::std::borrow::Cow<'_, str> {
+                    __definition().api_version().into()
+                }
+                fn plural((): &()) -> ::std::borrow::Cow<'_, str> {
+                    __definition().plural_name().into()
+                }
+                fn meta(&self) -> &$meta {
+                    &self.metadata
+                }
+                fn meta_mut(&mut self) -> &mut $meta {
+                    &mut self.metadata
+                }
+            }
+
+            impl $crate::kube_core::object::HasSpec for $name {
+                type Spec = $spec;
+
+                fn spec(&self) -> &$spec {
+                    &self.spec
+                }
+                fn spec_mut(&mut self) -> &mut $spec {
+                    &mut self.spec
+                }
+            }
+
+            impl $crate::kube_core::CustomResourceExt for $name {
+                fn crd() -> $crate::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition {
+                    __definition().of::<Self>()
+                }
+                fn crd_name() -> &'static str {
+                    __definition().name()
+                }
+                fn api_resource() -> $crate::kube_core::discovery::ApiResource {
+                    $crate::kube_core::discovery::ApiResource::erase::<Self>(&())
+                }
+                fn shortnames() -> &'static [&'static str] {
+                    __definition().shortnames()
+                }
+            }
+        };
+    };
+    (@scope namespaced) => { $crate::kube_core::NamespaceResourceScope };
+    (@scope cluster) => { $crate::kube_core::ClusterResourceScope };
+    (@named namespaced $vis:vis $name:ident $meta:ty, $spec:ty, $($field:ident)*) => {
+        impl $name {
+            /// Creates an object with this spec; all other fields have their defaults.
+            #[must_use]
+            $vis fn named(namespace: &str, name: &str, spec: $spec) -> Self {
+                let (name, namespace) = (Some(name.to_owned()), Some(namespace.to_owned()));
+                let metadata = <$meta>::default();
+                let metadata = $crate::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta { name, namespace, ..metadata };
+                Self { metadata, spec, $($field: ::std::default::Default::default()),* }
+            }
+        }
+    };
+    (@named cluster $vis:vis $name:ident $meta:ty, $spec:ty, $($field:ident)*) => {
+        impl $name {
+            /// Creates an object with this spec; all other fields have their defaults.
+            #[must_use]
+            $vis fn named(name: &str, spec: $spec) -> Self {
+                let metadata = <$meta>::default();
+                let name = Some(name.to_owned());
+                let metadata = $crate::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta { name, ..metadata };
+                Self { metadata, spec, $($field: ::std::default::Default::default()),* }
+            }
+        }
+    };
+
+    // Nested types. The values of an enum keep their names, unless the type has a case of its own.
+    (@item ($by:ident $case:tt) [] [$($kept:tt)*] {} $vis:vis struct $($item:tt)*) => {
+        $crate::kinds! { @nested #[serde(rename_all = $case)] $($kept)* $vis struct $($item)* }
+    };
+    (@item (block $case:tt) [] [$($kept:tt)*] {} $vis:vis enum $name:ident {
+        $($(#[$($attr:tt)*])* $value:ident $(= $number:expr)?),* $(,)?
+    }) => {
+        $crate::kinds! {
+            @nested $($kept)* $vis enum $name { $($(#[$($attr)*])* $value $(= $number)?),* }
+        }
+    };
+    (@item ($by:ident $case:tt) [] [$($kept:tt)*] {} $vis:vis enum $($item:tt)*) => {
+        $crate::kinds! { @nested #[serde(rename_all = $case)] $($kept)* $vis enum $($item)* }
+    };
+    (@nested $($item:tt)*) => {
+        #[derive(
+            Clone,
+            Debug,
+            $crate::derive::Deserialize,
+            $crate::derive::JsonSchema,
+            $crate::derive::Serialize,
+        )]
+        #[serde(crate = "machinery::serde")]
+        #[schemars(crate = "machinery::schemars")]
+        $($item)*
+    };
+
+    (@$step:ident $($item:tt)*) => {
+        compile_error!(concat!(
+            "kinds! cannot read this item: ", stringify!($($item)*), "; a kind is #[kind(group = …, ",
+            "version = …, namespaced | cluster, options…)] and a struct that begins with `spec`"
+        ));
+    };
+    ($($items:tt)*) => { $crate::kinds! { @items "camelCase" $($items)* } };
+}
