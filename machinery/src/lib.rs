@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p09_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p13_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -24,6 +24,9 @@
 //! | 8 | Predicates drop no deletion and no finalizer change; requests need no objects | `p08_…` |
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
+//! | 11 | One source defines a kind for an embedded server and any cluster, mistakes fail at the start | `p11_…` |
+//! | 12 | Definitions on a cluster are compared, and updated only compatibly and on request | `p12_…` |
+//! | 13 | Controllers write the fields of a status that they own, and keep those of others | `p13_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
