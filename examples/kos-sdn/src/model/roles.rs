@@ -23,16 +23,16 @@ pub fn roles() -> Vec<Value> {
     ];
     let controllers = [
         rule(GROUP, &["subnets", "networkattachments"], &read),
-        rule(GROUP, &["subnets/status", "networkattachments/status"], &json!(["get", "patch"])),
+        rule(GROUP, &["subnets/status", "networkattachments/status"], &json!(["get", "patch", "update"])),
         rule(GROUP, &["iplocks"], &json!(["get", "list", "watch", "create", "delete"])),
         rule("coordination.k8s.io", &["leases"], &json!(["get", "list", "watch", "create", "update"])),
     ];
     let agents = [
-        // `patch` is for the finalizer.
-        rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "patch"])),
-        rule(GROUP, &["networkattachments/status"], &json!(["get", "patch"])),
+        // The finalizer; `update` here and below is for programs before `patch`.
+        rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "patch", "update"])),
+        rule(GROUP, &["networkattachments/status"], &json!(["get", "patch", "update"])),
         rule(GROUP, &["probes"], &json!(["get", "list", "watch", "delete"])),
-        rule(GROUP, &["probes/status"], &json!(["get", "patch"])),
+        rule(GROUP, &["probes/status"], &json!(["get", "patch", "update"])),
     ];
     vec![
         role(CONTROLLERS, controllers.iter().chain(&events)),

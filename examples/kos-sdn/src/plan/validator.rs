@@ -36,7 +36,7 @@ struct SeenSubnet {
 }
 
 /// The result of beginning with a subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct BeginOutcome {
     /// Subnets to examine again: the subnet that blocked them was deleted.
     pub wake: Vec<(String, String)>,
@@ -45,7 +45,7 @@ pub struct BeginOutcome {
 }
 
 /// The examination that a subnet needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Examination {
     /// None: it is deleted, validated or already reported invalid.
     Skip,
@@ -57,7 +57,7 @@ pub enum Examination {
 }
 
 /// The result of judging a subnet.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Verdict {
     /// A conflicting subnet has not begun examination, so its deletion would not trigger this one.
     /// Retry after a short delay.
