@@ -185,6 +185,7 @@ impl<K> KindOf<K> {
     /// conflicting writers is refused, with
     /// [`Conflict::Guard`](machinery_objects::Conflict::Guard), or on the wire with 422.
     ///
+    /// - An object without keys is not checked.
     /// - Deletions are not checked. An object that is being deleted counts until it is removed. A
     ///   write that changes only finalizers, owners and deletion marks is checked only if it gives
     ///   the object a new key.
@@ -232,6 +233,13 @@ impl<K> KindOf<K> {
     }
 }
 
+impl<K: Serialize + DeserializeOwned + Send + Sync + 'static> KindOf<K> {
+    /// Returns the kind without its Rust type.
+    pub(crate) fn into_own(self) -> Own {
+        Own { definition: self.definition, hooks: Arc::new(self.typed), wrong: self.wrong }
+    }
+}
+
 #[cfg(feature = "k8s")]
 impl<K: kube_core::CustomResourceExt> Default for KindOf<K> {
     fn default() -> Self {
@@ -246,7 +254,7 @@ impl Builder {
     where
         K: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        self.own(Own { definition: kind.definition, hooks: Arc::new(kind.typed), wrong: kind.wrong })
+        self.own(kind.into_own())
     }
 }
 

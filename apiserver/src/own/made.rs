@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
 use crate::crd::{self, DefinedKinds};
-use crate::guard::Guard;
+use crate::guard::check_names;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, KindHooks, Replaced};
 use crate::native;
@@ -21,7 +20,7 @@ pub(crate) fn made(own: Own, environment: &Environment) -> Result<Vec<Arc<Kind>>
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
     wrong.map_or(Ok(()), Err).map_err(&refused)?;
-    named(hooks.guards()).map_err(&refused)?;
+    check_names(hooks.guards().iter().map(|guard| guard.name())).map_err(|(_, why)| refused(why))?;
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
@@ -60,20 +59,6 @@ fn with_hooks(served: Vec<Arc<Kind>>, hooks: &Arc<dyn KindHooks>) -> Option<Vec<
     let stored = with(stored.into_iter().next()?, None)?;
     let others = others.into_iter().map(|kind| with(kind, Some(stored.clone()))).collect::<Option<Vec<_>>>()?;
     Some([stored].into_iter().chain(others).collect())
-}
-
-/// Checks that each guard has a unique name.
-fn named(guards: &[Arc<dyn Guard>]) -> Result<(), String> {
-    for (at, guard) in guards.iter().enumerate() {
-        let name = guard.name();
-        NameRule::DnsLabel
-            .check(name)
-            .map_err(|error| format!("{name:?} can be no guard's name: {error}"))?;
-        if guards[..at].iter().any(|before| before.name() == name) {
-            return Err(format!("two guards are called {name:?}"));
-        }
-    }
-    Ok(())
 }
 
 /// 422: a kind of the program cannot be defined by a CustomResourceDefinition as well.

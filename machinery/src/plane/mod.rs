@@ -35,5 +35,6 @@ pub use lease::{LedController, LedShutdownReport};
 pub use objects::Objects;
 pub use owned_fields::OwnedFields;
 pub use shutdown::PlaneShutdownReport;
+pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;

@@ -1,6 +1,5 @@
 //! The API kinds, and the validation and stamping of their objects.
 
-mod admission;
 mod agent_policy;
 mod agent_writes;
 mod attachment;
@@ -17,7 +16,6 @@ mod subnet;
 mod validate;
 mod vni;
 
-pub use admission::{ReviewKind, review, webhook_manifests};
 pub use agent_policy::agent_policy;
 pub use agent_writes::{AgentWrites, agent_identity, agent_of};
 pub use attachment::{
@@ -32,7 +30,7 @@ pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
 pub use probe::{PROBE_FIELDS, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 pub use roles::{AGENTS, CONTROLLERS, role_manifests, roles};
 pub use sections::Section;
-pub use served::{ip_locks, network_attachments, probes, subnets};
+pub use served::{ip_locks, network_attachments, probes, subnets, webhook_hooks};
 pub use subnet::{Subnet, SubnetSpec, SubnetStatus, VALIDATOR_FIELDS};
 pub use validate::{validate_attachment, validate_lock, validate_subnet};
 pub use vni::{Vni, VniError};

@@ -1,6 +1,6 @@
-//! The kinds as registered with our server: in its code, validation has no cost of CEL.
+//! The kinds as registered with our server, and their hooks for a webhook of another one.
 
-use machinery::apiserver::KindOf;
+use machinery::apiserver::{AdmissionHooks, KindOf};
 
 use super::guard::{conflicts_with_others, networks};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
@@ -29,4 +29,11 @@ pub fn ip_locks() -> KindOf<IPLock> {
 /// Probes.
 pub fn probes() -> KindOf<Probe> {
     KindOf::new()
+}
+
+/// The hooks of all kinds but probes, for a cluster that is not served by `kos` itself. Its webhook
+/// stamps section times and rejects invalid objects, but refuses no overlapping subnets.
+pub fn webhook_hooks() -> AdmissionHooks {
+    let hooks = AdmissionHooks::new("kos.network.example.com").kind(subnets());
+    hooks.kind(network_attachments()).kind(ip_locks())
 }

@@ -32,3 +32,4 @@ mod subnets;
 mod up;
 mod validation;
 mod webhook;
+mod webhook_hooks;
