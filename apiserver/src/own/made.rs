@@ -54,10 +54,13 @@ fn with_hooks(served: Vec<Arc<Kind>>, hooks: &Arc<dyn KindHooks>) -> Option<Vec<
     };
     let (others, stored): (Vec<_>, Vec<_>) = served.into_iter().partition(|kind| kind.stored.is_some());
     // Each other version has a reference to the storage version, which ends here.
-    let others = others.into_iter().map(|kind| Arc::into_inner(kind).map(|kind| Arc::new(Kind { stored: None, ..kind })));
+    let others = others
+        .into_iter()
+        .map(|kind| Arc::into_inner(kind).map(|kind| Arc::new(Kind { stored: None, ..kind })));
     let others = others.collect::<Option<Vec<_>>>()?;
     let stored = with(stored.into_iter().next()?, None)?;
-    let others = others.into_iter().map(|kind| with(kind, Some(stored.clone()))).collect::<Option<Vec<_>>>()?;
+    let others =
+        others.into_iter().map(|kind| with(kind, Some(stored.clone()))).collect::<Option<Vec<_>>>()?;
     Some([stored].into_iter().chain(others).collect())
 }
 

@@ -91,7 +91,8 @@ impl TryFrom<String> for FieldPath {
 
     fn try_from(path: String) -> Result<Self, String> {
         let names: Vec<String> = path.split('.').skip(1).map(str::to_owned).collect();
-        let is_path = path.starts_with('.') && names.iter().all(|name| !name.is_empty() && !name.contains('['));
+        let is_path =
+            path.starts_with('.') && names.iter().all(|name| !name.is_empty() && !name.contains('['));
         if is_path { Ok(Self(names)) } else { Err(format!("{path:?} is no path such as .status.address")) }
     }
 }
@@ -157,7 +158,8 @@ mod tests {
             new
         };
         let forged = json!({"writes": [{"section": "address", "serverTime": "2100-01-01T00:00:00Z"}]});
-        let made = check(json!({"spec": {"a": 1}, "writes": forged}), None, 1_000_001, &[("spec", "01.000001")]);
+        let made =
+            check(json!({"spec": {"a": 1}, "writes": forged}), None, 1_000_001, &[("spec", "01.000001")]);
         let mut changed = made.clone();
         changed["status"] = json!({"ip": "10.0.0.1", "other": 1});
         let expected = [("address", "02.000000"), ("spec", "01.000001")];

@@ -267,7 +267,8 @@ async fn a_kind_in_several_versions_has_its_hooks_in_each() {
     let listed = wire.get(&old_path).await.fine();
     let versions = listed["items"].as_array().unwrap().iter().map(|item| item["apiVersion"].clone());
     assert_eq!(versions.collect::<Vec<_>>(), vec![Value::from("example.com/v1beta1"); 3]);
-    let changed = wire.merge(&format!("{old_path}/a"), &json!({"metadata": {"labels": {"x": "y"}}})).await.fine();
+    let changed =
+        wire.merge(&format!("{old_path}/a"), &json!({"metadata": {"labels": {"x": "y"}}})).await.fine();
     assert_eq!(changed["spec"], made["spec"]);
     let groups = wire.get("/apis").await.fine();
     let group = groups["groups"].as_array().unwrap().iter().find(|group| group["name"] == "example.com");

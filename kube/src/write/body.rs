@@ -121,9 +121,7 @@ pub(super) fn patch(
         PatchFormat::Merge => "application/merge-patch+json",
         // An apply creates a missing object, whatever version is required; not so with a UID, and not by
         // its status.
-        PatchFormat::Apply { .. }
-            if only_if.version.is_some() && only_if.uid.is_none() && !patch.status =>
-        {
+        PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() && !patch.status => {
             let what = "apply with a version and no UID as conditions";
             return Err(SourceError::Unsupported { what }.into());
         }

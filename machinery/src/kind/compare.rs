@@ -56,9 +56,8 @@ pub fn differences(program: &Value, server: &Value) -> Vec<DefinitionDifference>
     }
     let versions = |spec: &Value| spec["versions"].as_array().cloned().unwrap_or_default();
     let (ours, theirs) = (versions(ours), versions(theirs));
-    let same = |all: &[Value], version: &Value| {
-        all.iter().find(|other| other["name"] == version["name"]).cloned()
-    };
+    let same =
+        |all: &[Value], version: &Value| all.iter().find(|other| other["name"] == version["name"]).cloned();
     for version in &ours {
         let path = format!("versions[{}]", version["name"].as_str().unwrap_or_default());
         match same(&theirs, version) {
@@ -97,7 +96,12 @@ impl Differences {
             let of = |version: &'_ Value| version["subresources"].get(subresource).cloned();
             let (ours, theirs) = (of(ours), of(theirs));
             let is_compatible = theirs.is_none();
-            self.value(&format!("{path}.subresources.{subresource}"), ours.as_ref(), theirs.as_ref(), is_compatible);
+            self.value(
+                &format!("{path}.subresources.{subresource}"),
+                ours.as_ref(),
+                theirs.as_ref(),
+                is_compatible,
+            );
         }
         let fields = |version: &Value| -> BTreeSet<String> {
             let fields = version["selectableFields"].as_array().into_iter().flatten();
@@ -193,7 +197,13 @@ fn is_looser(key: &str, ours: Option<&Value>, theirs: Option<&Value>) -> bool {
     if LOWER.contains(&key) || UPPER.contains(&key) {
         return match (number(ours), number(theirs)) {
             (None, _) => true,
-            (Some(is), Some(was)) => if LOWER.contains(&key) { is <= was } else { is >= was },
+            (Some(is), Some(was)) => {
+                if LOWER.contains(&key) {
+                    is <= was
+                } else {
+                    is >= was
+                }
+            }
             (Some(_), None) => false,
         };
     }
@@ -226,7 +236,13 @@ fn short(value: &Value) -> String {
 impl fmt::Display for DefinitionDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |value: &'_ Option<String>| value.clone().unwrap_or_else(|| "absent".into());
-        write!(f, "{}: {} on the server, {} in this program", self.path, text(&self.server), text(&self.program))?;
+        write!(
+            f,
+            "{}: {} on the server, {} in this program",
+            self.path,
+            text(&self.server),
+            text(&self.program)
+        )?;
         f.write_str(if self.is_compatible { "" } else { " (incompatible)" })
     }
 }

@@ -101,7 +101,10 @@ mod tests {
             conditions.set(state.clone(), &of(generation), at(second));
             assert!(conditions.has(&state, &of(generation)));
             let [condition] = &conditions.0[..] else { panic!("{conditions:?}") };
-            assert_eq!((condition.last_transition_time.0, &*condition.reason), (at(transition), state.reason));
+            assert_eq!(
+                (condition.last_transition_time.0, &*condition.reason),
+                (at(transition), state.reason)
+            );
             assert_eq!(condition.observed_generation, Some(generation));
             conditions.is_true("Ready")
         };

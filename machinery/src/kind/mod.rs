@@ -4,13 +4,15 @@ mod compare;
 mod conditions;
 mod definition;
 mod macros;
+mod manifest;
+mod object;
 mod paths;
 mod rules;
 mod schema;
 mod sections;
 
-pub use conditions::{ConditionState, Conditions};
 pub use compare::{DefinitionDifference, differences};
+pub use conditions::{ConditionState, Conditions};
 pub use definition::KindDefinition;
 pub use sections::{SectionWrite, SectionWrites};
 

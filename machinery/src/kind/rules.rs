@@ -16,8 +16,26 @@ const IMMUTABLE: &str = "attempt to update immutable field";
 
 /// Names that a CEL expression cannot select unescaped.
 const RESERVED: [&str; 20] = [
-    "as", "break", "const", "continue", "else", "false", "for", "function", "if", "import", "in", "let", "loop",
-    "namespace", "null", "package", "return", "true", "var", "void",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "false",
+    "for",
+    "function",
+    "if",
+    "import",
+    "in",
+    "let",
+    "loop",
+    "namespace",
+    "null",
+    "package",
+    "return",
+    "true",
+    "var",
+    "void",
 ];
 
 pub(super) fn add_rules(schema: &mut Value, rules: &[Rule]) {
@@ -69,7 +87,11 @@ fn at<'s>(schema: &'s mut Value, path: &[PathStep]) -> Result<&'s mut Value, (&'
     let below = match first {
         PathStep::Field(name) => {
             let is_property = schema.get("properties").is_some_and(|fields| fields.get(name).is_some());
-            if is_property { &mut schema["properties"][name.as_str()] } else { &mut schema["additionalProperties"] }
+            if is_property {
+                &mut schema["properties"][name.as_str()]
+            } else {
+                &mut schema["additionalProperties"]
+            }
         }
         PathStep::Item => &mut schema["items"],
     };

@@ -6,8 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-/// The annotation of a definition with its sections, as read by a
-/// [`KindOf`](machinery_apiserver::KindOf).
+/// The annotation of a definition with its sections, as a `KindOf` reads it.
 pub(super) const ANNOTATION: &str = "machinery.dev/sections";
 
 /// Times of the latest write of each section of an object, to the microsecond and by the server's

@@ -54,7 +54,8 @@ type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 /// Creates a missing definition, or compares and updates an older one, and waits until its kind is
 /// served.
 type EnsureDefinition = Box<
-    dyn for<'p> FnOnce(&'p Plane, bool) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>> + Send,
+    dyn for<'p> FnOnce(&'p Plane, bool) -> Pin<Box<dyn Future<Output = Result<(), PlaneError>> + Send + 'p>>
+        + Send,
 >;
 
 /// Returns a builder for a plane with an embedded server, in memory unless
@@ -196,9 +197,7 @@ impl PlaneBuilder {
                 serve(disk.clone(), Some(disk), self.server_parts, self.timeout).await
             }
             #[cfg(feature = "kube")]
-            ObjectLocation::Config(config) => {
-                reach(connected(*config)?, definitions, self.timeout).await
-            }
+            ObjectLocation::Config(config) => reach(connected(*config)?, definitions, self.timeout).await,
             #[cfg(feature = "kube")]
             ObjectLocation::Kubeconfig(path) => {
                 reach(connected(read(&path).await?)?, definitions, self.timeout).await

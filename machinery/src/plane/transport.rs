@@ -93,7 +93,10 @@ impl Transport {
         not(feature = "kube"),
         allow(clippy::extra_unused_type_parameters, reason = "one of our own has it")
     )]
-    pub(super) async fn define<K: ObjectType + CustomResourceExt>(&self, updates: bool) -> Result<(), PlaneError> {
+    pub(super) async fn define<K: ObjectType + CustomResourceExt>(
+        &self,
+        updates: bool,
+    ) -> Result<(), PlaneError> {
         match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { .. } => {

@@ -16,7 +16,8 @@ async fn server(definition: &Value) -> ApiServer {
 }
 
 async fn start(server: &ApiServer, updates: bool) -> Result<Plane, PlaneError> {
-    let plane = machinery::kube_client(Client::new(server.service(Identity::admin()), "default")).kind::<Disk>();
+    let plane =
+        machinery::kube_client(Client::new(server.service(Identity::admin()), "default")).kind::<Disk>();
     let plane = if updates { plane.update_definitions() } else { plane };
     plane.start().await
 }
@@ -67,7 +68,10 @@ async fn p12_an_incompatible_definition_is_an_error_that_names_the_difference() 
     let before = stored(&server).await;
     start(&server, false).await.unwrap().stop().await;
     let error = start(&server, true).await.err().map(|error| error.to_string()).unwrap_or_default();
-    assert!(error.contains("versions[v1].schema.spec.rack: string on the server, absent in this program"), "{error}");
+    assert!(
+        error.contains("versions[v1].schema.spec.rack: string on the server, absent in this program"),
+        "{error}"
+    );
     assert!(error.contains("serve a further version") && !error.contains("note"), "{error}");
     assert_eq!(stored(&server).await, before);
     server.stop().await;

@@ -1,6 +1,5 @@
 //! Kinds of the macro on a server: all options, and mistakes in them.
 
-use machinery::{Conditions, SectionWrites};
 use machinery::apiserver::{ApiServer, Identity, KindOf};
 use machinery::kube_core::CustomResourceExt;
 use machinery::objects::{
@@ -8,6 +7,7 @@ use machinery::objects::{
 };
 use machinery::serde_json::{Value, json};
 use machinery::store::{Memory, Options};
+use machinery::{Conditions, SectionWrites};
 
 const GROUP: &str = "example.com";
 
@@ -110,7 +110,10 @@ async fn p11_one_source_defines_a_kind_for_this_server_and_any_cluster() {
         let mut moved = made.clone();
         moved.spec.node_name = "n2".into();
         let error = refused(disks.update(&moved, &Preconditions::default()).await);
-        assert!(error.contains("spec.node_name: Invalid value: \"n2\": attempt to update immutable field"), "{error}");
+        assert!(
+            error.contains("spec.node_name: Invalid value: \"n2\": attempt to update immutable field"),
+            "{error}"
+        );
         let mut pooled = made.clone();
         pooled.spec.pool = Some("fast".into());
         let error = refused(disks.update(&pooled, &Preconditions::default()).await);
@@ -128,7 +131,8 @@ async fn p11_one_source_defines_a_kind_for_this_server_and_any_cluster() {
         let listed = source.list(of_n2).await.unwrap();
         let names: Vec<_> = listed.items.iter().map(|object| object.key().name().to_owned()).collect();
         assert_eq!(names, ["b"]);
-        let old = Kind::new("example.com/v1beta1", "Disk", "disks", machinery::objects::Scope::Namespaced).unwrap();
+        let old =
+            Kind::new("example.com/v1beta1", "Disk", "disks", machinery::objects::Scope::Namespaced).unwrap();
         let old = server.handle_of::<Value>(old, Identity::admin());
         let key = "default/a".parse().unwrap();
         let same = old.get(&key, machinery::objects::Freshness::Newest).await.unwrap().unwrap();
@@ -166,7 +170,8 @@ async fn p11_a_path_to_an_unknown_field_is_an_error_at_the_start() {
         K: CustomResourceExt + machinery::serde::Serialize + machinery::serde::de::DeserializeOwned,
         K: Send + Sync + 'static,
     {
-        let server = ApiServer::builder(Memory::new(Options::default())).kind(KindOf::<K>::new()).start().await;
+        let server =
+            ApiServer::builder(Memory::new(Options::default())).kind(KindOf::<K>::new()).start().await;
         let error = server.err().map(|error| error.to_string()).unwrap_or_default();
         assert!(error.contains(expected), "{expected}: {error}");
     }

@@ -41,7 +41,7 @@ async fn p13_writers_of_one_status_keep_the_fields_of_each_other() {
             used.status.conditions.set(state("Used"), &made.metadata, now);
             noted.status.note = "x".into();
             noted.status.conditions.set(state("Noted"), &made.metadata, now);
-            noted.status.used_bytes = 99;                       // not its field
+            noted.status.used_bytes = 99; // not its field
             let first = USAGE.apply(&*writer, &made, &used, &none).await.unwrap().object;
             // Both read `made`: on Kubernetes the version is the precondition.
             let read = if at == 2 {

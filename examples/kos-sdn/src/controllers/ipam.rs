@@ -23,7 +23,8 @@ use super::run::{ControllerSettings, with_workers};
 use super::silence::SilentNodes;
 use crate::metrics::IpamMetrics;
 use crate::model::{
-    AttachmentStatus, Cidr, IPAM_FIELDS, IPLock, LockSpec, NetworkAttachment, SILENCE_FIELDS, Section, Subnet, Vni,
+    AttachmentStatus, Cidr, IPAM_FIELDS, IPLock, LockSpec, NetworkAttachment, SILENCE_FIELDS, Section,
+    Subnet, Vni,
 };
 use crate::plan::{
     AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, OwnedLock, decide, is_unanswered,

@@ -1,7 +1,7 @@
 //! `NetworkAttachment`: a network interface on a node, with an address in a subnet.
 
-use machinery::{ConditionState, Conditions, OwnedFields, SectionWrites};
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
+use machinery::{ConditionState, Conditions, OwnedFields, SectionWrites};
 
 use super::definition::{GROUP, VERSION};
 
@@ -173,8 +173,7 @@ pub const AGENT_FIELDS: OwnedFields = OwnedFields::new(
 );
 
 /// The fields that the IPAM controller writes for a silent node, until its agent takes them over.
-pub const SILENCE_FIELDS: OwnedFields =
-    OwnedFields::new("kos-silence", &[".status.errors.host"], &["Ready"]);
+pub const SILENCE_FIELDS: OwnedFields = OwnedFields::new("kos-silence", &[".status.errors.host"], &["Ready"]);
 
 impl AttachmentStatus {
     /// Returns the condition that says whether there is an address.

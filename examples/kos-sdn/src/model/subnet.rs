@@ -1,7 +1,7 @@
 //! `Subnet`: an address block of a virtual network.
 
-use machinery::{ConditionState, Conditions, OwnedFields, SectionWrites};
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use machinery::{ConditionState, Conditions, OwnedFields, SectionWrites};
 
 use super::definition::{GROUP, VERSION};
 

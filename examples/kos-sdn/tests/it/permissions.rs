@@ -56,8 +56,7 @@ impl PermissionFixture {
 async fn install(admin: &Client) {
     let rbac = "/apis/rbac.authorization.k8s.io/v1";
     let admission = "/apis/admissionregistration.k8s.io/v1";
-    let definitions =
-        [serde_json::to_value(NetworkAttachment::crd()), serde_json::to_value(Probe::crd())];
+    let definitions = [serde_json::to_value(NetworkAttachment::crd()), serde_json::to_value(Probe::crd())];
     for object in definitions.map(Result::unwrap).into_iter().chain(roles()).chain(agent_policy()) {
         let path = match object["kind"].as_str().unwrap() {
             "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".into(),

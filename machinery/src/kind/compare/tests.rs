@@ -56,21 +56,32 @@ fn looser_schemas_are_compatible() {
     check_schema(
         object(json!({"rack": integer}), json!(["rack"])),
         object(json!({"rack": integer, "zone": {"type": "string"}}), json!([])),
-        &[("schema.spec.zone: absent on the server, string", true), ("schema.spec.required: [\"rack\"]", true)],
+        &[
+            ("schema.spec.zone: absent on the server, string", true),
+            ("schema.spec.required: [\"rack\"]", true),
+        ],
     );
-    let looser = json!({"type": "integer", "minimum": 0, "maximum": 10, "description": "x", "nullable": true});
+    let looser =
+        json!({"type": "integer", "minimum": 0, "maximum": 10, "description": "x", "nullable": true});
     check_schema(
         json!({"items": integer}),
         json!({"items": looser}),
         &[
-            ("spec[].description", true), ("spec[].format", true), ("spec[].maximum", true),
-            ("spec[].minimum", true), ("spec[].nullable", true),
+            ("spec[].description", true),
+            ("spec[].format", true),
+            ("spec[].maximum", true),
+            ("spec[].minimum", true),
+            ("spec[].nullable", true),
         ],
     );
     check_schema(
         json!({"enum": ["a"], "x-kubernetes-validations": [{"rule": "self != ''"}]}),
         json!({"enum": ["a", "b"], "x-kubernetes-validations": [{"rule": "self == oldSelf"}]}),
-        &[("spec.enum", true), ("absent on the server, self == oldSelf", true), ("self != '' on the server, absent", true)],
+        &[
+            ("spec.enum", true),
+            ("absent on the server, self == oldSelf", true),
+            ("self != '' on the server, absent", true),
+        ],
     );
 }
 
@@ -89,8 +100,11 @@ fn stricter_schemas_are_incompatible() {
         json!({"enum": ["a", "b"], "x-kubernetes-preserve-unknown-fields": true}),
         json!({"enum": ["a"], "maxLength": 1, "pattern": "a", "x-kubernetes-validations": [{"rule": "true"}]}),
         &[
-            ("spec.enum", false), ("spec.maxLength", false), ("spec.pattern", false),
-            ("preserve-unknown-fields", false), ("absent on the server, true", false),
+            ("spec.enum", false),
+            ("spec.maxLength", false),
+            ("spec.pattern", false),
+            ("preserve-unknown-fields", false),
+            ("absent on the server, true", false),
         ],
     );
     check_schema(json!({"nullable": true}), json!({}), &[("spec.nullable", false)]);
