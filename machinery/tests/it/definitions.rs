@@ -41,7 +41,7 @@ fn older() -> Value {
 }
 
 #[tokio::test]
-async fn p12_a_compatible_definition_is_updated_on_request() {
+async fn p17_a_compatible_definition_is_updated_on_request() {
     let server = server(&older()).await;
     let before = stored(&server).await;
     start(&server, false).await.unwrap().stop().await;
@@ -58,7 +58,7 @@ async fn p12_a_compatible_definition_is_updated_on_request() {
 }
 
 #[tokio::test]
-async fn p12_an_incompatible_definition_is_an_error_that_names_the_difference() {
+async fn p17_an_incompatible_definition_is_an_error_that_names_the_difference() {
     let mut older = older();
     for version in older["spec"]["versions"].as_array_mut().unwrap() {
         let spec = version.pointer_mut("/schema/openAPIV3Schema/properties/spec/properties").unwrap();
@@ -78,7 +78,7 @@ async fn p12_an_incompatible_definition_is_an_error_that_names_the_difference() 
 }
 
 #[tokio::test]
-async fn p12_a_server_that_has_the_kind_itself_has_no_definition_to_compare() {
+async fn p17_a_server_that_has_the_kind_itself_has_no_definition_to_compare() {
     let builder = ApiServer::builder(Memory::new(Options::default()));
     let server = builder.kind(machinery::apiserver::KindOf::<Disk>::new()).start().await.unwrap();
     start(&server, true).await.unwrap().stop().await;

@@ -98,7 +98,7 @@ pub(crate) async fn servers() -> [ApiServer; 2] {
 }
 
 #[tokio::test]
-async fn p11_one_source_defines_a_kind_for_this_server_and_any_cluster() {
+async fn p16_one_source_defines_a_kind_for_this_server_and_any_cluster() {
     for server in servers().await {
         let disks = server.handle::<Disk>(Identity::admin());
         let made = disks.create(&disk("a", "n1"), None).await.unwrap().object;
@@ -142,7 +142,7 @@ async fn p11_one_source_defines_a_kind_for_this_server_and_any_cluster() {
 }
 
 #[tokio::test]
-async fn p11_an_embedded_server_stamps_the_sections_of_a_kind() {
+async fn p16_an_embedded_server_stamps_the_sections_of_a_kind() {
     let [server, other] = servers().await;
     let disks = server.handle::<Disk>(Identity::admin());
     let mut forged = disk("a", "n1");
@@ -164,7 +164,7 @@ async fn p11_an_embedded_server_stamps_the_sections_of_a_kind() {
 }
 
 #[tokio::test]
-async fn p11_a_path_to_an_unknown_field_is_an_error_at_the_start() {
+async fn p16_a_path_to_an_unknown_field_is_an_error_at_the_start() {
     async fn check<K>(expected: &str)
     where
         K: CustomResourceExt + machinery::serde::Serialize + machinery::serde::de::DeserializeOwned,

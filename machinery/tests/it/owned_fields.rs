@@ -31,7 +31,7 @@ fn state(name: &'static str) -> ConditionState {
 }
 
 #[tokio::test]
-async fn p13_writers_of_one_status_keep_the_fields_of_each_other() {
+async fn p18_writers_of_one_status_keep_the_fields_of_each_other() {
     for server in servers().await {
         for (at, writer) in writers(&server).into_iter().enumerate() {
             let (none, now) = (Preconditions::default(), Timestamp::UNIX_EPOCH);
@@ -68,7 +68,7 @@ async fn p13_writers_of_one_status_keep_the_fields_of_each_other() {
 
 /// A newer version of the program has written a field that this one does not know, by any means.
 #[tokio::test]
-async fn p13_an_older_program_drops_no_field_that_it_does_not_know() {
+async fn p18_an_older_program_drops_no_field_that_it_does_not_know() {
     let [server, other] = servers().await;
     other.stop().await;
     let [writer, ..] = writers(&server);
@@ -88,7 +88,7 @@ async fn p13_an_older_program_drops_no_field_that_it_does_not_know() {
 
 /// A value that another manager wrote is cleared too.
 #[tokio::test]
-async fn p13_a_field_of_another_manager_is_cleared_too() {
+async fn p18_a_field_of_another_manager_is_cleared_too() {
     let [server, other] = servers().await;
     other.stop().await;
     let [writer, ..] = writers(&server);
@@ -103,7 +103,7 @@ async fn p13_a_field_of_another_manager_is_cleared_too() {
 }
 
 #[tokio::test]
-async fn p13_an_apply_is_for_one_object() {
+async fn p18_an_apply_is_for_one_object() {
     let [server, other] = servers().await;
     other.stop().await;
     for writer in writers(&server) {
