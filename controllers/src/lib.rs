@@ -1,5 +1,5 @@
-//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election
-//! and name locks.
+//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election,
+//! name locks and actuators.
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no
@@ -14,7 +14,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p28_…`, in `tests/it/` or beside the code.
+//! Tests are found by the prefix `p01_…` to `p49_…`, in `tests/it/` or beside the code.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -47,6 +47,22 @@
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
 //!
+//! An [`Actuator`] keeps the items of a system outside of the API as desired, through an
+//! [`ActuatorPort`]:
+//!
+//! | # | claim | tests |
+//! |---|---|---|
+//! | 40 | Existing items are adopted unchanged; orphans are deleted, and delay nothing | `p40_…` |
+//! | 41 | A key has one item, and the limit of items holds: [`Actuator::create`] | `p41_…` |
+//! | 42 | Changes that are due share a batch | `p42_…` |
+//! | 43 | A failure is of its item alone, reported, and retried or withdrawn ¹⁴ | `p43_…` |
+//! | 44 | A stuck item delays no other; the cause of a hung or panicked batch is found | `p44_…` |
+//! | 45 | Drift is repaired after events and by the timer; unstable items are slowed ¹⁵ | `p45_…` |
+//! | 46 | A degraded port backs off alone | `p46_…` |
+//! | 47 | Nonsense and panics of a port cost the items concerned only | `p47_…` |
+//! | 48 | A dropped run ends the calls and tasks of the port: [`ActuatorPort::run`] | `p48_…` |
+//! | 49 | Every history ends with the claimed and unclaimed items ¹⁶ | `p49_…` |
+//!
 //! - ¹ If the queue is full, the remaining keys of a synced cache follow as capacity permits.
 //! - ² [`Builder::when_complete`] maps complete keys of keyed informers, also those without
 //!   objects.
@@ -67,6 +83,11 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
+//!
+//! - ¹⁴ Turns of a key exclude each other: [`Actuator::turn`], `actuator/turns.rs`.
+//! - ¹⁵ An item is unstable if comparisons in a row find it changed: [`ItemFailure::Unstable`].
+//! - ¹⁶ Random claims, failures, lost results, foreign changes and late lists:
+//!   `actuator/tests.rs`.
 //!
 //! # Limits
 //!
@@ -158,6 +179,7 @@
 //!
 //! `prometheus` (default): [`Metrics`].
 
+mod actuator;
 mod causes;
 mod controller;
 mod expectations;
@@ -169,6 +191,13 @@ mod metrics;
 mod reconcile;
 mod recorder;
 
+pub use actuator::{
+    Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ActuatorStatus, BrokenItem, ChangeBatch,
+    Disturbance, Ensured, FoundItem, ItemChange, ItemFailure, ItemState, KeyTurn, PortFailure, Progress,
+    RepairOutcome, RepairReport, RepairRequest,
+};
+/// Makes the methods of an [`ActuatorPort`] asynchronous.
+pub use async_trait::async_trait;
 pub use controller::{
     Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,
     RunRecord, Running, Settings, ShutdownReport, State, changed,
@@ -181,7 +210,8 @@ pub use lease::{
 };
 pub use locks::{
     Claim, HeldLock, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockHolder, LockKey, LockKinds,
-    LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters, key_of_name, name_of_key,
+    LockScopeError, LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters,
+    key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]

@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p13_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p18_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -24,15 +24,18 @@
 //! | 8 | Predicates drop no deletion and no finalizer change; requests need no objects | `p08_…` |
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
-//! | 11 | One source defines a kind for an embedded server and any cluster, mistakes fail at the start | `p11_…` |
-//! | 12 | Definitions on a cluster are compared, and updated only compatibly and on request | `p12_…` |
-//! | 13 | Controllers write the fields of a status that they own, and keep those of others | `p13_…` |
+//! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 16 | One source defines a kind for an embedded server and any cluster, mistakes fail at the start | `p16_…` |
+//! | 17 | Definitions on a cluster are compared, and updated only compatibly and on request | `p17_…` |
+//! | 18 | Controllers write the fields of a status that they own, and keep those of others | `p18_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
 //!   combines fences for every kind of write; a server without fences receives no such write.
 //! - ³ With the feature `otel`.
 //! - ⁴ A crate outside of this workspace.
+//! - ⁵ Kinds that are not served, fields that are not selectable, objects that cannot be decoded,
+//!   locks that their owners cannot own or whose release notifies nobody, a port in use.
 //!
 //! # Non-goals
 //!
@@ -41,7 +44,7 @@
 //! # Example
 //!
 //! ```
-//! # #[cfg(feature = "embedded")]
+//! # #[cfg(all(feature = "embedded", feature = "logs"))]
 //! # mod example {
 //! use machinery::{Next, Objects, Run};
 //! use std::sync::Arc;
@@ -74,6 +77,7 @@
 //! }
 //!
 //! pub async fn example() -> machinery::Result {
+//!     machinery::logs();                                          // or a subscriber of your own
 //!     // or machinery::from_args(), on a cluster too
 //!     let plane = machinery::embedded().kinds::<(Host,)>().start().await?;
 //!     let hosts = plane.objects::<Host>()?;
@@ -93,7 +97,7 @@
 //!     Ok(())
 //! }
 //! # }
-//! # #[cfg(feature = "embedded")]
+//! # #[cfg(all(feature = "embedded", feature = "logs"))]
 //! # tokio::runtime::Builder::new_current_thread()
 //! #     .enable_all()
 //! #     .build()
@@ -110,6 +114,7 @@
 //!
 //! - `diagnostics` (default): the diagnostics pages of a plane.
 //! - `embedded` (default): the API server and the store.
+//! - `logs` (default): [`logs`], logs on standard error.
 //! - `server`: that server on a socket.
 //! - `kube`: any Kubernetes cluster, by the same ports.
 //! - `webhook`: admission as a webhook of another cluster
@@ -125,6 +130,8 @@ extern crate self as machinery;
 #[cfg_attr(not(feature = "diagnostics"), allow(dead_code, reason = "only the pages read the diagnostics"))]
 mod diagnostics;
 mod kind;
+#[cfg(feature = "logs")]
+mod logs;
 #[cfg(feature = "otel")]
 pub mod otel;
 #[cfg(any(feature = "embedded", feature = "kube"))]
@@ -146,13 +153,15 @@ pub use machinery_workqueue as workqueue;
 pub use {k8s_openapi, kube_core, prometheus_client, schemars, serde, serde_json, tokio, tokio_util};
 
 #[cfg(all(feature = "diagnostics", any(feature = "embedded", feature = "kube")))]
-pub use diagnostics::DiagnosticsError;
+pub use diagnostics::{DiagnosticsError, PORTS};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};
 pub use kind::{
     ConditionState, Conditions, DefinitionDifference, KindDefinition, SectionWrite, SectionWrites,
     differences,
 };
+#[cfg(feature = "logs")]
+pub use logs::logs;
 pub use machinery_controllers::{Next, Reconcile, Run, Settings, changed, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;

@@ -98,13 +98,14 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = objects.clone();
-        let of = objects.clone();
+        let (of, troubled) = (objects.clone(), objects.clone());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
             has_synced: Some(Arc::new(move || of.is_synced())),
+            trouble: Arc::new(move || troubled.state().trouble),
             carries_traces,
             map_keys: Arc::new(map_keys),
         }));
@@ -135,6 +136,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             name: what.into(),
             listen,
             has_synced: None,
+            trouble: Arc::new(|| None),
             carries_traces,
             map_keys: Arc::new(map_keys),
         }));

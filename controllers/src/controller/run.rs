@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use machinery_informers::ReflectorError;
 use machinery_sync::contained;
 use machinery_workqueue::{ConfigError, Queue};
 use tokio::sync::SetOnce;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -32,13 +33,28 @@ pub enum RunError {
     Queue(#[from] ConfigError),
     /// A source did not sync in time.
     #[error(
-        "{source_name} did not sync within {after:?}: check that its informer runs, and its state; or raise Settings::sync_time"
+        "{source_name} did not sync within {after:?}: {}; or raise Settings::sync_time",
+        .trouble.as_ref().map_or("check that its informer runs, and its state".into(), ToString::to_string)
     )]
     NotSynced {
         /// Name of the source.
         source_name: String,
         /// [`Settings::sync_time`](crate::Settings::sync_time).
         after: Duration,
+        /// The last error of its informer, if there is one.
+        trouble: Option<ReflectorError>,
+    },
+    /// The objects of a source can never be listed: its kind is not served, or its selection is
+    /// refused.
+    #[error(
+        "{source_name} cannot be listed: {trouble}. Pass the type to PlaneBuilder::kinds, or create its definition \
+         before the start; a selected field has to be one of the `selectableFields` of the definition"
+    )]
+    Refused {
+        /// Name of the source.
+        source_name: String,
+        /// The error of its informer.
+        trouble: ReflectorError,
     },
     /// The informer of a source has stopped.
     #[error("the informer of {source_name} has stopped: stop informers after the controllers")]
@@ -193,6 +209,29 @@ fn start_sources<K: Request, S>(
     Ok(all)
 }
 
+/// Interval of checks for a source that is refused.
+const REFUSAL_CHECK: Duration = Duration::from_millis(50);
+/// Time for which a kind may be unknown: a new definition takes a moment to be served.
+const NOT_SERVED_TIME: Duration = Duration::from_secs(1);
+
+/// Returns the error of a source whose objects can never be listed; otherwise never returns.
+async fn refusal(source: &impl Fn() -> Option<ReflectorError>) -> ReflectorError {
+    let mut unserved_since = None;
+    loop {
+        sleep(REFUSAL_CHECK).await;
+        let now = Instant::now();
+        match source() {
+            Some(error) if error.is_refusal() => return error,
+            Some(error) if error.is_not_served() => {
+                if now >= *unserved_since.get_or_insert(now) + NOT_SERVED_TIME {
+                    return error;
+                }
+            }
+            _ => unserved_since = None,
+        }
+    }
+}
+
 /// Waits until all sources have synced; returns `false` when the controller is cancelled.
 async fn wait_for_sync<K: Request, S>(
     inner: &Inner<K, S>,
@@ -201,7 +240,10 @@ async fn wait_for_sync<K: Request, S>(
 ) -> Result<bool, RunError> {
     let after = inner.spec.settings.sync_time;
     let until = Instant::now().checked_add(after);
-    for (at, StartedSource { name, synced, ended }) in sources.iter().enumerate() {
+    for (at, (StartedSource { name, synced, ended }, source)) in
+        sources.iter().zip(&inner.spec.sources).enumerate()
+    {
+        let trouble = || source.trouble();
         inner.lifecycle.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
         let waited = async {
             tokio::select! {
@@ -209,6 +251,7 @@ async fn wait_for_sync<K: Request, S>(
                 () = stop.cancelled() => Ok(false),
                 _ = synced.wait() => Ok(true),
                 () = ended.cancelled() => Err(RunError::SourceEnded { source_name: name.to_string() }),
+                trouble = refusal(&trouble) => Err(RunError::Refused { source_name: name.to_string(), trouble }),
             }
         };
         let waited = match until {
@@ -220,7 +263,10 @@ async fn wait_for_sync<K: Request, S>(
             Ok(Ok(false)) => return Ok(false),
             Ok(Err(_)) if stop.is_cancelled() => return Ok(false),
             Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(RunError::NotSynced { source_name: name.to_string(), after }),
+            Err(_) => {
+                let trouble = trouble();
+                return Err(RunError::NotSynced { source_name: name.to_string(), after, trouble });
+            }
         }
     }
     inner.lifecycle.lock().waits_for.clear();

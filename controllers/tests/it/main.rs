@@ -1,6 +1,8 @@
 //! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
+mod actuator;
+mod actuator_fixture;
 mod completions;
 mod diagnostics;
 mod expectations;

@@ -89,6 +89,7 @@ pub(super) fn locks<N: LockKey, L: Object>(locks: &NameLocks<N, L>) -> Value {
         "trouble": informer.trouble.map(|trouble| trouble.to_string()),
         "held": informer.objects,
         "waiters": locks.waiters().len(),
+        "notifiesWaiters": locks.notifies_waiters(),
         "claims": { "held": counts.held, "taken": counts.taken, "failed": counts.failed },
         "released": counts.released,
         "wakes": counts.wakes,

@@ -88,7 +88,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         let (locks, owners) = (locks.clone(), self.plane.objects::<K>()?);
         self.builder = self.builder.owning(&L::plural(&()), locks.informer(), owners.kind());
         self.background.push(Box::new(move |controller, stopping| {
-            async move { locks.wake(&controller, owners.informer(), stopping).await }.boxed()
+            locks.wake(&controller, owners.informer(), stopping).boxed()
         }));
         Ok(self)
     }

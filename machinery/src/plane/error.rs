@@ -71,6 +71,35 @@ pub enum PlaneError {
         /// The error of the last list.
         why: machinery_objects::ListError,
     },
+    /// The scopes of locks and owners do not fit.
+    #[error(transparent)]
+    Locks(#[from] machinery_controllers::LockScopeError),
+    /// The server does not serve a kind that the program uses.
+    #[error(
+        "{kind} is not served ({why}): pass the type to PlaneBuilder::kinds, as in `.kinds::<({name},)>()`, or \
+         create its definition first"
+    )]
+    Undeclared {
+        /// The resource: `hosts.example.com`.
+        kind: String,
+        /// The name of the kind.
+        name: String,
+        /// The error of the server.
+        why: machinery_objects::SourceError,
+    },
+    /// The objects of a kind cannot be selected by a field.
+    #[error(
+        "{kind} cannot be selected by {by} ({why}): list the field in `selectableFields` of the definition, with \
+         `kinds!` by `selectable = \".{by}\"`"
+    )]
+    NotSelectable {
+        /// The resource: `hosts.example.com`.
+        kind: String,
+        /// The field or label.
+        by: String,
+        /// The error of the server.
+        why: machinery_objects::SourceError,
+    },
     /// Another informer has the name.
     #[error(transparent)]
     Name(#[from] machinery_informers::NameTaken),

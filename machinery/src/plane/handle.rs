@@ -63,7 +63,7 @@ impl Plane {
     /// first call starts.
     ///
     /// # Errors
-    /// The type's kind is invalid, or the plane has stopped.
+    /// The type's kind is invalid or not served, or the plane has stopped.
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
         match self.existing() {
             Some(objects) => Ok(objects),
@@ -152,7 +152,7 @@ impl Plane {
     /// informer with [`Plane::run_informer`].
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
         self.partial_informer::<K, K>()
     }
@@ -163,7 +163,7 @@ impl Plane {
     /// informers with [`Plane::run_keyed`].
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served, or has no such selectable field.
     pub fn keyed_informers<K: ObjectType, F: SelectorKey>(
         &self,
         by: InterestBy,
@@ -176,24 +176,28 @@ impl Plane {
     /// type `K`, and only these are decoded and cached.
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served.
     pub fn partial_informer<K: ObjectType, P: PartialObject>(
         &self,
     ) -> Result<informers::Builder<P>, PlaneError> {
-        Ok(self.0.transport.informer(Kind::of::<K>()?))
+        let kind = Kind::of::<K>()?;
+        self.check_served(&kind)?;
+        Ok(self.0.transport.informer(kind))
     }
 
     /// Returns a builder for keyed informers of [partial objects](Self::partial_informer): they
     /// cache some fields of the objects under acquired keys.
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served, or has no such selectable field.
     pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: SelectorKey>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, P>, PlaneError> {
-        Ok(self.0.transport.keyed_informers(Kind::of::<K>()?, by, key_of))
+        let kind = Kind::of::<K>()?;
+        self.check_selectable(&kind, &by)?;
+        Ok(self.0.transport.keyed_informers(kind, by, key_of))
     }
 
     /// Runs an informer until the shutdown, and registers it under a name for metrics, diagnostics
@@ -314,6 +318,9 @@ impl Plane {
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
+    /// Objects that cannot be decoded, and locks without notification of waiters, are listed below
+    /// the line `degraded` of `/healthz` and `/readyz`. They fail neither: a restart is no cure.
+    ///
     /// # Errors
     /// The address cannot be bound.
     #[cfg(feature = "diagnostics")]
@@ -322,6 +329,20 @@ impl Plane {
         address: std::net::SocketAddr,
     ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
         crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
+    }
+
+    /// Like [`diagnostics`](Self::diagnostics), on the first free port of [`PORTS`](crate::PORTS)
+    /// from that of the address on, so that several candidates of one program share a machine.
+    /// `machinery explain` searches these ports from 9464 on.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or none of the ports is free.
+    #[cfg(feature = "diagnostics")]
+    pub async fn diagnostics_from(
+        &self,
+        first: std::net::SocketAddr,
+    ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
+        crate::diagnostics::listen_from(self.0.registry.clone(), first, &self.0.informers).await
     }
 
     /// Registers additional metrics on the page `/metrics`.

@@ -15,6 +15,7 @@ mod objects;
 mod owned_fields;
 mod predicates;
 mod recorder;
+mod served;
 mod shutdown;
 mod signals;
 mod tasks;

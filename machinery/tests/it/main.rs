@@ -9,6 +9,8 @@ mod fences;
 mod hosts;
 mod kinds;
 mod led_controllers;
+mod logs;
+mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
 mod owned_fields;

@@ -87,6 +87,7 @@ impl IpamController {
             let subnet_name = subnet.map(|subnet| subnet.name().to_owned()).unwrap_or_default();
             IPLock { spec: LockSpec { subnet_name }, ..IPLock::default() }
         })?;
+        locks.notified_by_program();
         let ipam = Ipam {
             inner: Arc::new(Inner {
                 attachments: attachments.clone(),
