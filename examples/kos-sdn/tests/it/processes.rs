@@ -84,19 +84,25 @@ fn kubectl_waits_for_conditions(cluster: &ProcessCluster) {
     let kubeconfig = cluster.file("kubeconfig");
     let wait = |condition: &str, object: &str| {
         let (condition, home) = (format!("--for=condition={condition}"), cluster.home.path());
-        let arguments = ["--kubeconfig", &kubeconfig, "wait", &condition, object, "--timeout=60s"];
+        let arguments =
+            ["--kubeconfig", &kubeconfig, "wait", &condition, object, "-n=default", "--timeout=60s"];
         let ended = Command::new(&kubectl).args(arguments).env("HOME", home).output().unwrap();
         assert!(ended.status.success(), "{}", text(&ended));
         assert!(text(&ended).contains(&format!("{object} condition met")), "{}", text(&ended));
     };
     wait("Validated", "subnet.network.example.com/s");
-    for name in ["a", "b", "c"] {
+    for name in ["a", "b", "c", "d"] {
         wait("Ready", &format!("networkattachment.network.example.com/{name}"));
     }
     let silent = "networkattachment.network.example.com/silent";
     wait("AddressAssigned", silent);
-    let short = ["--kubeconfig", &kubeconfig, "wait", "--for=condition=Ready", "na/silent", "--timeout=1s"];
-    let ended = Command::new(&kubectl).args(short).env("HOME", cluster.home.path()).output().unwrap();
+    let ready = ["wait", "--for=condition=Ready", "na/silent", "-n=default", "--timeout=1s"];
+    let ended = Command::new(&kubectl)
+        .args(["--kubeconfig", &kubeconfig])
+        .args(ready)
+        .env("HOME", cluster.home.path())
+        .output()
+        .unwrap();
     assert!(!ended.status.success() && text(&ended).contains("timed out waiting"), "{}", text(&ended));
 }
 
@@ -130,9 +136,6 @@ async fn each_component_runs_as_a_process_with_its_own_role() {
     for (from, to) in [("a", "b"), ("b", "a"), ("b", "c")] {
         cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
-    attachments.create(&NetworkAttachment::new("default", "silent", "node-9", "s")).await.unwrap();
-    kubectl_waits_for_conditions(&cluster);
-    attachments.delete(&key("default", "silent")).await.unwrap();
     let status = cluster.ran(&["status", "--once"]);
     assert!(status.status.success() && text(&status).contains("3 of 253"), "{}", text(&status));
     // Without --once it prints changes.
@@ -189,5 +192,8 @@ async fn each_component_runs_as_a_process_with_its_own_role() {
     for (from, to) in [("a", "b"), ("d", "c"), ("c", "d")] {
         cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
+    // No agent: an address, and no interface.
+    attachments.create(&NetworkAttachment::new("default", "silent", "node-9", "s")).await.unwrap();
+    kubectl_waits_for_conditions(&cluster);
     plane.stop().await;
 }
