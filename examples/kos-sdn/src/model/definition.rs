@@ -8,6 +8,8 @@ use super::{IPLock, NetworkAttachment, Probe, Subnet};
 pub const GROUP: &str = "network.example.com";
 /// API version.
 pub const VERSION: &str = "v1alpha1";
+/// Group and version, as in `apiVersion`.
+pub const API_VERSION: &str = "network.example.com/v1alpha1";
 
 /// Returns all CustomResourceDefinitions as YAML.
 ///

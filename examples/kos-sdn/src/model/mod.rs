@@ -23,7 +23,7 @@ pub use attachment::{
     NetworkAttachment, SILENCE_FIELDS,
 };
 pub use cidr::{Cidr, CidrError};
-pub use definition::{GROUP, VERSION, manifests};
+pub use definition::{API_VERSION, GROUP, VERSION, manifests};
 pub use guard::{conflicts_with_others, networks, overlap};
 pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
