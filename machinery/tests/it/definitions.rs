@@ -35,6 +35,7 @@ fn older() -> Value {
         version["additionalPrinterColumns"] = json!([]);
         let status = version.pointer_mut("/schema/openAPIV3Schema/properties/status").unwrap();
         status["properties"].as_object_mut().unwrap().remove("note");
+        status.as_object_mut().unwrap().remove("default");
     }
     older["metadata"]["labels"] = json!({"team": "storage"});
     older
