@@ -46,6 +46,8 @@
 //! | 26 | Waiters of a name are notified of its release in order: [`NameLocks::wake`] ¹¹ | `p26_…` |
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
+//! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁴ | `p50_…` |
+//! | 51 | Without connection, and after a suspension, no owner becomes silent at once | `p51_…` |
 //!
 //! An [`Actuator`] keeps the items of a system outside of the API as desired, through an
 //! [`ActuatorPort`]:
@@ -83,6 +85,8 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
+//! - ¹⁴ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
+//!   model.
 //!
 //! - ¹⁴ Turns of a key exclude each other: [`Actuator::turn`], `actuator/turns.rs`.
 //! - ¹⁵ An item is unstable if comparisons in a row find it changed: [`ItemFailure::Unstable`].
@@ -190,6 +194,7 @@ mod locks;
 mod metrics;
 mod reconcile;
 mod recorder;
+mod silence;
 
 pub use actuator::{
     Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ActuatorStatus, BrokenItem, ChangeBatch,
@@ -218,3 +223,4 @@ pub use machinery_workqueue::{Cause, Causes, Priority};
 pub use metrics::{Metrics, NameTaken};
 pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};
+pub use silence::{Awaiting, Owner, SilenceChange, SilenceCounts, SilenceDetector, TimeoutTooShort};

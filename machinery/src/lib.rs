@@ -25,9 +25,15 @@
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
 //! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 12 | A component is crashed before and after each of its effects, and restarted ⁶ | `p12_…` |
+//! | 13 | Invariants are checked at every commit, in order, and at rest ⁶ | `p13_…` |
+//! | 14 | Timestamps of a plane on a paused clock agree with it; planes can share a server ⁶ | `p14_…` |
+//! | 15 | A wait for a condition on cached objects ends with its first state | `p15_…` |
 //! | 16 | One source defines a kind for an embedded server and any cluster, mistakes fail at the start | `p16_…` |
 //! | 17 | Definitions on a cluster are compared, and updated only compatibly and on request | `p17_…` |
 //! | 18 | Controllers write the fields of a status that they own, and keep those of others | `p18_…` |
+//! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
+//! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
@@ -36,6 +42,7 @@
 //! - ⁴ A crate outside of this workspace.
 //! - ⁵ Kinds that are not served, fields that are not selectable, objects that cannot be decoded,
 //!   locks that their owners cannot own or whose release notifies nobody, a port in use.
+//! - ⁶ With the feature `testing`; design: `docs/designs/032-test-kit.md`.
 //!
 //! # Non-goals
 //!
@@ -107,8 +114,9 @@
 //! ```
 //!
 //! Guides are in `docs/guides/`: `first-controller.md`, `names-and-leases.md`,
-//! `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`, `from-controller-runtime.md`; and
-//! `test-a-controller.md`, for testing a kube-rs controller against the server alone.
+//! `crash-points.md`, `test-under-faults.md`, `use-the-parts.md`, `from-kube-rs.md`,
+//! `from-controller-runtime.md`; and `test-a-controller.md`, for testing a kube-rs controller against
+//! the server alone.
 //!
 //! # Features
 //!
@@ -116,11 +124,13 @@
 //! - `embedded` (default): the API server and the store.
 //! - `logs` (default): [`logs`], logs on standard error.
 //! - `server`: that server on a socket.
+//! - `report`: plots, a progress bar and text tables for command-line programs.
 //! - `kube`: any Kubernetes cluster, by the same ports.
 //! - `webhook`: admission as a webhook of another cluster
 //!   ([`WebhookServer`](apiserver::WebhookServer)).
 //! - `otel`: span export to an OpenTelemetry collector.
-//! - `testing`: faulty sources (`machinery::informers::testing`), and tokio's paused clock.
+//! - `testing`: the test kit (`machinery::testing`), faulty sources
+//!   (`machinery::informers::testing`), and tokio's paused clock.
 //!
 //! Without both `embedded` and `kube` there is no [`Plane`], only the re-exported crates.
 
@@ -136,6 +146,8 @@ mod logs;
 pub mod otel;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 mod plane;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[cfg(feature = "embedded")]
 pub use machinery_apiserver as apiserver;
@@ -143,7 +155,12 @@ pub use machinery_controllers as controllers;
 pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
+pub use machinery_metrics as metrics;
+#[doc(inline)]
+pub use machinery_metrics::metrics;
 pub use machinery_objects as objects;
+#[cfg(feature = "report")]
+pub use machinery_report as report;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
 pub use machinery_sync as sync;
@@ -173,6 +190,14 @@ pub mod derive {
     pub use serde::{Deserialize, Serialize};
 }
 
+/// Returns the descriptions of the metrics of every [`Plane`]: informers, controllers, queues,
+/// elections, name locks and recorders.
+#[must_use]
+pub fn metric_descriptions() -> Vec<metrics::Description> {
+    let controllers = machinery_controllers::Metrics::descriptions();
+    controllers.chain(machinery_informers::Metrics::descriptions()).collect()
+}
+
 /// The error of user code.
 pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
@@ -192,6 +217,9 @@ struct FromKubeRs;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/from-controller-runtime.md")]
 struct FromControllerRuntime;
+#[cfg(all(doctest, feature = "embedded", feature = "testing"))]
+#[doc = include_str!("../../docs/guides/crash-points.md")]
+struct CrashPoints;
 #[cfg(all(doctest, feature = "embedded", feature = "testing"))]
 #[doc = include_str!("../../docs/guides/test-under-faults.md")]
 struct TestUnderFaults;

@@ -88,4 +88,3 @@ pub mod model;
 pub mod plan;
 pub mod probe;
 pub mod up;
-pub mod wait;

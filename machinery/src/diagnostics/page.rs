@@ -1,5 +1,6 @@
 //! The diagnostics pages. Pure, except for reading the components.
 
+use machinery_metrics::{Dashboard, markdown};
 use serde_json::json;
 
 use super::DiagnosticsRegistry;
@@ -22,6 +23,10 @@ pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -
         "/healthz" | "/livez" => health(&diagnostics.stuck(), &diagnostics.degraded()),
         "/readyz" => health(&diagnostics.unready(), &diagnostics.degraded()),
         "/metrics" => Page { status: 200, kind: METRICS, text: diagnostics.metrics() },
+        "/debug/dashboard.json" => json_page(&dashboard().json(&diagnostics.descriptions())),
+        "/debug/metrics.md" => {
+            Page { status: 200, kind: TEXT, text: markdown(&diagnostics.descriptions()) }
+        }
         "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
             (Some(kind), Some(object)) => json_page(&json!(diagnostics.explain(&kind, &object))),
             _ => json_page(&diagnostics.overview()),
@@ -30,10 +35,14 @@ pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -
             status: 404,
             kind: TEXT,
             text:
-                "there are /healthz, /readyz, /metrics and /debug/machinery.json?kind=KIND&object=NS/NAME\n"
+                "there are /healthz, /readyz, /metrics, /debug/dashboard.json, /debug/metrics.md and /debug/machinery.json?kind=KIND&object=NS/NAME\n"
                     .into(),
         },
     }
+}
+
+fn dashboard() -> Dashboard {
+    Dashboard::new("Machinery", "machinery")
 }
 
 /// Returns a health page: failed by `wrong`, and with the defects that a restart does not cure.

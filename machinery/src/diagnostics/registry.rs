@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_controllers::{ControllerDiagnostics, Elector, LockKey, NameLocks, Recorder};
+use machinery_controllers::{
+    ControllerDiagnostics, Elector, LockKey, NameLocks, Owner, Recorder, SilenceDetector,
+};
 use machinery_informers::{Informer, KeyedInformers, NameTaken, SelectorKey};
+use machinery_metrics::{Description, MetricSet};
 use machinery_objects::{Kind, Object, Unreadable};
 use machinery_sync::Mutex;
 use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
 use super::components;
@@ -24,13 +26,14 @@ pub(crate) struct DiagnosticsRegistry {
     keyed: Components,
     locks: Components,
     recorders: Components,
+    silence: Components,
     electors: Mutex<BTreeMap<String, Elector>>,
     /// Controllers, with the kind of their objects.
     controllers: Mutex<Vec<(Option<Kind>, ControllerDiagnostics)>>,
     informer_metrics: machinery_informers::Metrics,
     controller_metrics: machinery_controllers::Metrics,
     /// Metrics that the program registers.
-    others: Mutex<Registry>,
+    others: Mutex<MetricSet>,
 }
 
 type Components = Mutex<BTreeMap<String, ComponentFn>>;
@@ -102,6 +105,17 @@ impl DiagnosticsRegistry {
         let _ = self.controller_metrics.watch_recorder(&name, recorder);
     }
 
+    pub(crate) fn silence<T: Object, O: Owner>(
+        &self,
+        name: &str,
+        detector: &SilenceDetector<T, O>,
+    ) -> Result<(), machinery_controllers::NameTaken> {
+        self.controller_metrics.watch_silence(name, detector)?;
+        let detector = detector.clone();
+        self.silence.lock().insert(name.into(), Arc::new(move || components::silence(&detector)));
+        Ok(())
+    }
+
     pub(crate) fn controller(&self, kind: Option<&Kind>, controller: ControllerDiagnostics) {
         let mut controllers = self.controllers.lock();
         // References are weak: entries of dropped controllers are removed here.
@@ -134,23 +148,30 @@ impl DiagnosticsRegistry {
             "leases": leases,
             "locks": describe_all(&self.locks),
             "recorders": describe_all(&self.recorders),
+            "silence": describe_all(&self.silence),
         })
     }
 
-    pub(crate) fn register(&self, metrics: impl FnOnce(&mut Registry)) {
+    pub(crate) fn register(&self, metrics: impl FnOnce(&mut MetricSet)) {
         metrics(&mut self.others.lock());
+    }
+
+    /// Returns the descriptions of all metrics: those of the program first.
+    pub(crate) fn descriptions(&self) -> Vec<Description> {
+        let own = self.others.lock().descriptions().to_vec();
+        own.into_iter().chain(crate::metric_descriptions()).collect()
     }
 
     /// Returns all metrics in the OpenMetrics format.
     pub(crate) fn metrics(&self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self.informer_metrics.clone()));
-        registry.register_collector(Box::new(self.controller_metrics.clone()));
+        let mut set = MetricSet::default();
+        set.add(&self.informer_metrics);
+        set.add(&self.controller_metrics);
         let mut page = String::new();
         // Writing to a string cannot fail; an error of a registered collector ends the page early.
-        let _ = text::encode_registry(&mut page, &registry);
-        // One end mark for both: `encode` would write it after the first registry.
-        let _ = text::encode_registry(&mut page, &self.others.lock());
+        let _ = set.write(&mut page);
+        // One end mark for both.
+        let _ = self.others.lock().write(&mut page);
         let _ = text::encode_eof(&mut page);
         page
     }

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+#[cfg(feature = "embedded")]
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube_core::CustomResourceExt;
@@ -17,6 +19,7 @@ use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::{Kinds, ObjectType};
 use super::shutdown::SHUTDOWN_TIMEOUT;
+use super::surroundings::Surroundings;
 use super::transport::Transport;
 
 /// Builds a [`Plane`] from its kinds and the location of its objects: an embedded server or a
@@ -25,13 +28,18 @@ use super::transport::Transport;
 pub struct PlaneBuilder {
     location: ObjectLocation,
     #[cfg(feature = "embedded")]
-    server_parts: Vec<AddToServer>,
+    pub(super) server_parts: Vec<AddToServer>,
+    #[cfg(feature = "server")]
+    pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
     updates_definitions: bool,
     timeout: Duration,
+    pub(super) surroundings: Surroundings,
 }
 
-enum ObjectLocation {
+pub(super) enum ObjectLocation {
+    /// The server of another plane.
+    Shared(Box<Transport>),
     #[cfg(feature = "embedded")]
     Memory,
     #[cfg(feature = "embedded")]
@@ -49,7 +57,7 @@ enum ObjectLocation {
 
 /// Adds a kind or an admission plugin to the embedded server.
 #[cfg(feature = "embedded")]
-type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
+pub(super) type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
 /// Creates a missing definition, or compares and updates an older one, and waits until its kind is
 /// served.
@@ -112,14 +120,17 @@ pub fn from_args() -> PlaneBuilder {
 }
 
 impl PlaneBuilder {
-    fn at(location: ObjectLocation) -> Self {
+    pub(super) fn at(location: ObjectLocation) -> Self {
         Self {
             location,
             #[cfg(feature = "embedded")]
             server_parts: Vec::new(),
+            #[cfg(feature = "server")]
+            serving: super::serving::Serving::default(),
             definitions: Vec::new(),
             updates_definitions: false,
             timeout: SHUTDOWN_TIMEOUT,
+            surroundings: Surroundings::default(),
         }
     }
 
@@ -179,34 +190,63 @@ impl PlaneBuilder {
     /// Starts the plane; returns when all of its kinds are served.
     ///
     /// # Errors
-    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it cannot
-    /// be updated as requested.
+    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it
+    /// cannot be updated as requested.
+    #[cfg(feature = "server")]
+    pub async fn start(mut self) -> Result<Plane, PlaneError> {
+        let serving = self.take_serving()?;
+        let plane = self.start_plane().await?;
+        let Some(serving) = serving else { return Ok(plane) };
+        match serving.start(&plane).await {
+            Ok(()) => Ok(plane),
+            Err(error) => {
+                plane.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts the plane; returns when all of its kinds are served.
+    ///
+    /// # Errors
+    /// The server does not start, the cluster cannot be reached, a definition is rejected, or it
+    /// cannot be updated as requested.
+    #[cfg(not(feature = "server"))]
     pub async fn start(self) -> Result<Plane, PlaneError> {
-        #[cfg(feature = "kube")]
-        let definitions = (self.definitions, self.updates_definitions);
-        match self.location {
+        self.start_plane().await
+    }
+
+    async fn start_plane(self) -> Result<Plane, PlaneError> {
+        let Self { location, timeout, surroundings, .. } = self;
+        let transport = match location {
+            ObjectLocation::Shared(transport) => *transport,
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {
-                serve(Memory::new(Options::default()), None, self.server_parts, self.timeout).await
+                serve(Memory::new(Options::default()), None, self.server_parts, &surroundings).await?
             }
             #[cfg(feature = "embedded")]
             ObjectLocation::Disk(path) => {
                 // Opening reads the log with blocking I/O.
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.server_parts, self.timeout).await
+                serve(disk.clone(), Some(disk), self.server_parts, &surroundings).await?
             }
             #[cfg(feature = "kube")]
-            ObjectLocation::Config(config) => reach(connected(*config)?, definitions, self.timeout).await,
+            ObjectLocation::Config(config) => Transport::cluster(connected(*config)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Kubeconfig(path) => {
-                reach(connected(read(&path).await?)?, definitions, self.timeout).await
-            }
+            ObjectLocation::Kubeconfig(path) => Transport::cluster(connected(read(&path).await?)?).await?,
             #[cfg(feature = "kube")]
-            ObjectLocation::Client(client) => reach(client, definitions, self.timeout).await,
+            ObjectLocation::Client(client) => Transport::cluster(client).await?,
             #[cfg(all(feature = "kube", feature = "embedded"))]
-            ObjectLocation::MissingValue(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
+            ObjectLocation::MissingValue(argument, wants) => {
+                return Err(PlaneError::Arguments { argument, wants });
+            }
+        };
+        let plane = Plane::new(transport, timeout, surroundings);
+        for define in self.definitions {
+            define(&plane, self.updates_definitions).await?;
         }
+        Ok(plane)
     }
 }
 
@@ -215,23 +255,11 @@ async fn serve(
     store: impl Backend,
     disk: Option<Disk>,
     server_parts: Vec<AddToServer>,
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let builder = server_parts.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
-    Ok(Plane::new(Transport::Embedded { server: builder.start().await?, disk }, timeout))
-}
-
-#[cfg(feature = "kube")]
-async fn reach(
-    client: Client,
-    (definitions, updates): (Vec<EnsureDefinition>, bool),
-    timeout: Duration,
-) -> Result<Plane, PlaneError> {
-    let plane = Plane::new(Transport::cluster(client).await?, timeout);
-    for define in definitions {
-        define(&plane, updates).await?;
-    }
-    Ok(plane)
+    surroundings: &Surroundings,
+) -> Result<Transport, PlaneError> {
+    let builder = ApiServer::builder(store).clock(surroundings.clock());
+    let builder = server_parts.into_iter().fold(builder, |builder, add| add(builder));
+    Ok(Transport::Embedded { server: Arc::new(builder.start().await?), disk, is_shared: false })
 }
 
 #[cfg(feature = "kube")]

@@ -7,7 +7,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinery_controllers::{
-    Builder, Controller, LockKey, NameLocks, Reconcile, Request, Settings, ShutdownReport,
+    Builder, Controller, LockKey, NameLocks, Owner, Reconcile, Request, Settings, ShutdownReport,
+    SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
@@ -178,6 +179,23 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ) -> Self {
         self.background.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
         self
+    }
+
+    /// Reconciles the keys that `map_keys` returns for each change of a
+    /// [silence detector](Plane::silence): the overdue objects, or their owners. A detector belongs
+    /// to one controller.
+    pub fn on_silence<O: ObjectType, N: Owner, W: IntoIterator<Item = Q>>(
+        self,
+        detector: &SilenceDetector<O, N>,
+        map_keys: impl Fn(SilenceChange<ObjectKey, N>) -> W + Send + Sync + 'static,
+    ) -> Self
+    where
+        W::IntoIter: Send,
+    {
+        let detector = detector.clone();
+        self.beside(|controller, stopping| async move {
+            detector.request(&controller, stopping, map_keys).await;
+        })
     }
 
     pub(super) fn name(&self) -> &str {

@@ -12,6 +12,29 @@ pub enum PlaneError {
     #[cfg(feature = "embedded")]
     #[error("the store cannot be opened")]
     Store(#[from] machinery_store::OpenError),
+    /// The server cannot listen.
+    #[cfg(feature = "server")]
+    #[error(transparent)]
+    Listen(#[from] machinery_apiserver::ListenError),
+    /// A component needs a socket.
+    #[error("the component {component} connects to a socket: add PlaneBuilder::serve")]
+    NotServing {
+        /// Name of the component.
+        component: String,
+    },
+    /// A plane on a cluster serves no socket.
+    #[error(
+        "a plane on a cluster has no server of its own: use machinery::embedded, or remove PlaneBuilder::serve"
+    )]
+    NoServer,
+    /// A role cannot be written.
+    #[error("the role {role} cannot be written: {why}")]
+    Role {
+        /// Name of the role.
+        role: String,
+        /// The error of the write.
+        why: machinery_objects::WriteError,
+    },
     /// The client cannot be created.
     #[cfg(feature = "kube")]
     #[error("the client cannot be created")]

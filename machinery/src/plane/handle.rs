@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_metrics::{Described, Description};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
@@ -20,6 +21,7 @@ use super::error::PlaneError;
 use super::kinds::{ObjectType, PartialObject};
 use super::objects::Objects;
 use super::shutdown::Handle;
+use super::surroundings::Surroundings;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
 use crate::Error;
@@ -43,11 +45,15 @@ pub(super) struct Inner {
     pub(super) timeout: Duration,
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
+    pub(super) surroundings: Surroundings,
     registry: Arc<DiagnosticsRegistry>,
+    /// Set when the embedded server listens.
+    #[cfg(feature = "server")]
+    access: std::sync::OnceLock<machinery_apiserver::Access>,
 }
 
 impl Plane {
-    pub(super) fn new(transport: Transport, timeout: Duration) -> Self {
+    pub(super) fn new(transport: Transport, timeout: Duration, surroundings: Surroundings) -> Self {
         Self(Arc::new(Handle(Arc::new(Inner {
             transport,
             objects: Mutex::default(),
@@ -55,7 +61,10 @@ impl Plane {
             informers: TaskGroup::default(),
             timeout,
             failed: Mutex::default(),
+            surroundings,
             registry: Arc::default(),
+            #[cfg(feature = "server")]
+            access: std::sync::OnceLock::new(),
         }))))
     }
 
@@ -122,7 +131,7 @@ impl Plane {
         informer: informers::Builder<K>,
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
-        let (informer, writer) = (informer.build(), self.0.transport.writer::<K>(&kind));
+        let (informer, writer) = (informer.build(), self.writer::<K>()?);
         let list_page = self.0.transport.list_page::<K>()?;
         let mut all = self.0.objects.lock();
         let existing = all.get(&TypeId::of::<K>()).cloned();
@@ -145,7 +154,8 @@ impl Plane {
     /// # Errors
     /// The type's kind is invalid.
     pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
-        Ok(self.0.transport.writer::<K>(&Kind::of::<K>()?))
+        let kind = Kind::of::<K>()?;
+        Ok(self.0.surroundings.writer(&kind, self.0.transport.writer::<K>(&kind)))
     }
 
     /// Returns a builder for a separate informer, for instance with a filter or indexes. Run the
@@ -280,10 +290,24 @@ impl Plane {
     #[must_use]
     pub fn server(&self) -> Option<&machinery_apiserver::ApiServer> {
         match &self.0.transport {
-            Transport::Embedded { server, .. } => Some(server),
+            Transport::Embedded { server, .. } => Some(&**server),
             #[cfg(feature = "kube")]
             Transport::Cluster { .. } => None,
         }
+    }
+
+    /// Returns the endpoint and credentials of the embedded server, if the plane
+    /// [serves](super::PlaneBuilder::serve) it.
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn access(&self) -> Option<&machinery_apiserver::Access> {
+        self.0.access.get()
+    }
+
+    #[cfg(feature = "server")]
+    pub(super) fn set_access(&self, access: machinery_apiserver::Access) {
+        // The builder starts one server only.
+        let _ = self.0.access.set(access);
     }
 
     /// Spawns a task that is stopped together with the controllers: it must end when
@@ -316,6 +340,8 @@ impl Plane {
     /// - `/metrics`: for Prometheus.
     /// - `/healthz`: fails if all workers of a controller are stuck, or a leader does not renew.
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
+    /// - `/debug/dashboard.json`: a Grafana dashboard of all described metrics.
+    /// - `/debug/metrics.md`: a table of them.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
     ///
     /// Objects that cannot be decoded, and locks without notification of waiters, are listed below
@@ -345,9 +371,22 @@ impl Plane {
         crate::diagnostics::listen_from(self.0.registry.clone(), first, &self.0.informers).await
     }
 
-    /// Registers additional metrics on the page `/metrics`.
+    /// Adds described metrics, of [`metrics!`](crate::metrics!), to the page `/metrics`, to
+    /// the dashboard and to the table of metrics.
+    pub fn add_metrics(&self, metrics: &impl Described) {
+        self.0.registry.register(|set| set.add(metrics));
+    }
+
+    /// Registers metrics without descriptions on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.registry.register(metrics);
+        self.0.registry.register(|set| metrics(set.registry_mut()));
+    }
+
+    /// Returns the descriptions of all metrics: those that the program added, and those of
+    /// Machinery.
+    #[must_use]
+    pub fn metric_descriptions(&self) -> Vec<Description> {
+        self.0.registry.descriptions()
     }
 
     /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.

@@ -1,6 +1,9 @@
 //! The control plane: transport, shared informers, controllers and shutdown.
 
+mod beside;
 mod builder;
+#[cfg(feature = "server")]
+mod component;
 mod controller;
 #[cfg(feature = "kube")]
 mod define;
@@ -16,10 +19,15 @@ mod owned_fields;
 mod predicates;
 mod recorder;
 mod served;
+#[cfg(feature = "server")]
+mod serving;
 mod shutdown;
 mod signals;
+mod silence;
+mod surroundings;
 mod tasks;
 mod transport;
+mod until;
 
 pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]
@@ -28,6 +36,8 @@ pub use builder::embedded;
 pub use builder::from_args;
 #[cfg(feature = "kube")]
 pub use builder::{kube_client, kube_config, kubeconfig};
+#[cfg(feature = "server")]
+pub use component::Component;
 pub use controller::PlaneController;
 pub use error::PlaneError;
 pub use handle::Plane;
@@ -39,3 +49,4 @@ pub use shutdown::PlaneShutdownReport;
 pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;
+pub use until::UntilError;

@@ -2,11 +2,14 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
+mod components;
+mod crash_points;
 mod crashes;
 mod definitions;
 mod differential;
 mod fences;
 mod hosts;
+mod invariants;
 mod kinds;
 mod led_controllers;
 mod logs;
@@ -15,6 +18,7 @@ mod mistakes;
 mod otel;
 mod owned_fields;
 mod pages;
+mod paused_clock;
 mod planes;
 mod predicates;
 #[path = "../samples/mod.rs"]

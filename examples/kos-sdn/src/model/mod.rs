@@ -28,7 +28,7 @@ pub use guard::{conflicts_with_others, networks, overlap};
 pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
 pub use probe::{PROBE_FIELDS, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
-pub use roles::{AGENTS, CONTROLLERS, role_manifests, roles};
+pub use roles::{AGENTS, CONTROLLERS, agents, controllers, role_manifests};
 pub use sections::Section;
 pub use served::{ip_locks, network_attachments, probes, subnets, webhook_hooks};
 pub use subnet::{Subnet, SubnetSpec, SubnetStatus, VALIDATOR_FIELDS};
