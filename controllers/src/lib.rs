@@ -166,11 +166,12 @@ mod lease;
 mod locks;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod own_writes;
 mod reconcile;
 mod recorder;
 
 pub use controller::{
-    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, PendingWrites, Phase, RunError,
+    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, OwnWrites, PendingWrites, Phase, RunError,
     RunRecord, Running, Settings, ShutdownReport, State, changed,
 };
 pub use expectations::{Expectations, ExpectationsFull};
@@ -186,5 +187,6 @@ pub use locks::{
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
+pub use own_writes::{ChangedTo, ClosedWindow, ObjectChange, OwnWrite, WriteWindows, report_write};
 pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

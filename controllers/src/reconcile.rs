@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
-use machinery_informers::{Informer, KeyedInformers, SelectorKey};
+use machinery_informers::{Informer, InformerId, KeyedInformers, SelectorKey};
 use machinery_objects::{Object, Traceparent, WriteToken};
 use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Key, Priority, Work};
@@ -89,18 +89,21 @@ pub(crate) type RunWrites = Arc<Mutex<Vec<WriteWait>>>;
 #[derive(Clone)]
 pub(crate) struct WriteWait {
     pub(crate) token: WriteToken,
+    /// The informer of the cache, if it has one.
+    pub(crate) informer: Option<InformerId>,
     /// Waits up to a timeout until the cache has reached the write; returns whether it did.
     pub(crate) wait: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
 impl WriteWait {
     pub(crate) fn new(token: &WriteToken, informer: &impl WriteTracker) -> Self {
+        let id = informer.informer_id();
         let (informer, of) = (informer.clone(), token.clone());
         let wait = Arc::new(move |timeout| -> BoxFuture<'static, bool> {
             let (token, informer) = (of.clone(), informer.clone());
             Box::pin(async move { informer.wait_for_write(&token, timeout).await })
         });
-        Self { token: token.clone(), wait }
+        Self { token: token.clone(), informer: id, wait }
     }
 
     /// Returns whether the cache has reached the write already, without waiting or a request to the
@@ -114,6 +117,12 @@ impl WriteWait {
 pub trait WriteTracker: Clone + Send + Sync + 'static {
     /// Waits until the cache has reached a write or passed it; returns `false` on a timeout.
     fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> impl Future<Output = bool> + Send;
+
+    /// Returns the informer behind the cache. Where it is an event source of the controller, the
+    /// event of the write requests no run of the key that wrote. By default none.
+    fn informer_id(&self) -> Option<InformerId> {
+        None
+    }
 }
 
 impl Run {
@@ -122,11 +131,15 @@ impl Run {
         Self { attempts, causes, priority, waited, trace: None, stopping, writes: Arc::default() }
     }
 
-    /// Delays the next run of this key until the informer has reached this write or passed it, at
-    /// most [`Settings::cache_timeout`](crate::Settings::cache_timeout). The delay survives a
-    /// restart of the controller. Other keys are not delayed.
+    /// Reports a write of this run. Its event requests no run of this key, and the next run is
+    /// delayed until the informer has reached the write or passed it, at most
+    /// [`Settings::cache_timeout`](crate::Settings::cache_timeout). The delay survives a restart of
+    /// the controller. Other keys are not delayed, and receive the event.
+    ///
+    /// Writers that [report](crate::report_write) their writes need no call; a second report of one
+    /// write has no effect.
     pub fn wrote(&self, token: &WriteToken, informer: &impl WriteTracker) {
-        self.writes.lock().push(WriteWait::new(token, informer));
+        record_write(&self.writes, token, informer);
     }
 
     /// Returns the trace context of this run. Writes within the run carry it; tasks that it spawns
@@ -154,15 +167,33 @@ impl Run {
     }
 }
 
+/// Adds a write to those of a run, unless it was reported before.
+pub(crate) fn record_write(writes: &RunWrites, token: &WriteToken, informer: &impl WriteTracker) {
+    let mut writes = writes.lock();
+    let id = informer.informer_id();
+    let is_known = |known: &WriteWait| id.is_some() && known.informer == id && known.token == *token;
+    if !writes.iter().any(is_known) {
+        writes.push(WriteWait::new(token, informer));
+    }
+}
+
 impl<T: Object> WriteTracker for Informer<T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
         self.wait_for(token, timeout).await.is_ok()
+    }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.id())
     }
 }
 
 impl<F: SelectorKey, T: Object> WriteTracker for KeyedInformers<F, T> {
     async fn wait_for_write(&self, token: &WriteToken, timeout: Duration) -> bool {
         self.wait_for(token, timeout).await.is_ok()
+    }
+
+    fn informer_id(&self) -> Option<InformerId> {
+        Some(self.id())
     }
 }
 

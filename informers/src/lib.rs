@@ -112,6 +112,7 @@
 #[cfg(feature = "tokio")]
 mod cache;
 pub mod deliver;
+mod id;
 #[cfg(feature = "tokio")]
 mod drift;
 #[cfg(feature = "tokio")]
@@ -132,6 +133,7 @@ mod source;
 #[cfg(feature = "testing")]
 pub mod testing;
 
+pub use id::InformerId;
 #[cfg(feature = "tokio")]
 pub use informer::{Builder, Counts, Informer, State, WaitError};
 #[cfg(machinery_loom)]

@@ -56,7 +56,7 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
         let of = objects.clone();
         let mut builder = Self::builder(name, move |key| of.get(key));
         builder.parse_key = Some(|text| text.parse().ok());
-        builder.watching_keys(name, objects, move |key, event, keys| {
+        builder.watching_source(name, objects, true, move |key, event, keys| {
             // The key is pushed first: if the predicate panics, one run too many is the safe
             // choice.
             keys.push(key.clone());
@@ -92,18 +92,30 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     }
 
     fn watching_keys<T: Object>(
-        mut self,
+        self,
         what: &str,
         objects: &Informer<T>,
         map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
+        self.watching_source(what, objects, false, map_keys)
+    }
+
+    fn watching_source<T: Object>(
+        mut self,
+        what: &str,
+        objects: &Informer<T>,
+        is_subject: bool,
+        map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
+    ) -> Self {
         let objects = objects.clone();
-        let of = objects.clone();
+        let (of, of_id) = (objects.clone(), objects.id());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
+            informer: of_id,
+            is_subject,
             has_synced: Some(Arc::new(move || of.is_synced())),
             carries_traces,
             map_keys: Arc::new(map_keys),
@@ -125,7 +137,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         T: Object,
         W: IntoIterator<Item = K>,
     {
-        let objects = objects.clone();
+        let (objects, informer) = (objects.clone(), objects.id());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         let map_keys = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
@@ -134,6 +146,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self.sources.push(Box::new(InformerSource {
             name: what.into(),
             listen,
+            informer,
+            is_subject: false,
             has_synced: None,
             carries_traces,
             map_keys: Arc::new(map_keys),

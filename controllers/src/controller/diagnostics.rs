@@ -176,7 +176,7 @@ impl<K: Request, S> Inner<K, S> {
 
 fn write(token: &WriteToken) -> String {
     match &token.wrote {
-        WriteOutcome::Stored(version) => format!("{} at {version}", token.key),
+        WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => format!("{} at {version}", token.key),
         WriteOutcome::Removed(_) => format!("that {} is gone", token.key),
     }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use machinery_informers::deliver::{Closed, Delivery, Events};
+use machinery_informers::InformerId;
+use machinery_informers::deliver::{Closed, Delivery, DeliveryProgress, Events, Steps};
 use machinery_objects::{Bookmark, Event, Object};
 use machinery_sync::{Panic, contained};
 use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
@@ -16,6 +17,7 @@ use super::state::RunCounters;
 use super::traces::{TracedChange, Traces};
 use crate::Request;
 use crate::causes::CauseNames;
+use crate::own_writes::{ObjectChange, WriteWindows};
 
 /// Puts keys into the queue until its informer stops.
 pub(super) trait EventSource<K: Request>: Send + Sync {
@@ -23,7 +25,21 @@ pub(super) trait EventSource<K: Request>: Send + Sync {
     fn name(&self) -> &Arc<str>;
 
     /// Starts the source: its keys go into the feed, beginning with those of the initial list.
-    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
+    fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed>;
+}
+
+/// A started source.
+pub(super) struct Feeding {
+    /// Delivers events until the informer stops.
+    pub(super) run: BoxFuture<'static, ()>,
+    /// The informer and the progress of its events, where they can be those of own writes.
+    pub(super) progress: Option<(InformerId, DeliveryProgress)>,
+}
+
+/// A request for a run, parked until the writes of the run in flight are known.
+pub(super) struct ParkedRequest {
+    add: Add,
+    change: Option<TracedChange>,
 }
 
 /// The queue side of a source.
@@ -32,6 +48,8 @@ pub(super) struct Feed<K: Request> {
     pub(super) queue: Queue<K>,
     pub(super) counters: Arc<RunCounters>,
     pub(super) traces: Arc<Traces<K>>,
+    /// Windows of the keys in flight; `None` if own writes request runs.
+    pub(super) windows: Option<Arc<WriteWindows<K, ParkedRequest>>>,
     /// Set when the keys of the initial list are in the queue.
     pub(super) synced: Arc<SetOnce<()>>,
 }
@@ -40,6 +58,9 @@ pub(super) struct Feed<K: Request> {
 pub(super) struct InformerSource<L, W> {
     pub(super) name: Arc<str>,
     pub(super) listen: L,
+    pub(super) informer: InformerId,
+    /// The objects are the subjects of the controller.
+    pub(super) is_subject: bool,
     /// `None` for keyed informers, which have no initial list that ends.
     pub(super) has_synced: Option<InitialSyncCheck>,
     /// The source records the trace of an object's last change in the object, and no older one.
@@ -65,28 +86,39 @@ where
         &self.name
     }
 
-    fn start(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
+    fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed> {
         let events = (self.listen)()?;
+        let progress = feed.windows.is_some().then(|| (self.informer, events.progress()));
         let (map_keys, has_synced) = (self.map_keys.clone(), self.has_synced.clone());
         let has_synced = has_synced.unwrap_or_else(|| {
             let _ = feed.synced.set(());
             Arc::new(|| true)
         });
-        let carries_traces = self.carries_traces;
-        Ok(Box::pin(async move {
-            forward_events(events, feed, has_synced, carries_traces, move |name, event, keys| {
+        let origin =
+            Origin { carries_traces: self.carries_traces, informer: self.informer, is_subject: self.is_subject };
+        let run = Box::pin(async move {
+            forward_events(events, feed, has_synced, origin, move |name, event, keys| {
                 map_keys(name, event, keys)
             })
             .await;
-        }))
+        });
+        Ok(Feeding { run, progress })
     }
+}
+
+/// Properties of a source that its events are interpreted by.
+#[derive(Clone, Copy)]
+struct Origin {
+    carries_traces: bool,
+    informer: InformerId,
+    is_subject: bool,
 }
 
 async fn forward_events<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
     has_synced: InitialSyncCheck,
-    carries_traces: bool,
+    origin: Origin,
     map_keys: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -94,7 +126,7 @@ async fn forward_events<K, N, T>(
     T: Object,
 {
     let (names, mut keys) = (CauseNames::of(&feed.name), Vec::new());
-    while let Some(delivered) = events.next().await {
+    while let Some((delivered, steps)) = events.next_with_steps().await {
         match delivered {
             Delivery::Event(name, event) => {
                 if let Err(panic) = contained(|| map_keys(&name, &event, &mut keys)) {
@@ -106,8 +138,11 @@ async fn forward_events<K, N, T>(
                 // Version and traceparent are read by user code, which may panic.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
-                let change = contained(|| TracedChange::of(&event, carries_traces)).ok().flatten();
+                let change = contained(|| TracedChange::of(&event, origin.carries_traces)).ok().flatten();
                 for key in keys.drain(..) {
+                    if feed.parked(&key, &event, steps, origin, ParkedRequest { add, change }) {
+                        continue;
+                    }
                     if let Some(change) = change {
                         feed.note(&key, change);
                     }
@@ -124,6 +159,27 @@ async fn forward_events<K, N, T>(
 }
 
 impl<K: Request> Feed<K> {
+    /// Parks the request of an event that may be a write of the key's run in flight.
+    fn parked<T: Object>(
+        &self,
+        key: &K,
+        event: &Event<Arc<T>>,
+        steps: Steps,
+        origin: Origin,
+        request: ParkedRequest,
+    ) -> bool {
+        let Some(windows) = &self.windows else { return false };
+        // Keys and objects are user code, which may panic: then the event requests a run.
+        let parked = contained(|| {
+            if !windows.is_open(key) {
+                return false;
+            }
+            let change = ObjectChange::of(origin.informer, event, steps, origin.is_subject);
+            change.is_some_and(|change| windows.park(key, change, request).is_ok())
+        });
+        parked.unwrap_or(false)
+    }
+
     /// Records the trace before the key is queued, as a worker may take the key at once.
     fn note(&self, key: &K, change: TracedChange) {
         if !contained(|| self.traces.note(key, change)).unwrap_or(true) {
@@ -147,6 +203,17 @@ impl<K: Request> Feed<K> {
             }
         };
         put(&self.queue, &self.counters, key, add, full).await
+    }
+}
+
+impl ParkedRequest {
+    /// Requests the run. The key is in flight, so the queue has it and is never full for it.
+    pub(super) fn submit<K: Request>(self, key: &K, queue: &Queue<K>, traces: &Traces<K>) {
+        if let Some(change) = self.change {
+            traces.note(key, change);
+        }
+        // A closed queue: the next start reconciles all objects.
+        let _ = queue.add_ref(key, self.add);
     }
 }
 

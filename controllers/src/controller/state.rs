@@ -79,6 +79,8 @@ pub struct Counts {
     pub queue_full_waits: u64,
     /// Changes without a recorded trace, because too many keys have one pending.
     pub untraced: u64,
+    /// Events of own writes, which requested no run.
+    pub own_events: u64,
 }
 
 /// Explanation of one key.
@@ -114,6 +116,7 @@ pub(super) struct RunCounters {
     source_panics: AtomicU64,
     queue_full_waits: AtomicU64,
     untraced: AtomicU64,
+    own_events: AtomicU64,
 }
 
 impl RunCounters {
@@ -141,6 +144,10 @@ impl RunCounters {
         self.untraced.fetch_add(1, Relaxed);
     }
 
+    pub(super) fn own_events(&self, events: usize) {
+        self.own_events.fetch_add(events as u64, Relaxed);
+    }
+
     pub(super) fn counts(&self) -> Counts {
         let [done, after, absent, failed, panicked, timed_out, dropped] =
             self.outcomes.each_ref().map(|count| count.load(Relaxed));
@@ -157,6 +164,7 @@ impl RunCounters {
             source_panics: self.source_panics.load(Relaxed),
             queue_full_waits: self.queue_full_waits.load(Relaxed),
             untraced: self.untraced.load(Relaxed),
+            own_events: self.own_events.load(Relaxed),
         }
     }
 }

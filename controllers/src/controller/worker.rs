@@ -15,9 +15,11 @@ use tracing::field::Empty;
 
 use super::handle::{ActiveRun, Inner};
 use super::held_key::HeldKey;
+use super::open_window::OpenWindow;
 use super::outcome::{Outcome, RunRecord};
 use super::run::RunContext;
 use super::traces::{self, PendingTrace};
+use crate::own_writes::reporting;
 use crate::reconcile::Run;
 use crate::{Reconcile, Request};
 
@@ -114,6 +116,7 @@ where
         writes: run.writes(),
         is_stuck: false,
     });
+    let window = OpenWindow::open(shared, work.key());
     // Before the subject is read: a later change requests a run of its own, with its trace.
     let caused_by = shared.traces.take(work.key());
     let outcome = match contained(|| (inner.spec.subject)(work.key())) {
@@ -134,6 +137,7 @@ where
         RunRecord { began, took, attempts: work.attempts(), causes, outcome: outcome.clone(), runs: 0 };
     inner.records.lock().put(work.key(), record);
     let Some(held) = HeldKey::new(run.take_writes(), inner.spec.settings.cache_timeout) else {
+        window.close(&[]);
         return finish_work(work, &outcome);
     };
     // The key stays in flight without a worker: no other key waits for these writes.
@@ -144,9 +148,18 @@ where
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
         // On shutdown the next start of the controller waits for it.
-        if let Some(visible) = shared.stopping.run_until_cancelled(held.visible()).await {
+        let passed = async {
+            let visible = held.visible().await;
+            if visible {
+                // At the deadline a late event requests a run too many.
+                let _ = timeout_at(held.until(), window.delivered(held.writes())).await;
+            }
+            visible
+        };
+        if let Some(visible) = shared.stopping.run_until_cancelled(passed).await {
             shared.inner.release_hold(work.key(), visible);
         }
+        window.close(held.writes());
         finish_work(work, &outcome);
     });
 }
@@ -241,11 +254,12 @@ where
     );
     run.trace = traces::start_span(&span, caused_by, &inner.ids);
     let (trace, run) = (run.trace, &*run);
+    let writes = run.writes();
     // The call itself may panic before there is a future.
     let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
     // The trace is set while the future is polled, so writers need no argument for it.
-    let outcome = match timeout(inner.spec.settings.run_time, traced(trace, call)).await {
+    let outcome = match timeout(inner.spec.settings.run_time, traced(trace, reporting(writes, call))).await {
         Ok(Ok(result)) => Outcome::of(result),
         Ok(Err(payload)) => Outcome::Panicked(Panic::of(payload).text().into()),
         Err(_) => Outcome::TimedOut,

@@ -10,13 +10,22 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use crate::read::object;
 use crate::refusal::Status;
 
-/// Decodes a created or updated object.
-pub(super) fn written<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Written<O>, WriteError> {
+/// Decodes a created or updated object. `base` is the version that the write required, `made`
+/// whether the write made the new version, if known.
+pub(super) fn written<O: Object + DeserializeOwned>(
+    body: &[u8],
+    base: Option<&ResourceVersion>,
+    made: Option<bool>,
+) -> Result<Written<O>, WriteError> {
     let StoredObject { object, key, version, uid } = stored(body)?;
     let wrote = match version {
         // The last finalizer was removed, and the object with it: the version is the one before.
         _ if DeletionState::of(body).is_gone() => WriteOutcome::Removed(None),
-        Some(version) => WriteOutcome::Stored(version),
+        // From the required version on, nobody else wrote.
+        Some(version) if made.unwrap_or_else(|| base.is_some_and(|base| *base != version)) => {
+            WriteOutcome::Stored(version)
+        }
+        Some(version) => WriteOutcome::Observed(version),
         None => WriteOutcome::Removed(None),
     };
     Ok(Written { object, token: WriteToken { key, uid, wrote } })

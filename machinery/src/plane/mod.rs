@@ -14,6 +14,7 @@ mod locks;
 mod objects;
 mod predicates;
 mod recorder;
+mod reporting;
 mod shutdown;
 mod signals;
 mod tasks;
