@@ -161,6 +161,7 @@
 mod causes;
 mod controller;
 mod expectations;
+mod fights;
 mod finalizer;
 mod lease;
 mod locks;
@@ -187,6 +188,7 @@ pub use locks::{
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
-pub use own_writes::{ChangedTo, ClosedWindow, ObjectChange, OwnWrite, WriteWindows, report_write};
+pub use fights::WriteFight;
+pub use own_writes::{ChangedTo, ObjectChange, OwnWrite, ParkedChange, WriteWindows, report_write};
 pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

@@ -191,7 +191,8 @@ impl ModelLoop {
         let wrote = WriteOutcome::Stored(Revision(own).into());
         let token = WriteToken { key: Self::object(), uid: None, wrote };
         let writes = [OwnWrite { informer: OBJECTS, token }];
-        let foreign = self.windows.close(&1, if is_known { &writes } else { &[] }).foreign;
+        let parked = self.windows.close(&1, if is_known { &writes } else { &[] });
+        let foreign = parked.into_iter().filter(|parked| !parked.is_own).map(|parked| parked.request);
         self.requested.lock().extend(foreign);
     }
 }

@@ -6,12 +6,15 @@ use std::sync::Arc;
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue, entropy};
+use serde::Serialize;
 
 use super::completions::CompletionSource;
+use super::documents::Documents;
 use super::handle::{Controller, ControllerSpec, ParseKey, SubjectLookup};
 use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
-use crate::Request;
+use crate::fights::FightHook;
+use crate::{Request, WriteFight};
 
 /// Builds a [`Controller`] from its sources, predicates, map functions and settings.
 #[must_use = "a builder does nothing until `build` is called"]
@@ -22,6 +25,8 @@ pub struct Builder<K, S> {
     parse_key: Option<ParseKey<K>>,
     settings: Settings,
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+    documents: Documents,
+    on_write_fight: Option<FightHook>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
@@ -33,6 +38,8 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             parse_key: None,
             settings: Settings::default(),
             queue: Box::new(Config::default),
+            documents: Documents::default(),
+            on_write_fight: None,
         }
     }
 }
@@ -178,6 +185,20 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self
     }
 
+    /// Detects write fights over the objects of an informer that is a source of the controller:
+    /// another writer and this controller undo each other's change of a field. A fight is reported
+    /// with its field and manager, and slowed.
+    pub fn detecting_fights<T: Object + Serialize>(mut self, objects: &Informer<T>) -> Self {
+        self.documents.add::<T>(objects.id());
+        self
+    }
+
+    /// Sets a function that is called when a write fight begins. It must not block.
+    pub fn on_write_fight(mut self, report: impl Fn(&WriteFight) + Send + Sync + 'static) -> Self {
+        self.on_write_fight = Some(Arc::new(report));
+        self
+    }
+
     /// Sets the limits and timeouts of the controller.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -196,7 +217,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     /// # Errors
     /// A setting is invalid.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, parse_key, settings, queue } = self;
+        let Self { name, sources, subject, parse_key, settings, queue, documents, on_write_fight } = self;
+        let documents = Arc::new(documents);
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
@@ -207,7 +229,17 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         let seed = config.seed.unwrap_or_else(entropy);
         // Only a check: each start of the controller builds a queue of its own.
         drop(Queue::manual(config)?);
-        Ok(Controller::new(ControllerSpec { name, sources, subject, parse_key, settings, queue, seed }))
+        Ok(Controller::new(ControllerSpec {
+            name,
+            sources,
+            subject,
+            parse_key,
+            settings,
+            queue,
+            seed,
+            documents,
+            on_write_fight,
+        }))
     }
 }
 

@@ -17,6 +17,8 @@ use super::settings::Settings;
 use super::source::EventSource;
 use super::state::{Explanation, Phase, RunCounters, Running, State};
 use super::traces;
+use super::documents::Documents;
+use crate::fights::{FightHook, SharedFights};
 use crate::Request;
 use crate::reconcile::RunWrites;
 
@@ -36,6 +38,10 @@ pub(super) struct ControllerSpec<K, S> {
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     pub(super) seed: u64,
+    /// Encoders of the objects of the sources.
+    pub(super) documents: Arc<Documents>,
+    /// Called when a write fight begins.
+    pub(super) on_write_fight: Option<FightHook>,
 }
 
 /// Returns the subject of a key, if it exists.
@@ -47,6 +53,8 @@ pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
 pub(super) struct Inner<K: Request, S> {
     pub(super) spec: ControllerSpec<K, S>,
     pub(super) counters: Arc<RunCounters>,
+    /// The write fights of the runs.
+    pub(super) fights: Arc<SharedFights<K>>,
     /// Span ids of the runs.
     pub(super) ids: SpanIds,
     pub(super) lifecycle: Mutex<Lifecycle<K>>,
@@ -90,8 +98,9 @@ impl<K: Request, S> Controller<K, S> {
             Mutex::new(Lifecycle { is_running: false, phase, queue: None, waits_for, last_shutdown: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
         let ids = SpanIds::seeded(traces::seed(spec.seed, &spec.name));
+        let fights = Arc::new(SharedFights::new(&spec.name, spec.on_write_fight.clone(), SEED));
         let (counters, carried_over) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Inner { spec, counters, ids, lifecycle, records, held, carried_over, workers }))
+        Self(Arc::new(Inner { spec, counters, fights, ids, lifecycle, records, held, carried_over, workers }))
     }
 
     /// Returns the name in logs and metrics.
@@ -139,7 +148,9 @@ impl<K: Request, S> Controller<K, S> {
             busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
-        Explanation { last, queued: queue.and_then(|queue| queue.status(key)), running, held }
+        let fights = inner.fights.going_on().into_iter().filter(|(of, _)| of == key).map(|(_, fight)| fight);
+        let (queued, fights) = (queue.and_then(|queue| queue.status(key)), fights.collect());
+        Explanation { last, queued, running, held, fights }
     }
 
     /// Returns the report of the last shutdown, also after an error or a dropped future. `None`

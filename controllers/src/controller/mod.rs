@@ -4,6 +4,7 @@ mod builder;
 mod carry_over;
 mod completions;
 mod diagnostics;
+mod documents;
 mod handle;
 mod held_key;
 mod outcome;

@@ -2,12 +2,15 @@
 //! dropped.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use machinery_objects::WriteOutcome;
 use machinery_sync::contained;
 
 use super::run::RunContext;
 use crate::Request;
-use crate::own_writes::OwnWrite;
+use crate::fights::Side;
+use crate::own_writes::{OwnWrite, ParkedChange};
 use crate::reconcile::WriteWait;
 
 /// The open window of a key. It has to be closed or dropped before the work item is completed, so
@@ -38,22 +41,44 @@ impl<K: Request, S, R> OpenWindow<K, S, R> {
     }
 
     /// Closes the window: changes that these writes did not make request the next run.
-    pub(super) fn close(mut self, writes: &[WriteWait]) {
-        self.finish(writes);
+    /// Returns the time by which a write fight delays the next run.
+    pub(super) fn close(mut self, writes: &[WriteWait]) -> Duration {
+        self.finish(writes)
     }
 
-    fn finish(&mut self, writes: &[WriteWait]) {
-        let Some((shared, key)) = self.open.take() else { return };
-        let Some(windows) = &shared.windows else { return };
+    fn finish(&mut self, writes: &[WriteWait]) -> Duration {
+        let mut delay = Duration::ZERO;
+        let Some((shared, key)) = self.open.take() else { return delay };
+        let Some(windows) = &shared.windows else { return delay };
         let own: Vec<_> = writes
             .iter()
             .filter_map(|write| Some(OwnWrite { informer: write.informer?, token: write.token.clone() }))
             .collect();
-        let closed = windows.close(&key, &own);
-        shared.inner.counters.own_events(closed.own);
-        for request in closed.foreign {
-            request.submit(&key, &shared.queue, &shared.traces);
+        let fights = &shared.inner.fights;
+        let (mut seen, mut own_events) = (Vec::new(), 0);
+        for ParkedChange { change, is_own, request } in windows.close(&key, &own) {
+            let side = if is_own { Side::Own } else { Side::Foreign };
+            if is_own || fights.is_in_use() {
+                let fields = request.fields.as_deref();
+                delay = delay.max(fights.record(&key, change.informer, &change.key, side, fields));
+            }
+            if is_own {
+                own_events += 1;
+                seen.push((change.informer, change.key));
+            } else {
+                request.submit(&key, &shared.queue, &shared.traces);
+            }
         }
+        shared.inner.counters.own_events(own_events);
+        // A write whose event was coalesced with a foreign one alternates, too.
+        for OwnWrite { informer, token } in own {
+            let is_seen = seen.iter().any(|(of, object)| *of == informer && *object == token.key);
+            if !is_seen && matches!(token.wrote, WriteOutcome::Stored(_)) {
+                delay = delay.max(fights.record(&key, informer, &token.key, Side::Own, None));
+                seen.push((informer, token.key));
+            }
+        }
+        delay
     }
 }
 

@@ -17,6 +17,8 @@ use super::state::RunCounters;
 use super::traces::{TracedChange, Traces};
 use crate::Request;
 use crate::causes::CauseNames;
+use super::documents::Documents;
+use crate::fights::{ChangedFields, DocumentOf, SharedFights, Side};
 use crate::own_writes::{ObjectChange, WriteWindows};
 
 /// Puts keys into the queue until its informer stops.
@@ -40,6 +42,8 @@ pub(super) struct Feeding {
 pub(super) struct ParkedRequest {
     add: Add,
     change: Option<TracedChange>,
+    /// The changed fields, if the object may be in a write fight.
+    pub(super) fields: Option<Box<ChangedFields>>,
 }
 
 /// The queue side of a source.
@@ -50,6 +54,8 @@ pub(super) struct Feed<K: Request> {
     pub(super) traces: Arc<Traces<K>>,
     /// Windows of the keys in flight; `None` if own writes request runs.
     pub(super) windows: Option<Arc<WriteWindows<K, ParkedRequest>>>,
+    pub(super) fights: Arc<SharedFights<K>>,
+    pub(super) documents: Arc<Documents>,
     /// Set when the keys of the initial list are in the queue.
     pub(super) synced: Arc<SetOnce<()>>,
 }
@@ -94,8 +100,12 @@ where
             let _ = feed.synced.set(());
             Arc::new(|| true)
         });
-        let origin =
-            Origin { carries_traces: self.carries_traces, informer: self.informer, is_subject: self.is_subject };
+        let origin = Origin {
+            carries_traces: self.carries_traces,
+            informer: self.informer,
+            is_subject: self.is_subject,
+            document: feed.documents.of::<T>(self.informer),
+        };
         let run = Box::pin(async move {
             forward_events(events, feed, has_synced, origin, move |name, event, keys| {
                 map_keys(name, event, keys)
@@ -107,18 +117,27 @@ where
 }
 
 /// Properties of a source that its events are interpreted by.
-#[derive(Clone, Copy)]
-struct Origin {
+struct Origin<T> {
     carries_traces: bool,
     informer: InformerId,
     is_subject: bool,
+    /// Encodes an object, to name the fields of a write fight.
+    document: Option<DocumentOf<T>>,
+}
+
+impl<T> Origin<T> {
+    /// Compares the states of an update.
+    fn changed_fields(&self, event: &Event<Arc<T>>) -> Option<Box<ChangedFields>> {
+        let (document, Event::Updated { old, object }) = (self.document?, event) else { return None };
+        Some(Box::new(ChangedFields::between(&document(old)?, &document(object)?)))
+    }
 }
 
 async fn forward_events<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
     has_synced: InitialSyncCheck,
-    origin: Origin,
+    origin: Origin<T>,
     map_keys: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -140,7 +159,8 @@ async fn forward_events<K, N, T>(
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
                 let change = contained(|| TracedChange::of(&event, origin.carries_traces)).ok().flatten();
                 for key in keys.drain(..) {
-                    if feed.parked(&key, &event, steps, origin, ParkedRequest { add, change }) {
+                    let request = ParkedRequest { add, change, fields: None };
+                    if feed.parked(&key, &event, steps, &origin, request) {
                         continue;
                     }
                     if let Some(change) = change {
@@ -165,17 +185,31 @@ impl<K: Request> Feed<K> {
         key: &K,
         event: &Event<Arc<T>>,
         steps: Steps,
-        origin: Origin,
-        request: ParkedRequest,
+        origin: &Origin<T>,
+        mut request: ParkedRequest,
     ) -> bool {
         let Some(windows) = &self.windows else { return false };
+        let fights = &*self.fights;
         // Keys and objects are user code, which may panic: then the event requests a run.
         let parked = contained(|| {
-            if !windows.is_open(key) {
+            let is_open = windows.is_open(key);
+            if !is_open && !fights.is_in_use() {
                 return false;
             }
-            let change = ObjectChange::of(origin.informer, event, steps, origin.is_subject);
-            change.is_some_and(|change| windows.park(key, change, request).is_ok())
+            let object = event.object().key();
+            if fights.is_in_use() && fights.is_suspect(key, origin.informer, &object) {
+                request.fields = origin.changed_fields(event);
+            }
+            if is_open && let Some(change) = ObjectChange::of(origin.informer, event, steps, origin.is_subject) {
+                match windows.park(key, change, request) {
+                    Ok(()) => return true,
+                    Err(not_parked) => request = not_parked,
+                }
+            }
+            if fights.is_in_use() {
+                fights.record(key, origin.informer, &object, Side::Foreign, request.fields.as_deref());
+            }
+            false
         });
         parked.unwrap_or(false)
     }

@@ -34,6 +34,8 @@ pub(super) fn start_sources<K: Request, S, R>(
             counters: inner.counters.clone(),
             traces: traces.clone(),
             windows: windows.clone(),
+            fights: inner.fights.clone(),
+            documents: inner.spec.documents.clone(),
             synced: synced.clone(),
         };
         let feeding: Feeding =

@@ -7,6 +7,7 @@ use machinery_objects::WriteToken;
 use machinery_workqueue::{KeyStatus, Stats};
 
 use super::{Outcome, RunRecord};
+use crate::WriteFight;
 
 /// Snapshot of the state of a controller.
 #[derive(Clone, Debug)]
@@ -95,6 +96,8 @@ pub struct Explanation<K> {
     pub running: Option<Duration>,
     /// Writes that the caches do not show yet; they delay the next run of the key.
     pub held: Option<PendingWrites>,
+    /// Write fights of the key's runs, which delay the next one.
+    pub fights: Vec<WriteFight>,
 }
 
 /// Pending [writes](crate::Run::wrote) of a held key.

@@ -9,7 +9,7 @@ use machinery_objects::traced;
 use machinery_sync::{Panic, contained};
 use machinery_workqueue::{Add, Work};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
 
@@ -159,7 +159,11 @@ where
         if let Some(visible) = shared.stopping.run_until_cancelled(passed).await {
             shared.inner.release_hold(work.key(), visible);
         }
-        window.close(held.writes());
+        let delay = window.close(held.writes());
+        // A write fight: the key stays in flight, and events meanwhile become one run.
+        if !delay.is_zero() {
+            shared.stopping.run_until_cancelled(sleep(delay)).await;
+        }
         finish_work(work, &outcome);
     });
 }

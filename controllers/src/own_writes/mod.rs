@@ -14,4 +14,4 @@ mod window;
 pub use change::{ChangedTo, ObjectChange, OwnWrite};
 pub use scope::report_write;
 pub(crate) use scope::reporting;
-pub use window::{ClosedWindow, WriteWindows};
+pub use window::{ParkedChange, WriteWindows};

@@ -26,13 +26,15 @@ struct Parked<P> {
 /// Limit of parked changes of a key. Further ones request a run at once.
 const PARKED: usize = 32;
 
-/// The changes of a closed window.
+/// A change that was parked in a closed window.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClosedWindow<P> {
-    /// The requests of foreign changes, in order.
-    pub foreign: Vec<P>,
-    /// Number of changes that the run made itself.
-    pub own: usize,
+pub struct ParkedChange<P> {
+    /// The change.
+    pub change: ObjectChange,
+    /// Whether the run's writes alone made it. Otherwise it requests a run.
+    pub is_own: bool,
+    /// The request.
+    pub request: P,
 }
 
 impl<K: Hash + Eq + Clone, P> WriteWindows<K, P> {
@@ -67,18 +69,16 @@ impl<K: Hash + Eq + Clone, P> WriteWindows<K, P> {
         Ok(())
     }
 
-    /// Closes the window of a key, and separates the writes of its run from foreign changes.
-    pub fn close(&self, key: &K, writes: &[OwnWrite]) -> ClosedWindow<P> {
+    /// Closes the window of a key, and returns the parked changes in order, each compared with the
+    /// writes of the run.
+    pub fn close(&self, key: &K, writes: &[OwnWrite]) -> Vec<ParkedChange<P>> {
         let closed = self.open.lock().remove_entry(key);
-        let (mut foreign, mut own) = (Vec::new(), 0);
-        for Parked { change, request } in closed.into_iter().flat_map(|(_, parked)| parked) {
-            if change.is_made_by(writes) {
-                own += 1;
-            } else {
-                foreign.push(request);
-            }
-        }
-        ClosedWindow { foreign, own }
+        let Some((_, parked)) = closed else { return Vec::new() };
+        let compared = parked.into_iter().map(|Parked { change, request }| {
+            let is_own = change.is_made_by(writes);
+            ParkedChange { change, is_own, request }
+        });
+        compared.collect()
     }
 }
 

@@ -15,6 +15,8 @@ use machinery_workqueue::Config;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::PlaneError;
+use super::fights;
+use super::written_fields::FieldPath;
 use super::handle::Plane;
 use super::kinds::ObjectType;
 use super::predicates::{deliver_finalizer_events, evaluate, owners};
@@ -33,6 +35,8 @@ pub struct PlaneController<Q: Request, S> {
     /// Kind of the reconciled objects; `None` for requests.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
+    /// The fields that the controller writes, by kind.
+    writes: Vec<(Kind, Vec<FieldPath>)>,
     /// Background tasks that request runs.
     background: Vec<Box<Wake<Q, S>>>,
 }
@@ -46,9 +50,11 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         predicate: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
-        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate));
+        let builder = Controller::of_filtered(name, objects.informer(), deliver_finalizer_events(predicate))
+            .detecting_fights(objects.informer());
         let (name, kind) = (name.to_owned(), Some(objects.kind().clone()));
-        Ok(Self { plane: plane.clone(), name, kind, builder, background: Vec::new() })
+        let (plane, writes, background) = (plane.clone(), Vec::new(), Vec::new());
+        Ok(Self { plane, name, kind, builder, writes, background })
     }
 
     /// Adds a type of owned objects (controller-runtime's `Owns`): their events reconcile the
@@ -59,6 +65,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
         let (owned, owner) = (self.plane.objects::<O>()?, Kind::of::<K>()?);
         self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &owner);
+        self.builder = self.builder.detecting_fights(owned.informer());
         Ok(self)
     }
 
@@ -97,7 +104,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 impl<Q: Request> PlaneController<Q, Q> {
     pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
         let builder = Controller::of_requests(name);
-        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, background: Vec::new() }
+        let (plane, writes, background) = (plane.clone(), Vec::new(), Vec::new());
+        Self { plane, name: name.to_owned(), kind: None, builder, writes, background }
     }
 }
 
@@ -114,6 +122,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ) -> Result<Self, PlaneError> {
         let others = self.plane.objects::<O>()?;
         self.builder = self.builder.watching(others.kind().plural(), others.informer(), map_keys);
+        self.builder = self.builder.detecting_fights(others.informer());
         Ok(self)
     }
 
@@ -180,6 +189,21 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
+    /// Declares fields that the controller writes, such as `status.address`; a field stands for all
+    /// below it. Another controller of the plane that declares one of them is refused when it is
+    /// built: two writers of one field undo each other.
+    ///
+    /// # Errors
+    /// The type's kind is invalid, or a field is not a path of names.
+    pub fn writing<O: ObjectType>(
+        mut self,
+        fields: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Self, PlaneError> {
+        let paths = fields.into_iter().map(|field| FieldPath::new(field.as_ref()));
+        self.writes.push((Kind::of::<O>()?, paths.collect::<Result<_, _>>()?));
+        Ok(self)
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -200,10 +224,13 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// [`beside`](Self::beside) and the notification of waiters run only with [`run`](Self::run).
     ///
     /// # Errors
-    /// A setting is invalid, or another controller of the plane has the name.
+    /// A setting is invalid, or another controller of the plane has the name, or has declared a
+    /// [field](Self::writing) that this one writes.
     pub fn build(self) -> Result<Controller<Q, S>, Error> {
-        let controller = self.builder.build()?;
+        let builder = self.builder.on_write_fight(fights::reporter(&self.plane));
+        let controller = builder.build()?;
         let registry = self.plane.registry();
+        self.plane.written_fields().declare(&controller.diagnostics(), &self.name, self.writes)?;
         // First, as it refuses a name in use before diagnostics show the controller.
         registry.controller_metrics().watch(&controller)?;
         registry.controller(self.kind.as_ref(), controller.diagnostics());

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::future::Future;
 use std::panic::Location;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery_controllers::Request;
-use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, SelectorKey};
-use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
+use machinery_controllers::{Recorder, Request};
+use machinery_informers::{self as informers, Informer, InformerId, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, ObjectRef, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
@@ -22,6 +22,7 @@ use super::objects::Objects;
 use super::shutdown::Handle;
 use super::tasks::TaskGroup;
 use super::transport::Transport;
+use super::written_fields::WrittenFields;
 use crate::Error;
 use crate::diagnostics::DiagnosticsRegistry;
 
@@ -44,6 +45,29 @@ pub(super) struct Inner {
     /// Error of a spawned task that stopped the plane.
     pub(super) failed: Mutex<Option<Error>>,
     registry: Arc<DiagnosticsRegistry>,
+    written_fields: WrittenFields,
+    /// References to the objects of the shared informers.
+    pub(super) references: Mutex<BTreeMap<InformerId, Arc<ReferenceFn>>>,
+    /// Created with the first write fight.
+    pub(super) fight_recorder: OnceLock<Recorder>,
+}
+
+/// Returns a reference to a cached object.
+type ReferenceFn = dyn Fn(&ObjectKey) -> Option<ObjectRef> + Send + Sync;
+
+impl Inner {
+    /// Runs a task until the shutdown, stopped with the informers.
+    pub(super) fn run_as<R: Future<Output = ()> + Send + 'static>(
+        &self,
+        name: &str,
+        run: impl FnOnce(CancellationToken) -> R,
+    ) {
+        self.informers.spawn(name, run(self.informers.stopping().clone()));
+    }
+
+    pub(super) fn registry(&self) -> &DiagnosticsRegistry {
+        &self.registry
+    }
 }
 
 impl Plane {
@@ -56,6 +80,9 @@ impl Plane {
             timeout,
             failed: Mutex::default(),
             registry: Arc::default(),
+            written_fields: WrittenFields::default(),
+            references: Mutex::default(),
+            fight_recorder: OnceLock::new(),
         }))))
     }
 
@@ -136,6 +163,9 @@ impl Plane {
         self.run_as(&informer_of(&kind.to_string()), |stopping| informer.run(stopping));
         self.0.registry.informer(&kind, &informer);
         let objects = Objects::new(kind, informer, writer, list_page);
+        let of = objects.clone();
+        let reference = move |key: &ObjectKey| of.get(key).map(|object| of.about(&object));
+        self.0.references.lock().insert(objects.informer().id(), Arc::new(reference));
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok((objects, true))
     }
@@ -234,8 +264,7 @@ impl Plane {
         name: &str,
         run: impl FnOnce(CancellationToken) -> R,
     ) {
-        let informers = &self.0.informers;
-        informers.spawn(name, run(informers.stopping().clone()));
+        self.0.run_as(name, run);
     }
 
     /// Returns a builder for a controller of the objects of a type: each object is reconciled
@@ -347,6 +376,10 @@ impl Plane {
 
     pub(super) fn transport(&self) -> &Transport {
         &self.0.transport
+    }
+
+    pub(super) fn written_fields(&self) -> &WrittenFields {
+        &self.0.written_fields
     }
 
     pub(super) fn registry(&self) -> &DiagnosticsRegistry {

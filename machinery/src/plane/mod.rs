@@ -6,6 +6,7 @@ mod controller;
 mod define;
 mod error;
 mod fenced;
+mod fights;
 mod handle;
 mod kinds;
 mod lease;
@@ -19,6 +20,7 @@ mod shutdown;
 mod signals;
 mod tasks;
 mod transport;
+mod written_fields;
 
 pub use builder::PlaneBuilder;
 #[cfg(feature = "embedded")]

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use machinery_controllers::{EventLimits, EventObject, Recorder};
 use machinery_objects::Writer;
 
-use super::handle::Plane;
+use super::handle::{Inner, Plane};
 use super::transport::Transport;
 
 impl Plane {
@@ -14,7 +14,14 @@ impl Plane {
     /// One per program suffices.
     #[must_use]
     pub fn recorder(&self, component: &str) -> Recorder {
-        let writer: Arc<dyn Writer<EventObject>> = match self.transport() {
+        self.0.recorder(component)
+    }
+}
+
+impl Inner {
+    /// As [`Plane::recorder`].
+    pub(super) fn recorder(&self, component: &str) -> Recorder {
+        let writer: Arc<dyn Writer<EventObject>> = match &self.transport {
             #[cfg(feature = "embedded")]
             Transport::Embedded { server, .. } => {
                 Arc::new(server.handle_of::<EventObject>(EventObject::kind(), super::transport::identity()))
