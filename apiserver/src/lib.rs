@@ -58,6 +58,8 @@
 //! | 43 | **A server starts on a full disk and serves reads.** Clock jumps renew no certificate | `a_server_started_on_a_full_disk_serves_reads_and_takes_writes_when_there_is_space`, `default_objects_missing_on_a_full_disk_are_created_later`, `a_clock_that_jumps_a_year_ahead_for_seconds_renews_no_certificate` |
 //! | 44 | **Objects that clients of a cluster expect** are maintained: the ServiceAccount `default`, `kube-root-ca.crt`, the Service `kubernetes` and an APIService for each group version. Design: `docs/designs/024-kinds-without-controllers.md` | `every_namespace_has_a_default_account_and_the_root_certificate`, `the_service_of_the_server_is_created_again`, `each_group_version_has_an_available_api_service`, `an_immutable_config_map_keeps_no_other_namespace_from_its_objects` |
 //! | 45 | **Small things are as in kube-apiserver**: audit IDs, paths, names of health checks, hashes of documents, the order of decoding errors, validation of Secrets, Events, Leases, ConfigMaps and roles, pods deleted before the rest of a namespace. Design: `docs/designs/028-answers-of-kube-apiserver.md` | the tests of `differences` |
+//! | 46 | **A [`CrossKindGuard`] holds between objects of several kinds**, built-in ones included, and at deletions: of two Deployments with one label value exactly one is created, and a create and a delete that meet leave no dangling reference, through any number of servers. A deletion is checked once, at its request; cascades are never refused. Design: `docs/designs/033-admission-elsewhere.md` | the tests of `guards::cross`; `of_two_deployments_with_one_label_value_exactly_one_is_created`, `a_create_and_a_delete_that_meet_leave_no_dangling_reference`, `a_reference_that_is_created_during_a_deletion_is_detected`, `deletion_of_a_namespace_is_not_refused_by_its_contents`, `garbage_collection_is_not_refused` |
+//! | 47 | **In-process [`Admission`] warns, annotates and reads**: warnings reach the client and annotations the audit log, also of denied requests; other objects are read at one revision per attempt | `warnings_of_admission_reach_the_client_of_allowed_and_denied_requests`, `annotations_of_admission_are_in_the_audit_log`, `admission_reads_other_objects_at_one_revision`, `a_read_over_the_limit_refuses_the_request_with_the_remedy` |
 //!
 //! # Non-goals
 //!
@@ -115,7 +117,8 @@
 //! ```
 //!
 //! A kube-rs controller tested without a cluster: `docs/guides/test-a-controller.md`. Guards,
-//! fences and interest watches: `docs/guides/beyond-kubernetes.md`.
+//! fences and interest watches: `docs/guides/beyond-kubernetes.md`. Admission plugins, guards over
+//! several kinds and webhooks: `docs/guides/admission.md`.
 //!
 //! # Features
 //!
@@ -123,7 +126,8 @@
 //! its kind.
 //!
 //! `server`: a server on a socket, with TLS and generated certificates. Not a default feature.
-//! `testing`: entry points of mutation tests and fuzz targets.
+//! `webhook`: [`WebhookServer`], in-process admission as a webhook of another cluster; without the
+//! server's own socket. `testing`: entry points of mutation tests and fuzz targets.
 
 #![allow(
     clippy::result_large_err,
@@ -153,7 +157,7 @@ mod interest;
 mod invalid;
 mod json;
 mod kind;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "webhook"))]
 mod listen;
 mod long_work;
 mod managed;
@@ -178,32 +182,42 @@ mod table;
 /// Entry points of mutation tests and fuzz targets.
 #[cfg(feature = "testing")]
 pub mod testing;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "webhook"))]
 mod tls;
 mod verbs;
 mod watch;
+#[cfg(feature = "webhook")]
+mod webhook;
 mod yaml;
 
-pub use admission::{Admission, Attributes, Denied, Operation};
+pub use admission::{Admission, AdmissionReadError, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
 pub use controllers::ClusterFacts;
 pub use encryption::{Encryption, EncryptionError};
+pub use guard::{CrossKindGuard, GuardedObject, GuardedWrite};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
-pub use listen::{
-    Access, CertificateFiles, LingerLimits, LingeringStream, Listen, ListenError, Reloaded, TrackedBody,
-    UnreadBody, track_body,
-};
+pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
+#[cfg(any(feature = "server", feature = "webhook"))]
+pub use listen::{LingerLimits, LingeringStream, TrackedBody, UnreadBody, track_body};
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};
+#[cfg(feature = "webhook")]
+pub use webhook::{
+    AdmissionHooks, AdmissionRule, ReviewError, ReviewPhase, WebhookEndpoint, WebhookLimits, WebhookMetrics,
+    WebhookServer, WebhookServerError, WebhookTls,
+};
 
 /// The guides, to compile and run their examples.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/test-a-controller.md")]
 struct TestAController;
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/admission.md")]
+struct AdmissionGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/audit.md")]
 struct AuditGuide;

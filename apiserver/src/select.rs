@@ -128,7 +128,7 @@ mod tests {
         let entry = entry(kind, object);
         let seen = selection.sees(&entry);
         assert_eq!(seen, selection.matches(object), "{object}");
-        assert_eq!(selection.sees_state(&ObjectState::of(kind, entry.into())), seen, "{object}");
+        assert_eq!(selection.sees_state(&ObjectState::of(kind, &[], entry.into())), seen, "{object}");
         seen
     }
 

@@ -109,6 +109,8 @@
 //! - `embedded` (default): the API server and the store.
 //! - `server`: that server on a socket.
 //! - `kube`: any Kubernetes cluster, by the same ports.
+//! - `webhook`: admission as a webhook of another cluster
+//!   ([`WebhookServer`](apiserver::WebhookServer)).
 //! - `otel`: span export to an OpenTelemetry collector.
 //! - `testing`: faulty sources (`machinery::informers::testing`), and tokio's paused clock.
 //!

@@ -10,6 +10,7 @@ mod kos_ovs;
 mod kubernetes;
 mod lab;
 mod layering;
+mod lines;
 mod load;
 mod loom;
 mod operators;
@@ -79,6 +80,8 @@ enum Command {
     Lab(lab::LabArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
+    /// Counts the lines of code that a system needs beside the library
+    Lines(lines::LinesArgs),
     /// Compiles the packages as they would be published: before a release, or with a new manifest
     Packages,
     /// Counts the language of documentation and names per crate, against the committed ceilings
@@ -118,6 +121,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Siege(args) => siege::run(&workspace, &args),
         Command::Lab(args) => lab::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
+        Command::Lines(args) => lines::run(&workspace, &args),
         Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),
     }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::services::AdmissionServices;
 use crate::auth::Identity;
 
 /// The operation of a request.
@@ -27,7 +28,8 @@ impl Operation {
     }
 }
 
-/// The attributes of a request, as `admission.Attributes` of Kubernetes.
+/// The attributes of a request, as `admission.Attributes` of Kubernetes, and the services for
+/// plugins: [`warn`](Self::warn), [`annotate`](Self::annotate), and reads of other objects.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Attributes<'a> {
@@ -56,4 +58,5 @@ pub struct Attributes<'a> {
     pub old: Option<&'a Value>,
     /// Whether the write is a dry run: admission must then have no side effects.
     pub dry_run: bool,
+    pub(crate) services: AdmissionServices<'a>,
 }

@@ -11,6 +11,7 @@ use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::{Value, json};
 
 use super::matching::ReviewVersion;
+use super::reads::ConsistentReads;
 use super::reinvocation::Reinvocation;
 use super::review::{self, ReviewResponse, internal};
 use super::webhook::{Webhook, Webhooks};
@@ -43,6 +44,7 @@ pub(crate) struct AdmissionChain<'a> {
     webhooks: Arc<Webhooks>,
     /// The same objects in other versions.
     equivalents: Vec<Arc<Kind>>,
+    reads: ConsistentReads<'a>,
 }
 
 /// The objects of an AdmissionReview; for the subresource `scale`, `Scale` objects.
@@ -80,17 +82,20 @@ impl<'a> AdmissionChain<'a> {
                 }
         };
         let equivalents = kinds.kinds().filter(is_other).cloned().collect();
-        Some(Self { request, operation, dry_run, webhooks, equivalents })
+        let reads = ConsistentReads::new(request.shared);
+        Some(Self { request, operation, dry_run, webhooks, equivalents, reads })
     }
 
     /// Runs the mutating phase on a new or changed object.
     pub(crate) async fn mutate(&self, object: Value, old: Option<&Value>) -> Result<Value, Refusal> {
+        self.reads.restart();
         let (mut shown, old) = (self.reviewed(&object), old.map(|old| self.reviewed(old)));
         let old = old.as_ref();
         for admission in &self.request.shared.admission.own {
             let mut made = shown.clone();
             let objects = ReviewedObjects { object: None, old };
             let attributes = Attributes { name: name(&shown), ..self.attributes(&objects) };
+            let attributes = self.with_services(attributes, &**admission);
             without_seat(catch_panic(admission.mutate(&attributes, &mut made), &attributes)).await?;
             if made != shown {
                 shown = self.normalized(made, false)?;
@@ -119,7 +124,7 @@ impl<'a> AdmissionChain<'a> {
         let (object, old) = (object.map(|object| self.reviewed(object)), old.map(|old| self.reviewed(old)));
         let objects = ReviewedObjects { object: object.as_ref(), old: old.as_ref() };
         for admission in &self.request.shared.admission.own {
-            let attributes = self.attributes(&objects);
+            let attributes = self.with_services(self.attributes(&objects), &**admission);
             without_seat(catch_panic(admission.validate(&attributes), &attributes)).await?;
         }
         let call = |(at, webhook)| async move {
@@ -141,6 +146,7 @@ impl<'a> AdmissionChain<'a> {
 
     /// Runs the chain for a deletion.
     pub(crate) async fn delete(&self, old: &Value) -> Result<(), Refusal> {
+        self.reads.restart();
         let objects = ReviewedObjects { object: None, old: Some(old) };
         for webhook in &self.webhooks.mutating {
             let Some(version) = self.matches(webhook, &objects).await? else { continue };

@@ -14,10 +14,51 @@ use crate::refusal::Refusal;
 /// on the new state, so they should have no side effects. A panic refuses the request and affects
 /// no other.
 ///
+/// A plugin can warn the client ([`Attributes::warn`]), annotate the audit log
+/// ([`Attributes::annotate`]), and read other objects at one revision ([`Attributes::list_of`]):
+///
+/// ```
+/// # #[cfg(feature = "k8s")]
+/// # mod example {
+/// use async_trait::async_trait;
+/// use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+/// use machinery_apiserver::{Admission, Attributes, Denied, Operation};
+///
+/// struct TenSecrets;
+///
+/// #[async_trait]
+/// impl Admission for TenSecrets {
+///     fn name(&self) -> &str {
+///         "secrets.example.com"
+///     }
+///
+///     async fn validate(&self, attributes: &Attributes<'_>) -> Result<(), Denied> {
+///         if (attributes.resource, attributes.operation) != ("secrets", Operation::Create) {
+///             return Ok(());
+///         }
+///         let secrets = attributes.list::<Secret>(attributes.namespace).await?.len();
+///         let limits = attributes.get::<ConfigMap>(attributes.namespace, "limits").await?;
+///         attributes.annotate("count", secrets.to_string());
+///         match (secrets, limits) {
+///             (..8, _) => Ok(()),
+///             (8..10, _) => Ok(attributes.warn("there is room for ten Secrets")),
+///             (_, Some(_)) => Err(Denied::new("there are ten Secrets: delete one")),
+///             (_, None) => Ok(()),
+///         }
+///     }
+/// }
+/// # }
+/// ```
+///
 /// Invariants of the program's own kinds belong into [`KindOf`](crate::KindOf), which also applies
 /// to writes of the server-side controllers. Admission is not called for those.
 #[async_trait]
 pub trait Admission: Send + Sync + 'static {
+    /// Returns the name: the prefix of its audit annotations, a DNS subdomain.
+    fn name(&self) -> &str {
+        "admission.machinery.dev"
+    }
+
     /// Mutates a new or changed object. The result is normalized to its kind.
     async fn mutate(&self, _attributes: &Attributes<'_>, _object: &mut Value) -> Result<(), Denied> {
         Ok(())
@@ -50,7 +91,7 @@ impl Denied {
         self
     }
 
-    pub(super) fn refusal(self, attributes: &Attributes<'_>) -> Refusal {
+    pub(crate) fn refusal(self, attributes: &Attributes<'_>) -> Refusal {
         let of = match attributes.group {
             "" => attributes.resource.to_owned(),
             group => format!("{}.{group}", attributes.resource),

@@ -10,14 +10,14 @@ use crate::kind::Kind;
 
 /// The attributes that rules match.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct RuleInput<'a> {
-    pub(super) operation: Operation,
-    pub(super) group: &'a str,
-    pub(super) version: &'a str,
-    pub(super) resource: &'a str,
-    pub(super) subresource: &'a str,
+pub(crate) struct RuleInput<'a> {
+    pub(crate) operation: Operation,
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
     /// Whether the object is namespaced; false for a namespace.
-    pub(super) is_in_namespace: bool,
+    pub(crate) is_in_namespace: bool,
 }
 
 /// A rule of a webhook.
@@ -72,6 +72,21 @@ impl WebhookRule {
             && has(&self.groups, about.group)
             && has(&self.versions, about.version)
             && self.resources.iter().any(resource)
+    }
+}
+
+/// Rules that select requests in one version of each kind.
+#[cfg(feature = "webhook")]
+pub(crate) struct RequestRules(Vec<WebhookRule>);
+
+#[cfg(feature = "webhook")]
+impl RequestRules {
+    pub(crate) fn of(rules: impl Iterator<Item = Value>) -> Self {
+        Self(rules.map(|rule| WebhookRule::of(&rule)).collect())
+    }
+
+    pub(crate) fn matches(&self, about: &RuleInput<'_>) -> bool {
+        self.0.iter().any(|rule| rule.matches(about))
     }
 }
 

@@ -202,7 +202,7 @@ impl ReviewResponse {
 }
 
 /// 500: an error that the client cannot fix.
-pub(super) fn internal(why: &str) -> Refusal {
+pub(crate) fn internal(why: &str) -> Refusal {
     let cause = Cause { reason: "", message: why.into(), field: String::new() };
     Refusal {
         causes: vec![cause],

@@ -12,7 +12,8 @@ pub(crate) mod authenticate;
 pub(crate) mod bearer;
 pub(crate) mod identity;
 pub(crate) mod impersonate;
-#[cfg(feature = "server")]
+#[cfg(any(feature = "server", feature = "webhook"))]
+#[cfg_attr(not(feature = "server"), allow(dead_code, reason = "a webhook server uses a part of it"))]
 pub(crate) mod private;
 pub(crate) mod rbac;
 pub(crate) mod token;

@@ -64,7 +64,6 @@ pub(crate) fn check_mode(path: &Path) -> Result<(), FileError> {
 }
 
 /// Rejects a path at which no file can be written. Changes nothing.
-#[cfg(feature = "server")]
 pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
     if path.is_dir() || path.file_name().is_none() {
         return Err(FileError::new(
@@ -91,10 +90,8 @@ pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
 
 /// Distinguishes versions of a file: modification time, size and inode. `None` if it does not
 /// exist.
-#[cfg(feature = "server")]
 pub(crate) type Stamp = Option<(i64, i64, u64, u64)>;
 
-#[cfg(feature = "server")]
 pub(crate) fn stamp(path: &Path) -> Stamp {
     let found = fs::metadata(path).ok()?;
     Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
@@ -162,7 +159,6 @@ fn is_full(error: &io::Error) -> bool {
 }
 
 /// Removes the file if it exists.
-#[cfg(feature = "server")]
 pub(crate) fn remove(path: &Path) -> Result<(), FileError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::of(path, "removing", &error)),

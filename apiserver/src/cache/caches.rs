@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::ring::{AllRings, RingBudget, RingLimits};
 use super::{CacheWatcher, KeyField, ObjectFilter, View, WatchCache, WatchKeys};
+use crate::guard::{CrossGuards, Guard};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -22,6 +23,7 @@ use crate::storage;
 /// All watch caches. Each served version of a kind has its own.
 pub(crate) struct WatchCaches {
     store: storage::Objects,
+    guards: CrossGuards,
     made: Arc<Mutex<HashMap<KindId, CacheEntry, FixedState>>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
@@ -46,7 +48,7 @@ const TRIES: usize = 3;
 
 impl WatchCaches {
     pub(crate) fn new(
-        store: storage::Objects,
+        (store, guards): (storage::Objects, CrossGuards),
         limits: &Limits,
         tasks: TaskTracker,
         stopping: CancellationToken,
@@ -55,7 +57,7 @@ impl WatchCaches {
         let each = RingLimits { revisions: limits.ring_revisions, bytes: limits.ring_bytes };
         let limits = RingBudget { each, all: AllRings::new(limits.rings_bytes) };
         let made = Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed)));
-        Self { store, made: Arc::new(made), tasks, stopping, limits, seed }
+        Self { store, guards, made: Arc::new(made), tasks, stopping, limits, seed }
     }
 
     /// Returns the cache of a kind. The first caller starts loading it, concurrent callers wait for
@@ -74,6 +76,15 @@ impl WatchCaches {
         loaded.wait().await.clone()
     }
 
+    /// Returns the guards of a kind: its own, and those over several kinds.
+    pub(crate) fn guards(&self, kind: &Kind) -> Vec<Arc<dyn Guard>> {
+        let own = kind.hooks.guards();
+        if own.is_empty() && self.guards.is_empty() {
+            return Vec::new();
+        }
+        own.iter().chain(self.guards.of(&kind.place)).cloned().collect()
+    }
+
     #[cfg(test)]
     pub(crate) fn is_empty(&self) -> bool {
         self.made.lock().is_empty()
@@ -89,8 +100,9 @@ impl WatchCaches {
         let (store, limits, seed, counted) =
             (self.store.clone(), self.limits.clone(), self.seed, metrics.selection(&kind));
         let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
+        let guards = self.guards(&kind);
         self.tasks.spawn(async move {
-            let load = WatchCache::load(kind, store, limits, seed, counted);
+            let load = WatchCache::load((kind, guards), store, limits, seed, counted);
             let load = stopping.run_until_cancelled(load).await;
             match load.unwrap_or_else(|| Err(super::watch_cache::stopped())) {
                 Ok((cache, watch)) => {

@@ -7,6 +7,7 @@ use machinery_objects::Labels;
 use machinery_store::Entry;
 use serde::Deserialize;
 
+use crate::guard::{Guard, keys};
 use crate::kind::Kind;
 use crate::quota::{MeasuredKind, ObjectUsage};
 use crate::storage::{Stored, Text};
@@ -33,8 +34,8 @@ struct LookupAttributes {
 
 impl ObjectState {
     /// Parses an entry. An unreadable object can be found by key only.
-    pub(crate) fn of(kind: &Kind, entry: Arc<Entry>) -> Self {
-        let marks = LookupAttributes::of(kind, &entry);
+    pub(crate) fn of(kind: &Kind, guards: &[Arc<dyn Guard>], entry: Arc<Entry>) -> Self {
+        let marks = LookupAttributes::of(kind, guards, &entry);
         Self { entry, marks, usage: OnceLock::new() }
     }
 
@@ -75,11 +76,9 @@ impl ObjectState {
 }
 
 impl LookupAttributes {
-    fn of(kind: &Kind, entry: &Entry) -> Option<Self> {
-        // Only kinds of the program itself have guards.
-        let is_own = !kind.built_in && kind.definition.is_none();
+    fn of(kind: &Kind, guards: &[Arc<dyn Guard>], entry: &Entry) -> Option<Self> {
         // Labels alone are read from the stored bytes, without decoding the object.
-        if kind.selectable.is_empty() && !is_own {
+        if kind.selectable.is_empty() && guards.is_empty() {
             return Some(Self { labels: StoredLabels::of(entry)?.all(), ..Self::default() });
         }
         let object = read(kind, entry, entry.modified).ok()?;
@@ -89,7 +88,13 @@ impl LookupAttributes {
             .selectable
             .iter()
             .map(|selectable| kind.field(&object, &selectable.field).unwrap_or_default().into_boxed_str());
-        let guards = kind.hooks.guard_keys(&object).into_iter().map(Arc::from);
+        // Guards of two servers agree on the keys of the storage version, whatever is served.
+        let guarded = if kind.stored.is_some() && !guards.is_empty() {
+            Some(read(kind.storage_version(), entry, entry.modified).ok()?)
+        } else {
+            None
+        };
+        let guards = keys(guards, guarded.as_ref().unwrap_or(&object)).keys.into_iter().map(Arc::from);
         Some(Self { labels, fields: fields.collect(), guards: guards.collect() })
     }
 }

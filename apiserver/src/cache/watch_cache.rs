@@ -16,6 +16,7 @@ use super::objects::IndexedObjects;
 use super::ring::RingBudget;
 use super::{ObjectState, View};
 use crate::flowcontrol::without_seat;
+use crate::guard::Guard;
 use crate::kind::Kind;
 use crate::metrics::SelectionCounters;
 use crate::refusal::Refusal;
@@ -24,6 +25,7 @@ use crate::storage::{self, Moment, PATIENCE, too_large};
 /// The objects of one kind and their watchers.
 pub(crate) struct WatchCache {
     pub(crate) kind: Arc<Kind>,
+    guards: Vec<Arc<dyn Guard>>,
     pub(super) store: storage::Objects,
     pub(super) hub: Mutex<Hub>,
     /// Set while a progress request to the store is due.
@@ -42,7 +44,7 @@ const TICK: Duration = Duration::from_millis(100);
 impl WatchCache {
     /// Lists the objects and opens the store's watch.
     pub(super) async fn load(
-        kind: Arc<Kind>,
+        (kind, guards): (Arc<Kind>, Vec<Arc<dyn Guard>>),
         store: storage::Objects,
         limits: RingBudget,
         seed: u64,
@@ -59,12 +61,13 @@ impl WatchCache {
             if at % TURN == TURN - 1 {
                 tokio::task::yield_now().await;
             }
-            states.push(ObjectState::of(&kind, entry));
+            states.push(ObjectState::of(&kind, &guards, entry));
         }
         let objects = IndexedObjects::new(kind.selectable.len(), seed, states);
         let cache = Self {
             hub: Mutex::new(Hub::new(kind.clone(), objects, listed.at, limits, seed)),
             kind,
+            guards,
             store,
             progress_requested: AtomicBool::new(false),
             nudge: tokio::sync::Notify::new(),
@@ -111,9 +114,9 @@ impl WatchCache {
     fn receive(&self, seen: Result<WatchItem, WatchError>) {
         match seen {
             Ok(WatchItem::Changes { revision, events }) => {
-                let steps = events
-                    .into_iter()
-                    .map(|event| ObjectChange::of(event, |entry| ObjectState::of(&self.kind, entry)));
+                let steps = events.into_iter().map(|event| {
+                    ObjectChange::of(event, |entry| ObjectState::of(&self.kind, &self.guards, entry))
+                });
                 let steps: Vec<_> = steps.collect();
                 self.update(|hub, wake| hub.apply(revision, steps, wake));
             }

@@ -24,6 +24,12 @@ impl ObjectWrite<'_> {
         let view = self.shared.view(&kind, least).await.map_err(|refusal| view_late(self.kind, refusal))?;
         Ok(KindView { kind, view })
     }
+
+    /// Returns a consistent read of another kind, in its stored version.
+    pub(crate) async fn view_of(&self, kind: &Arc<Kind>) -> Result<KindView, Refusal> {
+        let view = self.shared.view(kind, None).await.map_err(|refusal| view_late(kind, refusal))?;
+        Ok(KindView { kind: kind.clone(), view })
+    }
 }
 
 /// 503: the kind is no longer served; nothing was committed.

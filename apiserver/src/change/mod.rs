@@ -9,4 +9,4 @@ mod run;
 
 pub(crate) use kind_view::{KindView, unserved};
 pub(crate) use preconditions::WritePreconditions;
-pub(crate) use run::{ObjectWrite, WriteAction, contended};
+pub(crate) use run::{ObjectWrite, WriteAction, WriteOrigin, contended};

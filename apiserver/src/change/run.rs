@@ -6,7 +6,7 @@ use machinery_objects::Revision;
 use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 
 use super::WritePreconditions;
-use crate::guard::{self, GuardConditions};
+use crate::guard::{self, Guard, GuardConditions};
 use crate::kind::Kind;
 use crate::quota;
 use crate::refusal::Refusal;
@@ -22,8 +22,18 @@ pub(crate) struct ObjectWrite<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) key: &'a Key,
     pub(crate) preconditions: WritePreconditions<'a>,
+    pub(crate) origin: WriteOrigin,
     /// Whether to do everything but the commit.
     pub(crate) dry_run: bool,
+}
+
+/// The origin of a write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WriteOrigin {
+    /// A request of a user, or the creation of an object that clients of a cluster expect.
+    Request,
+    /// A server-side controller, for instance in a cascade: guards do not refuse it.
+    Controller,
 }
 
 /// The action of a write.
@@ -104,6 +114,11 @@ impl ObjectWrite<'_> {
             Err(_) if moved => Ok(None),
             made => made.map(Some),
         }
+    }
+
+    /// Returns the guards of the kind: its own, and those over several kinds.
+    pub(crate) fn guards(&self) -> Vec<Arc<dyn Guard>> {
+        self.shared.caches.guards(self.kind)
     }
 
     /// Returns the object's namespace and name.

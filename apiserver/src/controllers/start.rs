@@ -10,7 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::running::{Controller, RunningController};
 use super::{definitions, events, garbage_collector, late, namespaces, plans, quotas, roles, webhooks};
 use crate::auth::rbac::defaults;
-use crate::change::{ObjectWrite, WriteAction, WritePreconditions};
+use crate::change::{ObjectWrite, WriteAction, WriteOrigin, WritePreconditions};
 use crate::interest;
 use crate::kind::Kind;
 use crate::native;
@@ -144,6 +144,7 @@ async fn create(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     };
     let preconditions =
         WritePreconditions { parents_exist: kind.namespaced, ..WritePreconditions::default() };
-    let change = ObjectWrite { shared, kind, key: &key, preconditions, dry_run: false };
+    let change =
+        ObjectWrite { shared, kind, key: &key, preconditions, origin: WriteOrigin::Request, dry_run: false };
     change.commit(None, step).await.map(drop)
 }

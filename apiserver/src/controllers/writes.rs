@@ -6,7 +6,7 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Key};
 use serde_json::Value;
 
-use crate::change::{ObjectWrite, WriteAction, WritePreconditions};
+use crate::change::{ObjectWrite, WriteAction, WriteOrigin, WritePreconditions};
 use crate::kind::{Kind, Subresource};
 use crate::refusal::Refusal;
 use crate::request::Propagation;
@@ -109,7 +109,8 @@ async fn done(
 ) -> Result<(), Refusal> {
     let preconditions = WritePreconditions { also_at, ..WritePreconditions::default() };
     // Without admission: a webhook that is down must not prevent clean-up.
-    let change = ObjectWrite { shared, kind, key: &entry.key, preconditions, dry_run: false };
+    let origin = WriteOrigin::Controller;
+    let change = ObjectWrite { shared, kind, key: &entry.key, preconditions, origin, dry_run: false };
     match change.commit(Some(entry.clone()), step).await {
         Err(refusal) if matches!(refusal.code, 503 | 504 | 507) => Err(refusal),
         _ => Ok(()),

@@ -4,13 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinery_store::Entry;
-use serde_json::Value;
 use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
-use super::Guard;
 use super::hold::{ROOT, panicked, wrong};
+use super::{CrossGuards, Guard, GuardedObject, GuardedWrite};
 use crate::change::{ObjectWrite, unserved};
 use crate::flowcontrol::without_seat;
 use crate::invalid::{FieldError, Problem};
@@ -20,22 +19,23 @@ use crate::refusal::Refusal;
 use crate::server::Limits;
 use crate::verbs::output::read;
 
-/// The concurrency limits of guards. Each kind has its own slots, so that a hanging guard blocks
-/// its own kind only.
+/// The concurrency limits of guards. Each kind with guards of its own has slots, and each guard
+/// over several kinds has, so that a hanging guard blocks its own kinds only.
 pub(crate) struct Checks {
     tasks: TaskTracker,
-    /// By the store prefix of the kind.
+    /// By the store prefix of the kind, or the prefix of the guard.
     slots: BTreeMap<Arc<str>, Arc<Semaphore>>,
 }
 
 impl Checks {
-    pub(crate) fn new(kinds: &[Arc<Kind>], limits: &Limits) -> Self {
-        let slots = |kind: &Arc<Kind>| {
-            let slots = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
-            (kind.place.start(None), Arc::new(Semaphore::new(slots)))
-        };
+    pub(crate) fn new(kinds: &[Arc<Kind>], cross: &CrossGuards, limits: &Limits) -> Self {
         let guarded = kinds.iter().filter(|kind| !kind.hooks.guards().is_empty());
-        Self { tasks: TaskTracker::new(), slots: guarded.map(slots).collect() }
+        let slots = |owner: Arc<str>| {
+            let slots = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
+            (owner, Arc::new(Semaphore::new(slots)))
+        };
+        let owners = guarded.map(|kind| kind.place.start(None)).chain(cross.prefixes().map(Arc::from));
+        Self { tasks: TaskTracker::new(), slots: owners.map(slots).collect() }
     }
 
     /// Waits for running guards, up to the timeout of one check.
@@ -45,13 +45,12 @@ impl Checks {
     }
 }
 
-/// Runs a guard on an object and the others under its keys.
+/// Runs a guard on a write and the other objects under its keys.
 pub(super) async fn run(
     change: &ObjectWrite<'_>,
-    served: &Arc<Kind>,
     guard: &Arc<dyn Guard>,
-    new: &Arc<Value>,
-    others: Vec<Arc<Entry>>,
+    write: &Arc<GuardedWrite>,
+    others: Vec<(Arc<Kind>, Arc<Entry>)>,
 ) -> Result<Vec<FieldError>, Refusal> {
     let (shared, limits) = (change.shared, &change.shared.limits);
     // 422 and not 429: a retry would not help.
@@ -63,18 +62,24 @@ pub(super) async fn run(
         );
         return Err(wrong(change, &[FieldError::new(ROOT, Problem::TooMany(others.len()), why)]));
     }
-    let slots = shared.checks.slots.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
+    let owner = match guard.members() {
+        Some(_) => guard.prefix().into(),
+        None => change.kind.place.start(None),
+    };
+    let slots = shared.checks.slots.get(&owner).ok_or_else(|| unserved(change.kind))?;
     let slot = without_seat(timeout(limits.guard_time, slots.clone().acquire_owned())).await;
     let Ok(Ok(slot)) = slot else {
         shared.metrics.counted.add(Event::TooManyGuards);
         return Err(too_many(change, guard));
     };
-    let (kind, runnable, new) = (served.clone(), guard.clone(), new.clone());
+    let (runnable, write) = (guard.clone(), write.clone());
     let mut task = shared.checks.tasks.spawn_blocking(move || {
         // Decoded on the blocking thread as well: there may be ten thousand objects.
-        let others: Result<Vec<Value>, Refusal> =
-            others.iter().map(|other| read(&kind, other, other.modified)).collect();
-        let found = others.map(|others| runnable.check(&new, &others));
+        let decode = |(kind, other): &(Arc<Kind>, Arc<Entry>)| {
+            Ok(GuardedObject::new(kind.place.clone(), Arc::new(read(kind, other, other.modified)?)))
+        };
+        let others: Result<Vec<GuardedObject>, Refusal> = others.iter().map(decode).collect();
+        let found = others.map(|others| runnable.check(&write, &others));
         // Not released at the timeout: a hanging check counts against its kind until it ends.
         drop(slot);
         found
@@ -83,7 +88,7 @@ pub(super) async fn run(
         Ok(Ok(found)) => found,
         Ok(Err(error)) if error.is_panic() => Err(panicked(change, guard.name())),
         // The task did not start: the runtime is shutting down.
-        Ok(Err(_)) => Err(unserved(served)),
+        Ok(Err(_)) => Err(unserved(change.kind)),
         Err(_) => {
             // Cancels the task if it has not started.
             task.abort();

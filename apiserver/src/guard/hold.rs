@@ -1,35 +1,29 @@
-//! Guard conditions of a change.
+//! Runs the guards of a write, and returns the conditions of its commit.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinery_store::{Condition, Entry, Operation, Value as Bytes};
+use machinery_store::Entry;
 use serde_json::Value;
 
 use super::check::run;
-use super::key::{is_of, keys, record};
-use crate::cache::View;
-use crate::change::{KindView, ObjectWrite, WriteAction};
+use super::conditions::{GuardConditions, WrittenKeys};
+use super::key::{ObjectKeys, is_of, keys};
+use super::others::OtherObjects;
+use super::{Guard, GuardedObject, GuardedWrite};
+use crate::admission::Operation;
+use crate::change::{ObjectWrite, WriteAction, WriteOrigin, contended};
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::refusal::{Cause, Refusal};
 use crate::storage::Stored;
-use crate::strategy::{forget_trace, metadata_mut};
+use crate::strategy::{forget_trace, is_deleting, metadata_mut};
 use crate::verbs::output::read;
 
 /// The cause by which clients distinguish a guard's refusal from an invalid object.
 const REFUSED: &str = "GuardRefused";
 /// Maximum length of a guard key in bytes.
 const KEY_BYTES: usize = 1024;
-/// Maximum conditions and operations per guard key: three for an added key, two for a removed one.
-/// With more removed keys than fit, the change proceeds and the remaining records stay.
-const PER_KEY: usize = 5;
-
-/// The conditions and operations that guards add to a commit.
-#[derive(Default)]
-pub(crate) struct GuardConditions {
-    pub(crate) conditions: Vec<Condition>,
-    pub(crate) operations: Vec<Operation>,
-}
+/// Attempts to check a write on a state that existed, while others write under its keys.
+const TRIES: usize = 10;
 
 /// Runs the guards of the kind on a change.
 ///
@@ -40,83 +34,107 @@ pub(crate) async fn hold(
     there: Option<&Entry>,
     write: &WriteAction,
 ) -> Result<GuardConditions, Refusal> {
-    let (kind, shared) = (change.kind, change.shared);
-    let guards = kind.hooks.guards();
+    let guards = change.guards();
     if guards.is_empty() || matches!(write, WriteAction::Keep) {
         return Ok(GuardConditions::default());
     }
-    let old = there.map(|there| read(kind, there, there.modified)).transpose()?;
+    let stored = change.kind.storage_version();
+    let old = there.map(|there| read(stored, there, there.modified)).transpose()?;
     let new = match write {
         WriteAction::Put(bytes) => Some(written(bytes)?),
         WriteAction::Keep | WriteAction::Delete => None,
     };
-    let before: BTreeSet<String> = old.iter().flat_map(|old| kind.hooks.guard_keys(old)).collect();
+    let before = old.as_ref().map(|old| keys(&guards, old).keys).unwrap_or_default();
     let changes_content =
         new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| changes_content(old, new)));
-    let after = match new.as_ref().map(|new| keys(guards, new)).transpose() {
-        Err(guard) if changes_content => return Err(panicked(change, &guard)),
-        // A deletion is not blocked by a failing guard.
-        Err(_) => Vec::new(),
-        Ok(after) => after.unwrap_or_default(),
-    };
-    // Keys may depend on any metadata: a gained key needs a check even without new content.
-    let new = new.filter(|_| changes_content || after.iter().any(|key| !before.contains(key)));
-    // Only checked writes: an object older than the limit can still be deleted.
-    if new.is_some() {
-        check_keys(change, &after)?;
+    let ObjectKeys { keys: after, panicked: bug } =
+        new.as_ref().map_or(ObjectKeys { keys: Vec::new(), panicked: None }, |new| keys(&guards, new));
+    // A deletion is not blocked by a failing guard.
+    if let Some(guard) = bug.filter(|_| changes_content) {
+        return Err(panicked(change, &guard));
     }
-    if before.is_empty() && after.is_empty() {
+    let keys = WrittenKeys { before: before.into_iter().collect(), after };
+    // Keys may depend on any metadata: a gained key needs a check even without new content.
+    let write = checked(change, old, new, changes_content || keys.gains());
+    // Only checked writes: an object older than the limit can still be deleted.
+    if write.as_ref().is_some_and(|write| write.operation != Operation::Delete) {
+        check_keys(change, &keys.after)?;
+    }
+    if keys.is_empty() {
         return Ok(GuardConditions::default());
     }
-    // One revision for all checks and records: see docs/designs/008-guards-and-fences.md.
-    let KindView { kind: served, view } = change.kind_view(None).await?;
-    let others = |key| others(&view, change, key);
-    if let Some(new) = new {
-        let new = Arc::new(new);
-        for guard in guards {
-            let own = after.iter().filter(|key| is_of(key, guard.name()));
-            let beside: BTreeMap<_, _> =
-                own.flat_map(|key| others(key)).map(|other| (&other.key, other)).collect();
-            let beside: Vec<Arc<Entry>> = beside.into_values().cloned().collect();
-            let wrong = run(change, &served, guard, &new, beside).await?;
-            if !wrong.is_empty() {
-                return Err(refused(change, guard.name(), &wrong));
-            }
+    let Some(write) = write.map(Arc::new) else {
+        let others = OtherObjects::read(change, &guards).await?;
+        return Ok(GuardConditions::of(change, &guards, &keys, &others));
+    };
+    for _ in 0..TRIES {
+        // One revision for all checks and records: see docs/designs/008-guards-and-fences.md.
+        let others = OtherObjects::read(change, &guards).await?;
+        match check(change, &guards, &write, (&keys, &others)).await? {
+            Some(refusal) if !others.is_torn(change, &keys).await? => return Err(refusal),
+            Some(_) => {}
+            None => return Ok(GuardConditions::of(change, &guards, &keys, &others)),
         }
     }
-    let capacity = shared.limits.guard_keys.saturating_mul(PER_KEY);
-    let mut added = GuardConditions::default();
-    let left = before.iter().filter(|key| after.binary_search(key).is_err());
-    // Current keys first: at the capacity only records of keys left behind are skipped.
-    for key in after.iter().chain(left) {
-        let record = record(kind, key);
-        let other = others(key).next();
-        // The other object may be older than the guard and have no record. A condition on the
-        // object itself replaces it.
-        let there = other.filter(|_| !before.contains(key));
-        let is_left = other.is_some() || after.binary_search(key).is_ok();
-        let so_far = added.conditions.len() + added.operations.len();
-        if so_far + 2 + usize::from(there.is_some()) > capacity {
-            break;
-        }
-        added.conditions.push(Condition::Unchanged(record.clone(), view.at));
-        added.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
-        // The put of an empty value fails the commits of concurrent checks under this key.
-        added.operations.push(match is_left {
-            true => Operation::Put(record, Bytes::from(&b""[..])),
-            false => Operation::Delete(record),
-        });
-    }
-    Ok(added)
+    Err(contended())
 }
 
-/// The other objects under a guard key.
-fn others<'v>(
-    view: &'v View,
-    change: &'v ObjectWrite<'_>,
-    key: &'v str,
-) -> impl Iterator<Item = &'v Arc<Entry>> {
-    view.guarded(key).map(|state| &state.entry).filter(|other| other.key != *change.key)
+/// Returns the write for the guards to check, or none if it is not checked: it changes no content,
+/// continues a deletion, or belongs to a cascade.
+fn checked(
+    change: &ObjectWrite<'_>,
+    old: Option<Value>,
+    new: Option<Value>,
+    is_relevant: bool,
+) -> Option<GuardedWrite> {
+    if change.origin == WriteOrigin::Controller {
+        return None;
+    }
+    let object = |object: &Arc<Value>| GuardedObject::new(change.kind.place.clone(), object.clone());
+    let (old, new) = (old.map(Arc::new), new.map(Arc::new));
+    let ends = new.as_deref().is_none_or(is_deleting);
+    match (&old, &new) {
+        (Some(old), _) if ends && !is_deleting(old) => {
+            let old = object(old);
+            Some(GuardedWrite { operation: Operation::Delete, object: old.clone(), old: Some(old) })
+        }
+        (old, Some(new)) if is_relevant => {
+            let operation = if old.is_some() { Operation::Update } else { Operation::Create };
+            Some(GuardedWrite { operation, object: object(new), old: old.as_ref().map(object) })
+        }
+        _ => None,
+    }
+}
+
+/// Runs the checks. Returns the first refusal.
+async fn check(
+    change: &ObjectWrite<'_>,
+    guards: &[Arc<dyn Guard>],
+    write: &Arc<GuardedWrite>,
+    (keys, others): (&WrittenKeys, &OtherObjects<'_>),
+) -> Result<Option<Refusal>, Refusal> {
+    let is_deletion = write.operation == Operation::Delete;
+    let before: Vec<String>;
+    let of_object = match is_deletion {
+        true => {
+            before = keys.before.iter().cloned().collect();
+            &before
+        }
+        false => &keys.after,
+    };
+    for guard in guards {
+        // An object under no key of a guard is none of its concern.
+        let has_keys = of_object.iter().any(|key| is_of(key, guard.prefix()));
+        if !has_keys || (is_deletion && !guard.checks_deletions()) {
+            continue;
+        }
+        let beside = others.of_guard(guards, of_object, &**guard);
+        let wrong = run(change, guard, write, beside).await?;
+        if !wrong.is_empty() {
+            return Ok(Some(refused(change, guard.name(), &wrong)));
+        }
+    }
+    Ok(None)
 }
 
 /// Returns the name of the guard that caused a refusal.

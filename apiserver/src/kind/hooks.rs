@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 use crate::bounded::BoundedTexts;
-use crate::guard::{self, Guard};
+use crate::guard::Guard;
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
 
@@ -67,12 +67,6 @@ pub(crate) trait KindHooks: Send + Sync + 'static {
     /// The guards of the kind.
     fn guards(&self) -> &[Arc<dyn Guard>] {
         &[]
-    }
-
-    /// Returns the guard keys of an object, prefixed with the guard's name and distinct:
-    /// `disjoint/vni/17`. None if the object is malformed or a guard panics.
-    fn guard_keys(&self, object: &Value) -> Vec<String> {
-        guard::keys(self.guards(), object).unwrap_or_default()
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::Kind;
 use crate::documents::Documents;
+use crate::storage::Place;
 
 /// The served kinds, by path.
 pub(crate) struct Registry {
@@ -57,6 +58,11 @@ impl Registry {
     pub(crate) fn at(&self, key: &str) -> Option<&Arc<Kind>> {
         let (end, _) = key.match_indices('/').nth(1)?;
         self.storage_versions.get(&key[..=end])
+    }
+
+    /// Returns the storage version of a kind by its place, if it is served or may have objects.
+    pub(crate) fn stored(&self, place: &Place) -> Option<&Arc<Kind>> {
+        self.storage_versions.get(&place.start(None))
     }
 
     /// Returns whether a kind is namespaced, or `None` for an unknown kind.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::wrong::Wrong;
-use crate::guard::Guard;
+use crate::guard::{Guard, GuardedObject, GuardedWrite};
 use crate::invalid::FieldError;
 
 /// A typed guard, which decodes objects before each check.
@@ -34,10 +34,11 @@ where
         K::deserialize(object).map(|typed| (self.keys)(&typed).into_iter().collect()).unwrap_or_default()
     }
 
-    fn check(&self, object: &Value, others: &[Value]) -> Vec<FieldError> {
+    fn check(&self, write: &GuardedWrite, others: &[GuardedObject]) -> Vec<FieldError> {
+        let object = write.object.value();
         let Ok(typed) = K::deserialize(object) else { return Vec::new() };
-        let others: Vec<Arc<K>> =
-            others.iter().filter_map(|other| K::deserialize(other).ok().map(Arc::new)).collect();
+        let decode = |other: &GuardedObject| K::deserialize(other.value()).ok().map(Arc::new);
+        let others: Vec<Arc<K>> = others.iter().filter_map(decode).collect();
         (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().into_field_error(object)).collect()
     }
 }

@@ -157,6 +157,7 @@ impl<K> KindOf<K> {
     /// conflicting writers is refused, with
     /// [`Conflict::Guard`](machinery_objects::Conflict::Guard), or on the wire with 422.
     ///
+    /// - An object without keys is not checked.
     /// - Deletions are not checked. An object that is being deleted counts until it is removed. A
     ///   write that changes only finalizers, owners and deletion marks is checked only if it gives
     ///   the object a new key.
@@ -204,6 +205,13 @@ impl<K> KindOf<K> {
     }
 }
 
+impl<K: Serialize + DeserializeOwned + Send + Sync + 'static> KindOf<K> {
+    /// Returns the kind without its Rust type.
+    pub(crate) fn into_own(self) -> Own {
+        Own { definition: self.definition, hooks: Arc::new(self.typed) }
+    }
+}
+
 #[cfg(feature = "k8s")]
 impl<K: kube_core::CustomResourceExt> Default for KindOf<K> {
     fn default() -> Self {
@@ -218,7 +226,7 @@ impl Builder {
     where
         K: Serialize + DeserializeOwned + Send + Sync + 'static,
     {
-        self.own(Own { definition: kind.definition, hooks: Arc::new(kind.typed) })
+        self.own(kind.into_own())
     }
 }
 

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
 use crate::crd::{self, DefinedKinds};
-use crate::guard::Guard;
+use crate::guard::check_names;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Replaced};
 use crate::native;
@@ -20,7 +19,7 @@ pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, Sta
     let Own { mut definition, hooks } = own;
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
-    named(hooks.guards()).map_err(&refused)?;
+    check_names(hooks.guards().iter().map(|guard| guard.name())).map_err(|(_, why)| refused(why))?;
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
@@ -47,20 +46,6 @@ pub(crate) fn made(own: Own, environment: &Environment) -> Result<Arc<Kind>, Sta
         (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
     }
-}
-
-/// Checks that each guard has a unique name.
-fn named(guards: &[Arc<dyn Guard>]) -> Result<(), String> {
-    for (at, guard) in guards.iter().enumerate() {
-        let name = guard.name();
-        NameRule::DnsLabel
-            .check(name)
-            .map_err(|error| format!("{name:?} can be no guard's name: {error}"))?;
-        if guards[..at].iter().any(|before| before.name() == name) {
-            return Err(format!("two guards are called {name:?}"));
-        }
-    }
-    Ok(())
 }
 
 /// 422: a kind of the program cannot be defined by a CustomResourceDefinition as well.

@@ -24,7 +24,7 @@ pub(super) const ROOT: &str = "<nil>";
 
 impl Wrong {
     /// Converts to the server's error, with the current value of the field.
-    pub(super) fn into_field_error(self, object: &Value) -> FieldError {
+    pub(crate) fn into_field_error(self, object: &Value) -> FieldError {
         let forbidden = matches!(self, Self::Forbidden(_));
         let (Self::Invalid(InvalidField { field, reason }) | Self::Forbidden(InvalidField { field, reason })) =
             self;

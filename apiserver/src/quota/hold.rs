@@ -262,7 +262,7 @@ mod tests {
 
     use super::*;
     use crate::auth::Identity;
-    use crate::change::WritePreconditions;
+    use crate::change::{WriteOrigin, WritePreconditions};
     use crate::server::ApiServer;
     use crate::storage::Moment;
     use crate::verbs::{ObjectRequest, create};
@@ -298,6 +298,7 @@ mod tests {
             kind: &secrets,
             key: &key,
             preconditions: WritePreconditions::default(),
+            origin: WriteOrigin::Request,
             dry_run: false,
         };
         let write = WriteAction::Put(Bytes::from(&b"{}"[..]));

@@ -50,6 +50,12 @@ impl<'a> ValuePath<'a> {
     pub(super) const fn is_empty(&self) -> bool {
         matches!(self.step, ValuePathStep::Start(at) if at.is_empty())
     }
+
+    /// Returns whether this is `apiVersion` or `kind` of an object.
+    pub(super) fn is_type_meta(&self) -> bool {
+        matches!(self.step, ValuePathStep::Field("apiVersion" | "kind"))
+            && self.parent.is_some_and(ValuePath::is_empty)
+    }
 }
 
 impl fmt::Display for ValuePath<'_> {

@@ -25,7 +25,7 @@ use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::RbacPolicy;
 use crate::cache;
 use crate::encryption::{self, Encryption};
-use crate::guard::Checks;
+use crate::guard::{Checks, CrossGuards, CrossKindGuard};
 use crate::handle::DecodedCaches;
 use crate::http::Service;
 use crate::interest::Interests;
@@ -51,6 +51,7 @@ pub struct Builder {
     encryption: Option<Encryption>,
     crds: Vec<Value>,
     own: Vec<Own>,
+    guards: Vec<CrossKindGuard>,
     authenticator: Authenticator,
     rbac: bool,
     garbage_collection: bool,
@@ -75,6 +76,14 @@ pub enum StartError {
     /// A CustomResourceDefinition was refused.
     #[error("the CustomResourceDefinition {name:?} was refused: {why}")]
     Definition {
+        /// Its name.
+        name: String,
+        /// The error.
+        why: String,
+    },
+    /// A guard over several kinds was refused.
+    #[error("the guard {name:?} was refused: {why}")]
+    Guard {
         /// Its name.
         name: String,
         /// The error.
@@ -155,6 +164,7 @@ impl Builder {
             encryption: None,
             crds: Vec::new(),
             own: Vec::new(),
+            guards: Vec::new(),
             authenticator: Authenticator::default(),
             rbac: false,
             garbage_collection: true,
@@ -184,6 +194,12 @@ impl Builder {
 
     pub(crate) fn own(mut self, own: Own) -> Self {
         self.own.push(own);
+        self
+    }
+
+    /// Adds a guard over objects of several kinds, built-in ones included.
+    pub fn guard(mut self, guard: CrossKindGuard) -> Self {
+        self.guards.push(guard);
         self
     }
 
@@ -258,7 +274,8 @@ impl Builder {
         let seed = u64::from_le_bytes(self.environment.bytes());
         let own =
             self.own.into_iter().map(|own| made(own, &self.environment)).collect::<Result<Vec<_>, _>>()?;
-        let checks = Checks::new(&own, &self.limits);
+        let guards = CrossGuards::build(self.guards)?;
+        let checks = Checks::new(&own, &guards, &self.limits);
         let metrics = Metrics::new(&self.limits);
         let flows = metrics.flows.clone();
         let transport =
@@ -266,7 +283,7 @@ impl Builder {
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
         let shared = Arc::new(Shared {
             caches: cache::WatchCaches::new(
-                objects.clone(),
+                (objects.clone(), guards),
                 &self.limits,
                 tasks.clone(),
                 stopping.clone(),

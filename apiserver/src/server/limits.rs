@@ -57,6 +57,9 @@ pub struct Limits {
     pub guards_at_once: usize,
     /// Timeout of a guard. The write is refused with 503 and not committed.
     pub guard_time: Duration,
+    /// Other objects that one read of an in-process admission plugin returns. With more the read
+    /// fails.
+    pub admission_objects: usize,
     /// Quotas of a namespace. One more is refused with 403. Each quota that counts a created object
     /// adds a condition and an operation to the transaction, and the store limits their number.
     pub quotas: usize,
@@ -118,6 +121,7 @@ impl Default for Limits {
             guarded_objects: 10_000,
             guards_at_once: 16,
             guard_time: Duration::from_secs(2),
+            admission_objects: 10_000,
             quotas: 16,
             body: Duration::from_secs(30),
             connections: 20_000,

@@ -10,10 +10,11 @@ use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::version::{TLS12, TLS13};
 use rustls::{RootCertStore, ServerConfig};
 
+#[cfg(feature = "server")]
 use super::own::GeneratedCertificates;
 use super::pem;
 use super::wall_clock::WallClock;
-use crate::auth::private::{self, FileError};
+use crate::auth::private::FileError;
 
 /// Certificates with less validity left cause a warning.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
@@ -22,6 +23,7 @@ const SPARE_SECONDS: i64 = 30 * 24 * 3600;
 #[derive(Clone, Debug)]
 pub(crate) enum Source {
     /// The server makes them. Clients are known by the same authority.
+    #[cfg(feature = "server")]
     Own(GeneratedCertificates),
     /// Another program does, and replaces these files.
     Files {
@@ -61,6 +63,7 @@ impl Serving {
     /// The files that it is read from.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         match &self.source {
+            #[cfg(feature = "server")]
             Source::Own(own) => own.paths().into(),
             Source::Files { certificate, key, client_ca } => {
                 [certificate, key].into_iter().chain(client_ca).cloned().collect()
@@ -72,11 +75,12 @@ impl Serving {
     ///
     /// For external certificates that is the last of the chain if it is self-signed: others are
     /// replaced sooner than a kubeconfig.
+    #[cfg(feature = "server")]
     pub(crate) fn ca(&self) -> Result<Option<String>, FileError> {
         match &self.source {
             Source::Own(own) => {
                 let [.., path] = own.paths();
-                private::read(&path)
+                crate::auth::private::read(&path)
             }
             Source::Files { certificate, .. } => {
                 let chain = pem::certificates(certificate)?;
@@ -89,6 +93,7 @@ impl Serving {
     /// periodically, and on a signal. If a file is invalid, the current configuration stays, and
     /// the error has the reason.
     pub(crate) fn reload(&self, now: Timestamp) -> Result<Vec<String>, FileError> {
+        #[cfg(feature = "server")]
         if let Source::Own(own) = &self.source {
             own.check_authority()?;
         }
@@ -98,6 +103,7 @@ impl Serving {
     }
 }
 
+#[cfg(feature = "server")]
 impl Source {
     /// Checks that the existing files can be used. Writes nothing.
     pub(crate) fn check(&self, now: Timestamp) -> Result<(), FileError> {
@@ -110,6 +116,7 @@ impl Source {
 
 fn load(source: &Source, now: Timestamp) -> Result<(ServerConfig, Vec<String>), FileError> {
     match source {
+        #[cfg(feature = "server")]
         Source::Own(own) => {
             let mut notes = own.open(now)?.notes;
             let [certificate, key, ca] = own.paths();

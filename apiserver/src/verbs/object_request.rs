@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::admission::AdmissionNotes;
 use crate::auth::Identity;
 use crate::auth::rbac::GROUP;
-use crate::change::{ObjectWrite, WritePreconditions};
+use crate::change::{ObjectWrite, WriteOrigin, WritePreconditions};
 use crate::fence::Fence;
 use crate::kind::{Kind, Subresource};
 use crate::meta::finalizer_warnings;
@@ -64,7 +64,8 @@ impl ObjectRequest<'_> {
     /// Returns a write of an object of this kind with the request's preconditions.
     pub(crate) fn object_write<'c>(&'c self, key: &'c Arc<str>, dry_run: bool) -> ObjectWrite<'c> {
         let preconditions = WritePreconditions { fence: self.fence, ..WritePreconditions::default() };
-        ObjectWrite { shared: self.shared, kind: self.kind, key, preconditions, dry_run }
+        let origin = WriteOrigin::Request;
+        ObjectWrite { shared: self.shared, kind: self.kind, key, preconditions, origin, dry_run }
     }
 
     pub(crate) fn key(&self) -> Arc<str> {

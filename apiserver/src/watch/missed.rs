@@ -60,7 +60,7 @@ impl Missed {
 }
 
 fn change(follow: &CacheWatcher, event: Event) -> WatchChange {
-    let state = |entry| ObjectState::of(follow.kind(), entry).into();
+    let state = |entry| ObjectState::of(follow.kind(), &[], entry).into();
     let after = match event.change {
         Changed::Put(entry) => Some(state(entry)),
         Changed::Deleted(_) => None,

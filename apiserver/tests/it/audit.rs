@@ -81,7 +81,7 @@ const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
 pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
-fn builder(rules: &str) -> (Builder, Lines) {
+pub(crate) fn builder(rules: &str) -> (Builder, Lines) {
     let lines = Lines::default();
     let builder = ApiServer::builder(Memory::new(Options::default()))
         .crds([definition()])

@@ -55,4 +55,5 @@ mod traces;
 mod typed;
 mod unsound;
 mod versions;
+mod webhook;
 mod wire;

@@ -36,5 +36,6 @@ pub use kinds::{Kinds, ObjectType, PartialObject};
 pub use lease::{LedController, LedShutdownReport};
 pub use objects::Objects;
 pub use shutdown::PlaneShutdownReport;
+pub use signals::ShutdownSignals;
 #[cfg(feature = "diagnostics")]
 pub(crate) use tasks::TaskGroup;

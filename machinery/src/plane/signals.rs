@@ -1,9 +1,13 @@
 //! Signals that request the program's shutdown: SIGTERM and SIGINT; Ctrl-C elsewhere.
 
+use std::fmt;
+
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-pub(super) struct ShutdownSignals {
+/// The signals that request the program's shutdown: for a program without a
+/// [`Plane`](super::Plane).
+pub struct ShutdownSignals {
     #[cfg(unix)]
     terminate: Signal,
     #[cfg(unix)]
@@ -12,11 +16,16 @@ pub(super) struct ShutdownSignals {
 
 #[cfg(unix)]
 impl ShutdownSignals {
-    pub(super) fn new() -> std::io::Result<Self> {
+    /// Installs the handlers: from now on these signals no longer end the process.
+    ///
+    /// # Errors
+    /// The system refuses a handler.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self { terminate: signal(SignalKind::terminate())?, interrupt: signal(SignalKind::interrupt())? })
     }
 
-    pub(super) async fn next(&mut self) {
+    /// Waits for the next signal. Cancelling loses none.
+    pub async fn next(&mut self) {
         tokio::select! {
             biased;
             _ = self.terminate.recv() => {}
@@ -27,11 +36,22 @@ impl ShutdownSignals {
 
 #[cfg(not(unix))]
 impl ShutdownSignals {
-    pub(super) fn new() -> std::io::Result<Self> {
+    /// Returns the signals.
+    ///
+    /// # Errors
+    /// None on this system.
+    pub fn new() -> std::io::Result<Self> {
         Ok(Self {})
     }
 
-    pub(super) async fn next(&mut self) {
+    /// Waits for the next Ctrl-C.
+    pub async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+impl fmt::Debug for ShutdownSignals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ShutdownSignals").finish_non_exhaustive()
     }
 }

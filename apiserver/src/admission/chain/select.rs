@@ -9,8 +9,9 @@ use super::{AdmissionChain, ReviewedObjects, name};
 use crate::admission::authorizer::RbacAuthorizer;
 use crate::admission::conditions::ConditionAuthorizer;
 use crate::admission::matching::{ReviewVersion, RuleInput, matched, selects};
+use crate::admission::services::{AdmissionServices, Remarks};
 use crate::admission::webhook::Webhook;
-use crate::admission::{Attributes, Operation};
+use crate::admission::{Admission, Attributes, Operation};
 use crate::cache::StoredLabels;
 use crate::kind::Subresource;
 use crate::refusal::Refusal;
@@ -101,6 +102,18 @@ impl<'a> AdmissionChain<'a> {
             object: objects.object,
             old: objects.old,
             dry_run: self.dry_run,
+            services: AdmissionServices::default(),
         }
+    }
+
+    /// Adds the services for a plugin.
+    pub(super) fn with_services<'q>(
+        &'q self,
+        attributes: Attributes<'q>,
+        plugin: &'q dyn Admission,
+    ) -> Attributes<'q> {
+        let remarks = self.request.notes.map(|notes| notes as &dyn Remarks);
+        let services = AdmissionServices { plugin: plugin.name(), remarks, reads: Some(&self.reads) };
+        Attributes { services, ..attributes }
     }
 }

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::tools::{Running, kind, stored};
 use crate::cache::{ObjectFilter, WatchCaches};
+use crate::guard::CrossGuards;
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::select::Selection;
@@ -112,7 +113,8 @@ async fn a_cache_whose_store_watch_is_lost_is_replaced() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
     let objects = Objects::new(Arc::new(store.clone()));
-    let caches = WatchCaches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
+    let caches =
+        WatchCaches::new((objects, CrossGuards::default()), &limits, tasks.clone(), stopping.clone(), 7);
     let metrics = Metrics::new(&limits);
     let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let filter = everything(&kind);
@@ -148,7 +150,13 @@ async fn a_cache_loads_without_waiters() {
         put(&store, &kind, &format!("w{at}")).await;
     }
     let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
-    let caches = WatchCaches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
+    let caches = WatchCaches::new(
+        (Objects::new(Arc::new(store)), CrossGuards::default()),
+        &limits,
+        tasks.clone(),
+        stopping.clone(),
+        7,
+    );
     let metrics = Metrics::new(&limits);
     for _ in 0..3 {
         // Each caller is dropped after one poll.

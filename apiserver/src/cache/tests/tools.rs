@@ -55,8 +55,14 @@ pub(super) struct Running {
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
         let limits = RingLimits { revisions, bytes: 1 << 20 }.into();
-        let loaded =
-            WatchCache::load(kind, Objects::new(backend), limits, 7, SelectionCounters::default()).await;
+        let loaded = WatchCache::load(
+            (kind, Vec::new()),
+            Objects::new(backend),
+            limits,
+            7,
+            SelectionCounters::default(),
+        )
+        .await;
         let (cache, watch): (Arc<WatchCache>, Watch) =
             loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());

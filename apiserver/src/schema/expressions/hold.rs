@@ -181,7 +181,7 @@ impl RuleEvaluation {
             Ok(Val::Bool(true)) => {}
             Ok(_) => {
                 let error = self.broken(rule, schema, value, &bindings, path);
-                let is_let_be = !rule.uses_old && was.is_same();
+                let is_let_be = !rule.uses_old && !path.is_empty() && was.is_same();
                 if is_let_be { &mut self.tolerated } else { &mut self.errors }.push(error);
             }
             Err(RunError::BudgetExceeded) => {

@@ -91,3 +91,29 @@ fn a_status_is_validated_by_itself() {
     assert!(schema.validate_status(&with(json!({ "n": "x" })), &with(json!({ "n": "x" }))).is_empty());
     assert!(schema.validate_status(&json!({}), &json!({})).is_empty());
 }
+
+/// Regression test: a write that changed nothing passed a schema that forbids its version. The root
+/// has fields without a schema, and types are the same in both, whatever was written.
+#[test]
+fn the_root_and_its_type_are_always_judged() {
+    let schema = |extra: Value| {
+        let mut schema = json!({ "type": "object", "properties": { "spec": { "type": "object" } } });
+        for (field, value) in extra.as_object().unwrap() {
+            schema[field] = value.clone();
+        }
+        Schema::parse(&schema, AT).expect("a schema")
+    };
+    for (field, value) in [("apiVersion", json!({ "maxLength": 1 })), ("kind", json!({ "enum": ["Other"] }))]
+    {
+        let mut typed = value;
+        typed["type"] = "string".into();
+        let schema = schema(json!({ "properties": { field: typed } }));
+        let errors = schema.validate(&object(json!({})), Some(&object(json!({}))));
+        assert_eq!(errors.iter().map(|error| error.cause().field).collect::<Vec<_>>(), [field]);
+    }
+    let root = schema(json!({ "not": { "required": ["apiVersion"] } }));
+    assert_eq!(root.validate(&object(json!({})), Some(&object(json!({})))).len(), 1);
+    let rule = schema(json!({ "x-kubernetes-validations": [{ "rule": "!has(self.apiVersion)" }] }));
+    let (broken, tolerated) = rule.broken_rules(&object(json!({})), Some(&object(json!({}))), &[]);
+    assert_eq!((broken.len(), tolerated.len()), (1, 0));
+}

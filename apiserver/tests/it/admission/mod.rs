@@ -12,6 +12,7 @@ mod mutating;
 mod own;
 mod racing;
 mod requests;
+mod services;
 
 use serde_json::{Value, json};
 

@@ -7,10 +7,14 @@ use machinery_store::{Memory, Options};
 use super::subnet::{Auditor, Subnet, SubnetStatus, beside, key, records, subnet, two};
 
 /// Pseudo-random numbers from a seed.
-struct RandomNumbers(u64);
+pub(super) struct RandomNumbers(u64);
 
 impl RandomNumbers {
-    fn below(&mut self, most: u64) -> u64 {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9))
+    }
+
+    pub(super) fn below(&mut self, most: u64) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
@@ -63,7 +67,7 @@ async fn history(seed: u64) {
     let (servers, handles, _) = two(&store).await;
     let writer = |at: u64| {
         let handle = handles[usize::from(at % 2 == 1)].clone();
-        let mut numbers = RandomNumbers((seed * 4 + at + 1) * 0x9e37_79b9);
+        let mut numbers = RandomNumbers::new(seed * 4 + at + 1);
         beside(async move {
             let mut done = 0;
             for _ in 0..150 {

@@ -1,6 +1,7 @@
 //! Objects of which no two may be in each other's way, written by several writers through several
 //! servers.
 
+mod cross;
 mod deaf;
 mod history;
 mod limits;

@@ -4,15 +4,10 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use machinery::tokio;
-use machinery::tokio::signal::unix::{SignalKind, signal};
-use machinery::tokio_util::sync::CancellationToken;
-use serde_json::json;
+use machinery::ShutdownSignals;
+use machinery::apiserver::{WebhookEndpoint, WebhookServer, WebhookTls};
 
-use crate::model::webhook_manifests;
-use crate::webhook::{TlsFiles, WebhookServer};
+use crate::model::webhook_hooks;
 
 /// Serve an admission webhook that stamps section times and rejects invalid objects, for clusters
 /// that are not served by `kos` itself
@@ -27,6 +22,9 @@ pub(super) struct WebhookArguments {
     /// The private key of the certificate
     #[arg(long, value_name = "F")]
     tls_key: Option<PathBuf>,
+    /// The CA certificate of API servers: others are refused. Reloaded when the file changes
+    #[arg(long, value_name = "F")]
+    client_ca: Option<PathBuf>,
     /// Print the webhook configurations for the cluster, and exit
     #[arg(long)]
     manifests: bool,
@@ -43,39 +41,29 @@ pub(super) struct WebhookArguments {
 
 pub(super) async fn run(arguments: WebhookArguments) -> machinery::Result<ExitCode> {
     if arguments.manifests {
-        return print(&arguments);
+        print!("{}", webhook_hooks().manifests(&endpoint(&arguments)?)?);
+        return Ok(ExitCode::SUCCESS);
     }
     let (Some(certificate), Some(key)) = (arguments.tls_cert, arguments.tls_key) else {
         return Err("--tls-cert and --tls-key name its certificate, and the key of that".into());
     };
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let hook = WebhookServer::bind(arguments.listen, TlsFiles { certificate, key }).await?;
-    println!("serving https://{}/mutate and /validate; Ctrl-C ends it", hook.address()?);
-    let stopping = CancellationToken::new();
-    let serving = hook.run(stopping.clone());
-    let signalled = async {
-        tokio::select! {
-            biased;
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-        stopping.cancel();
-    };
-    futures::future::join(serving, signalled).await;
+    let tls = WebhookTls::files(certificate, key);
+    let tls = arguments.client_ca.into_iter().fold(tls, WebhookTls::client_ca);
+    let mut signals = ShutdownSignals::new()?;
+    let hook = WebhookServer::bind(webhook_hooks(), arguments.listen, tls).await?;
+    println!("serving https://{}/mutate and /validate; Ctrl-C ends it", hook.address());
+    hook.run(signals.next()).await;
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(arguments: &WebhookArguments) -> machinery::Result<ExitCode> {
-    let mut client = match &arguments.url {
-        Some(url) => json!({"url": url}),
-        None => {
-            let service = &arguments.service;
-            json!({"service": {"namespace": service.namespace(), "name": service.name()}})
-        }
+fn endpoint(arguments: &WebhookArguments) -> machinery::Result<WebhookEndpoint> {
+    let service = &arguments.service;
+    let endpoint = match &arguments.url {
+        Some(url) => WebhookEndpoint::url(url),
+        None => WebhookEndpoint::service(service.namespace().unwrap_or("default"), service.name()),
     };
-    if let Some(ca) = &arguments.ca {
-        client["caBundle"] = STANDARD.encode(std::fs::read(ca)?).into();
-    }
-    print!("{}", webhook_manifests(&client)?);
-    Ok(ExitCode::SUCCESS)
+    Ok(match &arguments.ca {
+        Some(ca) => endpoint.ca_bundle(std::fs::read_to_string(ca)?),
+        None => endpoint,
+    })
 }

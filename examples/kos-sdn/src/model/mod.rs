@@ -1,6 +1,5 @@
 //! The API kinds, and the validation and stamping of their objects.
 
-mod admission;
 mod agent_policy;
 mod agent_writes;
 mod attachment;
@@ -19,7 +18,6 @@ mod subnet;
 mod validate;
 mod vni;
 
-pub use admission::{ReviewKind, review, webhook_manifests};
 pub use agent_policy::agent_policy;
 pub use agent_writes::{AgentWrites, agent_identity, agent_of};
 pub use attachment::{AttachmentErrors, AttachmentSpec, AttachmentStatus, ExecReport, NetworkAttachment};
@@ -32,7 +30,7 @@ pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
 pub use probe::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 pub use roles::{AGENTS, CONTROLLERS, role_manifests, roles};
-pub use served::{ip_locks, network_attachments, probes, subnets};
+pub use served::{ip_locks, network_attachments, probes, subnets, webhook_hooks};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 pub use subnet::{Subnet, SubnetSpec, SubnetStatus};
 pub use validate::{validate_attachment, validate_lock, validate_subnet};

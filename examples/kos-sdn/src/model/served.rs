@@ -1,6 +1,6 @@
-//! The kinds as registered with our server: validation, stamping and guard.
+//! The kinds as registered with our server, and their hooks for a webhook of another one.
 
-use machinery::apiserver::KindOf;
+use machinery::apiserver::{AdmissionHooks, KindOf};
 
 use super::definition::definition;
 use super::guard::{conflicts_with_others, networks};
@@ -33,4 +33,11 @@ pub fn ip_locks() -> KindOf<IPLock> {
 /// Probes.
 pub fn probes() -> KindOf<Probe> {
     KindOf::new()
+}
+
+/// The hooks of all kinds but probes, for a cluster that is not served by `kos` itself. Its webhook
+/// stamps section times and rejects invalid objects, but refuses no overlapping subnets.
+pub fn webhook_hooks() -> AdmissionHooks {
+    let hooks = AdmissionHooks::new("kos.network.example.com").kind(subnets());
+    hooks.kind(network_attachments()).kind(ip_locks())
 }

@@ -31,3 +31,4 @@ mod subnets;
 mod up;
 mod validation;
 mod webhook;
+mod webhook_hooks;

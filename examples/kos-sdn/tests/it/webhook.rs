@@ -48,7 +48,8 @@ async fn reviews_are_answered_over_tls() {
     let review = |vni: u32| {
         json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {
             "uid": "u", "kind": {"group": GROUP, "version": VERSION, "kind": "Subnet"}, "operation": "CREATE",
-            "object": subnet(vni), "oldObject": null,
+            "resource": {"group": GROUP, "version": VERSION, "resource": "subnets"},
+            "userInfo": {"username": "ann"}, "object": subnet(vni), "oldObject": null,
         }})
     };
     let answer = client.post("/mutate", &review(1)).await.unwrap();

@@ -69,6 +69,20 @@ const STEP: usize = 7;
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agents_may_crash_on_a_real_switch() {
     let Some(_turn) = can_run("agents_may_crash_on_a_real_switch") else { return };
+    let crashes = crash_each(STEP).await;
+    assert!(crashes > 8, "{crashes}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "ten minutes: cargo xtask kos-ovs"]
+async fn agents_may_crash_at_every_effect_on_a_real_switch() {
+    let Some(_turn) = can_run("agents_may_crash_at_every_effect_on_a_real_switch") else { return };
+    let crashes = crash_each(1).await;
+    assert!(crashes > 8 * STEP, "{crashes}");
+}
+
+/// Runs the scenario with a crash before and after each `step`th effect. Returns their number.
+async fn crash_each(step: usize) -> usize {
     let hosts = Arc::new(Hosts::start(2));
     let nodes = || -> CrashNodes {
         [0, 1].map(|number| -> Arc<dyn CrashNode> {
@@ -77,12 +91,12 @@ async fn agents_may_crash_on_a_real_switch() {
         })
     };
     let mut crashes = 0;
-    for (side, first) in [(Side::Before, 1), (Side::After, 1 + STEP / 2)] {
+    for (side, first) in [(Side::Before, 1), (Side::After, 1 + step / 2)] {
         let mut nth = first;
         while scenario_in(&hosts.tag, nodes(), Component::Agent, Some((nth, side))).await.1 {
-            (nth, crashes) = (nth + STEP, crashes + 1);
+            (nth, crashes) = (nth + step, crashes + 1);
         }
     }
-    assert!(crashes > 8, "{crashes}");
     println!("{crashes} crashes");
+    crashes
 }
