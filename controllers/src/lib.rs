@@ -14,7 +14,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p28_…`, in `tests/it/` or beside the code.
+//! Tests are found by the prefix `p01_…` to `p31_…`, in `tests/it/` or beside the code.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -46,6 +46,9 @@
 //! | 26 | Waiters of a name are notified of its release in order: [`NameLocks::wake`] ¹¹ | `p26_…` |
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
+//! | 29 | An own write requests no run of its key, foreign ones always do: [`OwnWrites`] ¹⁴ | `p29_…` |
+//! | 30 | Writers that undo each other are named and slowed, lone ones never: [`WriteFight`] ¹⁵ | `p30_…` |
+//! | 31 | Urgent keys run first; keys of a batch fail alone: [`ReconcileBatch`] | `p31_…` |
 //!
 //! - ¹ If the queue is full, the remaining keys of a synced cache follow as capacity permits.
 //! - ² [`Builder::when_complete`] maps complete keys of keyed informers, also those without
@@ -67,6 +70,9 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
+//! - ¹⁴ In every order of event, response and foreign write: `own_writes/tests.rs`, and as a loom
+//!   model `tests/loom.rs`. Design: `docs/designs/036-own-writes.md`.
+//! - ¹⁵ `fights/tests.rs`. Objects need an encoder: [`Builder::detecting_fights`].
 //!
 //! # Limits
 //!
@@ -190,5 +196,5 @@ pub use machinery_workqueue::{Cause, Causes, Priority};
 pub use metrics::{Metrics, NameTaken};
 pub use fights::WriteFight;
 pub use own_writes::{ChangedTo, ObjectChange, OwnWrite, ParkedChange, WriteWindows, report_write};
-pub use reconcile::{Next, Reconcile, Request, Run, WriteTracker, with};
+pub use reconcile::{Next, Reconcile, ReconcileBatch, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

@@ -45,6 +45,41 @@ where
     }
 }
 
+/// Brings several subjects to their desired states in one call, for work that is cheaper together.
+///
+/// The keys of a batch are taken together, each as exclusive as a single one. Each has a result of
+/// its own, and fails or is requeued alone. Writes belong to all keys of the batch.
+///
+/// Functions of owned arguments implement it: `|hosts: Vec<(Arc<Host>, Run)>| async move { … }`.
+pub trait ReconcileBatch<S>: Send + Sync + 'static {
+    /// Error of a key.
+    type Error: fmt::Display + Send;
+
+    /// Performs one run of all subjects, and returns their results in order. A subject without a
+    /// result has failed. The future may be dropped half-way, as that of [`Reconcile`].
+    fn reconcile_batch(
+        &self,
+        subjects: Vec<(S, Run)>,
+    ) -> impl Future<Output = Vec<Result<Next, Self::Error>>> + Send;
+}
+
+impl<S, F, A, E> ReconcileBatch<S> for F
+where
+    S: Send,
+    F: Fn(Vec<(S, Run)>) -> A + Send + Sync + 'static,
+    A: Future<Output = Vec<Result<Next, E>>> + Send,
+    E: fmt::Display + Send,
+{
+    type Error = E;
+
+    fn reconcile_batch(
+        &self,
+        subjects: Vec<(S, Run)>,
+    ) -> impl Future<Output = Vec<Result<Next, E>>> + Send {
+        self(subjects)
+    }
+}
+
 /// Returns a reconciler that passes a clone of `context` to each call of a function: `with(hosts,
 /// set_address)`, where `async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) ->
 /// …`.
@@ -126,9 +161,14 @@ pub trait WriteTracker: Clone + Send + Sync + 'static {
 }
 
 impl Run {
-    pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
+    pub(crate) fn of<K: Key>(
+        work: &Work<K>,
+        causes: Causes,
+        stopping: CancellationToken,
+        writes: RunWrites,
+    ) -> Self {
         let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
-        Self { attempts, causes, priority, waited, trace: None, stopping, writes: Arc::default() }
+        Self { attempts, causes, priority, waited, trace: None, stopping, writes }
     }
 
     /// Reports a write of this run. Its event requests no run of this key, and the next run is
@@ -161,9 +201,9 @@ impl Run {
         self.writes.clone()
     }
 
-    /// Takes the reported writes.
-    pub(crate) fn take_writes(&self) -> Vec<WriteWait> {
-        std::mem::take(&mut self.writes.lock())
+    /// Returns the writes reported so far.
+    pub(crate) fn reported_writes(&self) -> Vec<WriteWait> {
+        self.writes.lock().clone()
     }
 }
 

@@ -146,7 +146,7 @@ pub use {k8s_openapi, kube_core, prometheus_client, schemars, serde, serde_json,
 pub use diagnostics::DiagnosticsError;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};
-pub use machinery_controllers::{Next, Reconcile, Run, Settings, changed, with};
+pub use machinery_controllers::{Next, OwnWrites, Reconcile, ReconcileBatch, Run, Settings, changed, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;
 

@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
-use machinery_workqueue::{Config, ConfigError, Queue, entropy};
+use machinery_workqueue::{Config, ConfigError, Priority, Queue, entropy};
 use serde::Serialize;
 
 use super::completions::CompletionSource;
 use super::documents::Documents;
-use super::handle::{Controller, ControllerSpec, ParseKey, SubjectLookup};
+use super::handle::{Controller, ControllerSpec, ParseKey, PriorityOf, SubjectLookup};
 use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
 use crate::fights::FightHook;
@@ -27,6 +27,7 @@ pub struct Builder<K, S> {
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
     documents: Documents,
     on_write_fight: Option<FightHook>,
+    priority: Option<Arc<PriorityOf<K>>>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
@@ -40,6 +41,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             queue: Box::new(Config::default),
             documents: Documents::default(),
             on_write_fight: None,
+            priority: None,
         }
     }
 }
@@ -199,6 +201,14 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self
     }
 
+    /// Sets the priority of each key, instead of [`Priority::NORMAL`]. In the initial list it is
+    /// lowered by that of [`Priority::LOW`]. It is called for each event of a key and should be
+    /// quick, for instance a read of an informer. A panic counts as normal priority.
+    pub fn prioritizing(mut self, priority: impl Fn(&K) -> Priority + Send + Sync + 'static) -> Self {
+        self.priority = Some(Arc::new(priority));
+        self
+    }
+
     /// Sets the limits and timeouts of the controller.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
@@ -217,7 +227,8 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     /// # Errors
     /// A setting is invalid.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, parse_key, settings, queue, documents, on_write_fight } = self;
+        let Self { name, sources, subject, parse_key, settings, queue, documents, on_write_fight, priority } =
+            self;
         let documents = Arc::new(documents);
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
@@ -239,6 +250,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             seed,
             documents,
             on_write_fight,
+            priority,
         }))
     }
 }

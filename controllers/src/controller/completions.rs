@@ -6,7 +6,7 @@ use machinery_informers::deliver::Closed;
 use machinery_informers::{KeyedInformers, SelectorKey};
 use machinery_objects::Object;
 use machinery_sync::contained;
-use machinery_workqueue::Add;
+use machinery_workqueue::{Add, Priority};
 
 use super::source::{EventSource, Feed, Feeding};
 use crate::{Request, causes};
@@ -42,6 +42,7 @@ where
                     }
                     let add = Add::new().cause(causes::completed(&feed.name, number));
                     for key in keys.drain(..) {
+                        let add = feed.prioritized(&key, add, Priority::NORMAL);
                         if !feed.put(key, add, &|| true).await {
                             return;
                         }

@@ -82,7 +82,7 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
             // A duplicate name was rejected when the controller was registered.
             let _ = queues.watch(&*self.spec.name, &queue);
         }
-        let busy = || self.workers.iter().map(|worker| worker.lock().as_ref().map(|busy| busy.is_stuck));
+        let busy = || self.workers.iter().map(|worker| worker.lock().first().map(|busy| busy.is_stuck));
         ControllerSample {
             phase,
             counts: self.counters.counts(),

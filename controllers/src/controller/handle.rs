@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use machinery_objects::SpanIds;
 use machinery_sync::Mutex;
-use machinery_workqueue::{Causes, Config, Queue};
+use machinery_workqueue::{Causes, Config, Priority, Queue};
 use tokio::time::Instant;
 
 use super::carry_over::{QueuedKey, ShutdownReport};
@@ -42,10 +42,15 @@ pub(super) struct ControllerSpec<K, S> {
     pub(super) documents: Arc<Documents>,
     /// Called when a write fight begins.
     pub(super) on_write_fight: Option<FightHook>,
+    /// Returns the priority of a key; `None` if all are equal.
+    pub(super) priority: Option<Arc<PriorityOf<K>>>,
 }
 
 /// Returns the subject of a key, if it exists.
 pub(super) type SubjectLookup<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
+
+/// Returns the priority of a key.
+pub(super) type PriorityOf<K> = dyn Fn(&K) -> Priority + Send + Sync;
 
 /// Parses a key from its text.
 pub(super) type ParseKey<K> = fn(&str) -> Option<K>;
@@ -63,8 +68,8 @@ pub(super) struct Inner<K: Request, S> {
     pub(super) held: Mutex<HashMap<K, HeldKey, FixedState>>,
     /// Keys that were queued at the last shutdown.
     pub(super) carried_over: Mutex<Vec<QueuedKey<K>>>,
-    /// The active run of each worker.
-    pub(super) workers: Vec<Mutex<Option<ActiveRun<K>>>>,
+    /// The active runs of each worker: those of a batch, else at most one.
+    pub(super) workers: Vec<Mutex<Vec<ActiveRun<K>>>>,
 }
 
 /// Phase and queue of the present run.
@@ -91,7 +96,7 @@ pub(super) struct ActiveRun<K> {
 
 impl<K: Request, S> Controller<K, S> {
     pub(super) fn new(spec: ControllerSpec<K, S>) -> Self {
-        let workers = (0..spec.settings.workers).map(|_| Mutex::new(None)).collect();
+        let workers = (0..spec.settings.workers).map(|_| Mutex::new(Vec::new())).collect();
         let records = Mutex::new(RunHistory::new(spec.settings.records, SEED));
         let (phase, waits_for) = (Phase::Idle, Vec::new());
         let lifecycle =
@@ -118,14 +123,14 @@ impl<K: Request, S> Controller<K, S> {
             (now.phase, now.queue.clone(), now.waits_for.iter().map(ToString::to_string).collect())
         };
         let at = Instant::now();
-        let busy = inner.workers.iter().filter_map(|worker| {
+        let busy = inner.workers.iter().flat_map(|worker| {
             let busy = worker.lock();
-            let ActiveRun { key, since, is_stuck, .. } = busy.as_ref()?;
-            Some(Running {
+            let running = busy.iter().map(|ActiveRun { key, since, is_stuck, .. }| Running {
                 key: key.clone(),
                 time: at.saturating_duration_since(*since),
                 is_stuck: *is_stuck,
-            })
+            });
+            running.collect::<Vec<_>>()
         });
         State {
             phase,
@@ -145,7 +150,8 @@ impl<K: Request, S> Controller<K, S> {
         let at = Instant::now();
         let running = inner.workers.iter().find_map(|worker| {
             let busy = worker.lock();
-            busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
+            let busy = busy.iter().find(|busy| busy.key == *key);
+            busy.map(|busy| at.saturating_duration_since(busy.since))
         });
         let held = inner.held.lock().get(key).map(|held| held.holding(at));
         let fights = inner.fights.going_on().into_iter().filter(|(of, _)| of == key).map(|(_, fight)| fight);

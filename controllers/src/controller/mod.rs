@@ -1,5 +1,7 @@
 //! The control loop: sources, work queue, workers and shutdown.
 
+mod batch;
+mod begun_run;
 mod builder;
 mod carry_over;
 mod completions;
@@ -18,6 +20,7 @@ mod state;
 mod traces;
 mod watchdog;
 mod worker;
+mod workload;
 
 pub use builder::{Builder, changed};
 pub use carry_over::ShutdownReport;

@@ -17,6 +17,7 @@ use super::source::ParkedRequest;
 use super::start::{first_source_end, start_sources, wait_for_sync};
 use super::state::Phase;
 use super::traces::Traces;
+use super::workload::{SingleRuns, Workload};
 use super::{watchdog, worker};
 use crate::own_writes::WriteWindows;
 use crate::{OwnWrites, Reconcile, Request};
@@ -86,6 +87,14 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         reconcile: impl Reconcile<S>,
         stopping: CancellationToken,
     ) -> Result<ShutdownReport<K>, RunError> {
+        self.run_workload(SingleRuns(reconcile), stopping).await
+    }
+
+    pub(super) async fn run_workload<R: Workload<K, S>>(
+        &self,
+        reconcile: R,
+        stopping: CancellationToken,
+    ) -> Result<ShutdownReport<K>, RunError> {
         let inner = &self.0;
         if stopping.is_cancelled() {
             return Ok(ShutdownReport::not_started());
@@ -133,7 +142,7 @@ async fn run_until_stopped<K, S, R>(
 where
     K: Request,
     S: Send + Sync + 'static,
-    R: Reconcile<S>,
+    R: Workload<K, S>,
 {
     let RunContext { inner, queue, stopping, tasks, .. } = &**shared;
     let sources = match start_sources(shared) {

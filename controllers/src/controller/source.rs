@@ -18,6 +18,7 @@ use super::traces::{TracedChange, Traces};
 use crate::Request;
 use crate::causes::CauseNames;
 use super::documents::Documents;
+use super::handle::PriorityOf;
 use crate::fights::{ChangedFields, DocumentOf, SharedFights, Side};
 use crate::own_writes::{ObjectChange, WriteWindows};
 
@@ -56,6 +57,7 @@ pub(super) struct Feed<K: Request> {
     pub(super) windows: Option<Arc<WriteWindows<K, ParkedRequest>>>,
     pub(super) fights: Arc<SharedFights<K>>,
     pub(super) documents: Arc<Documents>,
+    pub(super) priority: Option<Arc<PriorityOf<K>>>,
     /// Set when the keys of the initial list are in the queue.
     pub(super) synced: Arc<SetOnce<()>>,
 }
@@ -159,6 +161,7 @@ async fn forward_events<K, N, T>(
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
                 let change = contained(|| TracedChange::of(&event, origin.carries_traces)).ok().flatten();
                 for key in keys.drain(..) {
+                    let add = feed.prioritized(&key, add, priority);
                     let request = ParkedRequest { add, change, fields: None };
                     if feed.parked(&key, &event, steps, &origin, request) {
                         continue;
@@ -179,6 +182,13 @@ async fn forward_events<K, N, T>(
 }
 
 impl<K: Request> Feed<K> {
+    /// Sets the priority of the key, beside that of the event.
+    pub(super) fn prioritized(&self, key: &K, add: Add, of_event: Priority) -> Add {
+        let Some(priority) = &self.priority else { return add };
+        let Ok(priority) = contained(|| priority(key)) else { return add };
+        add.priority(Priority::new(i32::from(priority.value()) + i32::from(of_event.value())))
+    }
+
     /// Parks the request of an event that may be a write of the key's run in flight.
     fn parked<T: Object>(
         &self,

@@ -36,6 +36,7 @@ pub(super) fn start_sources<K: Request, S, R>(
             windows: windows.clone(),
             fights: inner.fights.clone(),
             documents: inner.spec.documents.clone(),
+            priority: inner.spec.priority.clone(),
             synced: synced.clone(),
         };
         let feeding: Feeding =

@@ -1,6 +1,7 @@
 //! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
+mod batches;
 mod completions;
 mod diagnostics;
 mod expectations;

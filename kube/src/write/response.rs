@@ -17,10 +17,11 @@ pub(super) fn written<O: Object + DeserializeOwned>(
     base: Option<&ResourceVersion>,
     made: Option<bool>,
 ) -> Result<Written<O>, WriteError> {
-    let StoredObject { object, key, version, uid } = stored(body)?;
+    let StoredObject { object, key, version, uid, is_deleting } = stored(body)?;
     let wrote = match version {
         // The last finalizer was removed, and the object with it: the version is the one before.
-        _ if DeletionState::of(body).is_gone() => WriteOutcome::Removed(None),
+        // Only then: it decodes the body again.
+        _ if is_deleting && DeletionState::of(body).is_gone() => WriteOutcome::Removed(None),
         // From the required version on, nobody else wrote.
         Some(version) if made.unwrap_or_else(|| base.is_some_and(|base| *base != version)) => {
             WriteOutcome::Stored(version)
@@ -62,14 +63,15 @@ struct StoredObject<O> {
     key: ObjectKey,
     version: Option<ResourceVersion>,
     uid: Option<Uid>,
+    is_deleting: bool,
 }
 
 /// The write is committed; if the response cannot be decoded, its outcome is unknown.
 fn stored<O: Object + DeserializeOwned>(body: &[u8]) -> Result<StoredObject<O>, WriteError> {
     let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
-    let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
+    let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new), object.is_deleting()));
     match says {
-        Ok((key, version, uid)) => Ok(StoredObject { object, key, version, uid }),
+        Ok((key, version, uid, is_deleting)) => Ok(StoredObject { object, key, version, uid, is_deleting }),
         Err(_) => Err(WriteError::UnknownOutcome { reason: "the object panics when its UID is read".into() }),
     }
 }

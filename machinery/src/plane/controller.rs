@@ -2,16 +2,17 @@
 
 use std::fmt;
 use std::future::Future;
+use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinery_controllers::{
-    Builder, Controller, LockKey, NameLocks, Reconcile, Request, Settings, ShutdownReport,
+    Builder, Controller, LockKey, NameLocks, Reconcile, ReconcileBatch, Request, Settings, ShutdownReport,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
-use machinery_workqueue::Config;
+use machinery_workqueue::{Config, Priority};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::PlaneError;
@@ -208,6 +209,14 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         &self.name
     }
 
+    /// Sets the priority of each key, instead of [`Priority::NORMAL`]: of the ready keys the most
+    /// urgent one runs next, and none starves. In the initial list it is lowered by that of
+    /// [`Priority::LOW`].
+    pub fn prioritizing(mut self, priority: impl Fn(&Q) -> Priority + Send + Sync + 'static) -> Self {
+        self.builder = self.builder.prioritizing(priority);
+        self
+    }
+
     /// Sets limits and timeouts.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.builder = self.builder.settings(settings);
@@ -248,6 +257,20 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
             running.spawn(&name, task(controller.clone(), stopping.clone()));
         }
         Ok((controller, BackgroundTasks { _ends: stopping.drop_guard(), _runs: running.register(&name) }))
+    }
+
+    /// Like [`run`](Self::run), with up to `max` ready keys in one call of the reconciler.
+    ///
+    /// # Errors
+    /// As [`run`](Self::run).
+    pub async fn run_batches(
+        self,
+        max: NonZeroUsize,
+        reconcile: impl ReconcileBatch<S>,
+    ) -> Result<ShutdownReport<Q>, Error> {
+        let stopping = self.plane.stopping().clone();
+        let (controller, _beside) = self.split()?;
+        Ok(controller.run_batches(max, reconcile, stopping).await?)
     }
 
     /// Reconciles until the plane is stopped. Dropping the future drops active runs.

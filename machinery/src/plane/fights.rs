@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use machinery_controllers::{Note, WriteFight};
 
-use super::handle::{Inner, Plane};
+use super::handle::Plane;
 
 /// The component of the recorder that reports write fights.
 const COMPONENT: &str = "machinery";

@@ -9,6 +9,7 @@ mod hosts;
 mod led_controllers;
 #[cfg(feature = "otel")]
 mod otel;
+mod own_writes;
 mod pages;
 mod planes;
 mod predicates;
