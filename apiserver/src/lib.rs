@@ -202,6 +202,7 @@ pub use http::{Body, Service};
 pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
 #[cfg(any(feature = "server", feature = "webhook"))]
 pub use listen::{LingerLimits, LingeringStream, TrackedBody, UnreadBody, track_body};
+pub use metrics::metric_descriptions;
 pub use own::{KindOf, Wrong};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

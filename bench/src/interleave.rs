@@ -2,8 +2,8 @@
 //! affect all of them.
 
 use crate::measure::{Figures, Series};
-use crate::progress::Progress;
 use crate::report::{Better, Goal, Row, figure};
+use machinery_report::Progress;
 
 /// A subject, ours or a peer, that runs the shapes `S` of a suite.
 pub(crate) trait Subject<S> {
@@ -93,11 +93,12 @@ pub(crate) fn run<S>(
     missing: &MissingPeers,
     rounds: usize,
 ) -> SuiteResults {
-    let progress = Progress::new();
+    let mut progress = Progress::of(plans.len() as u64, "");
     let mut found = SuiteResults { rows: Vec::new(), failures: Vec::new() };
     for (number, plan) in (1..).zip(plans) {
         let name = plan.rows.first().map_or("", |row| row.name.as_str());
-        progress.shape(number, plans.len(), name);
+        progress.at(number - 1);
+        progress.stage(name);
         let mut series: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
         for round in 0..rounds {
             for turn in 0..subjects.len() {
@@ -106,12 +107,12 @@ pub(crate) fn run<S>(
                 if plan.absent.iter().any(|(peer, _)| *peer == subject.name()) {
                     continue;
                 }
-                progress.run(number, plans.len(), name, round + 1, rounds, subject.name());
+                progress.message(&format!("{name}: round {} of {rounds}, {}", round + 1, subject.name()));
                 match subject.run(&plan.shape) {
                     Ok(figures) => series[at].push(figures),
                     Err(error) => {
                         let failure = format!("{name}: {} failed: {error:#}", subject.name());
-                        progress.say(&failure);
+                        progress.line(&failure);
                         found.failures.push(failure);
                     }
                 }
@@ -120,7 +121,6 @@ pub(crate) fn run<S>(
         let names: Vec<&'static str> = subjects.iter().map(|subject| subject.name()).collect();
         found.rows.extend(plan.rows.iter().map(|spec| row(spec, plan, &names, &series, missing)));
     }
-    progress.done();
     found
 }
 

@@ -13,7 +13,6 @@ mod lines;
 mod measure;
 mod memory;
 mod process;
-mod progress;
 mod random;
 mod report;
 mod scratch;
@@ -57,6 +56,8 @@ enum Suite {
     /// KOS at its full size: the cost of an attachment, and the time until all affected nodes know
     /// of it; or on real Open vSwitch.
     Kos(KosOptions),
+    /// Draws the bench files of `--json`: an SVG beside each.
+    Plot { files: Vec<PathBuf> },
     /// A process of the suite `kos`.
     #[command(hide = true)]
     KosControl,
@@ -136,6 +137,7 @@ fn main() -> anyhow::Result<ExitCode> {
             Suite::Controller(options) => ("controller", options, controller::run),
             Suite::Kos(KosOptions { fabric: KosFabric::Log, options }) => ("kos", options, kos::run),
             Suite::Kos(KosOptions { fabric: KosFabric::Ovs, options }) => ("kos-ovs", options, kos::run_ovs),
+            Suite::Plot { files } => return report::plot_files(files).map(|()| ExitCode::SUCCESS),
             Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
             Suite::KosLabGuard { directory } => return kos::guard_lab(directory).map(|()| ExitCode::SUCCESS),
             Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),

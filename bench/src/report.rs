@@ -3,11 +3,14 @@
 mod goal;
 mod markdown;
 mod origin;
+mod plot;
 mod table;
 
 pub(crate) use goal::{Goal, Verdict, judge};
+pub(crate) use machinery_report::figure;
 pub(crate) use markdown::write_section;
 pub(crate) use origin::Origin;
+pub(crate) use plot::plot_files;
 pub(crate) use table::print;
 
 use anyhow::Context;
@@ -78,40 +81,9 @@ impl Report {
     }
 }
 
-/// Formats a figure with three significant digits and grouped thousands.
-pub(crate) fn figure(value: f64) -> String {
-    let magnitude = value.abs();
-    if magnitude < 10.0 {
-        return format!("{value:.2}");
-    }
-    if magnitude < 100.0 {
-        return format!("{value:.1}");
-    }
-    let digits = format!("{value:.0}");
-    let mut text = String::new();
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            text.push(' ');
-        }
-        text.push(digit);
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn figures_show_three_digits_and_group_thousands() {
-        fn check(value: f64, expect: &str) {
-            assert_eq!(figure(value), expect);
-        }
-        check(1.234, "1.23");
-        check(78.46, "78.5");
-        check(119.4, "119");
-        check(5_412_345.0, "5 412 345");
-    }
 
     #[test]
     fn a_bench_file_has_the_agreed_keys() {

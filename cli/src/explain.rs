@@ -14,9 +14,9 @@ pub(crate) struct ExplainArgs {
     kind: String,
     /// The object: NS/NAME, or NAME for a cluster-scoped kind
     object: String,
-    /// Address of the controller's diagnostics pages
-    #[arg(long, value_name = "A", default_value = "127.0.0.1:9464", env = "MACHINERY_DIAGNOSTICS")]
-    at: SocketAddr,
+    /// Address of the controller's diagnostics pages; by default all of 127.0.0.1:9464 to 9479
+    #[arg(long, value_name = "A", env = "MACHINERY_DIAGNOSTICS")]
+    at: Option<SocketAddr>,
 }
 
 const TIMEOUT: Duration = Duration::from_secs(10);
@@ -27,17 +27,55 @@ pub(crate) async fn run(arguments: ExplainArgs) -> anyhow::Result<()> {
     let ExplainArgs { kind, object, at } = arguments;
     let path =
         format!("/debug/machinery.json?kind={}&object={}", percent_encode(&kind), percent_encode(&object));
-    let answer = timeout(TIMEOUT, get(at, &path)).await;
-    let page = answer.with_context(|| format!("{at} did not answer in {TIMEOUT:?}"))??;
-    print!("{}", machinery::explain(&kind, &page)?);
+    let Some(at) = at else { return explain_all(&kind, &path).await };
+    print!("{}", machinery::explain(&kind, &page(at, &path).await?)?);
     Ok(())
+}
+
+/// Prints the explanations of all programs on the default ports, such as the candidates of an
+/// election.
+async fn explain_all(kind: &str, path: &str) -> anyhow::Result<()> {
+    let mut pages = Vec::new();
+    for port in DEFAULT_PORT..DEFAULT_PORT + machinery::PORTS {
+        let at = SocketAddr::from(([127, 0, 0, 1], port));
+        // Another program may use the port.
+        pages.extend(page(at, path).await.ok().map(|page| (at, page)));
+    }
+    let first = SocketAddr::from(([127, 0, 0, 1], DEFAULT_PORT));
+    ensure!(!pages.is_empty(), "{}", no_pages(first));
+    let explained: Vec<_> =
+        pages.iter().filter_map(|(at, page)| Some((at, machinery::explain(kind, page).ok()?))).collect();
+    for (at, text) in &explained {
+        if pages.len() > 1 {
+            println!("at {at}:");
+        }
+        print!("{text}");
+    }
+    if explained.is_empty()
+        && let Some((_, page)) = pages.first()
+    {
+        machinery::explain(kind, page)?;
+    }
+    Ok(())
+}
+
+/// First of the ports that `Plane::diagnostics_from` tries in the guides.
+const DEFAULT_PORT: u16 = 9464;
+
+fn no_pages(at: SocketAddr) -> String {
+    format!(
+        "no diagnostics pages at {at}: call `plane.diagnostics(…)` in the program, and name its address with --at"
+    )
+}
+
+async fn page(at: SocketAddr, path: &str) -> anyhow::Result<String> {
+    let answer = timeout(TIMEOUT, get(at, path)).await;
+    answer.with_context(|| format!("{at} did not answer in {TIMEOUT:?}"))?
 }
 
 async fn get(at: SocketAddr, path: &str) -> anyhow::Result<String> {
     let connected = TcpStream::connect(at).await;
-    let mut stream = connected.with_context(|| {
-        format!("no diagnostics pages at {at}: call `plane.diagnostics(…)` in the program, and name its address with --at")
-    })?;
+    let mut stream = connected.with_context(|| no_pages(at))?;
     stream
         .write_all(format!("GET {path} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\n\r\n").as_bytes())
         .await?;

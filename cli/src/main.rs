@@ -3,6 +3,7 @@
 mod audit;
 mod core_dumps;
 mod crds;
+mod dashboard;
 mod descriptors;
 mod directory;
 mod encryption;
@@ -38,6 +39,8 @@ enum Command {
     Serve(Box<serve::ServeArgs>),
     /// Show the causes and result of a controller's last run of an object, and its next run
     Explain(explain::ExplainArgs),
+    /// Print a Grafana dashboard of the server's metrics
+    Dashboard(dashboard::DashboardArgs),
     /// Write all objects to one file, while no server uses the data directory
     Snapshot(store::SnapshotArgs),
     /// Create a data directory from a snapshot file
@@ -61,6 +64,10 @@ fn main() -> ExitCode {
         match command {
             Command::Serve(arguments) => serve::run(*arguments).await,
             Command::Explain(arguments) => explain::run(arguments).await,
+            Command::Dashboard(arguments) => {
+                dashboard::run(&arguments);
+                Ok(())
+            }
             Command::Snapshot(arguments) => store::snapshot(arguments).await,
             Command::Restore(arguments) => store::restore(arguments).await,
             Command::Check(arguments) => store::check(arguments).await,

@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let locking = LockKinds { kind, owners, writer: Arc::new(names.clone()) };
     let source: Arc<dyn ListWatch<Arc<HostName>>> = Arc::new(names.clone());
     let locks =
-        NameLocks::<String, HostName>::builder(locking, source, |_, key, owner| lock(key, &owner)).build();
+        NameLocks::<String, HostName>::builder(locking, source, |_, key, owner| lock(key, &owner)).build()?;
     tasks.spawn(informer.run(stopping.clone()));
     tasks.spawn(locks.run(stopping.clone()));
 
@@ -78,7 +78,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     {
         let (locks, informer, stopping) = (locks.clone(), informer.clone(), stopping.clone());
-        tasks.spawn(async move { locks.wake(&controller, &informer, stopping).await });
+        tasks.spawn(locks.wake(&controller, &informer, stopping));
     }
 
     for (name, has_it) in [("db-0", true), ("db-1", false)] {

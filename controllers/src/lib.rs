@@ -1,5 +1,5 @@
-//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election
-//! and name locks.
+//! Controllers: control loop, predicates, finalizers, expectations, event recorder, leader election,
+//! name locks and actuators.
 //!
 //! A [`Controller`] subscribes to informers, keeps the keys to reconcile in a work queue, and calls
 //! a [`Reconcile`] for each key: one run at a time per key, many keys concurrently. It knows no
@@ -14,7 +14,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p31_…`, in `tests/it/` or beside the code.
+//! Tests are found by the prefix `p01_…` to `p51_…`, in `tests/it/` or beside the code.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -46,9 +46,27 @@
 //! | 26 | Waiters of a name are notified of its release in order: [`NameLocks::wake`] ¹¹ | `p26_…` |
 //! | 27 | No two holders of a name write, and no lock is leaked ¹² | `p27_…` |
 //! | 28 | A run and its writes belong to the trace of its cause: [`Run::traceparent`] ¹³ | `p28_…` |
-//! | 29 | An own write requests no run of its key, foreign ones always do: [`OwnWrites`] ¹⁴ | `p29_…` |
-//! | 30 | Writers that undo each other are named and slowed, lone ones never: [`WriteFight`] ¹⁵ | `p30_…` |
+//! | 29 | An own write requests no run of its key, foreign ones always do: [`OwnWrites`] ¹⁷ | `p29_…` |
+//! | 30 | Writers that undo each other are named and slowed, lone ones never: [`WriteFight`] ¹⁸ | `p30_…` |
 //! | 31 | Urgent keys run first; keys of a batch fail alone: [`ReconcileBatch`] | `p31_…` |
+//! | 50 | An owner that owes a response is silent after a timeout: [`SilenceDetector`] ¹⁴ | `p50_…` |
+//! | 51 | Without connection, and after a suspension, no owner becomes silent at once | `p51_…` |
+//!
+//! An [`Actuator`] keeps the items of a system outside of the API as desired, through an
+//! [`ActuatorPort`]:
+//!
+//! | # | claim | tests |
+//! |---|---|---|
+//! | 40 | Existing items are adopted unchanged; orphans are deleted, and delay nothing | `p40_…` |
+//! | 41 | A key has one item, and the limit of items holds: [`Actuator::create`] | `p41_…` |
+//! | 42 | Changes that are due share a batch | `p42_…` |
+//! | 43 | A failure is of its item alone, reported, and retried or withdrawn ¹⁴ | `p43_…` |
+//! | 44 | A stuck item delays no other; the cause of a hung or panicked batch is found | `p44_…` |
+//! | 45 | Drift is repaired after events and by the timer; unstable items are slowed ¹⁵ | `p45_…` |
+//! | 46 | A degraded port backs off alone | `p46_…` |
+//! | 47 | Nonsense and panics of a port cost the items concerned only | `p47_…` |
+//! | 48 | A dropped run ends the calls and tasks of the port: [`ActuatorPort::run`] | `p48_…` |
+//! | 49 | Every history ends with the claimed and unclaimed items ¹⁶ | `p49_…` |
 //!
 //! - ¹ If the queue is full, the remaining keys of a synced cache follow as capacity permits.
 //! - ² [`Builder::when_complete`] maps complete keys of keyed informers, also those without
@@ -70,9 +88,16 @@
 //! - ¹² Eight claimants that crash and resume late; over a thousand names by `cargo xtask races`.
 //! - ¹³ Also over the wire. A trace alone makes no write, so converged controllers fall silent.
 //!   Also `controller/traces.rs`.
-//! - ¹⁴ In every order of event, response and foreign write: `own_writes/tests.rs`, and as a loom
+//! - ¹⁷ In every order of event, response and foreign write: `own_writes/tests.rs`, and as a loom
 //!   model `tests/loom.rs`. Design: `docs/designs/036-own-writes.md`.
-//! - ¹⁵ `fights/tests.rs`. Objects need an encoder: [`Builder::detecting_fights`].
+//! - ¹⁸ `fights/tests.rs`. Objects need an encoder: [`Builder::detecting_fights`].
+//! - ¹⁴ Until it responds; noticed within 1.25 timeouts. Also `silence/tracker.rs`, beside a naive
+//!   model.
+//!
+//! - ¹⁴ Turns of a key exclude each other: [`Actuator::turn`], `actuator/turns.rs`.
+//! - ¹⁵ An item is unstable if comparisons in a row find it changed: [`ItemFailure::Unstable`].
+//! - ¹⁶ Random claims, failures, lost results, foreign changes and late lists:
+//!   `actuator/tests.rs`.
 //!
 //! # Limits
 //!
@@ -164,6 +189,7 @@
 //!
 //! `prometheus` (default): [`Metrics`].
 
+mod actuator;
 mod causes;
 mod controller;
 mod expectations;
@@ -176,7 +202,15 @@ mod metrics;
 mod own_writes;
 mod reconcile;
 mod recorder;
+mod silence;
 
+pub use actuator::{
+    Actuator, ActuatorError, ActuatorPort, ActuatorSettings, ActuatorStatus, BrokenItem, ChangeBatch,
+    Disturbance, Ensured, FoundItem, ItemChange, ItemFailure, ItemState, KeyTurn, PortFailure, Progress,
+    RepairOutcome, RepairReport, RepairRequest,
+};
+/// Makes the methods of an [`ActuatorPort`] asynchronous.
+pub use async_trait::async_trait;
 pub use controller::{
     Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, OwnWrites, PendingWrites, Phase, RunError,
     RunRecord, Running, Settings, ShutdownReport, State, changed,
@@ -189,7 +223,8 @@ pub use lease::{
 };
 pub use locks::{
     Claim, HeldLock, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockHolder, LockKey, LockKinds,
-    LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters, key_of_name, name_of_key,
+    LockScopeError, LocksBuilder, NameLocks, NoFences, Released, StrayLock, StrayReason, Waiters,
+    key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
@@ -198,3 +233,4 @@ pub use fights::WriteFight;
 pub use own_writes::{ChangedTo, ObjectChange, OwnWrite, ParkedChange, WriteWindows, report_write};
 pub use reconcile::{Next, Reconcile, ReconcileBatch, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};
+pub use silence::{Awaiting, Owner, SilenceChange, SilenceCounts, SilenceDetector, TimeoutTooShort};

@@ -141,8 +141,8 @@ pub use informer::{Builder, Counts, Informer, State, WaitError};
 pub use keyed::Model;
 #[cfg(feature = "tokio")]
 pub use keyed::{
-    AcquireError, Completions, Interest, Key, KeyedBuilder, KeyedCounts, KeyedInformers, KeyedState,
-    Released, SelectorKey,
+    AcquireError, Completions, Interest, InterestError, Key, KeyedBuilder, KeyedCounts, KeyedInformers,
+    KeyedState, SelectorKey,
 };
 pub use lookup::{Lookup, LookupMap, LookupSnapshot};
 pub use machinery_snapshot::{Index, Label, Snapshot};

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
 
+use machinery_metrics::{Described, Description, MetricSet, Sampled, SampledFamilies};
 use machinery_objects::Object;
 use machinery_sync::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::DescriptorEncoder;
 
 use crate::{Informer, KeyedInformers, KeyedState, SelectorKey, State};
 
@@ -88,6 +88,11 @@ impl Metrics {
         self.add(name.into(), informers.observed())
     }
 
+    /// Returns the descriptions of all metrics.
+    pub fn descriptions() -> impl Iterator<Item = Description> {
+        INFORMERS.descriptions()
+    }
+
     fn add(&self, name: String, observed: Weak<dyn ObservedInformer>) -> Result<(), NameTaken> {
         let mut informers = self.informers.lock();
         informers.retain(|_, other| other.strong_count() > 0);
@@ -110,9 +115,6 @@ impl Metrics {
     }
 }
 
-/// A metric family: name, help, and its value in a state.
-struct MetricFamily<T>(&'static str, &'static str, fn(&ObservedState) -> Option<T>);
-
 fn one<T>(seen: &ObservedState, of: impl Fn(&State) -> T) -> Option<T> {
     if let ObservedState::One(state) = seen { Some(of(state)) } else { None }
 }
@@ -128,121 +130,107 @@ fn either<T>(seen: &ObservedState, one: impl Fn(&State) -> T, keyed: impl Fn(&Ke
     })
 }
 
-const COUNTERS: [MetricFamily<u64>; 11] = [
-    MetricFamily("machinery_informer_lists", "Pages of lists requested", |seen| {
-        either(seen, |s| s.counts.lists, |s| s.counts.lists)
-    }),
-    MetricFamily("machinery_informer_watches", "Watches requested", |seen| {
-        either(seen, |s| s.counts.watches, |s| s.counts.opened)
-    }),
-    MetricFamily("machinery_informer_edits", "Edits of interest streams requested", |seen| {
-        keyed(seen, |s| s.counts.edits)
-    }),
-    MetricFamily("machinery_informer_events", "Events of objects received", |seen| {
-        either(seen, |s| s.counts.events, |s| s.counts.events)
-    }),
-    MetricFamily(
-        "machinery_informer_late",
-        "Changes received after a newer version of their object",
-        |seen| either(seen, |s| s.counts.late, |s| s.counts.late),
-    ),
-    MetricFamily("machinery_informer_fenced", "Events for a key without interest", |seen| {
-        keyed(seen, |s| s.counts.fenced)
-    }),
-    MetricFamily("machinery_informer_troubles", "Errors of reflectors", |seen| {
-        either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
-    }),
-    MetricFamily("machinery_informer_unreadable", "Unreadable objects received, with repetitions", |seen| {
-        either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable)
-    }),
-    MetricFamily("machinery_informer_index_panics", "Panics of index functions", |seen| {
-        one(seen, |s| s.counts.index_panics)
-    }),
-    MetricFamily("machinery_informer_audits", "Drift checks", |seen| one(seen, |s| s.counts.drift_checks)),
-    MetricFamily("machinery_informer_drifts", "Objects found to have drifted", |seen| {
-        one(seen, |s| s.counts.drifts)
-    }),
-];
-
-const GAUGES: [MetricFamily<u64>; 11] = [
-    MetricFamily("machinery_informer_synced", "Whether the initial list is complete", |seen| {
-        one(seen, |s| s.synced.into())
-    }),
-    MetricFamily("machinery_informer_objects", "Cached objects, or names of keyed informers", |seen| {
-        either(seen, |s| s.objects as u64, |s| s.names as u64)
-    }),
-    MetricFamily("machinery_informer_unreadable_now", "Unreadable objects, at most a thousand", |seen| {
-        either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64)
-    }),
-    MetricFamily("machinery_informer_troubled", "Streams with an error", |seen| {
-        either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)
-    }),
-    MetricFamily("machinery_informer_handlers", "Event handlers", |seen| {
-        either(seen, |s| s.handlers as u64, |s| s.handlers as u64)
-    }),
-    MetricFamily("machinery_informer_handler_due", "Keys queued for the slowest handler", |seen| {
-        either(seen, |s| s.lag.due as u64, |s| s.lag.due as u64)
-    }),
-    MetricFamily("machinery_informer_handler_panics", "Panics of the current handlers", |seen| {
-        either(seen, |s| s.lag.panics, |s| s.lag.panics)
-    }),
-    MetricFamily("machinery_informer_keys", "Keys with an interest", |seen| keyed(seen, |s| s.keys as u64)),
-    MetricFamily("machinery_informer_keys_complete", "Complete keys", |seen| {
-        keyed(seen, |s| s.complete as u64)
-    }),
-    MetricFamily("machinery_informer_interests", "Interests in keys", |seen| {
-        keyed(seen, |s| s.interests as u64)
-    }),
-    MetricFamily("machinery_informer_streams", "Open streams", |seen| keyed(seen, |s| s.streams)),
-];
-
-const SECONDS: [MetricFamily<f64>; 2] = [
-    MetricFamily("machinery_informer_silent_seconds", "Time since the last event of the source", |seen| {
-        either(seen, |s| Some(s.silent_for), |s| s.silent_for).flatten().map(|silent| silent.as_secs_f64())
-    }),
-    MetricFamily("machinery_informer_handler_lag_seconds", "Age of the oldest undelivered change", |seen| {
-        either(seen, |s| s.lag.waiting.as_secs_f64(), |s| s.lag.waiting.as_secs_f64())
-    }),
-];
+/// The metrics of all informers.
+const INFORMERS: SampledFamilies<ObservedState> = SampledFamilies {
+    row: "Informers",
+    families: &[
+        Sampled::counter("machinery_informer_lists", "Pages of lists requested", |seen| {
+            either(seen, |s| s.counts.lists, |s| s.counts.lists)
+        }),
+        Sampled::counter("machinery_informer_watches", "Watches requested", |seen| {
+            either(seen, |s| s.counts.watches, |s| s.counts.opened)
+        }),
+        Sampled::counter("machinery_informer_edits", "Edits of interest streams requested", |seen| {
+            keyed(seen, |s| s.counts.edits)
+        }),
+        Sampled::counter("machinery_informer_events", "Events of objects received", |seen| {
+            either(seen, |s| s.counts.events, |s| s.counts.events)
+        }),
+        Sampled::counter(
+            "machinery_informer_late",
+            "Changes received after a newer version of their object",
+            |seen| either(seen, |s| s.counts.late, |s| s.counts.late),
+        ),
+        Sampled::counter("machinery_informer_fenced", "Events for a key without interest", |seen| {
+            keyed(seen, |s| s.counts.fenced)
+        }),
+        Sampled::counter("machinery_informer_troubles", "Errors of reflectors", |seen| {
+            either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
+        }),
+        Sampled::counter(
+            "machinery_informer_unreadable",
+            "Unreadable objects received, with repetitions",
+            |seen| either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable),
+        ),
+        Sampled::counter("machinery_informer_index_panics", "Panics of index functions", |seen| {
+            one(seen, |s| s.counts.index_panics)
+        }),
+        Sampled::counter("machinery_informer_audits", "Drift checks", |seen| {
+            one(seen, |s| s.counts.drift_checks)
+        }),
+        Sampled::counter("machinery_informer_drifts", "Objects found to have drifted", |seen| {
+            one(seen, |s| s.counts.drifts)
+        }),
+        Sampled::flag("machinery_informer_synced", "Whether the initial list is complete", |seen| {
+            one(seen, |s| s.synced.into())
+        }),
+        Sampled::gauge("machinery_informer_objects", "Cached objects, or names of keyed informers", |seen| {
+            either(seen, |s| s.objects as u64, |s| s.names as u64)
+        }),
+        Sampled::gauge(
+            "machinery_informer_unreadable_now",
+            "Unreadable objects, at most a thousand",
+            |seen| either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64),
+        ),
+        Sampled::gauge("machinery_informer_troubled", "Streams with an error", |seen| {
+            either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)
+        }),
+        Sampled::gauge("machinery_informer_handlers", "Event handlers", |seen| {
+            either(seen, |s| s.handlers as u64, |s| s.handlers as u64)
+        }),
+        Sampled::gauge("machinery_informer_handler_due", "Keys queued for the slowest handler", |seen| {
+            either(seen, |s| s.lag.due as u64, |s| s.lag.due as u64)
+        }),
+        Sampled::gauge("machinery_informer_handler_panics", "Panics of the current handlers", |seen| {
+            either(seen, |s| s.lag.panics, |s| s.lag.panics)
+        }),
+        Sampled::gauge("machinery_informer_keys", "Keys with an interest", |seen| {
+            keyed(seen, |s| s.keys as u64)
+        }),
+        Sampled::gauge("machinery_informer_keys_complete", "Complete keys", |seen| {
+            keyed(seen, |s| s.complete as u64)
+        }),
+        Sampled::gauge("machinery_informer_interests", "Interests in keys", |seen| {
+            keyed(seen, |s| s.interests as u64)
+        }),
+        Sampled::gauge("machinery_informer_streams", "Open streams", |seen| keyed(seen, |s| s.streams)),
+        Sampled::age(
+            "machinery_informer_silent_seconds",
+            "Time since the last event of the source",
+            |seen| {
+                either(seen, |s| Some(s.silent_for), |s| s.silent_for)
+                    .flatten()
+                    .map(|silent| silent.as_secs_f64())
+            },
+        ),
+        Sampled::age(
+            "machinery_informer_handler_lag_seconds",
+            "Age of the oldest undelivered change",
+            |seen| either(seen, |s| s.lag.waiting.as_secs_f64(), |s| s.lag.waiting.as_secs_f64()),
+        ),
+    ],
+};
 
 impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let seen = self.observe();
-        for each in &COUNTERS {
-            family(&mut encoder, each, MetricType::Counter, &seen, |number, mut encoder| {
-                encoder.encode_counter::<NoLabelSet, _, u64>(&number, None)
-            })?;
-        }
-        for each in &GAUGES {
-            family(&mut encoder, each, MetricType::Gauge, &seen, |number, mut encoder| {
-                encoder.encode_gauge(&i64::try_from(number).unwrap_or(i64::MAX))
-            })?;
-        }
-        for each in &SECONDS {
-            family(&mut encoder, each, MetricType::Gauge, &seen, |number, mut encoder| {
-                encoder.encode_gauge(&number)
-            })?;
-        }
-        Ok(())
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        INFORMERS.encode(&mut encoder, &self.observe())
     }
 }
 
-fn family<T>(
-    encoder: &mut DescriptorEncoder<'_>,
-    MetricFamily(name, help, of): &MetricFamily<T>,
-    kind: MetricType,
-    seen: &[(String, ObservedState)],
-    write: impl Fn(T, MetricEncoder<'_>) -> fmt::Result,
-) -> fmt::Result {
-    let numbers: Vec<_> = seen.iter().filter_map(|(name, seen)| Some((name, of(seen)?))).collect();
-    if numbers.is_empty() {
-        return Ok(());
+impl Described for Metrics {
+    fn register(&self, set: &mut MetricSet) {
+        set.collect(self.clone(), Self::descriptions());
     }
-    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-    for (name, number) in numbers {
-        write(number, family.encode_family(&[("name", name.as_str())])?)?;
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Metrics {

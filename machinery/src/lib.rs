@@ -10,7 +10,7 @@
 //!
 //! # Promises
 //!
-//! Tests are found by the prefix `p01_…` to `p09_…`, in `tests/it/`.
+//! Tests are found by the prefix `p01_…` to `p11_…`, in `tests/it/`.
 //!
 //! | # | claim | tests |
 //! |---|---|---|
@@ -24,12 +24,17 @@
 //! | 8 | Predicates drop no deletion and no finalizer change; requests need no objects | `p08_…` |
 //! | 9 | One trace spans a client's write, the reconcile and its writes, up to a collector | `p09_…` ³ |
 //! | 10 | A program needs this crate as its only dependency | `cargo xtask test quickstart` ⁴ |
+//! | 11 | A mistake of a new user is an early error or a report, each with its remedy ⁵ | `p11_…` |
+//! | 50 | Components in other processes have a role, an identity and a kubeconfig each | `p50_…` |
+//! | 51 | Page, dashboard and table of metrics derive from their declarations | `p51_…` |
 //!
 //! - ¹ On Kubernetes itself by `cargo xtask kubernetes`.
 //! - ² Controllers of one Lease start and stop together, with warm caches. [`Objects::fenced`]
 //!   combines fences for every kind of write; a server without fences receives no such write.
 //! - ³ With the feature `otel`.
 //! - ⁴ A crate outside of this workspace.
+//! - ⁵ Kinds that are not served, fields that are not selectable, objects that cannot be decoded,
+//!   locks that their owners cannot own or whose release notifies nobody, a port in use.
 //!
 //! # Non-goals
 //!
@@ -38,7 +43,7 @@
 //! # Example
 //!
 //! ```
-//! # #[cfg(feature = "embedded")]
+//! # #[cfg(all(feature = "embedded", feature = "logs"))]
 //! # mod example {
 //! use machinery::{Next, Objects, Run};
 //! use std::sync::Arc;
@@ -71,6 +76,7 @@
 //! }
 //!
 //! pub async fn example() -> machinery::Result {
+//!     machinery::logs();                                          // or a subscriber of your own
 //!     // or machinery::from_args(), on a cluster too
 //!     let plane = machinery::embedded().kinds::<(Host,)>().start().await?;
 //!     let hosts = plane.objects::<Host>()?;
@@ -90,7 +96,7 @@
 //!     Ok(())
 //! }
 //! # }
-//! # #[cfg(feature = "embedded")]
+//! # #[cfg(all(feature = "embedded", feature = "logs"))]
 //! # tokio::runtime::Builder::new_current_thread()
 //! #     .enable_all()
 //! #     .build()
@@ -107,7 +113,9 @@
 //!
 //! - `diagnostics` (default): the diagnostics pages of a plane.
 //! - `embedded` (default): the API server and the store.
+//! - `logs` (default): [`logs`], logs on standard error.
 //! - `server`: that server on a socket.
+//! - `report`: plots, a progress bar and text tables for command-line programs.
 //! - `kube`: any Kubernetes cluster, by the same ports.
 //! - `webhook`: admission as a webhook of another cluster
 //!   ([`WebhookServer`](apiserver::WebhookServer)).
@@ -122,6 +130,8 @@ extern crate self as machinery;
 #[cfg_attr(not(feature = "diagnostics"), allow(dead_code, reason = "only the pages read the diagnostics"))]
 mod diagnostics;
 mod kind;
+#[cfg(feature = "logs")]
+mod logs;
 #[cfg(feature = "otel")]
 pub mod otel;
 #[cfg(any(feature = "embedded", feature = "kube"))]
@@ -133,7 +143,12 @@ pub use machinery_controllers as controllers;
 pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
+pub use machinery_metrics as metrics;
+#[doc(inline)]
+pub use machinery_metrics::metrics;
 pub use machinery_objects as objects;
+#[cfg(feature = "report")]
+pub use machinery_report as report;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
 pub use machinery_sync as sync;
@@ -143,9 +158,11 @@ pub use machinery_workqueue as workqueue;
 pub use {k8s_openapi, kube_core, prometheus_client, schemars, serde, serde_json, tokio, tokio_util};
 
 #[cfg(all(feature = "diagnostics", any(feature = "embedded", feature = "kube")))]
-pub use diagnostics::DiagnosticsError;
+pub use diagnostics::{DiagnosticsError, PORTS};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};
+#[cfg(feature = "logs")]
+pub use logs::logs;
 pub use machinery_controllers::{Next, OwnWrites, Reconcile, ReconcileBatch, Run, Settings, changed, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;
@@ -155,6 +172,14 @@ pub mod derive {
     pub use kube_derive::CustomResource;
     pub use schemars::JsonSchema;
     pub use serde::{Deserialize, Serialize};
+}
+
+/// Returns the descriptions of the metrics of every [`Plane`]: informers, controllers, queues,
+/// elections, name locks and recorders.
+#[must_use]
+pub fn metric_descriptions() -> Vec<metrics::Description> {
+    let controllers = machinery_controllers::Metrics::descriptions();
+    controllers.chain(machinery_informers::Metrics::descriptions()).collect()
 }
 
 /// The error of user code.

@@ -3,10 +3,10 @@
 use crate::core::{Histogram, Stats};
 use crate::queue::Queue;
 use crate::shared::{Key, StatsSource};
+use machinery_metrics::{Described, Description, MetricSet, Sampled, SampledFamilies, SampledHistogram};
 use machinery_sync::Mutex;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::encoding::DescriptorEncoder;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Weak};
@@ -67,6 +67,11 @@ impl Metrics {
         Ok(())
     }
 
+    /// Returns the descriptions of all metrics.
+    pub fn descriptions() -> impl Iterator<Item = Description> {
+        QUEUES.descriptions()
+    }
+
     /// Returns the counts of each queue, and removes dropped queues.
     fn collect_stats(&self) -> Vec<(String, Stats)> {
         let mut live = Vec::new();
@@ -79,97 +84,73 @@ impl Metrics {
     }
 }
 
-/// One metric family: name, help text, and the number it exports.
-struct Family<T>(&'static str, &'static str, fn(&Stats) -> T);
-
-const COUNTERS: [Family<u64>; 8] = [
-    Family("workqueue_adds", "Keys that became ready; merged adds are not counted", |s| s.adds),
-    Family("workqueue_retries", "Runs that failed or were abandoned", |s| s.retries),
-    Family("workqueue_merged", "Adds merged into a key that was there", |s| s.merged),
-    Family("workqueue_abandoned", "Runs dropped without an answer, and retried", |s| s.abandoned),
-    Family("workqueue_dead_letters", "Keys that failed as often as they may", |s| s.dead_letters),
-    Family("workqueue_cancelled", "Runs taken back", |s| s.cancelled),
-    Family("workqueue_refused_full", "Adds refused because the queue was full", |s| s.refused_full),
-    Family("workqueue_refused_closed", "Adds refused because the queue was closed", |s| s.refused_closed),
-];
-
-const GAUGES: [Family<usize>; 4] = [
-    Family("workqueue_depth", "Keys that are ready", |s| s.ready),
-    Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
-    Family("workqueue_out", "Keys that are worked on", |s| s.in_flight),
-    Family("workqueue_held", "Keys that are out and not worked on, until they are answered", |s| s.held),
-];
-
-const SECONDS: [Family<u64>; 2] = [
-    Family("workqueue_unfinished_work_seconds", "How long the keys with a worker are there, added up", |s| {
-        s.unfinished_us
-    }),
-    Family("workqueue_longest_running_processor_seconds", "How long the first of them is there", |s| {
-        s.longest_us
-    }),
-];
-
-const HISTOGRAMS: [Family<Histogram>; 3] = [
-    Family("workqueue_queue_duration_seconds", "How long keys were ready before a worker took them", |s| {
-        s.waited.clone()
-    }),
-    Family("workqueue_work_duration_seconds", "How long keys were with a worker", |s| s.worked.clone()),
-    Family("workqueue_held_duration_seconds", "How long keys were held after that", |s| s.was_held.clone()),
-];
+/// The metrics of all queues, under client-go's names.
+const QUEUES: SampledFamilies<Stats> = SampledFamilies {
+    row: "Queues",
+    families: &[
+        Sampled::counter("workqueue_adds", "Keys that became ready, without merged adds", |s| Some(s.adds)),
+        Sampled::counter("workqueue_retries", "Runs that failed or were abandoned", |s| Some(s.retries)),
+        Sampled::counter("workqueue_merged", "Adds merged into a queued, delayed or running key", |s| {
+            Some(s.merged)
+        }),
+        Sampled::counter("workqueue_abandoned", "Runs dropped without completion, and retried", |s| {
+            Some(s.abandoned)
+        }),
+        Sampled::counter("workqueue_dead_letters", "Keys at the limit of failures", |s| Some(s.dead_letters)),
+        Sampled::counter("workqueue_cancelled", "Cancelled runs", |s| Some(s.cancelled)),
+        Sampled::counter("workqueue_refused_full", "Adds refused by a full queue", |s| Some(s.refused_full)),
+        Sampled::counter("workqueue_refused_closed", "Adds refused by a closed queue", |s| {
+            Some(s.refused_closed)
+        }),
+        Sampled::gauge("workqueue_depth", "Ready keys", |s| Some(s.ready as u64)),
+        Sampled::gauge("workqueue_delayed", "Delayed keys", |s| Some(s.delayed as u64)),
+        Sampled::gauge("workqueue_out", "Running keys", |s| Some(s.in_flight as u64)),
+        Sampled::gauge("workqueue_held", "Keys held after their run until they are completed", |s| {
+            Some(s.held as u64)
+        }),
+        Sampled::age("workqueue_unfinished_work_seconds", "Sum of the times of all current runs", |s| {
+            Some(seconds(s.unfinished_us))
+        }),
+        Sampled::age("workqueue_longest_running_processor_seconds", "Time of the longest current run", |s| {
+            Some(seconds(s.longest_us))
+        }),
+        Sampled::histogram(
+            "workqueue_queue_duration_seconds",
+            "Time of ready keys until they were handed out",
+            |s| sampled(&s.waited),
+        ),
+        Sampled::histogram("workqueue_work_duration_seconds", "Duration of runs", |s| sampled(&s.worked)),
+        Sampled::histogram(
+            "workqueue_held_duration_seconds",
+            "Time of held keys until their completion",
+            |s| sampled(&s.was_held),
+        ),
+    ],
+};
 
 impl Collector for Metrics {
-    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
-        let queues = self.collect_stats();
-        for Family(name, help, of) in COUNTERS {
-            family(&mut encoder, name, help, MetricType::Counter, &queues, |stats, mut encoder| {
-                encoder.encode_counter::<NoLabelSet, _, u64>(&of(stats), None)
-            })?;
-        }
-        for Family(name, help, of) in GAUGES {
-            family(&mut encoder, name, help, MetricType::Gauge, &queues, |stats, mut encoder| {
-                encoder.encode_gauge(&i64::try_from(of(stats)).unwrap_or(i64::MAX))
-            })?;
-        }
-        for Family(name, help, of) in SECONDS {
-            family(&mut encoder, name, help, MetricType::Gauge, &queues, |stats, mut encoder| {
-                encoder.encode_gauge(&seconds(of(stats)))
-            })?;
-        }
-        for Family(name, help, of) in HISTOGRAMS {
-            family(&mut encoder, name, help, MetricType::Histogram, &queues, |stats, mut encoder| {
-                let histogram = of(stats);
-                let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
-                encoder.encode_histogram::<NoLabelSet>(
-                    seconds(histogram.sum_us()),
-                    histogram.count(),
-                    &buckets,
-                    None,
-                )
-            })?;
-        }
-        Ok(())
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        QUEUES.encode(&mut encoder, &self.collect_stats())
+    }
+}
+
+impl Described for Metrics {
+    fn register(&self, set: &mut MetricSet) {
+        set.collect(self.clone(), Self::descriptions());
+    }
+}
+
+fn sampled(histogram: &Histogram) -> SampledHistogram {
+    SampledHistogram {
+        sum: seconds(histogram.sum_us()),
+        count: histogram.count(),
+        buckets: histogram.buckets().collect(),
     }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "after 285 years of microseconds")]
 fn seconds(us: u64) -> f64 {
     us as f64 / 1e6
-}
-
-fn family(
-    encoder: &mut DescriptorEncoder<'_>,
-    name: &str,
-    help: &str,
-    kind: MetricType,
-    queues: &[(String, Stats)],
-    one: impl Fn(&Stats, prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result,
-) -> fmt::Result {
-    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
-    for (queue, stats) in queues {
-        let labels = [("name", queue.as_str())];
-        one(stats, family.encode_family(&labels)?)?;
-    }
-    Ok(())
 }
 
 impl fmt::Debug for Metrics {

@@ -1,11 +1,12 @@
 //! Runs child processes: their output is kept, and shown line by line or as a progress line.
 
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{BufRead, BufReader, IsTerminal};
 use std::process::{Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, sync_channel};
 use std::time::{Duration, Instant};
 
 use anyhow::Context;
+use machinery_report::Progress;
 
 /// The display of a child's output while it runs. All of it is kept either way.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,8 +28,6 @@ pub(crate) struct Outcome {
     /// Both streams, in the order in which they were written.
     pub(crate) text: String,
 }
-
-const QUIET_PERIOD: Duration = Duration::from_secs(30);
 
 /// Runs `command` until it exits. An error means that it could not be started.
 pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
@@ -54,21 +53,21 @@ pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
     });
 
     let mut text = String::new();
-    let mut progress = Progress::new(show);
+    let mut output = ChildOutput::new(show);
     loop {
         match lines.recv_timeout(Duration::from_secs(1)) {
             Ok(line) => {
                 let line = if colour() { line } else { plain(&line) };
-                progress.line(&line);
+                output.line(&line);
                 text.push_str(&line);
             }
             // A grandchild that outlives the child would keep the pipe open: do not wait for it.
             Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => break,
-            Err(RecvTimeoutError::Timeout) => progress.tick(),
+            Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    progress.clear();
+    drop(output);
     let status = child.wait()?;
     Ok(Outcome { ok: status.success(), ending: status.to_string(), text })
 }
@@ -122,54 +121,26 @@ fn quoted(word: &str) -> String {
     if word.is_empty() || word.contains([' ', '"', '$', '*']) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// Progress of a child on the screen.
-struct Progress {
+/// The output of a child on the screen.
+struct ChildOutput {
     show: Show,
-    terminal: bool,
-    begun: Instant,
-    spoke: Instant,
-    last: String,
+    progress: Option<Progress>,
 }
 
-impl Progress {
+impl ChildOutput {
     fn new(show: Show) -> Self {
-        let begun = now();
-        Self { show, terminal: std::io::stdout().is_terminal(), begun, spoke: begun, last: String::new() }
+        Self { show, progress: (show == Show::Progress).then(|| Progress::endless("")) }
     }
 
     fn line(&mut self, line: &str) {
         if self.show == Show::Lines {
             print!("{line}");
-            return;
         }
         // Messages of cargo for programs are no progress for people.
-        if !line.trim().is_empty() && !line.starts_with('{') {
-            self.last = plain(line.trim());
-        }
-        self.tick();
-    }
-
-    fn tick(&mut self) {
-        let seconds = self.begun.elapsed().as_secs();
-        match (self.show, self.terminal) {
-            (Show::Lines | Show::Nothing, _) => {}
-            (Show::Progress, true) => {
-                let last: String = self.last.chars().filter(|c| !c.is_control()).take(90).collect();
-                print!("\r\x1b[2K      {seconds} s  {last}\x1b[0m");
-                std::io::stdout().flush().ok();
-            }
-            (Show::Progress, false) if self.spoke.elapsed() >= QUIET_PERIOD => {
-                self.spoke = now();
-                println!("      {seconds} s  {}", self.last);
-            }
-            (Show::Progress, false) => {}
-        }
-    }
-
-    fn clear(&self) {
-        if self.show == Show::Progress && self.terminal {
-            print!("\r\x1b[2K");
-            std::io::stdout().flush().ok();
+        if let Some(progress) =
+            self.progress.as_mut().filter(|_| !line.trim().is_empty() && !line.starts_with('{'))
+        {
+            progress.message(&plain(line.trim()));
         }
     }
 }

@@ -5,6 +5,7 @@ mod decoded;
 mod errors;
 mod interest;
 mod read;
+mod served;
 mod typed;
 mod watch;
 mod write;

@@ -7,12 +7,13 @@ use std::sync::Arc;
 use kube_core::Resource;
 #[cfg(feature = "k8s")]
 use machinery_objects::KnownScope;
-use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, SourceError, Traceparent};
+use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, SourceError, Traceparent};
 use machinery_store::Entry;
 use serde::de::DeserializeOwned;
 
 use super::decoded::{Decoded, DecodedKey};
 use super::errors::{source_error, unreadable};
+use super::served::served;
 use crate::auth::Identity;
 use crate::auth::rbac::{RequestAttributes, ResourceAttributes};
 use crate::kind::{Kind, Subresource};
@@ -87,21 +88,7 @@ impl<K> Handle<K> {
 
     /// Returns the kind as currently served, if it supports `verb`.
     pub(super) fn served(&self, verb: &str) -> Result<Arc<Kind>, SourceError> {
-        let registry = self.shared.kinds();
-        let found = registry.find(self.kind.group(), self.kind.version(), self.kind.plural());
-        let namespaced = self.kind.scope() == Scope::Namespaced;
-        let reason = match found {
-            None => format!("there is no {} in {}", self.kind, self.kind.api_version()),
-            Some(kind) if kind.namespaced != namespaced => {
-                format!("{} are {:?} to the program, and not to the server", self.kind, self.kind.scope())
-            }
-            // Reviews are answered without being stored.
-            Some(kind) if kind.review.is_some() || !kind.can(verb) => {
-                format!("{} have no {verb}", self.kind)
-            }
-            Some(kind) => return Ok(kind.clone()),
-        };
-        Err(SourceError::NotServed { reason })
+        served(&self.shared, &self.kind, verb)
     }
 
     pub(super) fn object_request<'a>(

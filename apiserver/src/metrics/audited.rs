@@ -1,9 +1,11 @@
 //! Counters of the audit log's events.
 
+use machinery_metrics::{Description, MetricSet};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
+
+const ROW: &str = "Audit log";
 
 /// Counters of audit events: in total, lost by plugin, and by level.
 #[derive(Clone, Debug, Default)]
@@ -39,15 +41,23 @@ impl Audited {
         self.levels.get_or_create(&LevelLabel { level }).inc();
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register("apiserver_audit_event", "Events of the audit log", self.events.clone());
-        registry.register("apiserver_audit_error", "Events that could not be written", self.lost.clone());
-        registry.register(
-            "apiserver_audit_level",
-            "Requests, by how much the policy says of them",
+    pub(super) fn register(&self, set: &mut MetricSet) {
+        let counter = |name, help| Description::counter(name, help).row(ROW);
+        set.register(counter("apiserver_audit_event", "Events of the audit log"), self.events.clone());
+        set.register(
+            counter("apiserver_audit_error", "Events that could not be written").labels(&["plugin"]),
+            self.lost.clone(),
+        );
+        set.register(
+            counter("apiserver_audit_level", "Requests by the level of their policy rule").labels(&["level"]),
             self.levels.clone(),
         );
-        let help = "Requests that were refused because they could not be logged";
-        registry.register("apiserver_audit_requests_rejected", help, self.rejected.clone());
+        set.register(
+            counter(
+                "apiserver_audit_requests_rejected",
+                "Requests rejected because they could not be logged",
+            ),
+            self.rejected.clone(),
+        );
     }
 }

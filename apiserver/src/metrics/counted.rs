@@ -1,9 +1,9 @@
 //! Counters of limits, timeouts and failures, for operators of a server.
 
+use machinery_metrics::{Description, MetricSet};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
-use prometheus_client::registry::Registry;
 
 /// A limit that was reached, or a timeout or failure: an event that operators count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,8 +105,9 @@ impl EventCounters {
         self.0.get_or_create(&Label { why: event.name() }).get()
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
-        let help = "What was refused or cut off by a limit, or went wrong, and why";
-        registry.register("machinery_refused", help, self.0.clone());
+    pub(super) fn register(&self, set: &mut MetricSet) {
+        let help = "Requests, watches and connections that a limit or failure ended, by reason";
+        let refused = Description::counter("machinery_refused", help).labels(&["why"]).row("Limits");
+        set.register(refused, self.0.clone());
     }
 }

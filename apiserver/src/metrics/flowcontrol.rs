@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use machinery_metrics::{Description, MetricSet};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::{Registry, Unit};
 
 use crate::flowcontrol::{LevelCounts, PriorityLevel};
 
@@ -52,8 +52,13 @@ struct WaitLabels {
     execute: &'static str,
 }
 
-/// Kubernetes' buckets of the wait for a seat.
-const SECONDS: [f64; 12] = [0.0, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0];
+/// Kubernetes' buckets of the wait for a seat, and finer ones: most waits here are below 5 ms.
+const SECONDS: [f64; 17] =
+    [0.0, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 15.0];
+
+const ROW: &str = "Flow control";
+const LEVEL: &[&str] = &["priority_level"];
+const FLOW: &[&str] = &["priority_level", "flow_schema"];
 
 impl Default for FlowCounters {
     fn default() -> Self {
@@ -116,52 +121,65 @@ impl FlowCounters {
         self.guaranteed.get_or_create(&label).set(whole(guaranteed));
     }
 
-    pub(super) fn register(&self, registry: &mut Registry) {
-        let name = |rest: &str| format!("apiserver_flowcontrol_{rest}");
-        registry.register(
-            name("dispatched_requests"),
-            "Requests that were executed, by their priority level",
+    pub(super) fn register(&self, set: &mut MetricSet) {
+        let counter = |name, help| Description::counter(name, help).labels(FLOW).row(ROW);
+        let gauge = |name, help| Description::gauge(name, help).labels(FLOW).row(ROW);
+        let seats = |name, help| Description::gauge(name, help).labels(LEVEL).row(ROW).titled("Shares");
+        set.register(
+            counter("apiserver_flowcontrol_dispatched_requests", "Executed requests by priority level"),
             self.dispatched.clone(),
         );
-        registry.register(
-            name("rejected_requests"),
-            "Requests that were refused by flow control, with the reason",
+        set.register(
+            counter(
+                "apiserver_flowcontrol_rejected_requests",
+                "Requests rejected by flow control, by reason",
+            )
+            .labels(&["priority_level", "flow_schema", "reason"]),
             self.rejected.clone(),
         );
-        registry.register_with_unit(
-            name("request_wait_duration"),
-            "Time of requests in a queue, zero included",
-            Unit::Seconds,
+        set.register(
+            Description::seconds(
+                "apiserver_flowcontrol_request_wait_duration_seconds",
+                "Time of requests in a queue, zero included",
+                &SECONDS,
+            )
+            .labels(&["priority_level", "flow_schema", "execute"])
+            .row(ROW),
             self.seconds.clone(),
         );
-        registry.register(
-            name("current_inqueue_requests"),
-            "Requests in the queues of a priority level",
+        set.register(
+            gauge("apiserver_flowcontrol_current_inqueue_requests", "Queued requests of a priority level"),
             self.queued.clone(),
         );
-        registry.register(
-            name("current_executing_requests"),
-            "Requests that are executed, without those that wait",
+        set.register(
+            gauge(
+                "apiserver_flowcontrol_current_executing_requests",
+                "Executing requests, without waiting ones",
+            )
+            .titled("Executing"),
             self.executing.clone(),
         );
-        registry.register(
-            name("current_executing_seats"),
-            "Seats of executed requests: one for each",
+        set.register(
+            gauge(
+                "apiserver_flowcontrol_current_executing_seats",
+                "Seats of executing requests, one for each",
+            )
+            .titled("Executing"),
             self.seats.clone(),
         );
-        registry.register(
-            name("nominal_limit_seats"),
-            "Share of a priority level in all seats",
+        set.register(
+            seats("apiserver_flowcontrol_nominal_limit_seats", "Share of a priority level in all seats"),
             self.nominal.clone(),
         );
-        registry.register(
-            name("lower_limit_seats"),
-            "Seats of a priority level that are never lent",
+        set.register(
+            seats("apiserver_flowcontrol_lower_limit_seats", "Seats of a priority level that are never lent"),
             self.guaranteed.clone(),
         );
-        registry.register(
-            "machinery_requests_waiting",
-            "Requests without a seat that wait for a webhook, a revision, a guard or a quota",
+        set.register(
+            gauge(
+                "machinery_requests_waiting",
+                "Requests without a seat that wait for a webhook, a revision, a guard or a quota",
+            ),
             self.waiting.clone(),
         );
     }

@@ -1,8 +1,8 @@
 //! Counters of interest streams: sent events, irrelevant events and edits.
 
+use machinery_metrics::{Description, MetricSet};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::registry::Registry;
 
 /// Counters over all interest streams.
 #[derive(Clone, Debug, Default)]
@@ -17,25 +17,29 @@ pub(crate) struct Interested {
 }
 
 impl Interested {
-    pub(super) fn register(&self, registry: &mut Registry) {
-        registry.register(
-            "machinery_interest_events",
-            "Events that interest watches were told of objects",
+    pub(super) fn register(&self, set: &mut MetricSet) {
+        let counter = |name, help| Description::counter(name, help).row("Interest watches");
+        set.register(
+            counter("machinery_interest_events", "Object events sent to interest watches"),
             self.told.clone(),
         );
-        registry.register(
-            "machinery_interest_irrelevant_events",
-            "Events that interest watches were told of objects under none of their keys: by a second look at the object",
+        set.register(
+            counter(
+                "machinery_interest_irrelevant_events",
+                "Object events sent to interest watches under none of their keys, as found by a second check",
+            ),
             self.irrelevant.clone(),
         );
-        registry.register(
-            "machinery_interest_edits",
-            "Edits of interests that were accepted, their openings among them",
+        set.register(
+            counter("machinery_interest_edits", "Accepted edits of interests, their openings included"),
             self.edits.clone(),
         );
-        registry.register(
-            "machinery_interests",
-            "Interests of the wire that are there, with their stream or before it",
+        set.register(
+            Description::gauge(
+                "machinery_interests",
+                "Interests of HTTP clients, with or without their stream",
+            )
+            .row("Interest watches"),
             self.there.clone(),
         );
     }

@@ -1,13 +1,12 @@
 //! The metrics page, as text.
 
+use machinery_metrics::{Description, Unit};
 use prometheus_client::encoding::EncodeLabelSet;
-use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
-use prometheus_client::registry::Unit;
 
-use super::Metrics;
+use super::{Metrics, SECONDS};
 use crate::server::Limits;
 
 /// OpenMetrics, which Prometheus prefers.
@@ -18,6 +17,9 @@ struct Labelled {
     of: &'static str,
 }
 
+const KIND: &[&str] = &["group", "version", "resource"];
+const REQUEST: &[&str] = &["verb", "group", "version", "resource", "subresource", "scope"];
+
 impl Metrics {
     /// Renders the current values; `revision` and `kinds` are those of the server at this moment.
     pub(crate) fn page(&self, revision: Option<u64>, kinds: usize) -> String {
@@ -25,80 +27,85 @@ impl Metrics {
             self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
         }
         self.kinds.set(i64::try_from(kinds).unwrap_or(i64::MAX));
-        let mut text = String::new();
-        encode(&mut text, &self.registry).expect("a string takes all that is written");
-        text
+        self.set.page()
     }
 
     pub(super) fn register(&mut self, limits: &Limits) {
-        let Self { registry, .. } = self;
-        self.audited.register(registry);
-        self.counted.register(registry);
-        self.flows.register(registry);
-        self.interested.register(registry);
-        registry.register(
-            "apiserver_request",
-            "Requests that were answered, by what was asked for and the answer's code",
+        let set = &mut self.set;
+        let counter = |name, help| Description::counter(name, help).labels(REQUEST).row("Requests");
+        let gauge = |name, help| Description::gauge(name, help).row("Requests");
+        set.register(
+            counter("apiserver_request", "Answered requests by code").labels(&[
+                "verb",
+                "group",
+                "version",
+                "resource",
+                "subresource",
+                "scope",
+                "code",
+            ]),
             self.requests.clone(),
         );
-        registry.register_with_unit(
-            "apiserver_request_duration",
-            "How long requests took until their answer began; watches are not counted",
-            Unit::Seconds,
+        set.register(
+            Description::seconds(
+                "apiserver_request_duration_seconds",
+                "Time of requests until their response begins, without watches",
+                &SECONDS,
+            )
+            .labels(REQUEST)
+            .row("Requests"),
             self.seconds.clone(),
         );
-        registry.register(
-            "apiserver_current_inflight_requests",
-            "Requests that are worked on, watches not counted",
+        set.register(
+            gauge("apiserver_current_inflight_requests", "Requests in flight, without watches")
+                .labels(&["request_kind"]),
             self.in_flight.clone(),
         );
-        registry.register(
-            "apiserver_longrunning_requests",
-            "Watches that are open",
-            self.long_running.clone(),
-        );
-        registry.register(
-            "apiserver_watch_events",
-            "Events sent to watches, marks not counted",
-            self.events.clone(),
-        );
-        registry.register(
-            "machinery_watches_asked",
-            "Watches that were asked whether an event concerns them, because an index found them",
-            self.asked.clone(),
-        );
-        registry.register(
-            "machinery_watches_scanned",
-            "Watches that are asked about every event: nothing in their selectors says which concern them",
-            self.everywhere.clone(),
-        );
-        registry.register(
-            "apiserver_request_terminations",
-            "Requests that were refused or cut off because a limit was reached",
-            self.terminated.clone(),
-        );
-        registry.register(
-            "apiserver_tls_handshake_errors",
-            "Connections that no TLS came of",
-            self.handshakes.clone(),
-        );
-        registry.register("machinery_connections", "Connections that are open", self.connections.clone());
-        registry.register_with_unit(
-            "machinery_response",
-            "Bytes of answers and of watches, before compression and TLS",
-            Unit::Bytes,
+        set.register(
+            counter("machinery_response_bytes", "Bytes of responses and watches, before compression and TLS")
+                .unit(Unit::Bytes),
             self.bytes.clone(),
         );
-        registry.register(
-            "machinery_store_revision",
-            "Where the store is: one more with each commit",
+        set.register(
+            counter("apiserver_request_terminations", "Requests that a limit rejected or ended")
+                .labels(&["code"])
+                .row("Limits"),
+            self.terminated.clone(),
+        );
+        set.register(
+            gauge("apiserver_longrunning_requests", "Open watches").labels(REQUEST).row("Watches"),
+            self.long_running.clone(),
+        );
+        set.register(
+            counter("apiserver_watch_events", "Events sent to watches, without bookmarks").row("Watches"),
+            self.events.clone(),
+        );
+        set.register(
+            counter("machinery_watches_asked", "Watches that evaluated an event because an index found them")
+                .labels(KIND)
+                .row("Watches"),
+            self.asked.clone(),
+        );
+        set.register(
+            gauge(
+                "machinery_watches_scanned",
+                "Watches that evaluate every event: no index fits their selectors",
+            )
+            .labels(KIND)
+            .row("Watches"),
+            self.everywhere.clone(),
+        );
+        let server = |name, help| Description::gauge(name, help).row("Server");
+        set.register(
+            Description::counter("apiserver_tls_handshake_errors", "Failed TLS handshakes").row("Server"),
+            self.handshakes.clone(),
+        );
+        set.register(server("machinery_connections", "Open connections"), self.connections.clone());
+        set.register(
+            server("machinery_store_revision", "Revision of the store, one more with each commit"),
             self.revision.clone(),
         );
-        registry.register(
-            "machinery_kinds",
-            "Kinds that are served, each version counted",
-            self.kinds.clone(),
-        );
+        set.register(server("machinery_kinds", "Served kinds, each version counted"), self.kinds.clone());
         let most = Family::<Labelled, Gauge>::default();
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (of, limit) in [
@@ -113,9 +120,21 @@ impl Metrics {
         ] {
             most.get_or_create(&Labelled { of }).set(limit);
         }
-        registry.register("machinery_limit", "How much there may be at the same time", most);
+        set.register(
+            Description::gauge("machinery_limit", "Configured limits").labels(&["of"]).row("Limits"),
+            most,
+        );
         let labels =
             vec![("version", env!("CARGO_PKG_VERSION")), ("rust_version", env!("CARGO_PKG_RUST_VERSION"))];
-        registry.register("machinery_build", "Which server this is", Info::new(labels));
+        set.register(
+            Description::info("machinery_build", "Version of the server")
+                .labels(&["version", "rust_version"])
+                .row("Server"),
+            Info::new(labels),
+        );
+        self.flows.register(set);
+        self.counted.register(set);
+        self.interested.register(set);
+        self.audited.register(set);
     }
 }

@@ -57,7 +57,7 @@ impl WebhookServer {
         let listener = TcpListener::bind(address).await;
         let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
         let (address, listener) = bound.map_err(|why| WebhookServerError::Address { address, why })?;
-        let (limits, metrics) = (WebhookLimits::default(), WebhookMetrics::new());
+        let (limits, metrics) = (WebhookLimits::default(), WebhookMetrics::default());
         Ok(Self { hooks, listener, address, tls, limits, metrics })
     }
 

@@ -72,6 +72,24 @@ async fn requests_are_counted_by_verb_resource_and_code() {
 }
 
 #[tokio::test]
+async fn every_series_is_declared() {
+    let (server, client) = server().await;
+    let all = "/apis/example.com/v1/namespaces/default/widgets";
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
+    client.post(all, &widget).await.fine();
+    let request = Request::get(format!("{all}?watch=1")).body(Full::<Bytes>::default()).unwrap();
+    let mut body = client.send(request).await.into_body();
+    assert!(body.frame().now_or_never().is_none());
+    let page = page(&client).await;
+    let declared = machinery_apiserver::metric_descriptions();
+    assert_eq!(machinery_metrics::undeclared_series(&page, &declared), Vec::<String>::new());
+    let silent: Vec<_> = declared.iter().filter(|one| !page.contains(one.name)).map(|one| one.name).collect();
+    // These have a series only after such an event.
+    assert!(silent.len() < 8, "{silent:?}");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn open_watches_and_their_events_are_counted() {
     let (server, client) = server().await;
     let all = "/apis/example.com/v1/namespaces/default/widgets";

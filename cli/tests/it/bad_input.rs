@@ -266,7 +266,7 @@ async fn explain_reports_a_missing_page_or_controller() {
     check(
         home.path(),
         &format!("explain host default/db-0 --at {at}"),
-        &["no controller there is of `host`"],
+        &["no controller reconciles or watches `host`"],
     )
     .await;
     plane.stop().await;

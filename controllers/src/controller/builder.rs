@@ -117,7 +117,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         map_keys: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = objects.clone();
-        let (of, of_id) = (objects.clone(), objects.id());
+        let (of, of_id, troubled) = (objects.clone(), objects.id(), objects.clone());
         let carries_traces = objects.capabilities().carries_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(InformerSource {
@@ -126,6 +126,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             informer: of_id,
             is_subject,
             has_synced: Some(Arc::new(move || of.is_synced())),
+            trouble: Arc::new(move || troubled.state().trouble),
             carries_traces,
             map_keys: Arc::new(map_keys),
         }));
@@ -158,6 +159,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             informer,
             is_subject: false,
             has_synced: None,
+            trouble: Arc::new(|| None),
             carries_traces,
             map_keys: Arc::new(map_keys),
         }));

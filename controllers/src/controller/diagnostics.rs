@@ -21,6 +21,8 @@ pub(crate) trait ObservedController: Send + Sync {
     fn sample(&self, queues: &machinery_workqueue::Metrics) -> ControllerSample;
     fn name(&self) -> &str;
     fn overview(self: Arc<Self>) -> Value;
+    fn sources(&self) -> Vec<String>;
+    fn keys(&self, limit: usize) -> Vec<String>;
     fn explain(self: Arc<Self>, key: &str) -> Option<Value>;
 }
 
@@ -63,6 +65,18 @@ impl ControllerDiagnostics {
         Some(self.0.upgrade()?.overview())
     }
 
+    /// Returns the names of the sources; none once the controller was dropped.
+    #[must_use]
+    pub fn sources(&self) -> Vec<String> {
+        self.0.upgrade().map(|controller| controller.sources()).unwrap_or_default()
+    }
+
+    /// Returns the keys that ran last as text, at most `limit`; none once the controller was dropped.
+    #[must_use]
+    pub fn keys(&self, limit: usize) -> Vec<String> {
+        self.0.upgrade().map(|controller| controller.keys(limit)).unwrap_or_default()
+    }
+
     /// Returns the JSON explanation of a key given as text: last run with causes and outcome,
     /// pending writes, next run. `None` if the key is unknown or the controller was dropped.
     #[must_use]
@@ -96,6 +110,16 @@ impl<K: Request, S: Send + Sync + 'static> ObservedController for Inner<K, S> {
 
     fn name(&self) -> &str {
         &self.spec.name
+    }
+
+    fn sources(&self) -> Vec<String> {
+        self.spec.sources.iter().map(|source| source.name().to_string()).collect()
+    }
+
+    fn keys(&self, limit: usize) -> Vec<String> {
+        // Formatted outside of the lock that workers take.
+        let keys = self.records.lock().recent(limit);
+        keys.into_iter().map(|key| key.to_string()).collect()
     }
 
     fn overview(self: Arc<Self>) -> Value {

@@ -32,6 +32,12 @@ impl<K: Eq + Hash + Clone> RunHistory<K> {
         self.of.keys().cloned().collect()
     }
 
+    /// Returns the keys that ran last, the latest first, at most `limit`.
+    pub(super) fn recent(&self, limit: usize) -> Vec<K> {
+        let last = |(number, key): &&(u64, K)| self.of.get(key).is_some_and(|(at, _)| at == number);
+        self.order.iter().rev().filter(last).take(limit).map(|(_, key)| key.clone()).collect()
+    }
+
     pub(super) fn put(&mut self, key: &K, mut record: RunRecord) {
         if self.limit == 0 {
             return;
@@ -86,6 +92,7 @@ mod tests {
             [1, 3, 4].map(|key| records.get(&key).map(|record| record.runs)),
             [Some(2), Some(1), Some(1)]
         );
+        assert_eq!(records.recent(2), [4, 1]);
     }
 
     #[test]

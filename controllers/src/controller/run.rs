@@ -3,8 +3,8 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery_informers::InformerId;
 use machinery_informers::deliver::DeliveryProgress;
+use machinery_informers::{InformerId, ReflectorError};
 use machinery_sync::contained;
 use machinery_workqueue::{ConfigError, Queue};
 use tokio::time::Instant;
@@ -34,13 +34,28 @@ pub enum RunError {
     Queue(#[from] ConfigError),
     /// A source did not sync in time.
     #[error(
-        "{source_name} did not sync within {after:?}: check that its informer runs, and its state; or raise Settings::sync_time"
+        "{source_name} did not sync within {after:?}: {}; or raise Settings::sync_time",
+        .trouble.as_ref().map_or("check that its informer runs, and its state".into(), ToString::to_string)
     )]
     NotSynced {
         /// Name of the source.
         source_name: String,
         /// [`Settings::sync_time`](crate::Settings::sync_time).
         after: Duration,
+        /// The last error of its informer, if there is one.
+        trouble: Option<ReflectorError>,
+    },
+    /// The objects of a source can never be listed: its kind is not served, or its selection is
+    /// refused.
+    #[error(
+        "{source_name} cannot be listed: {trouble}. Pass the type to PlaneBuilder::kinds, or create its definition \
+         before the start; a selected field has to be one of the `selectableFields` of the definition"
+    )]
+    Refused {
+        /// Name of the source.
+        source_name: String,
+        /// The error of its informer.
+        trouble: ReflectorError,
     },
     /// The informer of a source has stopped.
     #[error("the informer of {source_name} has stopped: stop informers after the controllers")]

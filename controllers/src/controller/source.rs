@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::BoxFuture;
-use machinery_informers::InformerId;
 use machinery_informers::deliver::{Closed, Delivery, DeliveryProgress, Events, Steps};
+use machinery_informers::{InformerId, ReflectorError};
 use machinery_objects::{Bookmark, Event, Object};
 use machinery_sync::{Panic, contained};
 use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
@@ -26,6 +26,11 @@ use crate::own_writes::{ObjectChange, WriteWindows};
 pub(super) trait EventSource<K: Request>: Send + Sync {
     /// Name of the source, in errors and causes.
     fn name(&self) -> &Arc<str>;
+
+    /// Returns the error because of which the source is not synced, if any.
+    fn trouble(&self) -> Option<ReflectorError> {
+        None
+    }
 
     /// Starts the source: its keys go into the feed, beginning with those of the initial list.
     fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed>;
@@ -71,6 +76,7 @@ pub(super) struct InformerSource<L, W> {
     pub(super) is_subject: bool,
     /// `None` for keyed informers, which have no initial list that ends.
     pub(super) has_synced: Option<InitialSyncCheck>,
+    pub(super) trouble: TroubleCheck,
     /// The source records the trace of an object's last change in the object, and no older one.
     pub(super) carries_traces: bool,
     pub(super) map_keys: Arc<W>,
@@ -78,6 +84,9 @@ pub(super) struct InformerSource<L, W> {
 
 /// Returns whether a cache has its initial list.
 pub(super) type InitialSyncCheck = Arc<dyn Fn() -> bool + Send + Sync>;
+
+/// Returns the error that keeps a cache from being current.
+pub(super) type TroubleCheck = Arc<dyn Fn() -> Option<ReflectorError> + Send + Sync>;
 
 /// Delay before another attempt to add to a full queue.
 const FULL_QUEUE_RETRY: Duration = Duration::from_millis(10);
@@ -92,6 +101,10 @@ where
 {
     fn name(&self) -> &Arc<str> {
         &self.name
+    }
+
+    fn trouble(&self) -> Option<ReflectorError> {
+        (self.trouble)()
     }
 
     fn start(&self, feed: Feed<K>) -> Result<Feeding, Closed> {

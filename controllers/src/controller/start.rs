@@ -1,11 +1,13 @@
 //! The start of a controller: its sources start, and their initial lists are waited for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use machinery_informers::ReflectorError;
 use tokio::sync::SetOnce;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::handle::Inner;
@@ -55,6 +57,29 @@ pub(super) fn start_sources<K: Request, S, R>(
     Ok(all)
 }
 
+/// Interval of checks for a source that is refused.
+const REFUSAL_CHECK: Duration = Duration::from_millis(50);
+/// Time for which a kind may be unknown: a new definition takes a moment to be served.
+const NOT_SERVED_TIME: Duration = Duration::from_secs(1);
+
+/// Returns the error of a source whose objects can never be listed; otherwise never returns.
+async fn refusal(source: &impl Fn() -> Option<ReflectorError>) -> ReflectorError {
+    let mut unserved_since = None;
+    loop {
+        sleep(REFUSAL_CHECK).await;
+        let now = Instant::now();
+        match source() {
+            Some(error) if error.is_refusal() => return error,
+            Some(error) if error.is_not_served() => {
+                if now >= *unserved_since.get_or_insert(now) + NOT_SERVED_TIME {
+                    return error;
+                }
+            }
+            _ => unserved_since = None,
+        }
+    }
+}
+
 /// Waits until all sources have synced; returns `false` when the controller is cancelled.
 pub(super) async fn wait_for_sync<K: Request, S>(
     inner: &Inner<K, S>,
@@ -63,7 +88,10 @@ pub(super) async fn wait_for_sync<K: Request, S>(
 ) -> Result<bool, RunError> {
     let after = inner.spec.settings.sync_time;
     let until = Instant::now().checked_add(after);
-    for (at, StartedSource { name, synced, ended }) in sources.iter().enumerate() {
+    for (at, (StartedSource { name, synced, ended }, source)) in
+        sources.iter().zip(&inner.spec.sources).enumerate()
+    {
+        let trouble = || source.trouble();
         inner.lifecycle.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
         let waited = async {
             tokio::select! {
@@ -71,6 +99,7 @@ pub(super) async fn wait_for_sync<K: Request, S>(
                 () = stop.cancelled() => Ok(false),
                 _ = synced.wait() => Ok(true),
                 () = ended.cancelled() => Err(RunError::SourceEnded { source_name: name.to_string() }),
+                trouble = refusal(&trouble) => Err(RunError::Refused { source_name: name.to_string(), trouble }),
             }
         };
         let waited = match until {
@@ -82,7 +111,10 @@ pub(super) async fn wait_for_sync<K: Request, S>(
             Ok(Ok(false)) => return Ok(false),
             Ok(Err(_)) if stop.is_cancelled() => return Ok(false),
             Ok(Err(error)) => return Err(error),
-            Err(_) => return Err(RunError::NotSynced { source_name: name.to_string(), after }),
+            Err(_) => {
+                let trouble = trouble();
+                return Err(RunError::NotSynced { source_name: name.to_string(), after, trouble });
+            }
         }
     }
     inner.lifecycle.lock().waits_for.clear();

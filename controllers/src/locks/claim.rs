@@ -86,6 +86,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         Ok(Some(match self.claim_of(owner, key, name, &lock)? {
             Claim::Taken(taken) => {
                 waiters.set_lock_version(name, lock.version());
+                self.0.wakes.waits(&self.0.kinds.kind, name);
                 Claim::Taken(LockHolder { is_queued, ..taken })
             }
             held => held,

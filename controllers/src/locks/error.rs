@@ -1,6 +1,6 @@
 //! Errors of name locks.
 
-use machinery_objects::{ListError, ObjectKey, WriteError};
+use machinery_objects::{Kind, ListError, ObjectKey, WriteError};
 
 use super::KeyError;
 
@@ -43,4 +43,33 @@ pub enum LockError {
     /// The lock cannot be written.
     #[error("the lock was not written: {0}")]
     Write(#[from] WriteError),
+}
+
+/// The scopes of locks and owners do not fit: no owner could own a lock.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LockScopeError {
+    /// The locks are cluster-scoped, and the owners are in namespaces.
+    #[error(
+        "{owners} are in namespaces and cannot own {locks}, which are cluster-scoped: garbage collection finds no \
+         owner in a namespace. Make the locks namespaced, or the owners cluster-scoped; a guard of the kind \
+         (KindOf::guard) keeps names unique across namespaces"
+    )]
+    ClusterScopedLocks {
+        /// Kind of the locks.
+        locks: Kind,
+        /// Kind of the owners.
+        owners: Kind,
+    },
+    /// The locks are in namespaces, the owners are not, and no namespace is configured.
+    #[error(
+        "{owners} are cluster-scoped, and {locks} are in namespaces: name one namespace for all locks \
+         (Plane::name_locks_in, LocksBuilder::namespace), or make the locks cluster-scoped"
+    )]
+    NoNamespace {
+        /// Kind of the locks.
+        locks: Kind,
+        /// Kind of the owners.
+        owners: Kind,
+    },
 }

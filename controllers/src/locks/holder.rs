@@ -2,7 +2,7 @@
 
 use machinery_objects::{Kind, Object, ObjectKey, OwnerRef, Scope, Uid};
 
-use super::LockError;
+use super::{LockError, LockScopeError};
 
 /// The owner of a claim: a stored object.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,6 +49,22 @@ impl LockOwner {
     }
 }
 
+/// Checks that objects of one kind can own locks of another.
+pub(super) fn check_scopes(locks: &Kind, owners: &Kind, has_namespace: bool) -> Result<(), LockScopeError> {
+    let both = || (locks.clone(), owners.clone());
+    match (locks.scope(), owners.scope()) {
+        (Scope::Cluster, Scope::Namespaced) => {
+            let (locks, owners) = both();
+            Err(LockScopeError::ClusterScopedLocks { locks, owners })
+        }
+        (Scope::Namespaced, Scope::Cluster) if !has_namespace => {
+            let (locks, owners) = both();
+            Err(LockScopeError::NoNamespace { locks, owners })
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Returns the controlling owner of a lock.
 pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
     lock.owners().into_iter().find(|owner| owner.controller)
@@ -85,5 +101,28 @@ mod tests {
         check(Scope::Namespaced, "n/a", apart, Err("in another namespace than its locks"));
         check(Scope::Namespaced, "a", apart, Ok(apart));
         check(Scope::Namespaced, "a", None, Err("none is configured"));
+    }
+
+    #[test]
+    fn scopes_in_which_no_owner_can_own_a_lock_are_refused() {
+        fn check(locks: Scope, owners: Scope, has_namespace: bool, expected: Option<&str>) {
+            let kind = |name: &str, plural, scope| Kind::new("example.com/v1", name, plural, scope).unwrap();
+            let (locks, owners) = (kind("Name", "names", locks), kind("Host", "hosts", owners));
+            let refused = check_scopes(&locks, &owners, has_namespace).err().map(|error| error.to_string());
+            let fits = match (&refused, expected) {
+                (None, None) => true,
+                (Some(error), Some(part)) => error.contains(part),
+                _ => false,
+            };
+            assert!(fits, "{refused:?} is not {expected:?}");
+        }
+        use Scope::{Cluster, Namespaced};
+        check(Cluster, Cluster, false, None);
+        check(Namespaced, Namespaced, false, None);
+        check(Namespaced, Namespaced, true, None);
+        check(Namespaced, Cluster, true, None);
+        check(Namespaced, Cluster, false, Some("Plane::name_locks_in"));
+        check(Cluster, Namespaced, false, Some("Make the locks namespaced"));
+        check(Cluster, Namespaced, true, Some("KindOf::guard"));
     }
 }

@@ -13,11 +13,12 @@ mod recover;
 mod wait_queue;
 mod waiters;
 mod wake;
+mod wake_status;
 
 pub use counts::LockCounts;
 #[cfg(feature = "prometheus")]
 pub(crate) use counts::LockSample;
-pub use error::LockError;
+pub use error::{LockError, LockScopeError};
 pub use held_lock::{Claim, HeldLock, LockHolder, NoFences, Released};
 pub use key::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 pub use name_locks::{LockKinds, LocksBuilder, NameLocks};

@@ -14,8 +14,9 @@ use tokio_util::sync::CancellationToken;
 
 use super::counts::{LockCounters, LockCounts};
 use super::held_lock::token;
-use super::holder::{LockOwner, holder, is_held_by};
-use super::{Claim, HeldLock, LockError, LockHolder, LockKey, Waiters, name_of_key};
+use super::holder::{LockOwner, check_scopes, holder, is_held_by};
+use super::wake_status::WakeStatus;
+use super::{Claim, HeldLock, LockError, LockHolder, LockKey, LockScopeError, Waiters, name_of_key};
 
 /// Names that one owner holds at a time: of hosts, of addresses, of ports.
 ///
@@ -57,6 +58,7 @@ pub(super) struct Inner<K, L> {
     pub(super) waiters: Waiters<ObjectKey>,
     pub(super) misnamed: AtomicUsize,
     pub(super) counters: LockCounters,
+    pub(super) wakes: WakeStatus,
     get_lock: Box<GetLock<L>>,
     make: Box<BuildLock<K, L>>,
     namespace: Option<Arc<str>>,
@@ -114,6 +116,19 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     #[must_use]
     pub fn waiters(&self) -> &Waiters<ObjectKey> {
         &self.0.waiters
+    }
+
+    /// Returns whether releases are handed over to waiters: whether [`wake`](Self::wake) was called.
+    /// Without it a waiter sleeps until another event of its owner.
+    #[must_use]
+    pub fn notifies_waiters(&self) -> bool {
+        self.0.wakes.is_called()
+    }
+
+    /// Declares that the program notifies waiters by itself, without [`wake`](Self::wake). Otherwise
+    /// the first waiter is logged as an error.
+    pub fn notified_by_program(&self) {
+        self.0.wakes.call();
     }
 
     /// Returns the counts of this process.
@@ -199,22 +214,26 @@ impl<K: LockKey, L: Object> LocksBuilder<K, L> {
     }
 
     /// Builds the locks. They require [`run`](NameLocks::run).
-    #[must_use]
-    pub fn build(self) -> NameLocks<K, L> {
+    ///
+    /// # Errors
+    /// The owners cannot own the locks, because of the scopes of the two kinds.
+    pub fn build(self) -> Result<NameLocks<K, L>, LockScopeError> {
         let Self { kinds, mut informer, get_lock, make, namespace, waiters } = self;
+        check_scopes(&kinds.kind, &kinds.owners, namespace.is_some())?;
         let by_owner = informer.index(|lock: &L| holder(lock).map(|owner| owner.uid));
         let (informer, waiters) = (informer.build(), Waiters::new(waiters));
-        NameLocks(Arc::new(Inner {
+        Ok(NameLocks(Arc::new(Inner {
             kinds,
             informer,
             by_owner,
             waiters,
             misnamed: AtomicUsize::default(),
             counters: LockCounters::default(),
+            wakes: WakeStatus::default(),
             get_lock,
             make,
             namespace,
-        }))
+        })))
     }
 }
 

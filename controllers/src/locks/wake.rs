@@ -1,5 +1,6 @@
 //! Hand-over of released names to waiters.
 
+use std::future::Future;
 use std::time::Duration;
 
 use machinery_informers::Informer;
@@ -24,7 +25,19 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     ///
     /// `owners` contains all objects that the controller claims for; waiters without an object are
     /// removed. Call it once per set of locks, as a waiter is notified by one call only.
-    pub async fn wake<O: Object, S>(
+    pub fn wake<O: Object, S>(
+        &self,
+        controller: &Controller<ObjectKey, S>,
+        owners: &Informer<O>,
+        stopping: CancellationToken,
+    ) -> impl Future<Output = ()> + Send + use<K, L, O, S> {
+        // At the call: a claim before the first poll of the future is not a claim without it.
+        self.0.wakes.call();
+        let (locks, controller, owners) = (self.clone(), controller.clone(), owners.clone());
+        async move { locks.notify_waiters(&controller, &owners, stopping).await }
+    }
+
+    async fn notify_waiters<O: Object, S>(
         &self,
         controller: &Controller<ObjectKey, S>,
         owners: &Informer<O>,

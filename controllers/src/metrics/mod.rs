@@ -2,25 +2,35 @@
 
 mod controllers;
 mod elections;
-mod family;
+mod fights;
 mod locks;
 mod recorders;
+mod silence;
 mod watched;
 
 use std::fmt;
 use std::sync::Arc;
 
+use machinery_metrics::{Described, Description, MetricSet};
 use machinery_objects::Object;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
+use self::controllers::CONTROLLERS;
+use self::elections::ELECTIONS;
+use self::locks::LOCKS;
+use self::recorders::RECORDERS;
+use self::silence::SILENCE;
 use self::watched::Watched;
 use crate::controller::{Controller, ObservedController};
 use crate::locks::LockSample;
-use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
+use crate::{
+    ElectionState, Elector, LockKey, NameLocks, Owner, Recorder, RecorderCounts, Request, SilenceCounts,
+    SilenceDetector,
+};
 
 /// A collector of a process's controllers, their queues (under the names of client-go), elections,
-/// name locks and recorders. Each metric is one family with the label `name`.
+/// name locks, recorders and silence detectors. Each metric is one family with the label `name`.
 ///
 /// Leadership is `leader_election_master_status`, as in client-go; all other names begin with
 /// `machinery_`.
@@ -51,6 +61,7 @@ struct MetricSources {
     elections: Watched<ElectionState>,
     locks: Watched<LockSample>,
     recorders: Watched<RecorderCounts>,
+    silence: Watched<SilenceCounts>,
 }
 
 /// The name is in use.
@@ -66,6 +77,14 @@ impl Metrics {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns the descriptions of all metrics, those of the queues included.
+    pub fn descriptions() -> impl Iterator<Item = Description> {
+        let queues = machinery_workqueue::Metrics::descriptions();
+        let controllers = CONTROLLERS.descriptions().chain([self::fights::FIGHT_RATE]).chain(queues);
+        let locks = LOCKS.descriptions().chain(ELECTIONS.descriptions());
+        controllers.chain(locks).chain(RECORDERS.descriptions()).chain(SILENCE.descriptions())
     }
 
     /// Exports a controller under its name, while it exists.
@@ -107,30 +126,51 @@ impl Metrics {
     pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
         self.0.recorders.add(name, recorder.metrics_source())
     }
+
+    /// Exports a detector of silent owners, while it exists.
+    ///
+    /// # Errors
+    /// Another existing detector has the name.
+    pub fn watch_silence<T: Object, O: Owner>(
+        &self,
+        name: &str,
+        detector: &SilenceDetector<T, O>,
+    ) -> Result<(), NameTaken> {
+        self.0.silence.add(name, detector.metrics_source())
+    }
 }
 
 impl Collector for Metrics {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
-        self::elections::encode(&mut encoder, &elections.sample())?;
-        self::locks::encode(&mut encoder, &locks.sample())?;
-        self::recorders::encode(&mut encoder, &recorders.sample())?;
+        let MetricSources { controllers, elections, locks, recorders, silence } = &*self.0;
+        ELECTIONS.encode(&mut encoder, &elections.sample())?;
+        LOCKS.encode(&mut encoder, &locks.sample())?;
+        RECORDERS.encode(&mut encoder, &recorders.sample())?;
+        SILENCE.encode(&mut encoder, &silence.sample())?;
         let queues = machinery_workqueue::Metrics::new();
         let controllers = controllers.sample().into_iter();
         let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.sample(&queues))).collect();
-        self::controllers::encode(&mut encoder, &controllers)?;
+        CONTROLLERS.encode(&mut encoder, &controllers)?;
+        fights::encode(&mut encoder, &controllers)?;
         queues.encode(encoder)
+    }
+}
+
+impl Described for Metrics {
+    fn register(&self, set: &mut MetricSet) {
+        set.collect(self.clone(), Self::descriptions());
     }
 }
 
 impl fmt::Debug for Metrics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MetricSources { controllers, elections, locks, recorders } = &*self.0;
+        let MetricSources { controllers, elections, locks, recorders, silence } = &*self.0;
         f.debug_struct("Metrics")
             .field("controllers", controllers)
             .field("elections", elections)
             .field("locks", locks)
             .field("recorders", recorders)
+            .field("silence", silence)
             .finish()
     }
 }

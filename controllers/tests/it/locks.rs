@@ -72,7 +72,8 @@ async fn p22_an_invalid_owner_or_lock_writes_nothing() {
     let locking =
         LockKinds { kind: kind("HostName"), owners: kind("Host"), writer: Arc::new(plane.names.clone()) };
     let source: Arc<dyn ListWatch<Arc<Doc>>> = Arc::new(plane.names.clone());
-    let wrong: NameLocks<String, Doc> = NameLocks::builder(locking, source, |_, lock, _| doc(lock)).build();
+    let wrong: NameLocks<String, Doc> =
+        NameLocks::builder(locking, source, |_, lock, _| doc(lock)).build().unwrap();
     let refused = wrong.claim(&host, &a()).await.unwrap_err();
     assert_eq!(refused, LockError::Made { name: key("a") });
     assert_eq!(plane.lock("a").await, None);

@@ -166,7 +166,7 @@ pub(crate) fn locks(
 ) -> Locks {
     let source: Arc<dyn ListWatch<Arc<Doc>>> = Arc::new(names.clone());
     let locking = LockKinds { kind: kind("HostName"), owners: kind("Host"), writer };
-    with(NameLocks::builder(locking, source, |_, lock, owner| doc(lock).owned_by(&owner))).build()
+    with(NameLocks::builder(locking, source, |_, lock, owner| doc(lock).owned_by(&owner))).build().unwrap()
 }
 
 pub(crate) fn key(name: &str) -> ObjectKey {

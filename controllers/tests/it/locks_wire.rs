@@ -18,7 +18,8 @@ fn reached(plane: &LocksFixture, is_ours: bool) -> (Locks, Remote<Doc>) {
     let names = remote(plane, "HostName", is_ours);
     let locking = LockKinds { kind: kind("HostName"), owners: kind("Host"), writer: Arc::new(names.clone()) };
     let source: Arc<dyn ListWatch<Doc>> = Arc::new(names);
-    let locks = NameLocks::builder(locking, source, |_, lock, owner| doc(lock).owned_by(&owner)).build();
+    let locks =
+        NameLocks::builder(locking, source, |_, lock, owner| doc(lock).owned_by(&owner)).build().unwrap();
     plane.tasks.spawn(locks.run(plane.stopping.clone()));
     (locks, remote(plane, "Record", is_ours))
 }

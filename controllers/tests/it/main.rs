@@ -1,6 +1,8 @@
 //! Tests of the promises of `src/lib.rs`, one file per topic.
 #![allow(clippy::unwrap_used)]
 
+mod actuator;
+mod actuator_fixture;
 mod batches;
 mod completions;
 mod diagnostics;
@@ -25,6 +27,7 @@ mod own_writes;
 mod owners;
 mod recorder;
 mod shutdown;
+mod silence;
 mod spans;
 mod startup;
 mod traces;

@@ -2,8 +2,9 @@
 
 use crate::fixture::{Fixture, Part, controlled, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Phase, Run, RunError, Settings, changed};
+use machinery_informers::ReflectorError;
 use machinery_informers::testing::{FakeSource, Fault, OnList, OnWatch};
-use machinery_objects::{Event, ObjectKey};
+use machinery_objects::{Event, ObjectKey, SourceError, WatchError};
 use machinery_workqueue::Config;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -54,11 +55,10 @@ async fn p01_a_source_that_does_not_sync_is_a_named_error() {
     );
     let error = ran.await.unwrap().unwrap_err();
     let after = settings().sync_time;
-    assert_eq!(error, RunError::NotSynced { source_name: "parts".into(), after });
-    assert!(
-        error.to_string().starts_with("parts did not sync within 120s: check that its informer runs"),
-        "{error}"
-    );
+    let trouble = Some(ReflectorError::Watch(WatchError::Source(SourceError::TimedOut)));
+    assert_eq!(error, RunError::NotSynced { source_name: "parts".into(), after, trouble });
+    let text = error.to_string();
+    assert!(text.starts_with("parts did not sync within 120s: the source did not answer"), "{text}");
     assert_eq!(controller.state().phase, Phase::Idle);
 }
 

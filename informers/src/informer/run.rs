@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::shared::InformerShared;
 use crate::cache::{CacheWriter, MapStore};
 use crate::drift;
+use crate::readable::{log_unreadable, newly_unreadable};
 use crate::reflect::{Effect, ReflectorCommand, ReflectorConfig, ReflectorError, Sink, SourceObject, drive};
 
 pub(super) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, stopping: CancellationToken) {
@@ -115,7 +116,11 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
         report.counts.late = cache.late();
         report.relisting = cache.is_relisting();
         if outcome.relisted || unreadable > 0 || report.unreadable.len() != cache.unreadable().len() {
-            report.unreadable = cache.unreadable().values().cloned().collect();
+            let now: Vec<_> = cache.unreadable().values().cloned().collect();
+            let before = std::mem::replace(&mut report.unreadable, now.clone());
+            drop(report);
+            log_unreadable::<T>(&newly_unreadable(&before, &now));
+            report = shared.report.lock();
         }
         if outcome.recovered {
             report.trouble = None;

@@ -175,6 +175,16 @@ impl<F: Ord + Clone + Display> Editor<F> {
         std::mem::take(&mut self.outdated)
     }
 
+    /// Returns whether the source rejects any key, even alone.
+    pub(crate) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Returns the tenures of the keys that the source rejects.
+    pub(crate) fn refused_tenures(&self) -> impl Iterator<Item = Tenure> {
+        self.desired.iter().filter(|(key, _)| self.refused.has(key)).map(|(_, tenure)| *tenure)
+    }
+
     /// Changes the desired keys; [`StreamInput::Time`] has to follow.
     pub(crate) fn set_desired(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {

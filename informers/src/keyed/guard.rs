@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use super::interest_counts::Tenure;
 use super::shared::{KeyedShared, SelectorKey};
+use crate::reflect::ReflectorError;
 
 /// An interest in a key, which keeps the objects under the key cached. Dropping the last interest
 /// releases them and notifies handlers before the drop returns, or after the linger time.
@@ -18,10 +19,24 @@ pub struct Interest<F: SelectorKey, T: Send + Sync + 'static> {
     pub(super) tenure: Tenure,
 }
 
-/// The informers have stopped.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the informers have stopped: make others, and acquire the key again")]
-pub struct Released;
+/// The reason why the objects under a key will not be cached.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum InterestError {
+    /// The informers have stopped.
+    #[error("the informers have stopped: make others, and acquire the key again")]
+    Released,
+    /// The source refuses to select objects by this key, or does not serve their kind. The request
+    /// is retried with a back-off.
+    #[error(
+        "nothing can be selected by this key: {reason}. A field has to be selectable (`selectableFields` of the \
+         definition, `selectable` of `kinds!`), and the kind served"
+    )]
+    Refused {
+        /// The error of the source.
+        reason: ReflectorError,
+    },
+}
 
 impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
     /// Returns the key.
@@ -33,15 +48,19 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
     /// incomplete until it is relisted; until then its last known objects stay cached. Cancel safe.
     ///
     /// # Errors
-    /// The informers have stopped.
-    pub async fn synced(&self) -> Result<(), Released> {
+    /// The informers have stopped, or the source refuses the key.
+    pub async fn synced(&self) -> Result<(), InterestError> {
         loop {
             let listener = self.shared.keyed_cache.listen();
             match self.shared.keyed_cache.completed(&self.key, self.tenure) {
-                None => return Err(Released),
+                None => return Err(InterestError::Released),
                 Some(Some(_)) => return Ok(()),
-                Some(None) => listener.await,
+                Some(None) => {}
             }
+            if let Some(reason) = self.shared.report.lock().refusal(self.tenure) {
+                return Err(InterestError::Refused { reason });
+            }
+            listener.await;
         }
     }
 

@@ -217,6 +217,11 @@ where
         self.completed_changed.listen()
     }
 
+    /// Wakes the waiters for completions, as one of their keys is refused.
+    pub(crate) fn notify_waiters(&self) {
+        self.completed_changed.notify_all();
+    }
+
     /// Returns a listener for changes of the set of keys.
     pub(crate) fn listen_interests(&self) -> Listener<'_> {
         self.interests_changed.listen()

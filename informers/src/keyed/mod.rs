@@ -48,7 +48,7 @@ pub use builder::KeyedBuilder;
 #[cfg(feature = "tokio")]
 pub use completions::Completions;
 #[cfg(feature = "tokio")]
-pub use guard::{Interest, Released};
+pub use guard::{Interest, InterestError};
 #[cfg(feature = "tokio")]
 pub use informers::{AcquireError, KeyedInformers, KeyedState};
 #[cfg(feature = "tokio")]

@@ -15,8 +15,9 @@ use super::keyed_cache::{KeyedCache, Name};
 use super::keyed_store::{Key, KeyedStore, SingleKey};
 use super::progress::ShownVersion;
 use super::selector_text::text_of;
-use super::shared::{KeyedShared, SelectorKey};
+use super::shared::{KeyedShared, REFUSED, SelectorKey};
 use crate::cache::CacheWriter;
+use crate::readable::log_unreadable;
 use crate::reflect::{Backoff, Effect, ReflectorCommand, ReflectorConfig, ReflectorError, Sink, drive};
 
 /// Opens and closes streams as keys are acquired and released, for ever. Dropping the future
@@ -157,7 +158,18 @@ impl<F: SelectorKey, T: Object> Sink<T> for PerKeySink<'_, F, T> {
         if outcome.relisted {
             keyed_cache.complete([(key.clone(), *tenure)].into_iter());
         }
-        shared.report.lock().outcome::<Name<F>, T>(*tenure, &outcome, cache.unreadable());
+        let mut report = shared.report.lock();
+        let was_refused = report.refusal(*tenure).is_some();
+        let unreadable = report.outcome::<Name<F>, T>(*tenure, &outcome, cache.unreadable());
+        let refusal = report.refusal(*tenure);
+        drop(report);
+        log_unreadable::<T>(&unreadable);
+        if let Some(error) = refusal.filter(|_| !was_refused) {
+            if error.is_refusal() {
+                tracing::error!(by = ?shared.by, %error, "{REFUSED}");
+            }
+            keyed_cache.notify_waiters();
+        }
         !outcome.is_full
     }
 

@@ -14,6 +14,7 @@ use super::keyed_cache::KeyedCache;
 use super::keyed_store::{Key, KeyFn};
 use super::progress::Progress;
 use crate::cache::Outcome;
+use crate::readable::newly_unreadable;
 use crate::reflect::{ReflectorCommand, ReflectorError, ReflectorLimits};
 
 /// A key with the text that selects it: the value of its field or label.
@@ -36,6 +37,13 @@ pub(crate) struct KeyedShared<F, T> {
     /// Number of open streams.
     pub(super) streams: AtomicU64,
 }
+
+/// The identity of the one stream of all keys.
+pub(super) const ONE_STREAM: Tenure = Tenure(0);
+
+/// Logged when a source refuses a key.
+pub(super) const REFUSED: &str = "the source refuses a key: its field may not be selectable (`selectableFields` of \
+     the definition), so its objects will not be cached";
 
 /// Counters of keyed informers, since their creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -64,6 +72,9 @@ pub(crate) struct KeyedReport {
     pub(super) counts: KeyedCounts,
     /// The errors of streams that are not up to date.
     pub(super) troubles: BTreeMap<Tenure, ReflectorError>,
+    /// The errors of keys that the source refuses on the one stream. Those of a stream per key are
+    /// in `troubles`.
+    refused: BTreeMap<Tenure, ReflectorError>,
     /// The unreadable objects of each stream.
     unreadable: BTreeMap<Tenure, Vec<Unreadable>>,
     pub(super) last_event: Option<Instant>,
@@ -83,13 +94,14 @@ impl KeyedReport {
         }
     }
 
-    /// Records the outcome of a batch of a stream, and its unreadable objects.
+    /// Records the outcome of a batch of a stream, and its unreadable objects; returns those that
+    /// are to be logged, without the lock.
     pub(super) fn outcome<N, T>(
         &mut self,
         stream: Tenure,
         outcome: &Outcome<N, T>,
         unreadable: &BTreeMap<ObjectKey, Unreadable>,
-    ) {
+    ) -> Vec<Unreadable> {
         self.counts.troubles += outcome.errors.len() as u64;
         self.counts.late += outcome.late;
         self.counts.unreadable += outcome.unreadable;
@@ -102,13 +114,42 @@ impl KeyedReport {
         if unreadable.is_empty() {
             self.unreadable.remove(&stream);
         } else if outcome.relisted || outcome.unreadable > 0 || count != unreadable.len() {
-            self.unreadable.insert(stream, unreadable.values().cloned().collect());
+            let now: Vec<_> = unreadable.values().cloned().collect();
+            let before = self.unreadable.insert(stream, now.clone()).unwrap_or_default();
+            return newly_unreadable(&before, &now);
         }
+        Vec::new()
     }
 
     pub(super) fn record_error(&mut self, stream: Tenure, trouble: ReflectorError) {
         self.counts.troubles += 1;
         self.troubles.insert(stream, trouble);
+    }
+
+    /// Replaces the keys that the source refuses on the one stream; returns whether one is new.
+    pub(super) fn set_refused(&mut self, tenures: impl Iterator<Item = Tenure>) -> bool {
+        let reason = self.troubles.values().find(|trouble| trouble.is_refusal()).cloned();
+        let before = std::mem::take(&mut self.refused);
+        let error = |tenure: &Tenure| before.get(tenure).cloned().or_else(|| reason.clone());
+        self.refused = tenures.filter_map(|tenure| Some((tenure, error(&tenure)?))).collect();
+        self.refused.keys().any(|tenure| !before.contains_key(tenure))
+    }
+
+    pub(super) fn has_refused(&self) -> bool {
+        !self.refused.is_empty()
+    }
+
+    /// Returns the error because of which the objects of a key will not be cached.
+    pub(super) fn refusal(&self, tenure: Tenure) -> Option<ReflectorError> {
+        let own = self.troubles.get(&tenure).filter(|trouble| trouble.is_refusal());
+        let not_served = || {
+            let streams = [tenure, ONE_STREAM];
+            streams
+                .iter()
+                .filter_map(|stream| self.troubles.get(stream))
+                .find(|trouble| trouble.is_not_served())
+        };
+        self.refused.get(&tenure).or(own).or_else(not_served).cloned()
     }
 
     /// Forgets a closed stream.

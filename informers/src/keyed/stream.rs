@@ -13,17 +13,14 @@ use machinery_sync::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 use super::editor::{Editor, StreamCommand, StreamInput};
-use super::interest_counts::Tenure;
 use super::keyed_cache::Name;
 use super::keyed_store::{KeyPerObject, KeyedStore, RequestedKeys};
 use super::progress::ShownVersion;
 use super::selector_text::{edit_of, texts_of};
-use super::shared::{KeyedShared, SelectorKey};
+use super::shared::{KeyedShared, ONE_STREAM, REFUSED, SelectorKey};
 use crate::cache::CacheWriter;
-use crate::reflect::{EVENTS_PER_YIELD, WatchItem, next_of, ready_item_of};
-
-/// The identity of the one stream.
-const ALL: Tenure = Tenure(0);
+use crate::readable::log_unreadable;
+use crate::reflect::{EVENTS_PER_YIELD, ReflectorError, WatchItem, next_of, ready_item_of};
 
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
 
@@ -90,7 +87,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
         // Before objects of the restored source are visible.
         shared.keyed_cache.outdate(editor.take_outdated());
         if editor.shown() == ShownVersion::Doubtful {
-            shared.progress.update(ALL, ShownVersion::Doubtful);
+            shared.progress.update(ONE_STREAM, ShownVersion::Doubtful);
         }
         let changes = !effects.is_empty();
         while !effects.is_empty() {
@@ -106,12 +103,18 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
             let fenced = std::mem::take(&mut keys.lock().fenced);
             let mut report = shared.report.lock();
             report.counts.fenced += fenced;
-            report.outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
+            let unreadable = report.outcome::<Name<F>, T>(ONE_STREAM, &outcome, cache.unreadable());
+            drop(report);
+            log_unreadable::<T>(&unreadable);
+            if outcome.errors.iter().any(ReflectorError::is_not_served) {
+                shared.keyed_cache.notify_waiters();
+            }
         }
         if changes || interests_changed {
-            shared.progress.update(ALL, editor.shown());
+            shared.progress.update(ONE_STREAM, editor.shown());
         }
         shared.keyed_cache.complete(complete.drain(..));
+        report_refused(shared, &editor);
         if let Some(command) = command {
             // Before the request: objects of keys that are not recorded are dropped.
             keys.lock().record(&command);
@@ -130,6 +133,19 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
             () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => StreamInput::Time,
         };
         count(shared, &task);
+    }
+}
+
+/// Reports refused keys to their waiters.
+fn report_refused<F: SelectorKey, T: Object>(shared: &KeyedShared<F, T>, editor: &Editor<F>) {
+    let mut report = shared.report.lock();
+    if editor.has_refused() || report.has_refused() {
+        let is_new = report.set_refused(editor.refused_tenures());
+        drop(report);
+        if is_new {
+            tracing::error!(by = ?shared.by, "{REFUSED}");
+            shared.keyed_cache.notify_waiters();
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use machinery_objects::{ListError, ResourceVersion, WatchError};
+use machinery_objects::{ListError, ResourceVersion, SourceError, WatchError};
 
 /// The reason why an informer is not up to date. The reflector retries by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,27 @@ pub enum ReflectorError {
 }
 
 impl ReflectorError {
+    /// Returns the error of the source, if a request failed.
+    const fn source(&self) -> Option<&SourceError> {
+        match self {
+            Self::List(ListError::Source(error)) | Self::Watch(WatchError::Source(error)) => Some(error),
+            _ => None,
+        }
+    }
+
+    /// Returns whether the source refuses the request itself, for instance a field that is not
+    /// selectable: a retry does not help.
+    #[must_use]
+    pub const fn is_refusal(&self) -> bool {
+        matches!(self.source(), Some(SourceError::Invalid { .. }))
+    }
+
+    /// Returns whether the source does not serve the kind. It may be defined later.
+    #[must_use]
+    pub const fn is_not_served(&self) -> bool {
+        matches!(self.source(), Some(SourceError::NotServed { .. }))
+    }
+
     /// Returns whether the source is behind the cache, or was restored.
     pub(crate) const fn is_behind(&self) -> bool {
         matches!(self, Self::Behind { .. } | Self::Watch(WatchError::FutureRevision { .. }))

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use machinery_controllers::{ElectionPhase, Elector, LockKey, NameLocks, Recorder};
+use machinery_controllers::{
+    ElectionPhase, Elector, LockKey, NameLocks, Owner, Recorder, SilenceCounts, SilenceDetector,
+};
 use machinery_informers::deliver::Lag;
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Object, Unreadable};
@@ -89,6 +91,7 @@ pub(super) fn locks<N: LockKey, L: Object>(locks: &NameLocks<N, L>) -> Value {
         "trouble": informer.trouble.map(|trouble| trouble.to_string()),
         "held": informer.objects,
         "waiters": locks.waiters().len(),
+        "notifiesWaiters": locks.notifies_waiters(),
         "claims": { "held": counts.held, "taken": counts.taken, "failed": counts.failed },
         "released": counts.released,
         "wakes": counts.wakes,
@@ -104,4 +107,14 @@ pub(super) fn recorder(recorder: &Recorder) -> Value {
         "noRoom": counts.queue_full,
         "failed": counts.failed,
     })
+}
+
+pub(super) fn silence<T: Object, O: Owner>(detector: &SilenceDetector<T, O>) -> Value {
+    let SilenceCounts { awaited, overdue, detected, .. } = detector.counts();
+    let silent: Vec<Value> = detector
+        .silent()
+        .into_iter()
+        .map(|(owner, overdue)| json!({ "owner": owner.to_string(), "overdue": overdue }))
+        .collect();
+    json!({ "awaited": awaited, "overdue": overdue, "detected": detected, "silent": silent })
 }

@@ -10,7 +10,10 @@ pub enum ExplainError {
     #[error("that is no page of a plane: {0}")]
     NoPage(String),
     /// No controller handles that kind.
-    #[error("no controller there is of `{0}`: /debug/machinery.json lists those that are")]
+    #[error(
+        "no controller reconciles or watches `{0}`: /debug/machinery.json lists the controllers, and a controller of \
+         requests is explained by its name and the key of a request"
+    )]
     NoController(String),
 }
 
@@ -29,6 +32,9 @@ pub fn explain(kind: &str, page: &str) -> Result<String, ExplainError> {
 }
 
 fn explain_one(one: &Value) -> String {
+    if !one["watches"].is_null() {
+        return explain_watcher(one);
+    }
     let mut text = format!(
         "{} {}, by the controller {}\n",
         word(&one["kind"]),
@@ -36,6 +42,12 @@ fn explain_one(one: &Value) -> String {
         word(&one["controller"])
     );
     let known = &one["known"];
+    if !one["unreadable"].is_null() {
+        text.push_str(&format!(
+            "  cannot be decoded, and is not reconciled until it is corrected: {}\n",
+            word(&one["unreadable"])
+        ));
+    }
     if known.is_null() {
         return text + "  it has not run here, and is not queued\n";
     }
@@ -78,6 +90,20 @@ fn explain_one(one: &Value) -> String {
         }
     }
     text
+}
+
+/// Explains a controller of requests that watches the kind.
+fn explain_watcher(one: &Value) -> String {
+    let (name, keys) = (word(&one["controller"]), &one["keys"]);
+    let keys = match keys.as_array() {
+        Some(keys) if !keys.is_empty() => keys.iter().map(word).collect::<Vec<_>>().join(", "),
+        _ => "none so far".into(),
+    };
+    format!(
+        "the controller {name} watches {} and reconciles requests\n  requests   {keys}\n  next       machinery explain \
+         {name} REQUEST\n",
+        word(&one["watches"])
+    )
 }
 
 fn word(value: &Value) -> String {
@@ -160,6 +186,27 @@ mod tests {
         let text = explain("hosts", &page.to_string()).unwrap();
         let line = "  fight      kubectl undoes status.address of default/db-0, 12.3 times a second; runs are 800 ms apart\n";
         assert!(text.contains(line), "{text}");
+    }
+
+    #[test]
+    fn an_object_that_cannot_be_decoded_is_explained() {
+        let page = json!([{
+            "controller": "hosts", "kind": "hosts.example.com", "object": "a/b", "known": null,
+            "unreadable": "spec.rack is no number",
+        }]);
+        let text = explain("hosts", &page.to_string()).unwrap();
+        assert!(text.contains("is not reconciled until it is corrected: spec.rack is no number\n"), "{text}");
+    }
+
+    #[test]
+    fn a_controller_of_requests_that_watches_the_kind_is_named() {
+        let page = |keys: Value| json!([{ "controller": "racks", "kind": "requests", "watches": "hosts", "keys": keys }]);
+        let text = explain("hosts", &page(json!(["17", "18"])).to_string()).unwrap();
+        let expected = "the controller racks watches hosts and reconciles requests\n\
+            \x20 requests   17, 18\n\
+            \x20 next       machinery explain racks REQUEST\n";
+        assert_eq!(text, expected);
+        assert!(explain("hosts", &page(json!([])).to_string()).unwrap().contains("none so far"));
     }
 
     #[test]

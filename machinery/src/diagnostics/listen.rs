@@ -35,6 +35,30 @@ pub struct DiagnosticsError {
 const MAX_CONNECTIONS: usize = 64;
 const CONNECTION_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Number of ports that [`Plane::diagnostics_from`](crate::Plane::diagnostics_from) tries.
+pub const PORTS: u16 = 16;
+
+/// Serves the pages on the first free port from that of the address on.
+pub(crate) async fn listen_from(
+    diagnostics: Arc<DiagnosticsRegistry>,
+    first: SocketAddr,
+    running: &TaskGroup,
+) -> Result<SocketAddr, DiagnosticsError> {
+    let mut address = first;
+    loop {
+        match listen(diagnostics.clone(), address, running).await {
+            Err(DiagnosticsError { why, .. })
+                if why.kind() == std::io::ErrorKind::AddrInUse
+                    && address.port() < u16::MAX
+                    && address.port() + 1 < first.port().saturating_add(PORTS) =>
+            {
+                address.set_port(address.port() + 1);
+            }
+            bound => return bound,
+        }
+    }
+}
+
 /// Binds the address, serves the pages, and returns the bound address.
 pub(crate) async fn listen(
     diagnostics: Arc<DiagnosticsRegistry>,

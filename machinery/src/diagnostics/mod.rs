@@ -9,7 +9,7 @@ mod registry;
 
 pub use explain::{ExplainError, explain};
 #[cfg(feature = "diagnostics")]
-pub use listen::DiagnosticsError;
+pub use listen::{DiagnosticsError, PORTS};
 #[cfg(feature = "diagnostics")]
-pub(crate) use listen::listen;
+pub(crate) use listen::{listen, listen_from};
 pub(crate) use registry::DiagnosticsRegistry;

@@ -1,5 +1,6 @@
 //! The diagnostics pages. Pure, except for reading the components.
 
+use machinery_metrics::{Dashboard, markdown};
 use serde_json::json;
 
 use super::DiagnosticsRegistry;
@@ -19,9 +20,13 @@ const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-
 pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -> Page {
     match path {
         // Only conditions that a restart cures: a restart brings no missing server back.
-        "/healthz" | "/livez" => health(&diagnostics.stuck()),
-        "/readyz" => health(&diagnostics.unready()),
+        "/healthz" | "/livez" => health(&diagnostics.stuck(), &diagnostics.degraded()),
+        "/readyz" => health(&diagnostics.unready(), &diagnostics.degraded()),
         "/metrics" => Page { status: 200, kind: METRICS, text: diagnostics.metrics() },
+        "/debug/dashboard.json" => json_page(&dashboard().json(&diagnostics.descriptions())),
+        "/debug/metrics.md" => {
+            Page { status: 200, kind: TEXT, text: markdown(&diagnostics.descriptions()) }
+        }
         "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
             (Some(kind), Some(object)) => json_page(&json!(diagnostics.explain(&kind, &object))),
             _ => json_page(&diagnostics.overview()),
@@ -30,17 +35,25 @@ pub(super) fn page(diagnostics: &DiagnosticsRegistry, path: &str, query: &str) -
             status: 404,
             kind: TEXT,
             text:
-                "there are /healthz, /readyz, /metrics and /debug/machinery.json?kind=KIND&object=NS/NAME\n"
+                "there are /healthz, /readyz, /metrics, /debug/dashboard.json, /debug/metrics.md and /debug/machinery.json?kind=KIND&object=NS/NAME\n"
                     .into(),
         },
     }
 }
 
-fn health(wrong: &[String]) -> Page {
-    match wrong {
-        [] => Page { status: 200, kind: TEXT, text: "ok\n".into() },
-        wrong => Page { status: 503, kind: TEXT, text: format!("{}\n", wrong.join("\n")) },
-    }
+fn dashboard() -> Dashboard {
+    Dashboard::new("Machinery", "machinery")
+}
+
+/// Returns a health page: failed by `wrong`, and with the defects that a restart does not cure.
+fn health(wrong: &[String], degraded: &[String]) -> Page {
+    let (status, mut lines) = match (wrong, degraded) {
+        ([], []) => (200, vec!["ok".to_owned()]),
+        ([], _) => (200, vec!["degraded".to_owned()]),
+        (wrong, _) => (503, wrong.to_vec()),
+    };
+    lines.extend_from_slice(degraded);
+    Page { status, kind: TEXT, text: format!("{}\n", lines.join("\n")) }
 }
 
 fn json_page(value: &serde_json::Value) -> Page {
@@ -76,6 +89,19 @@ mod tests {
         let all = ["kind", "object", "odd", "last", "none"].map(|name| argument(query, name));
         let expected = [Some("hosts"), Some("default/db-0"), None, Some("a bä"), None];
         assert_eq!(all, expected.map(|text| text.map(String::from)));
+    }
+
+    #[test]
+    fn defects_that_a_restart_does_not_cure_are_shown_and_fail_no_check() {
+        let check = |wrong: &[&str], degraded: &[&str], status: u16, text: &str| {
+            let texts = |all: &[&str]| all.iter().map(ToString::to_string).collect::<Vec<_>>();
+            let page = health(&texts(wrong), &texts(degraded));
+            assert_eq!((page.status, &*page.text), (status, text));
+        };
+        check(&[], &[], 200, "ok\n");
+        check(&[], &["a"], 200, "degraded\na\n");
+        check(&["w"], &["a"], 503, "w\na\n");
+        check(&["w"], &[], 503, "w\n");
     }
 
     #[test]

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_controllers::{ControllerDiagnostics, Elector, LockKey, NameLocks, Recorder};
+use machinery_controllers::{
+    ControllerDiagnostics, Elector, LockKey, NameLocks, Owner, Recorder, SilenceDetector,
+};
 use machinery_informers::{Informer, KeyedInformers, NameTaken, SelectorKey};
-use machinery_objects::{Kind, Object};
+use machinery_metrics::{Description, MetricSet};
+use machinery_objects::{Kind, Object, Unreadable};
 use machinery_sync::Mutex;
 use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
 use super::components;
@@ -19,19 +21,23 @@ use crate::ObjectType;
 #[derive(Default)]
 pub(crate) struct DiagnosticsRegistry {
     informers: Components,
+    /// Finds the unreadable objects of each informer.
+    unreadable: Mutex<BTreeMap<String, UnreadableFn>>,
     keyed: Components,
     locks: Components,
     recorders: Components,
+    silence: Components,
     electors: Mutex<BTreeMap<String, Elector>>,
     /// Controllers, with the kind of their objects.
     controllers: Mutex<Vec<(Option<Kind>, ControllerDiagnostics)>>,
     informer_metrics: machinery_informers::Metrics,
     controller_metrics: machinery_controllers::Metrics,
     /// Metrics that the program registers.
-    others: Mutex<Registry>,
+    others: Mutex<MetricSet>,
 }
 
 type Components = Mutex<BTreeMap<String, ComponentFn>>;
+type UnreadableFn = Arc<dyn Fn() -> Vec<Unreadable> + Send + Sync>;
 type ComponentFn = Arc<dyn Fn() -> Value + Send + Sync>;
 
 /// Tolerance beyond the lease duration, after which an unrenewed leader counts as blocked.
@@ -54,8 +60,9 @@ impl DiagnosticsRegistry {
         informer: &Informer<T>,
     ) -> Result<(), NameTaken> {
         self.informer_metrics.watch(name, informer)?;
-        let informer = informer.clone();
+        let (informer, decoded) = (informer.clone(), informer.clone());
         self.informers.lock().insert(name.into(), Arc::new(move || components::informer(&informer)));
+        self.unreadable.lock().insert(name.into(), Arc::new(move || decoded.state().unreadable));
         Ok(())
     }
 
@@ -66,7 +73,9 @@ impl DiagnosticsRegistry {
     ) -> Result<(), NameTaken> {
         self.informer_metrics.watch_keyed(name, informers)?;
         let informers = informers.clone();
+        let decoded = informers.clone();
         self.keyed.lock().insert(name.into(), Arc::new(move || components::keyed(&informers)));
+        self.unreadable.lock().insert(name.into(), Arc::new(move || decoded.state().unreadable));
         Ok(())
     }
 
@@ -94,6 +103,17 @@ impl DiagnosticsRegistry {
         let name =
             insert_unique(&self.recorders, component.into(), move || components::recorder(&diagnostics));
         let _ = self.controller_metrics.watch_recorder(&name, recorder);
+    }
+
+    pub(crate) fn silence<T: Object, O: Owner>(
+        &self,
+        name: &str,
+        detector: &SilenceDetector<T, O>,
+    ) -> Result<(), machinery_controllers::NameTaken> {
+        self.controller_metrics.watch_silence(name, detector)?;
+        let detector = detector.clone();
+        self.silence.lock().insert(name.into(), Arc::new(move || components::silence(&detector)));
+        Ok(())
     }
 
     pub(crate) fn controller(&self, kind: Option<&Kind>, controller: ControllerDiagnostics) {
@@ -128,23 +148,30 @@ impl DiagnosticsRegistry {
             "leases": leases,
             "locks": describe_all(&self.locks),
             "recorders": describe_all(&self.recorders),
+            "silence": describe_all(&self.silence),
         })
     }
 
-    pub(crate) fn register(&self, metrics: impl FnOnce(&mut Registry)) {
+    pub(crate) fn register(&self, metrics: impl FnOnce(&mut MetricSet)) {
         metrics(&mut self.others.lock());
+    }
+
+    /// Returns the descriptions of all metrics: those of the program first.
+    pub(crate) fn descriptions(&self) -> Vec<Description> {
+        let own = self.others.lock().descriptions().to_vec();
+        own.into_iter().chain(crate::metric_descriptions()).collect()
     }
 
     /// Returns all metrics in the OpenMetrics format.
     pub(crate) fn metrics(&self) -> String {
-        let mut registry = Registry::default();
-        registry.register_collector(Box::new(self.informer_metrics.clone()));
-        registry.register_collector(Box::new(self.controller_metrics.clone()));
+        let mut set = MetricSet::default();
+        set.add(&self.informer_metrics);
+        set.add(&self.controller_metrics);
         let mut page = String::new();
         // Writing to a string cannot fail; an error of a registered collector ends the page early.
-        let _ = text::encode_registry(&mut page, &registry);
-        // One end mark for both: `encode` would write it after the first registry.
-        let _ = text::encode_registry(&mut page, &self.others.lock());
+        let _ = set.write(&mut page);
+        // One end mark for both.
+        let _ = self.others.lock().write(&mut page);
         let _ = text::encode_eof(&mut page);
         page
     }
@@ -152,21 +179,53 @@ impl DiagnosticsRegistry {
     /// Returns the explanation of an object by each matching controller. `kind` is any name that
     /// kubectl accepts, or the name of the controller.
     pub(super) fn explain(&self, kind: &str, object: &str) -> Vec<Value> {
-        let matches = |of: Option<&Kind>, name: &str| {
-            let of_kind = |of: &Kind| {
-                [of.plural(), of.name(), &of.name().to_lowercase(), &of.to_string()].contains(&kind)
-            };
-            name == kind || of.is_some_and(of_kind)
-        };
         let mut found = Vec::new();
         for (of, controller) in self.all() {
-            let Some(name) = controller.name().filter(|name| matches(of.as_ref(), name)) else { continue };
-            let known = controller.explain(object);
-            found.push(
-                json!({ "controller": name, "kind": kind_name(of.as_ref()), "object": object, "known": known }),
-            );
+            let Some(name) = controller.name() else { continue };
+            let is_of_requests = of.is_none() && ["request", REQUESTS].contains(&kind);
+            if name == kind || is_of_requests || of.as_ref().is_some_and(|of| is_named(of, kind)) {
+                let known = controller.explain(object);
+                let unreadable = of.as_ref().and_then(|of| self.unreadable_reason(of, object));
+                found.push(json!({
+                    "controller": name, "kind": kind_name(of.as_ref()), "object": object, "known": known,
+                    "unreadable": unreadable,
+                }));
+            } else if of.is_none() && controller.sources().iter().any(|source| source_is(source, kind)) {
+                // An event of the object makes requests, under keys of their own.
+                let (keys, watches) = (controller.keys(SHOWN_REQUESTS), kind);
+                found.push(json!({ "controller": name, "kind": REQUESTS, "watches": watches, "keys": keys }));
+            }
         }
         found
+    }
+
+    /// Returns the reason for which an object of a kind cannot be decoded.
+    fn unreadable_reason(&self, kind: &Kind, object: &str) -> Option<String> {
+        let find = self.unreadable.lock().get(&kind.to_string()).cloned()?;
+        find().into_iter().find(|one| one.key.to_string() == object).map(|one| one.reason)
+    }
+
+    /// Returns the defects that are no reason for a restart: objects that cannot be decoded, and
+    /// locks whose waiters nobody notifies.
+    pub(super) fn degraded(&self) -> Vec<String> {
+        let all = self.unreadable.lock().clone();
+        let mut defects = Vec::new();
+        for (name, find) in all {
+            let unreadable = find();
+            let more = unreadable.len().saturating_sub(SHOWN_UNREADABLE);
+            defects.extend(unreadable.iter().take(SHOWN_UNREADABLE).map(|one| format!("{name}: {one}")));
+            if more > 0 {
+                defects.push(format!("{name}: {more} more objects cannot be read"));
+            }
+        }
+        for (name, locks) in describe_all(&self.locks) {
+            if locks["notifiesWaiters"] == false && locks["waiters"].as_u64().is_some_and(|count| count > 0) {
+                defects.push(format!(
+                    "the locks {name} notify no waiter: pass them to PlaneController::claiming"
+                ));
+            }
+        }
+        defects
     }
 
     /// Returns the reasons for not being ready.
@@ -225,9 +284,28 @@ impl DiagnosticsRegistry {
     }
 }
 
+/// Shown instead of the kind of a controller of requests.
+const REQUESTS: &str = "requests";
+/// Maximum numbers of requests and of unreadable objects per informer that a page names.
+const SHOWN_REQUESTS: usize = 20;
+const SHOWN_UNREADABLE: usize = 20;
+
 /// Returns the text for a controller's kind.
 fn kind_name(kind: Option<&Kind>) -> String {
-    kind.map_or_else(|| "requests".into(), ToString::to_string)
+    kind.map_or_else(|| REQUESTS.into(), ToString::to_string)
+}
+
+/// Returns whether this is one of the names of a kind.
+fn is_named(kind: &Kind, name: &str) -> bool {
+    [kind.plural(), kind.name(), &kind.name().to_lowercase(), &kind.to_string()].contains(&name)
+}
+
+/// Returns whether a source, named by the plural of its kind, is of this kind.
+fn source_is(source: &str, kind: &str) -> bool {
+    let plural = kind.split_once('.').map_or(kind, |(plural, _)| plural).to_lowercase();
+    source == plural
+        || source.strip_suffix("es").or(source.strip_suffix('s')) == Some(&plural)
+        || source.strip_suffix('s') == Some(&plural)
 }
 
 fn describe_all(components: &Components) -> BTreeMap<String, Value> {

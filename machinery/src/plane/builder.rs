@@ -25,7 +25,9 @@ use super::transport::Transport;
 pub struct PlaneBuilder {
     location: ObjectLocation,
     #[cfg(feature = "embedded")]
-    server_parts: Vec<AddToServer>,
+    pub(super) server_parts: Vec<AddToServer>,
+    #[cfg(feature = "server")]
+    pub(super) serving: super::serving::Serving,
     definitions: Vec<EnsureDefinition>,
     timeout: Duration,
 }
@@ -48,7 +50,7 @@ enum ObjectLocation {
 
 /// Adds a kind or an admission plugin to the embedded server.
 #[cfg(feature = "embedded")]
-type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
+pub(super) type AddToServer = Box<dyn FnOnce(Builder) -> Builder + Send>;
 
 /// Creates a missing definition and waits until its kind is served.
 type EnsureDefinition = Box<
@@ -114,6 +116,8 @@ impl PlaneBuilder {
             location,
             #[cfg(feature = "embedded")]
             server_parts: Vec::new(),
+            #[cfg(feature = "server")]
+            serving: super::serving::Serving::default(),
             definitions: Vec::new(),
             timeout: SHUTDOWN_TIMEOUT,
         }
@@ -169,7 +173,30 @@ impl PlaneBuilder {
     ///
     /// # Errors
     /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    #[cfg(feature = "server")]
+    pub async fn start(mut self) -> Result<Plane, PlaneError> {
+        let serving = self.take_serving()?;
+        let plane = self.start_plane().await?;
+        let Some(serving) = serving else { return Ok(plane) };
+        match serving.start(&plane).await {
+            Ok(()) => Ok(plane),
+            Err(error) => {
+                plane.stop().await;
+                Err(error)
+            }
+        }
+    }
+
+    /// Starts the plane; returns when all of its kinds are served.
+    ///
+    /// # Errors
+    /// The server does not start, the cluster cannot be reached, or a definition is rejected.
+    #[cfg(not(feature = "server"))]
     pub async fn start(self) -> Result<Plane, PlaneError> {
+        self.start_plane().await
+    }
+
+    async fn start_plane(self) -> Result<Plane, PlaneError> {
         match self.location {
             #[cfg(feature = "embedded")]
             ObjectLocation::Memory => {

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinery_controllers::{
-    Builder, Controller, LockKey, NameLocks, Reconcile, ReconcileBatch, Request, Settings, ShutdownReport,
+    Builder, Controller, LockKey, NameLocks, Owner, Reconcile, ReconcileBatch, Request, Settings,
+    ShutdownReport, SilenceChange, SilenceDetector,
 };
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
@@ -96,7 +97,7 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
         let (locks, owners) = (locks.clone(), self.plane.objects::<K>()?);
         self.builder = self.builder.owning(&L::plural(&()), locks.informer(), owners.kind());
         self.background.push(Box::new(move |controller, stopping| {
-            async move { locks.wake(&controller, owners.informer(), stopping).await }.boxed()
+            locks.wake(&controller, owners.informer(), stopping).boxed()
         }));
         Ok(self)
     }
@@ -203,6 +204,23 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         let paths = fields.into_iter().map(|field| FieldPath::new(field.as_ref()));
         self.writes.push((Kind::of::<O>()?, paths.collect::<Result<_, _>>()?));
         Ok(self)
+    }
+
+    /// Reconciles the keys that `map_keys` returns for each change of a
+    /// [silence detector](Plane::silence): the overdue objects, or their owners. A detector belongs
+    /// to one controller.
+    pub fn on_silence<O: ObjectType, N: Owner, W: IntoIterator<Item = Q>>(
+        self,
+        detector: &SilenceDetector<O, N>,
+        map_keys: impl Fn(SilenceChange<ObjectKey, N>) -> W + Send + Sync + 'static,
+    ) -> Self
+    where
+        W::IntoIter: Send,
+    {
+        let detector = detector.clone();
+        self.beside(|controller, stopping| async move {
+            detector.request(&controller, stopping, map_keys).await;
+        })
     }
 
     pub(super) fn name(&self) -> &str {

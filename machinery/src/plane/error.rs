@@ -12,6 +12,29 @@ pub enum PlaneError {
     #[cfg(feature = "embedded")]
     #[error("the store cannot be opened")]
     Store(#[from] machinery_store::OpenError),
+    /// The server cannot listen.
+    #[cfg(feature = "server")]
+    #[error(transparent)]
+    Listen(#[from] machinery_apiserver::ListenError),
+    /// A component needs a socket.
+    #[error("the component {component} connects to a socket: add PlaneBuilder::serve")]
+    NotServing {
+        /// Name of the component.
+        component: String,
+    },
+    /// A plane on a cluster serves no socket.
+    #[error(
+        "a plane on a cluster has no server of its own: use machinery::embedded, or remove PlaneBuilder::serve"
+    )]
+    NoServer,
+    /// A role cannot be written.
+    #[error("the role {role} cannot be written: {why}")]
+    Role {
+        /// Name of the role.
+        role: String,
+        /// The error of the write.
+        why: machinery_objects::WriteError,
+    },
     /// The client cannot be created.
     #[cfg(feature = "kube")]
     #[error("the client cannot be created")]
@@ -58,6 +81,35 @@ pub enum PlaneError {
         seconds: u64,
         /// The error of the last list.
         why: machinery_objects::ListError,
+    },
+    /// The scopes of locks and owners do not fit.
+    #[error(transparent)]
+    Locks(#[from] machinery_controllers::LockScopeError),
+    /// The server does not serve a kind that the program uses.
+    #[error(
+        "{kind} is not served ({why}): pass the type to PlaneBuilder::kinds, as in `.kinds::<({name},)>()`, or \
+         create its definition first"
+    )]
+    Undeclared {
+        /// The resource: `hosts.example.com`.
+        kind: String,
+        /// The name of the kind.
+        name: String,
+        /// The error of the server.
+        why: machinery_objects::SourceError,
+    },
+    /// The objects of a kind cannot be selected by a field.
+    #[error(
+        "{kind} cannot be selected by {by} ({why}): list the field in `selectableFields` of the definition, with \
+         `kinds!` by `selectable = \".{by}\"`"
+    )]
+    NotSelectable {
+        /// The resource: `hosts.example.com`.
+        kind: String,
+        /// The field or label.
+        by: String,
+        /// The error of the server.
+        why: machinery_objects::SourceError,
     },
     /// Another informer has the name.
     #[error(transparent)]

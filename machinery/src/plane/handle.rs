@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use machinery_controllers::{Recorder, Request};
 use machinery_informers::{self as informers, Informer, InformerId, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_metrics::{Described, Description};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, ObjectRef, Writer};
 use machinery_sync::Mutex;
 use prometheus_client::registry::Registry;
@@ -50,6 +51,9 @@ pub(super) struct Inner {
     pub(super) references: Mutex<BTreeMap<InformerId, Arc<ReferenceFn>>>,
     /// Created with the first write fight.
     pub(super) fight_recorder: OnceLock<Recorder>,
+    /// Set when the embedded server listens.
+    #[cfg(feature = "server")]
+    access: std::sync::OnceLock<machinery_apiserver::Access>,
 }
 
 /// Returns a reference to a cached object.
@@ -83,6 +87,8 @@ impl Plane {
             written_fields: WrittenFields::default(),
             references: Mutex::default(),
             fight_recorder: OnceLock::new(),
+            #[cfg(feature = "server")]
+            access: std::sync::OnceLock::new(),
         }))))
     }
 
@@ -90,7 +96,7 @@ impl Plane {
     /// first call starts.
     ///
     /// # Errors
-    /// The type's kind is invalid, or the plane has stopped.
+    /// The type's kind is invalid or not served, or the plane has stopped.
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
         match self.existing() {
             Some(objects) => Ok(objects),
@@ -182,7 +188,7 @@ impl Plane {
     /// informer with [`Plane::run_informer`].
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
         self.partial_informer::<K, K>()
     }
@@ -193,7 +199,7 @@ impl Plane {
     /// informers with [`Plane::run_keyed`].
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served, or has no such selectable field.
     pub fn keyed_informers<K: ObjectType, F: SelectorKey>(
         &self,
         by: InterestBy,
@@ -206,24 +212,28 @@ impl Plane {
     /// type `K`, and only these are decoded and cached.
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served.
     pub fn partial_informer<K: ObjectType, P: PartialObject>(
         &self,
     ) -> Result<informers::Builder<P>, PlaneError> {
-        Ok(self.0.transport.informer(Kind::of::<K>()?))
+        let kind = Kind::of::<K>()?;
+        self.check_served(&kind)?;
+        Ok(self.0.transport.informer(kind))
     }
 
     /// Returns a builder for keyed informers of [partial objects](Self::partial_informer): they
     /// cache some fields of the objects under acquired keys.
     ///
     /// # Errors
-    /// The type's kind is invalid.
+    /// The type's kind is invalid or not served, or has no such selectable field.
     pub fn keyed_partial_informers<K: ObjectType, P: PartialObject, F: SelectorKey>(
         &self,
         by: InterestBy,
         key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, P>, PlaneError> {
-        Ok(self.0.transport.keyed_informers(Kind::of::<K>()?, by, key_of))
+        let kind = Kind::of::<K>()?;
+        self.check_selectable(&kind, &by)?;
+        Ok(self.0.transport.keyed_informers(kind, by, key_of))
     }
 
     /// Runs an informer until the shutdown, and registers it under a name for metrics, diagnostics
@@ -311,6 +321,20 @@ impl Plane {
         }
     }
 
+    /// Returns the endpoint and credentials of the embedded server, if the plane
+    /// [serves](super::PlaneBuilder::serve) it.
+    #[cfg(feature = "server")]
+    #[must_use]
+    pub fn access(&self) -> Option<&machinery_apiserver::Access> {
+        self.0.access.get()
+    }
+
+    #[cfg(feature = "server")]
+    pub(super) fn set_access(&self, access: machinery_apiserver::Access) {
+        // The builder starts one server only.
+        let _ = self.0.access.set(access);
+    }
+
     /// Spawns a task that is stopped together with the controllers: it must end when
     /// [`Plane::stopping`] is cancelled. If it returns an error or panics, the plane stops, and
     /// [`Plane::shutdown_on_signal`] returns the error.
@@ -341,7 +365,12 @@ impl Plane {
     /// - `/metrics`: for Prometheus.
     /// - `/healthz`: fails if all workers of a controller are stuck, or a leader does not renew.
     /// - `/readyz`: fails until the informers are synced and the running controllers reconcile.
+    /// - `/debug/dashboard.json`: a Grafana dashboard of all described metrics.
+    /// - `/debug/metrics.md`: a table of them.
     /// - `/debug/machinery.json`: the state of all components, read by `machinery explain`.
+    ///
+    /// Objects that cannot be decoded, and locks without notification of waiters, are listed below
+    /// the line `degraded` of `/healthz` and `/readyz`. They fail neither: a restart is no cure.
     ///
     /// # Errors
     /// The address cannot be bound.
@@ -353,9 +382,36 @@ impl Plane {
         crate::diagnostics::listen(self.0.registry.clone(), address, &self.0.informers).await
     }
 
-    /// Registers additional metrics on the page `/metrics`.
+    /// Like [`diagnostics`](Self::diagnostics), on the first free port of [`PORTS`](crate::PORTS)
+    /// from that of the address on, so that several candidates of one program share a machine.
+    /// `machinery explain` searches these ports from 9464 on.
+    ///
+    /// # Errors
+    /// The address cannot be bound, or none of the ports is free.
+    #[cfg(feature = "diagnostics")]
+    pub async fn diagnostics_from(
+        &self,
+        first: std::net::SocketAddr,
+    ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
+        crate::diagnostics::listen_from(self.0.registry.clone(), first, &self.0.informers).await
+    }
+
+    /// Adds described metrics, of [`metrics!`](crate::metrics!), to the page `/metrics`, to
+    /// the dashboard and to the table of metrics.
+    pub fn add_metrics(&self, metrics: &impl Described) {
+        self.0.registry.register(|set| set.add(metrics));
+    }
+
+    /// Registers metrics without descriptions on the page `/metrics`.
     pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
-        self.0.registry.register(metrics);
+        self.0.registry.register(|set| metrics(set.registry_mut()));
+    }
+
+    /// Returns the descriptions of all metrics: those that the program added, and those of
+    /// Machinery.
+    #[must_use]
+    pub fn metric_descriptions(&self) -> Vec<Description> {
+        self.0.registry.descriptions()
     }
 
     /// Returns the page `/metrics` in the OpenMetrics format, to serve it elsewhere.

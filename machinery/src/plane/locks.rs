@@ -18,18 +18,41 @@ impl Plane {
     /// Pass them to one controller by [`claiming`](super::PlaneController::claiming).
     ///
     /// # Errors
-    /// A type's kind is invalid, or the plane has stopped.
+    /// A type's kind is invalid or not served, the owners cannot own the locks because of their
+    /// scopes, or the plane has stopped.
     pub fn name_locks<O: ObjectType, N: LockKey, L: ObjectType>(
         &self,
+        make: impl Fn(&N) -> L + Send + Sync + 'static,
+    ) -> Result<NameLocks<N, L>, PlaneError> {
+        self.build_locks::<O, N, L>(None, make)
+    }
+
+    /// Like [`name_locks`](Self::name_locks), for cluster-scoped owners: their locks are in this
+    /// namespace.
+    ///
+    /// # Errors
+    /// As [`name_locks`](Self::name_locks).
+    pub fn name_locks_in<O: ObjectType, N: LockKey, L: ObjectType>(
+        &self,
+        namespace: &str,
+        make: impl Fn(&N) -> L + Send + Sync + 'static,
+    ) -> Result<NameLocks<N, L>, PlaneError> {
+        self.build_locks::<O, N, L>(Some(namespace), make)
+    }
+
+    fn build_locks<O: ObjectType, N: LockKey, L: ObjectType>(
+        &self,
+        namespace: Option<&str>,
         make: impl Fn(&N) -> L + Send + Sync + 'static,
     ) -> Result<NameLocks<N, L>, PlaneError> {
         if self.stopping().is_cancelled() {
             return Err(PlaneError::Stopped);
         }
         let (kind, owners) = (Kind::of::<L>()?, Kind::of::<O>()?);
+        self.check_served(&kind)?;
         let diagnostics = kind.clone();
         let make = move |key: &N, name: &ObjectKey, owner: OwnerRef| owned(make(key), name, &owner);
-        let locks = match self.transport() {
+        let builder = match self.transport() {
             #[cfg(feature = "embedded")]
             Transport::Embedded { server, .. } => {
                 let handle = server.handle::<L>(super::transport::identity());
@@ -42,8 +65,12 @@ impl Plane {
                 let source: Arc<dyn ListWatch<L>> = Arc::new(remote.clone());
                 NameLocks::builder(LockKinds { kind, owners, writer: Arc::new(remote) }, source, make)
             }
+        };
+        let locks = match namespace {
+            Some(namespace) => builder.namespace(namespace),
+            None => builder,
         }
-        .build();
+        .build()?;
         self.registry().locks(&diagnostics, &locks);
         self.run_as(&format!("the locks {diagnostics}"), |stopping| locks.run(stopping));
         Ok(locks)

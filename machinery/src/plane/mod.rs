@@ -1,6 +1,8 @@
 //! The control plane: transport, shared informers, controllers and shutdown.
 
 mod builder;
+#[cfg(feature = "server")]
+mod component;
 mod controller;
 #[cfg(feature = "kube")]
 mod define;
@@ -16,8 +18,12 @@ mod objects;
 mod predicates;
 mod recorder;
 mod reporting;
+mod served;
+#[cfg(feature = "server")]
+mod serving;
 mod shutdown;
 mod signals;
+mod silence;
 mod tasks;
 mod transport;
 mod written_fields;
@@ -29,6 +35,8 @@ pub use builder::embedded;
 pub use builder::from_args;
 #[cfg(feature = "kube")]
 pub use builder::{kube_client, kube_config, kubeconfig};
+#[cfg(feature = "server")]
+pub use component::Component;
 pub use controller::PlaneController;
 pub use error::PlaneError;
 pub use handle::Plane;

@@ -2,11 +2,14 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
+mod components;
 mod crashes;
 mod differential;
 mod fences;
 mod hosts;
 mod led_controllers;
+mod logs;
+mod mistakes;
 #[cfg(feature = "otel")]
 mod otel;
 mod own_writes;

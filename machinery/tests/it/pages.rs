@@ -134,6 +134,44 @@ async fn p02_a_configured_informer_is_shared_by_all_readers() {
     assert!(matches!(plane.objects_with::<Rack, _>(|_| ()), Err(PlaneError::Stopped)));
 }
 
+machinery::metrics! {
+    /// The metrics of hosts.
+    struct HostMetrics("hosts", "Hosts") {
+        /// Hosts seen
+        seen: counter("seen", ["rack"]);
+    }
+}
+
+#[tokio::test]
+async fn p51_described_metrics_are_on_the_page_the_dashboard_and_the_table() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let metrics = HostMetrics::default();
+    plane.add_metrics(&metrics);
+    metrics.seen.add(["7"], 3);
+    plane.objects::<Host>().unwrap();
+    let idle = |_: Arc<Host>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    let controller = plane.controller::<Host>("hosts").unwrap();
+    plane.spawn(async move { controller.run(idle).await.map(drop) });
+    until(|| plane.metrics().contains("workqueue_depth{name=\"hosts\"}")).await;
+
+    let page = get(at, "/metrics").await.1;
+    assert!(page.contains("\nhosts_seen_total{rack=\"7\"} 3\n"), "{page}");
+    let described = plane.metric_descriptions();
+    assert_eq!(machinery::metrics::undeclared_series(&page, &described), Vec::<String>::new());
+    let dashboard: Value = from_str(&get(at, "/debug/dashboard.json").await.1).unwrap();
+    let (code, table) = get(at, "/debug/metrics.md").await;
+    assert_eq!(code, 200);
+    let panels = dashboard["panels"].as_array().unwrap();
+    for one in &described {
+        let name = one.exposed_name();
+        let shows = |panel: &&Value| panel["title"] == *name;
+        assert_eq!(panels.iter().filter(shows).count(), 1, "{name}");
+        assert_eq!(table.matches(&format!("| `{name}` |")).count(), 1, "{name}");
+    }
+    plane.stop().await;
+}
+
 #[tokio::test]
 async fn p04_registered_metrics_are_on_the_page() {
     use machinery::prometheus_client::metrics::counter::Counter;

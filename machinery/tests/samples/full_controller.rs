@@ -46,7 +46,7 @@ impl Sample {
             owners: owners.clone(),
             writer: writer::<AppName>(place, &gate),
         };
-        let locks = place.locks(locking, |_, key, owner| lock(key, &owner)).build();
+        let locks = place.locks(locking, |_, key, owner| lock(key, &owner)).build().unwrap();
         let controller = Controller::of("apps", &apps)
             .owning("children", &maps, &owners)
             .watching("what is in the way", &maps, |event: &Event<Arc<ConfigMap>>| {

@@ -1,11 +1,12 @@
 //! Fuzzing one target for a time: one thread runs inputs, and this one monitors it.
 
-use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
+
+use machinery_report::Progress;
 
 use super::attempt::attempt;
 use super::mutate::{Rng, input};
@@ -16,11 +17,10 @@ use crate::workspace::Workspace;
 
 /// Timeout of one input; a slower one is reported as a hang.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// Interval in which the rate of inputs is measured.
+const RATE_PERIOD: Duration = Duration::from_secs(1);
 
 const SHRINK_ATTEMPTS: usize = 20_000;
-
-/// Escape sequence: start of the line, and clear it.
-const CLEAR: &str = "\r\x1b[2K";
 
 /// An input and the panic it leads to.
 struct Find {
@@ -98,16 +98,12 @@ fn watch(
     length: Duration,
 ) -> anyhow::Result<Option<Find>> {
     let start = shell::now();
-    let terminal = std::io::stdout().is_terminal();
-    let (period, before, after) = if terminal { (1, CLEAR, "") } else { (10, "", "\n") };
+    let mut progress = Progress::endless("");
     let (mut spoke, mut said) = (start, 0);
     let (mut moved, mut seen) = (start, 0);
     loop {
         match done.recv_timeout(Duration::from_millis(100)) {
-            Ok(find) => {
-                print!("{before}");
-                return Ok(find);
-            }
+            Ok(find) => return Ok(find),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -117,14 +113,13 @@ fn watch(
         } else if moved.elapsed() >= PATIENCE {
             let input = shared.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
             let file = corpus::save(&workspace.root.join(target.corpus), "hang", &input)?;
-            println!("{before}{}: an input has run for {} s", target.name, PATIENCE.as_secs());
+            progress.line(&format!("{}: an input has run for {} s", target.name, PATIENCE.as_secs()));
             report(workspace, target, &file, &input);
             std::process::exit(1); // the thread that hangs cannot be stopped in any other way
         }
-        if spoke.elapsed().as_secs() >= period {
+        if spoke.elapsed() >= RATE_PERIOD {
             let rate = (begun - said) as f64 / spoke.elapsed().as_secs_f64();
-            print!("{before}{:>6} s  {begun} inputs, {rate:.0}/s{after}", start.elapsed().as_secs());
-            std::io::stdout().flush().ok();
+            progress.message(&format!("{begun} inputs, {rate:.0}/s"));
             (spoke, said) = (shell::now(), begun);
         }
         if start.elapsed() >= length {

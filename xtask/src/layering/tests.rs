@@ -29,7 +29,7 @@ fn a_forbidden_edge_is_named() {
     ]));
     let [violation] = found.as_slice() else { panic!("one violation, not {found:?}") };
     assert_eq!(violation.edge, "machinery-informers -> machinery-workqueue (dependencies)");
-    assert_eq!(violation.rule, "informers may name in its dependencies: objects, snapshot, sync");
+    assert_eq!(violation.rule, "informers may name in its dependencies: metrics, objects, snapshot, sync");
     assert!(violation.remedy.starts_with("remove the edge"));
 }
 

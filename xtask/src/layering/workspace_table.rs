@@ -51,6 +51,8 @@ const fn row(name: &'static str, package: &'static str, may: May) -> Row {
 /// The allowed dependencies.
 pub(super) const WORKSPACE: &[Row] = &[
     Row { excludes: NO_CLUSTER, because: USED_ALONE, ..row("sync", "machinery-sync", May::Reach(&[])) },
+    Row { excludes: NO_CLUSTER, because: USED_ALONE, ..row("metrics", "machinery-metrics", May::Reach(&[])) },
+    row("report", "machinery-report", May::Reach(&[])),
     Row {
         // tokio's feature `net` shows itself as socket2.
         excludes: &["socket2", "hyper", "hyper-*"],
@@ -65,18 +67,18 @@ pub(super) const WORKSPACE: &[Row] = &[
     Row {
         excludes: NO_CLUSTER,
         because: USED_ALONE,
-        ..row("workqueue", "machinery-workqueue", May::Reach(&["sync"]))
+        ..row("workqueue", "machinery-workqueue", May::Reach(&["metrics", "sync"]))
     },
     Row {
         dev: &["apiserver", "kube", "store"],
-        ..row("informers", "machinery-informers", May::Reach(&["objects", "snapshot"]))
+        ..row("informers", "machinery-informers", May::Reach(&["metrics", "objects", "snapshot"]))
     },
     Row {
         dev: &["apiserver", "kube", "store"],
         ..row("controllers", "machinery-controllers", May::Reach(&["informers", "workqueue"]))
     },
     Row { dev: &["apiserver", "store"], ..row("kube", "machinery-kube", May::Reach(&["objects"])) },
-    row("machinery", "machinery", May::Reach(&["controllers", "apiserver", "kube"])),
+    row("machinery", "machinery", May::Reach(&["controllers", "apiserver", "kube", "report"])),
     Row {
         excludes: NO_CLUSTER,
         because: USED_ALONE,
@@ -84,7 +86,7 @@ pub(super) const WORKSPACE: &[Row] = &[
         ..row("store", "machinery-store", May::Reach(&["objects", "snapshot"]))
     },
     row("cel", "machinery-cel", May::Reach(&[])),
-    row("apiserver", "machinery-apiserver", May::Reach(&["cel", "store", "snapshot"])),
+    row("apiserver", "machinery-apiserver", May::Reach(&["cel", "metrics", "store", "snapshot"])),
     row("cli", "machinery-cli", May::Only(&["machinery"])),
     row("kos", "kos", May::Only(&["machinery"])),
     row("sdewan", "sdewan", May::Only(&["machinery"])),

@@ -66,7 +66,7 @@ pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode
     };
     let plane = arguments.cluster.plane().await?;
     let metrics = Metrics::default();
-    metrics.show(&plane);
+    plane.add_metrics(&metrics);
     let mut settings = AgentSettings::new(node, *host_ip);
     let fabric: Arc<dyn Fabric> = match wire {
         Some(wire) => {

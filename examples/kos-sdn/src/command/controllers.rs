@@ -32,7 +32,7 @@ pub(super) struct ControllersArguments {
 pub(super) async fn run(arguments: ControllersArguments) -> machinery::Result<ExitCode> {
     let plane = arguments.cluster.plane().await?;
     let metrics = Metrics::default();
-    metrics.show(&plane);
+    plane.add_metrics(&metrics);
     let mut settings = ControllerSettings { metrics, ..ControllerSettings::default() };
     settings.ipam_workers = arguments.ipam_workers;
     settings.validator_workers = arguments.subnet_validator_workers;

@@ -1,25 +1,21 @@
-//! `kos dashboard`: a Grafana dashboard of all metrics.
+//! `kos dashboard`: a Grafana dashboard of all metrics, or a table of them.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
-use crate::metrics::dashboard;
-use crate::up::{LocalCluster, LocalClusterSettings};
+use crate::metrics::{dashboard, metrics_table};
 
-/// Above the time that any machine needs for two interfaces.
-const TIME_LIMIT: Duration = Duration::from_secs(60);
-
-/// Machinery's metrics are known only from the page of a running plane.
-pub(super) async fn run() -> machinery::Result<ExitCode> {
-    let up = LocalCluster::start(LocalClusterSettings::default()).await?;
-    let page = page(&up).await;
-    up.plane().stop().await;
-    println!("{:#}", dashboard(&page?));
-    Ok(ExitCode::SUCCESS)
+/// Print a Grafana dashboard of all metrics
+#[derive(Debug, clap::Args)]
+pub(super) struct DashboardArguments {
+    /// Print a table of the metrics instead, as Markdown
+    #[arg(long)]
+    table: bool,
 }
 
-async fn page(up: &LocalCluster) -> machinery::Result<String> {
-    up.make_samples().await?;
-    up.all_ready(TIME_LIMIT, |_, _| {}).await?;
-    Ok(up.plane().metrics())
+pub(super) fn run(arguments: &DashboardArguments) -> machinery::Result<ExitCode> {
+    match arguments.table {
+        true => print!("{}", metrics_table()),
+        false => println!("{:#}", dashboard()),
+    }
+    Ok(ExitCode::SUCCESS)
 }

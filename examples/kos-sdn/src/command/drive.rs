@@ -139,7 +139,7 @@ pub(super) async fn run(arguments: DriveArguments) -> machinery::Result<ExitCode
     let plane = arguments.cluster.plane().await?;
     let metrics = Metrics::default();
     settings.metrics = metrics.load.clone();
-    metrics.show(&plane);
+    plane.add_metrics(&metrics);
     if let Some(address) = arguments.diagnostics {
         let address = plane.diagnostics(address).await?;
         eprintln!("metrics: http://{address}/metrics");

@@ -6,7 +6,8 @@ use std::process::ExitCode;
 
 use super::cluster::home;
 use super::enter::enter;
-use super::table::table;
+use machinery::report::text_table;
+
 use crate::lab::{Lab, LabError, LabSettings, down, status};
 
 /// Run hosts with Open vSwitch on this machine, as network namespaces
@@ -114,6 +115,6 @@ fn show(directory: &Path) -> machinery::Result<()> {
         [host.node.clone(), host.address.to_string(), namespace, run_directory, database, switch, agent]
     });
     let head = ["HOST", "ADDRESS", "NAMESPACE", "RUN DIRECTORY", "OVSDB-SERVER", "OVS-VSWITCHD", "AGENT"];
-    print!("{}", table(&head, rows));
+    print!("{}", text_table(&head, rows));
     Ok(())
 }

@@ -18,7 +18,6 @@ mod report;
 mod roles;
 mod status;
 mod switch;
-mod table;
 mod trace;
 mod up;
 mod webhook;
@@ -41,8 +40,7 @@ enum Command {
     Crds,
     /// Print the RBAC roles of the components, for clusters that are not served by `kos` itself
     Roles,
-    /// Print a Grafana dashboard of all metrics
-    Dashboard,
+    Dashboard(dashboard::DashboardArguments),
     Up(up::UpArguments),
     Status(status::StatusArguments),
     Ping(ping::PingArguments),
@@ -66,7 +64,7 @@ impl Arguments {
         match self.command {
             Command::Crds => crds::run(),
             Command::Roles => roles::run(),
-            Command::Dashboard => dashboard::run().await,
+            Command::Dashboard(arguments) => dashboard::run(&arguments),
             Command::Up(arguments) => up::run(arguments).await,
             Command::Ping(arguments) => ping::run(arguments).await,
             Command::Trace(arguments) => trace::run(arguments).await,

@@ -5,8 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use super::table::table;
-use crate::load::{AttachmentRecord, LatencyRow, parse_latencies, plot, read_records, record_rows};
+use machinery::report::{distribution_plot, figure, text_table};
+use serde_json::Value;
+
+use crate::load::{AttachmentRecord, LatencyRow, parse_latencies, read_records, record_rows};
 
 /// Print the latencies of each step by cause, and write plots: report.html, and an SVG file per
 /// step
@@ -34,7 +36,7 @@ pub(super) async fn run(arguments: ReportArguments) -> machinery::Result<ExitCod
         println!("\nfrom the histograms of components, interpolated:\n");
         print(&counted);
     }
-    let plots = plots(&records);
+    let plots = plots(&records)?;
     write(&arguments.run, &head, &[measured, counted], &plots)?;
     println!("\nplots: {}", arguments.run.join("report.html").display());
     Ok(ExitCode::SUCCESS)
@@ -42,7 +44,7 @@ pub(super) async fn run(arguments: ReportArguments) -> machinery::Result<ExitCod
 
 /// Prints a table of percentiles.
 pub(super) fn print(rows: &[LatencyRow]) {
-    print!("{}", table(&TITLES, rows.iter().map(cells)));
+    print!("{}", text_table(&TITLES, rows.iter().map(cells)));
 }
 
 const TITLES: [&str; 7] = ["STEP", "FROM", "COUNT", "P50 ms", "P90 ms", "P99 ms", "MAX ms"];
@@ -52,8 +54,11 @@ fn cells(row: &LatencyRow) -> [String; 7] {
     [row.step.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
 }
 
-fn summary_line(head: &serde_json::Value) -> String {
-    let text = |field: &str| head[field].to_string().trim_matches('"').to_owned();
+fn summary_line(head: &Value) -> String {
+    let text = |field: &str| match &head[field] {
+        Value::Number(number) if number.is_f64() => figure(number.as_f64().unwrap_or_default()),
+        other => other.to_string().trim_matches('"').to_owned(),
+    };
     format!(
         "run {}: {} attachments in {} networks, {} at a time, {} in each network on average, on {} nodes; {} operations a second by {}",
         text("id"),
@@ -68,7 +73,7 @@ fn summary_line(head: &serde_json::Value) -> String {
 }
 
 /// Returns a plot per step, with one line per cause.
-fn plots(records: &[AttachmentRecord]) -> Vec<(String, String)> {
+fn plots(records: &[AttachmentRecord]) -> machinery::Result<Vec<(String, String)>> {
     let by_server = ["lock", "address", "implemented"].map(|step| {
         let samples = |cause: &str| {
             let of = records.iter().filter(|record| record.cause == cause);
@@ -96,12 +101,12 @@ fn plots(records: &[AttachmentRecord]) -> Vec<(String, String)> {
     let tests = ("tested".to_owned(), "created to tested".to_owned(), tests);
     let all = by_server.into_iter().chain(by_driver).chain([tests]);
     let drawn = all.filter(|(.., lines)| lines.iter().any(|(_, samples)| !samples.is_empty()));
-    drawn.map(|(file, title, lines)| (file, plot(&title, &lines))).collect()
+    drawn.map(|(file, title, lines)| Ok((file, distribution_plot(&title, &lines)?))).collect()
 }
 
 fn write(
     directory: &Path,
-    head: &serde_json::Value,
+    head: &Value,
     tables: &[Vec<LatencyRow>],
     plots: &[(String, String)],
 ) -> std::io::Result<()> {
@@ -123,4 +128,22 @@ fn write(
         html.push_str(svg);
     }
     fs::write(directory.join("report.html"), html)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The average was once printed as 52.729729729729726.
+    #[test]
+    fn summary_has_figures_of_three_digits() {
+        let head = serde_json::json!({
+            "id": "r", "attachments": 450, "nets": 10, "slots": 390, "averagePeers": 52.729_729_729_729_726, "nodes": 3,
+            "rate": 10.0, "threads": 1,
+        });
+        assert_eq!(
+            summary_line(&head),
+            "run r: 450 attachments in 10 networks, 390 at a time, 52.7 in each network on average, on 3 nodes; 10.0 operations a second by 1"
+        );
+    }
 }

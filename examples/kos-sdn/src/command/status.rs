@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use machinery::report::text_table;
 use machinery::tokio::time::sleep;
 use machinery::{Objects, Plane};
 
 use super::cluster::ClusterArguments;
-use super::table::table;
 use crate::model::{NetworkAttachment, Subnet};
 use crate::plan::{AttachmentCounts, Summary, summary};
 
@@ -76,12 +76,12 @@ fn text(now: &Summary) -> String {
         let [_, _, ready, error] = cells(&of.tally);
         [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, error]
     });
-    let subnets = table(&["SUBNET", "VNI", "BLOCK", "STATE", "ADDRESSES", "READY", "WRONG"], subnets);
+    let subnets = text_table(&["SUBNET", "VNI", "BLOCK", "STATE", "ADDRESSES", "READY", "WRONG"], subnets);
     let nodes = now.nodes.iter().map(|(node, of)| {
         let [all, addressed, ready, error] = cells(of);
         [node.clone(), all, addressed, ready, of.deleting.to_string(), error]
     });
-    let nodes = table(&["NODE", "ATTACHMENTS", "ADDRESSED", "READY", "GOING", "WRONG"], nodes);
+    let nodes = text_table(&["NODE", "ATTACHMENTS", "ADDRESSED", "READY", "GOING", "WRONG"], nodes);
     format!("{subnets}\n{nodes}")
 }
 

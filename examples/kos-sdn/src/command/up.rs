@@ -1,6 +1,6 @@
 //! `kos up`: a whole cluster in one process.
 
-use std::io::{self, IsTerminal as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use futures::future::{Either, select};
 use machinery::apiserver::{Access, Listen};
+use machinery::report::{Progress, text_table};
 use machinery::tokio::signal::unix::{SignalKind, signal};
 use machinery::tokio::time::Instant;
 use serde_json::json;
@@ -16,7 +17,6 @@ use serde_json::json;
 use super::cluster::home;
 use super::cluster_text::{next_steps, pings_text, row};
 use super::lab_cluster;
-use super::table::table;
 use crate::agent::ProgramSettings;
 use crate::checker::InvariantChecker;
 use crate::probe::Prober;
@@ -155,14 +155,14 @@ async fn show(
         up.make_samples().await?;
     }
     let time_limit = TIME_LIMIT.max(Duration::from_secs(arguments.nodes as u64));
-    let is_terminal = io::stderr().is_terminal();
+    let mut progress = Progress::of(0, "attachments with an interface");
     let all = up
         .all_ready(time_limit, |ready, all| {
-            if is_terminal {
-                let _ = write!(io::stderr(), "\r{ready} of {all} attachments have an interface\x1b[K");
-            }
+            progress.set_total(all as u64);
+            progress.at(ready as u64);
         })
         .await?;
+    progress.message("pings");
     let pings = match fabric {
         ClusterFabric::Sim | ClusterFabric::Ovs(_) => {
             let prober = Prober::new(up.plane(), TIME_LIMIT)?;
@@ -170,9 +170,7 @@ async fn show(
         }
         ClusterFabric::Log => Vec::new(),
     };
-    if is_terminal {
-        let _ = write!(io::stderr(), "\r\x1b[K");
-    }
+    drop(progress);
     let violations = match checker.filter(|_| arguments.once) {
         Some(checker) => checker.wait_converged(TIME_LIMIT).await?,
         None => Vec::new(),
@@ -198,7 +196,7 @@ async fn show(
             );
             print!(
                 "{}",
-                table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
+                text_table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
             );
             print!("{}", pings_text(&pings, fabric));
             violations.iter().for_each(|finding| println!("violation: {finding}"));

@@ -5,9 +5,10 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use futures::future::join;
 use jiff::Timestamp;
-use machinery::controllers::{Claim, Controller, HeldLock, NameLocks, Note, Recorder, Term};
+use machinery::controllers::{
+    Awaiting, Claim, Controller, HeldLock, NameLocks, Note, Recorder, SilenceDetector, Term,
+};
 use machinery::informers::Index;
 use machinery::objects::{
     Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
@@ -20,7 +21,6 @@ use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 use super::allocations::{Allocation, Allocations, Waiter};
 use super::events::{is_locked, uid_of};
 use super::run::{ControllerSettings, with_workers};
-use super::silence::SilentNodes;
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
 use crate::plan::{
@@ -51,7 +51,7 @@ pub(super) struct Inner {
     pub(super) allocations: Mutex<Allocations>,
     /// Wakes the event loop to check for unconfirmed allocations.
     pub(super) recheck: Notify,
-    pub(super) silent: SilentNodes,
+    nodes: SilenceDetector<NetworkAttachment, String>,
     tries: usize,
     metrics: IpamMetrics,
     /// Handle of the controller, set when it runs.
@@ -71,11 +71,13 @@ impl IpamController {
         settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
         let of_subnet = |attachment: &NetworkAttachment| subnet_of(attachment);
-        let not_answered = |attachment: &NetworkAttachment| is_unanswered(attachment).then_some(());
+        let node =
+            |attachment: &NetworkAttachment| is_unanswered(attachment).then(|| attachment.spec.node.clone());
         let (attachments, (by_subnet, unanswered)) =
             plane.objects_with::<NetworkAttachment, _>(|informer| {
-                (informer.index(of_subnet), informer.index(not_answered))
+                (informer.index(of_subnet), Awaiting::index(informer, node))
             })?;
+        let nodes = plane.silence("nodes", &attachments, unanswered, settings.silence_timeout)?;
         let (subnets, by_vni) = plane
             .objects_with::<Subnet, _>(|informer| informer.index(|subnet: &Subnet| [subnet.spec.vni]))?;
         let (named, named_by) = (subnets.clone(), by_vni);
@@ -84,6 +86,7 @@ impl IpamController {
             let subnet_name = subnet.map(|subnet| subnet.name().to_owned()).unwrap_or_default();
             IPLock { spec: LockSpec { subnet_name }, ..IPLock::default() }
         })?;
+        locks.notified_by_program();
         let ipam = Ipam {
             inner: Arc::new(Inner {
                 attachments: attachments.clone(),
@@ -94,7 +97,7 @@ impl IpamController {
                 recorder: recorder.clone(),
                 allocations: Mutex::new(Allocations::new(settings.waiters, settings.seed)),
                 recheck: Notify::new(),
-                silent: SilentNodes::new(unanswered, settings.silence_interval),
+                nodes: nodes.clone(),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
                 controller_handle: OnceLock::new(),
@@ -106,10 +109,8 @@ impl IpamController {
             .controller::<NetworkAttachment>("ipam")?
             .claiming(&locks)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
-            .beside(|controller, stopping| async move {
-                join(events.handle_events(controller, &stopping), events.report_silent_nodes(&stopping))
-                    .await;
-            })
+            .on_silence(&nodes, |change| change.overdue)
+            .beside(|controller, stopping| async move { events.handle_events(controller, &stopping).await })
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
     }
@@ -132,17 +133,9 @@ impl Ipam {
     }
 
     pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiter>) {
-        self.request_all(all, &"an address is free").await;
-    }
-
-    pub(super) async fn request_all(
-        &self,
-        all: impl IntoIterator<Item = Waiter>,
-        why: &'static &'static str,
-    ) {
         let Some(controller) = self.inner.controller_handle.get() else { return };
         for waiter in all {
-            controller.request(waiter.key, why).await;
+            controller.request(waiter.key, &"an address is free").await;
         }
     }
 
@@ -169,7 +162,7 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
             self.release(lock, run).await?;
         }
         match (step, subnet, subnet_key) {
-            (IpamStep::Done, ..) if is_unanswered(attachment) && self.inner.silent.has(&waiter) => {
+            (IpamStep::Done, ..) if is_unanswered(attachment) && self.inner.nodes.is_overdue(attachment) => {
                 self.write(attachment, unanswered(attachment), None, run).await?;
             }
             (IpamStep::Done | IpamStep::Wait, ..) => {}

@@ -4,7 +4,6 @@ mod allocations;
 mod events;
 mod ipam;
 mod run;
-mod silence;
 mod validator;
 
 pub use ipam::Ipam;

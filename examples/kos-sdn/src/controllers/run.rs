@@ -23,9 +23,8 @@ pub struct ControllerSettings {
     pub ipam_workers: usize,
     /// Number of validator workers.
     pub validator_workers: usize,
-    /// Interval of checks for silent nodes; a node is reported after one to two intervals without
-    /// report.
-    pub silence_interval: Duration,
+    /// Time after which a node that does not respond to an attachment is reported.
+    pub silence_timeout: Duration,
     /// Metrics of the controllers.
     pub metrics: Metrics,
 }
@@ -38,7 +37,7 @@ impl Default for ControllerSettings {
             seed: 0,
             ipam_workers: 8,
             validator_workers: 4,
-            silence_interval: Duration::from_secs(30),
+            silence_timeout: Duration::from_secs(30),
             metrics: Metrics::default(),
         }
     }

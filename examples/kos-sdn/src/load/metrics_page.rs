@@ -2,45 +2,26 @@
 
 use std::collections::BTreeMap;
 
-use super::{Buckets, LatencyRow, bucket_percentiles};
+use machinery::metrics::{Buckets, page_histograms};
+
+use super::LatencyRow;
 
 /// Returns the percentiles of each histogram `kos_*_latency_seconds`, summed over all pages by
 /// cause, regardless of the node.
 #[must_use]
 pub fn parse_latencies(page: &str) -> Vec<LatencyRow> {
     let mut all: BTreeMap<(String, String), Buckets> = BTreeMap::new();
-    for line in page.lines() {
-        let Some((step, labels, count)) = bucket(line) else { continue };
-        let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
-        let Some(bound) = label("le").and_then(micros) else { continue };
-        let cause: Vec<&str> = ["last_client_wr", "op", "err"].into_iter().filter_map(label).collect();
-        *all.entry((step.to_owned(), cause.join(" "))).or_default().entry(bound).or_default() += count;
+    for histogram in page_histograms(page) {
+        let step = histogram.name.strip_prefix("kos_").and_then(|name| name.strip_suffix("_latency_seconds"));
+        let Some(step) = step else { continue };
+        let cause: Vec<&str> =
+            ["last_client_wr", "op", "err"].into_iter().filter_map(|name| histogram.label(name)).collect();
+        all.entry((step.to_owned(), cause.join(" "))).or_default().merge(&histogram.buckets);
     }
-    all.iter().filter_map(|((step, cause), buckets)| bucket_percentiles(step, cause, buckets)).collect()
-}
-
-type PageLabels<'a> = Vec<(&'a str, &'a str)>;
-
-fn bucket(line: &str) -> Option<(&str, PageLabels<'_>, u64)> {
-    let (name, rest) = line.split_once('{')?;
-    let step = name.strip_prefix("kos_")?.strip_suffix("_latency_seconds_bucket")?;
-    let (labels, count) = rest.rsplit_once("} ")?;
-    // An exemplar may follow the count.
-    let count = count.split(' ').next()?.parse::<f64>().ok().filter(|count| *count >= 0.0)?;
-    let labels = labels.split("\",").filter_map(|label| label.split_once("=\""));
-    let labels = labels.map(|(label, value)| (label, value.trim_end_matches('"'))).collect();
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a count")]
-    Some((step, labels, count as u64))
-}
-
-/// Negative latencies, from clocks that differ, count in the bucket of the next bound.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a bound of a bucket")]
-fn micros(bound: &str) -> Option<u64> {
-    if bound == "+Inf" {
-        return Some(u64::MAX);
-    }
-    let seconds = bound.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
-    Some((seconds * 1e6) as u64)
+    let row = |((step, cause), buckets): ((String, String), Buckets)| {
+        Some(LatencyRow { count: buckets.count(), seconds: buckets.percentiles()?, step, cause })
+    };
+    all.into_iter().filter_map(row).collect()
 }
 
 #[cfg(test)]
@@ -62,6 +43,7 @@ mod tests {
         let rows = parse_latencies(&[page("node-1"), page("node-2")].concat());
         let [row] = &rows[..] else { panic!("{rows:?}") };
         assert_eq!((&*row.step, &*row.cause), ("agent_last_client_write_to_remote_ifc", "na"));
+        // From -1 s to 1 s, and to 2 s.
         assert_eq!((row.count, row.seconds[0], row.seconds[3]), (4, 1.0, 2.0));
     }
 
@@ -77,7 +59,7 @@ mod tests {
                 .concat();
         let [row] = &parse_latencies(&page)[..] else { panic!("one row") };
         assert_eq!(row.count, 2);
-        assert!(row.seconds[0] <= 0.0 && row.seconds[3] > 0.9, "{row:?}");
+        assert_eq!((row.seconds[0], row.seconds[3]), (-1.0, 1.0), "{row:?}");
     }
 
     #[test]

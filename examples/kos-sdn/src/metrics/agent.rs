@@ -3,160 +3,82 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinery::metrics::{CALLS, END_TO_END};
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, CounterSeries, END_TO_END, GaugeSeries, HistogramSeries, MetricEntry};
 use super::{ok, outcome, truth};
 use crate::drive::{FabricError, FabricRepairs, FabricStatus};
 use crate::model::{ExecReport, NetworkAttachment, Peer, Section};
 use crate::plan::{Interface, LastWrite, complaints, complaints_label, seconds};
 
-/// The metrics of all nodes. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct AgentMetrics(Arc<AgentSeries>);
-
-#[derive(Debug)]
-struct AgentSeries {
-    local: HistogramSeries<2>,
-    remote: HistogramSeries<2>,
-    implemented_to_remote: HistogramSeries<2>,
-    status: HistogramSeries<2>,
-    fabric: HistogramSeries<3>,
-    update: HistogramSeries<3>,
-    locals: GaugeSeries<1>,
-    remotes: GaugeSeries<1>,
-    fabrics: GaugeSeries<2>,
-    repairs: CounterSeries<2>,
-    reachable: GaugeSeries<1>,
-    ports: GaugeSeries<1>,
-    flows: GaugeSeries<1>,
-    broken: GaugeSeries<1>,
-    orphans: GaugeSeries<1>,
-    exec: HistogramSeries<4>,
-    execs: CounterSeries<4>,
-}
-
-impl Default for AgentMetrics {
-    fn default() -> Self {
-        const EXEC: &[&str; 4] = &["node", "what", "exitStatus", "lgComplaints"];
-        Self(Arc::new(AgentSeries {
-            local: HistogramSeries::seconds(
-                "agent_last_client_write_to_local_ifc_latency_seconds",
-                "Time from the last client write until the interface is created, first time only; by the clock of the node",
-                END_TO_END,
-                &["node", "last_client_wr"],
-            ),
-            remote: HistogramSeries::seconds(
-                "agent_last_client_write_to_remote_ifc_latency_seconds",
-                "Time from the last client write until a remote interface is created; by the clock of this node",
-                END_TO_END,
-                &["node", "last_client_wr"],
-            ),
-            implemented_to_remote: HistogramSeries::seconds(
-                "agent_attachment_impl_to_remote_ifc_latency_seconds",
-                "Time from the report of an interface by its node until the remote interface is created, in networks watched before",
-                END_TO_END,
-                &["node", "last_client_wr"],
-            ),
-            status: HistogramSeries::seconds(
-                "agent_last_client_write_to_status_update_latency_seconds",
-                "Time from the last client write until the status has the interface, first time only; by the server's clock",
-                END_TO_END,
-                &["node", "last_client_wr"],
-            ),
-            fabric: HistogramSeries::seconds(
-                "agent_fabric_latency_seconds",
-                "Duration of fabric calls",
-                CALL,
-                &["node", "op", "err"],
-            ),
-            update: HistogramSeries::seconds(
-                "agent_attachment_status_latency_seconds",
-                "Duration of status writes of attachments",
-                END_TO_END,
-                &["node", "statusErr", "err"],
-            ),
-            locals: GaugeSeries::gauge("agent_local_attachments", "Number of local interfaces", &["node"]),
-            remotes: GaugeSeries::gauge("agent_remote_attachments", "Number of remote interfaces", &["node"]),
-            fabrics: GaugeSeries::gauge("agent_fabric_count", "The fabric of the node", &["node", "fabric"]),
-            repairs: CounterSeries::counter(
-                "agent_fabric_repairs",
-                "Repairs of the node's switch, by kind",
-                &["node", "kind"],
-            ),
-            reachable: GaugeSeries::gauge("agent_switch_reachable", "Whether the switch answers", &["node"]),
-            ports: GaugeSeries::gauge("agent_switch_ports", "Number of ports of interfaces", &["node"]),
-            flows: GaugeSeries::gauge("agent_switch_flows", "Number of flows of the switch", &["node"]),
-            broken: GaugeSeries::gauge(
-                "agent_broken_interfaces",
-                "Number of interfaces that do not work",
-                &["node"],
-            ),
-            orphans: GaugeSeries::gauge(
-                "agent_orphaned_interfaces",
-                "Number of interfaces without owner that could not be deleted yet",
-                &["node"],
-            ),
-            exec: HistogramSeries::seconds(
-                "agent_attachment_exec_duration_secs",
-                "Run time of attachment programs",
-                END_TO_END,
-                EXEC,
-            ),
-            execs: CounterSeries::counter(
-                "agent_attachment_exec_status_count",
-                "Exit statuses of attachment programs",
-                EXEC,
-            ),
-        }))
+machinery::metrics! {
+    /// The metrics of all nodes. Cheap to clone.
+    pub struct AgentMetrics("kos", "Nodes") {
+        /// Time from the last client write until the interface is created, first time only; by the
+        /// clock of the node
+        local: seconds(
+            "agent_last_client_write_to_local_ifc_latency_seconds", ["node", "last_client_wr"], END_TO_END
+        );
+        /// Time from the last client write until a remote interface is created; by the clock of
+        /// this node
+        remote: seconds(
+            "agent_last_client_write_to_remote_ifc_latency_seconds", ["node", "last_client_wr"], END_TO_END
+        );
+        /// Time from the report of an interface by its node until the remote interface is created,
+        /// in networks watched before
+        implemented_to_remote: seconds(
+            "agent_attachment_impl_to_remote_ifc_latency_seconds", ["node", "last_client_wr"], END_TO_END
+        );
+        /// Time from the last client write until the status has the interface, first time only; by
+        /// the server's clock
+        status: seconds(
+            "agent_last_client_write_to_status_update_latency_seconds", ["node", "last_client_wr"], END_TO_END
+        );
+        /// Duration of fabric calls
+        fabric: seconds("agent_fabric_latency_seconds", ["node", "op", "err"], CALLS);
+        /// Duration of status writes of attachments
+        update: seconds("agent_attachment_status_latency_seconds", ["node", "statusErr", "err"], CALLS);
+        /// Number of local interfaces
+        locals: gauge("agent_local_attachments", ["node"]) in "Interfaces";
+        /// Number of remote interfaces
+        remotes: gauge("agent_remote_attachments", ["node"]) in "Interfaces";
+        /// Number of interfaces that do not work
+        broken: gauge("agent_broken_interfaces", ["node"]) in "Interfaces";
+        /// Number of interfaces without owner that could not be deleted yet
+        orphans: gauge("agent_orphaned_interfaces", ["node"]) in "Interfaces";
+        /// The fabric of the node
+        fabrics: gauge("agent_fabric_count", ["node", "fabric"]);
+        /// Repairs of the node's switch, by kind
+        repairs: counter("agent_fabric_repairs", ["node", "kind"]);
+        /// Whether the switch answers
+        reachable: flag("agent_switch_reachable", ["node"]);
+        /// Number of ports of interfaces
+        ports: gauge("agent_switch_ports", ["node"]) in "Switch";
+        /// Number of flows of the switch
+        flows: gauge("agent_switch_flows", ["node"]) in "Switch";
+        /// Run time of attachment programs
+        exec: seconds(
+            "agent_attachment_exec_duration_secs", ["node", "what", "exitStatus", "lgComplaints"], END_TO_END
+        );
+        /// Exit statuses of attachment programs
+        execs: counter("agent_attachment_exec_status_count", ["node", "what", "exitStatus", "lgComplaints"]);
     }
 }
 
 impl AgentMetrics {
-    pub(super) fn list(&self) -> Vec<MetricEntry> {
-        let AgentSeries {
-            local,
-            remote,
-            implemented_to_remote,
-            status,
-            fabric,
-            update,
-            locals,
-            remotes,
-            fabrics,
-            repairs,
-            reachable,
-            ports,
-            flows,
-            broken,
-            orphans,
-            exec,
-            execs,
-        } = &*self.0;
-        let ends = [local, remote, implemented_to_remote, status].map(HistogramSeries::listed);
-        let calls = [fabric.listed(), update.listed(), locals.listed(), remotes.listed(), fabrics.listed()];
-        let switch = [reachable, ports, flows, broken, orphans].map(GaugeSeries::listed);
-        ends.into_iter()
-            .chain(calls)
-            .chain([repairs.listed()])
-            .chain(switch)
-            .chain([exec.listed(), execs.listed()])
-            .collect()
-    }
-
     /// Returns the metrics of one node.
     #[must_use]
     pub fn of(&self, node: &str, fabric: &str) -> AgentNode {
-        self.0.fabrics.add([node, fabric], 1);
-        AgentNode { all: self.0.clone(), node: node.into() }
+        self.fabrics.add([node, fabric], 1);
+        AgentNode { all: self.clone(), node: node.into() }
     }
 }
 
 /// The metrics of one node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AgentNode {
-    all: Arc<AgentSeries>,
+    all: AgentMetrics,
     node: Arc<str>,
 }
 

@@ -1,67 +1,35 @@
 //! Metrics of the IPAM controller.
 
 use jiff::Timestamp;
+use machinery::metrics::{CALLS, END_TO_END};
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{ADDRESS, CALL, HistogramSeries, MetricEntry};
 use super::{last_write, ok, outcome, truth};
 use crate::model::{NetworkAttachment, Section, Subnet};
 use crate::plan::LastWrite;
 
-/// The metrics of address assignment. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct IpamMetrics {
-    contention: HistogramSeries<0>,
-    lock: HistogramSeries<2>,
-    lock_call: HistogramSeries<2>,
-    address: HistogramSeries<2>,
-    update: HistogramSeries<2>,
-}
-
-impl Default for IpamMetrics {
-    fn default() -> Self {
-        Self {
-            contention: HistogramSeries::sizes(
-                "ipam_address_contention",
-                "Whether an assigned attachment had to wait for a free address: 1 or 0",
-                &[0.0],
-                &[],
-            ),
-            lock: HistogramSeries::seconds(
-                "ipam_last_client_write_to_lock_latency_seconds",
-                "Time from the last client write until an address is locked, first time only; by the clock of this process",
-                ADDRESS,
-                &["last_client_wr", "contention"],
-            ),
-            lock_call: HistogramSeries::seconds(
-                "ipam_ip_lock_latency_seconds",
-                "Duration of lock writes",
-                CALL,
-                &["op", "err"],
-            ),
-            address: HistogramSeries::seconds(
-                "ipam_last_client_write_to_address_latency_seconds",
-                "Time from the last client write until the status has an address, first time only; by the server's clock",
-                ADDRESS,
-                &["last_client_wr", "contention"],
-            ),
-            update: HistogramSeries::seconds(
-                "ipam_attachment_update_latency_seconds",
-                "Duration of status writes of attachments",
-                CALL,
-                &["statusErr", "err"],
-            ),
-        }
+machinery::metrics! {
+    /// The metrics of address assignment. Cheap to clone.
+    pub struct IpamMetrics("kos", "Addresses") {
+        /// Whether an assigned attachment had to wait for a free address: 1 or 0
+        contention: sizes("ipam_address_contention", [], &[0.0]);
+        /// Time from the last client write until an address is locked, first time only; by the
+        /// clock of this process
+        lock: seconds("ipam_last_client_write_to_lock_latency_seconds", ["last_client_wr", "contention"], END_TO_END);
+        /// Time from the last client write until the status has an address, first time only; by the
+        /// server's clock
+        address: seconds(
+            "ipam_last_client_write_to_address_latency_seconds", ["last_client_wr", "contention"], END_TO_END
+        );
+        /// Duration of lock writes
+        lock_call: seconds("ipam_ip_lock_latency_seconds", ["op", "err"], CALLS);
+        /// Duration of status writes of attachments
+        update: seconds("ipam_attachment_update_latency_seconds", ["statusErr", "err"], CALLS);
     }
 }
 
 impl IpamMetrics {
-    pub(super) fn list(&self) -> Vec<MetricEntry> {
-        let Self { contention, lock, lock_call, address, update } = self;
-        vec![contention.listed(), lock.listed(), lock_call.listed(), address.listed(), update.listed()]
-    }
-
     /// Records a claim of a lock.
     pub(crate) fn claimed<T, E>(&self, since: Instant, claimed: &Result<T, E>) {
         self.lock_call.observe(["create", ok(claimed)], since.elapsed().as_secs_f64());

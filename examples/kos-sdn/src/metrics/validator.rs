@@ -1,58 +1,28 @@
 //! Metrics of the subnet validator.
 
+use machinery::metrics::{CALLS, COUNTS, END_TO_END};
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, HistogramSeries, MetricEntry, VALIDATED};
 use super::{ok, truth};
 use crate::model::{Section, Subnet};
 use crate::plan::seconds;
 
-/// The metrics of subnet validation. Cheap to clone.
-#[derive(Clone, Debug)]
-pub struct ValidatorMetrics {
-    validated: HistogramSeries<1>,
-    update: HistogramSeries<2>,
-    list: HistogramSeries<1>,
-    listed: HistogramSeries<0>,
-}
-
-impl Default for ValidatorMetrics {
-    fn default() -> Self {
-        Self {
-            validated: HistogramSeries::seconds(
-                "subnet_validator_subnet_create_to_validated_latency_seconds",
-                "Time from the write of a subnet's spec until the result of validation, first time only; by the server's clock",
-                VALIDATED,
-                &["statusErr"],
-            ),
-            update: HistogramSeries::seconds(
-                "subnet_validator_subnet_update_latency_seconds",
-                "Duration of status writes of subnets",
-                CALL,
-                &["err", "statusErr"],
-            ),
-            list: HistogramSeries::seconds(
-                "subnet_validator_live_list_latency_seconds",
-                "Duration of live lists of the subnets of a network",
-                CALL,
-                &["err"],
-            ),
-            listed: HistogramSeries::sizes(
-                "subnet_validator_number_of_subnets_returned_by_live_list",
-                "Number of subnets returned by live lists",
-                &[-1.0, 0.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0],
-                &[],
-            ),
-        }
+machinery::metrics! {
+    /// The metrics of subnet validation. Cheap to clone.
+    pub struct ValidatorMetrics("kos", "Subnets") {
+        /// Time from the write of a subnet's spec until the result of validation, first time only;
+        /// by the server's clock
+        validated: seconds("subnet_validator_subnet_create_to_validated_latency_seconds", ["statusErr"], END_TO_END);
+        /// Duration of status writes of subnets
+        update: seconds("subnet_validator_subnet_update_latency_seconds", ["err", "statusErr"], CALLS);
+        /// Duration of live lists of the subnets of a network
+        list: seconds("subnet_validator_live_list_latency_seconds", ["err"], CALLS);
+        /// Number of subnets returned by live lists
+        listed: sizes("subnet_validator_number_of_subnets_returned_by_live_list", [], COUNTS);
     }
 }
 
 impl ValidatorMetrics {
-    pub(super) fn list(&self) -> Vec<MetricEntry> {
-        let Self { validated, update, list, listed } = self;
-        vec![validated.listed(), update.listed(), list.listed(), listed.listed()]
-    }
-
     /// Records a live list.
     pub(crate) fn listed<E>(&self, since: Instant, found: Result<usize, E>) {
         self.list.observe([ok(&found)], since.elapsed().as_secs_f64());

@@ -29,7 +29,7 @@ pub use kind::{API_VERSION, GROUP, KindNames, KosKind, VERSION};
 pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
 pub use probe::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
-pub use roles::{AGENTS, CONTROLLERS, role_manifests, roles};
+pub use roles::{AGENTS, CONTROLLERS, agents, controllers, role_manifests};
 pub use served::{ip_locks, network_attachments, probes, subnets, webhook_hooks};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 pub use subnet::{Subnet, SubnetSpec, SubnetStatus};

@@ -1,6 +1,6 @@
 //! RBAC roles: one per component, for our server and for any cluster.
 
-use serde_json::{Value, json};
+use machinery::Component;
 
 use super::agent_policy::agent_policy;
 use super::kind::GROUP;
@@ -10,36 +10,32 @@ pub const CONTROLLERS: &str = "kos-controllers";
 /// The group of the node agents.
 pub const AGENTS: &str = "kos-agents";
 
-/// Returns the ClusterRoles and their bindings (`rbac.authorization.k8s.io/v1`).
+const READ: &[&str] = &["get", "list", "watch"];
+
+/// Returns the controllers with their permissions.
+#[must_use]
+pub fn controllers() -> Component {
+    Component::user(CONTROLLERS)
+        .may(READ, GROUP, &["subnets", "networkattachments"])
+        .may(&["get", "update"], GROUP, &["subnets/status", "networkattachments/status"])
+        .may(&["get", "list", "watch", "create", "delete"], GROUP, &["iplocks"])
+        .electing_leaders()
+        .recording_events()
+}
+
+/// Returns the node agents with their permissions.
 ///
 /// RBAC has no rule that limits an agent to the objects of its own node: see
 /// [`AgentWrites`](super::AgentWrites) and [`agent_policy`].
 #[must_use]
-pub fn roles() -> Vec<Value> {
-    let read = json!(["get", "list", "watch"]);
-    let events = [
-        rule("", &["events"], &json!(["create", "patch", "update"])),
-        rule("events.k8s.io", &["events"], &json!(["create", "patch", "update"])),
-    ];
-    let controllers = [
-        rule(GROUP, &["subnets", "networkattachments"], &read),
-        rule(GROUP, &["subnets/status", "networkattachments/status"], &json!(["get", "update"])),
-        rule(GROUP, &["iplocks"], &json!(["get", "list", "watch", "create", "delete"])),
-        rule("coordination.k8s.io", &["leases"], &json!(["get", "list", "watch", "create", "update"])),
-    ];
-    let agents = [
+pub fn agents() -> Component {
+    Component::group(AGENTS)
         // `update` is for the finalizer.
-        rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "update"])),
-        rule(GROUP, &["networkattachments/status"], &json!(["get", "update"])),
-        rule(GROUP, &["probes"], &json!(["get", "list", "watch", "delete"])),
-        rule(GROUP, &["probes/status"], &json!(["get", "update"])),
-    ];
-    vec![
-        role(CONTROLLERS, controllers.iter().chain(&events)),
-        binding(CONTROLLERS, "User", CONTROLLERS),
-        role(AGENTS, agents.iter().chain(&events)),
-        binding(AGENTS, "Group", AGENTS),
-    ]
+        .may(&["get", "list", "watch", "update"], GROUP, &["networkattachments"])
+        .may(&["get", "update"], GROUP, &["networkattachments/status"])
+        .may(&["get", "list", "watch", "delete"], GROUP, &["probes"])
+        .may(&["get", "update"], GROUP, &["probes/status"])
+        .recording_events()
 }
 
 /// Returns the roles, and the policy that limits agents to their node, as YAML.
@@ -52,29 +48,10 @@ pub fn role_manifests() -> Result<String, serde_saphyr::ser_error::Error> {
          # the user kos-agent:NODE in the group kos-agents, for instance by a client certificate: the policy at\n\
          # the end takes its node from its name.\n",
     );
-    for one in roles().iter().chain(&agent_policy()) {
+    let roles = [controllers(), agents()];
+    for one in roles.iter().flat_map(Component::manifests).chain(agent_policy()) {
         file.push_str("---\n");
-        file.push_str(&serde_saphyr::to_string(one)?);
+        file.push_str(&serde_saphyr::to_string(&one)?);
     }
     Ok(file)
-}
-
-fn rule(group: &str, resources: &[&str], verbs: &Value) -> Value {
-    json!({"apiGroups": [group], "resources": resources, "verbs": verbs})
-}
-
-fn role<'a>(name: &str, rules: impl Iterator<Item = &'a Value>) -> Value {
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRole",
-        "metadata": {"name": name}, "rules": rules.collect::<Vec<_>>(),
-    })
-}
-
-fn binding(name: &str, kind: &str, subject: &str) -> Value {
-    json!({
-        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
-        "metadata": {"name": name},
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": subject}],
-    })
 }

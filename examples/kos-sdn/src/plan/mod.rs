@@ -44,7 +44,7 @@ pub use ipam::{
 pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
 pub use random::SplitMix64;
-pub use silence::{SilenceTracker, is_unanswered, unanswered};
+pub use silence::{is_unanswered, unanswered};
 pub use summary::{AttachmentCounts, SubnetSummary, Summary, summary};
 pub use timeline::{TimelineEvent, timeline};
 pub use validator::{BeginOutcome, Examination, SubnetValidator, Verdict, conflicts};

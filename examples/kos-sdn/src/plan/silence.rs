@@ -1,7 +1,5 @@
 //! Detection of silent nodes: attachments with an address and no report of the node agent.
 
-use std::collections::BTreeSet;
-
 use crate::model::{AttachmentStatus, NetworkAttachment};
 
 /// Returns true if the attachment has an address and its node agent has reported neither success
@@ -24,41 +22,11 @@ pub fn unanswered(attachment: &NetworkAttachment) -> AttachmentStatus {
     status
 }
 
-/// The unanswered attachments of the previous check.
-#[derive(Clone, Debug)]
-pub struct SilenceTracker<K>(BTreeSet<K>);
-
-impl<K> Default for SilenceTracker<K> {
-    fn default() -> Self {
-        Self(BTreeSet::new())
-    }
-}
-
-impl<K: Ord + Clone> SilenceTracker<K> {
-    /// Records a check. Returns the keys that were unanswered both times.
-    pub fn check(&mut self, now: BTreeSet<K>) -> Vec<K> {
-        let silent = self.0.intersection(&now).cloned().collect();
-        self.0 = now;
-        silent
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
     use super::*;
-
-    #[test]
-    fn key_is_silent_after_two_checks() {
-        let mut silence = SilenceTracker::default();
-        let mut check = |now: &[u32]| silence.check(now.iter().copied().collect());
-        for (now, expected) in
-            [(&[1, 2][..], &[][..]), (&[2, 3], &[2]), (&[1, 3], &[3]), (&[], &[]), (&[3], &[])]
-        {
-            assert_eq!(check(now), expected);
-        }
-    }
 
     #[test]
     fn silent_node_is_reported_once() {

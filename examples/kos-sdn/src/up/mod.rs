@@ -102,7 +102,7 @@ impl LocalCluster {
             .await?;
         let recorder = plane.recorder("kos");
         let metrics = Metrics::default();
-        metrics.show(&plane);
+        plane.add_metrics(&metrics);
         let settings = ControllerSettings { metrics: metrics.clone(), ..ControllerSettings::default() };
         // Before any other reader of these kinds, as it declares the indexes of their informers.
         controllers::run(&plane, settings)?;

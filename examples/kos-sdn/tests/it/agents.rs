@@ -289,7 +289,7 @@ async fn fabric_calls_of_an_address_are_serialized() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn silent_node_is_reported_until_it_answers() {
     let mut settings = ControllerSettings::default();
-    settings.silence_interval = Duration::from_millis(50);
+    settings.silence_timeout = Duration::from_millis(50);
     let mut harness = Harness::with(settings).await;
     harness.subnet("s", 17, "10.1.0.0/24").await;
     harness.attach("a", "node-1", "s").await;

@@ -9,8 +9,7 @@ use kos::load::{
 };
 use kos::metrics::Metrics;
 use kos::up::{LocalCluster, LocalClusterSettings};
-use machinery::prometheus_client::encoding::text;
-use machinery::prometheus_client::registry::Registry;
+use machinery::metrics::MetricSet;
 use tokio_util::sync::CancellationToken;
 
 use crate::harness::assert_converges;
@@ -47,12 +46,6 @@ async fn driven_until(
     (driven, page)
 }
 
-fn page_of(registry: &Registry) -> String {
-    let mut page = String::new();
-    text::encode(&mut page, registry).unwrap();
-    page
-}
-
 fn ran(arguments: &[&str]) -> (Option<i32>, String) {
     let ended = Command::new(env!("CARGO_BIN_EXE_kos")).args(arguments).output().unwrap();
     let text = [ended.stdout, ended.stderr].concat();
@@ -84,9 +77,9 @@ async fn load_is_created_tested_and_reported() {
     };
     assert!(records.iter().all(all), "{records:#?}");
 
-    let mut own = Registry::default();
-    metrics.register(&mut own);
-    let own = page_of(&own);
+    let mut own = MetricSet::default();
+    own.add(&metrics);
+    let own = own.page();
     for (name, count) in [
         ("attachment_create_latency_seconds_count{runID=\"run\",err=\"ok\"}", 11),
         ("attachment_create_to_addressed_easy_latency_seconds_count{runID=\"run\"}", 11),

@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use kos::model::{
     AGENTS, AgentWrites, NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus, agent_identity,
-    agent_of, agent_policy, manifest, network_attachments, probes, roles,
+    agent_of, agent_policy, agents, controllers, manifest, network_attachments, probes,
 };
 use kos::plan::FINALIZER;
+use machinery::Component;
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery::kube::kube_client::{Client, Config, Error};
@@ -58,7 +59,9 @@ async fn install(admin: &Client) {
     let admission = "/apis/admissionregistration.k8s.io/v1";
     let definitions =
         [serde_json::to_value(manifest::<NetworkAttachment>()), serde_json::to_value(Probe::crd())];
-    for object in definitions.map(Result::unwrap).into_iter().chain(roles()).chain(agent_policy()) {
+    let roles = [controllers(), agents()];
+    let roles = roles.iter().flat_map(Component::manifests);
+    for object in definitions.map(Result::unwrap).into_iter().chain(roles).chain(agent_policy()) {
         let path = match object["kind"].as_str().unwrap() {
             "CustomResourceDefinition" => "/apis/apiextensions.k8s.io/v1/customresourcedefinitions".into(),
             "ClusterRole" => format!("{rbac}/clusterroles"),

@@ -1,10 +1,15 @@
 //! Text tables.
 
 /// Formats a table with columns as wide as their widest cell.
-pub(super) fn table<const N: usize>(titles: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+#[must_use]
+pub fn text_table<const N: usize>(titles: &[&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(rows).collect();
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
+    let mut widths = [0; N];
+    for row in &rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = cell.chars().count().max(*width);
+        }
+    }
     let line = |row: &[String; N]| {
         let cells: Vec<String> =
             row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
@@ -19,7 +24,7 @@ mod tests {
 
     #[test]
     fn columns_fit_their_widest_cell() {
-        let rows = [["a".to_owned(), "bbb".to_owned()], ["ccccc".to_owned(), String::new()]];
-        assert_eq!(table(&["X", "YY"], rows.into_iter()), "X      YY\na      bbb\nccccc\n");
+        let rows = [["a".to_owned(), "bbµ".to_owned()], ["ccccc".to_owned(), String::new()]];
+        assert_eq!(text_table(&["X", "YY"], rows), "X      YY\na      bbµ\nccccc\n");
     }
 }
