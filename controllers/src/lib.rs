@@ -212,10 +212,11 @@ pub use actuator::{
 /// Makes the methods of an [`ActuatorPort`] asynchronous.
 pub use async_trait::async_trait;
 pub use controller::{
-    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, OwnWrites, PendingWrites, Phase, RunError,
-    RunRecord, Running, Settings, ShutdownReport, State, changed,
+    Builder, Controller, ControllerDiagnostics, Counts, Explanation, Outcome, OwnWrites, PendingWrites,
+    Phase, RunError, RunRecord, Running, Settings, ShutdownReport, State, changed,
 };
 pub use expectations::{Expectations, ExpectationsFull};
+pub use fights::WriteFight;
 pub use finalizer::{Finalizer, FinalizerError, FinalizerEvent, FinalizerOutcome};
 pub use lease::{
     ElectionConfig, ElectionConfigError, ElectionCounts, ElectionPhase, ElectionState, Elector, LeadError,
@@ -229,7 +230,6 @@ pub use locks::{
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};
-pub use fights::WriteFight;
 pub use own_writes::{ChangedTo, ObjectChange, OwnWrite, ParkedChange, WriteWindows, report_write};
 pub use reconcile::{Next, Reconcile, ReconcileBatch, Request, Run, WriteTracker, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

@@ -72,10 +72,7 @@ where
 {
     type Error = E;
 
-    fn reconcile_batch(
-        &self,
-        subjects: Vec<(S, Run)>,
-    ) -> impl Future<Output = Vec<Result<Next, E>>> + Send {
+    fn reconcile_batch(&self, subjects: Vec<(S, Run)>) -> impl Future<Output = Vec<Result<Next, E>>> + Send {
         self(subjects)
     }
 }

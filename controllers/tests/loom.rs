@@ -156,7 +156,8 @@ impl ModelLoop {
             // Visible in the cache before it is published.
             self.versions.lock().1 = object;
             self.changed.notify_all();
-            publishing.publish(self.now, &[Notification { key: Self::object(), before: Some(object - 1), change }]);
+            publishing
+                .publish(self.now, &[Notification { key: Self::object(), before: Some(object - 1), change }]);
         }
     }
 

@@ -112,9 +112,9 @@
 #[cfg(feature = "tokio")]
 mod cache;
 pub mod deliver;
-mod id;
 #[cfg(feature = "tokio")]
 mod drift;
+mod id;
 #[cfg(feature = "tokio")]
 mod informer;
 #[cfg(any(feature = "tokio", machinery_loom))]

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use machinery_objects::{
     Conflict, Deleted, Deletion, Fence as Named, FieldSelector, InvalidField, NameRule, ObjectKey, Patch,
-    PatchFormat, Preconditions, Propagation, ResourceVersion, SourceError, Uid, WriteError,
-    WriteOutcome, WriteToken, Writer, WriterCapabilities, Written,
+    PatchFormat, Preconditions, Propagation, ResourceVersion, SourceError, Uid, WriteError, WriteOutcome,
+    WriteToken, Writer, WriterCapabilities, Written,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;

@@ -1,7 +1,7 @@
 //! The verbs `update` and `patch`. A concurrent write repeats them on the newest state.
 
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use http::Response;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
 use machinery_objects::Revision;
 use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;

@@ -4,10 +4,10 @@ use super::measured::{CR, ControllerSubject, LoopProgram};
 use super::process::ControllerLibrary;
 use super::rows;
 use super::shape::ControllerShape;
-use crate::{Options, go};
 use crate::informer::site::SharedServer;
 use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 use crate::scratch::Scratch;
+use crate::{Options, go};
 use std::cell::RefCell;
 use std::rc::Rc;
 

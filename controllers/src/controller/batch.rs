@@ -106,7 +106,8 @@ where
     let trace = begun.iter().find_map(|run| run.caused_by.map(|caused_by| caused_by.newest()));
     let call = async {
         let results = reconcile.reconcile.reconcile_batch(subjects).await;
-        let outcome = |result: Result<_, R::Error>| Outcome::of(result.map_err(|error| error.to_string().into()));
+        let outcome =
+            |result: Result<_, R::Error>| Outcome::of(result.map_err(|error| error.to_string().into()));
         results.into_iter().map(outcome).collect::<Vec<_>>()
     };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());

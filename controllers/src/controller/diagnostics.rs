@@ -208,7 +208,9 @@ impl<K: Request, S> Inner<K, S> {
 
 fn write(token: &WriteToken) -> String {
     match &token.wrote {
-        WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => format!("{} at {version}", token.key),
+        WriteOutcome::Stored(version) | WriteOutcome::Observed(version) => {
+            format!("{} at {version}", token.key)
+        }
         WriteOutcome::Removed(_) => format!("that {} is gone", token.key),
     }
 }

@@ -11,15 +11,15 @@ use machinery_workqueue::{Causes, Config, Priority, Queue};
 use tokio::time::Instant;
 
 use super::carry_over::{QueuedKey, ShutdownReport};
+use super::documents::Documents;
 use super::held_key::HeldKey;
 use super::records::RunHistory;
 use super::settings::Settings;
 use super::source::EventSource;
 use super::state::{Explanation, Phase, RunCounters, Running, State};
 use super::traces;
-use super::documents::Documents;
-use crate::fights::{FightHook, SharedFights};
 use crate::Request;
+use crate::fights::{FightHook, SharedFights};
 use crate::reconcile::RunWrites;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each key that its sources request.

@@ -13,12 +13,12 @@ use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
 
+use super::documents::Documents;
+use super::handle::PriorityOf;
 use super::state::RunCounters;
 use super::traces::{TracedChange, Traces};
 use crate::Request;
 use crate::causes::CauseNames;
-use super::documents::Documents;
-use super::handle::PriorityOf;
 use crate::fights::{ChangedFields, DocumentOf, SharedFights, Side};
 use crate::own_writes::{ObjectChange, WriteWindows};
 
@@ -223,7 +223,9 @@ impl<K: Request> Feed<K> {
             if fights.is_in_use() && fights.is_suspect(key, origin.informer, &object) {
                 request.fields = origin.changed_fields(event);
             }
-            if is_open && let Some(change) = ObjectChange::of(origin.informer, event, steps, origin.is_subject) {
+            if is_open
+                && let Some(change) = ObjectChange::of(origin.informer, event, steps, origin.is_subject)
+            {
                 match windows.park(key, change, request) {
                     Ok(()) => return true,
                     Err(not_parked) => request = not_parked,

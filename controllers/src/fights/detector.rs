@@ -200,7 +200,8 @@ impl Contest {
                     field.undone += 1;
                     if field.undone >= UNDONE {
                         let before = self.fight.take().filter(|fight| fight.field == *path);
-                        let delay = before.as_ref().map_or(FIRST_DELAY, |fight| (fight.delay * 2).min(MAX_DELAY));
+                        let delay =
+                            before.as_ref().map_or(FIRST_DELAY, |fight| (fight.delay * 2).min(MAX_DELAY));
                         let fight = Fight {
                             field: path.clone(),
                             manager,

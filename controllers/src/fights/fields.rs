@@ -101,7 +101,9 @@ fn owns(set: &Value, path: &str) -> bool {
         let Some(rest) = path.strip_prefix(name) else { return false };
         match rest.strip_prefix('.') {
             None => rest.is_empty(),
-            Some(rest) => below.as_object().is_some_and(Map::is_empty) || owns(below, rest) || has_items(below),
+            Some(rest) => {
+                below.as_object().is_some_and(Map::is_empty) || owns(below, rest) || has_items(below)
+            }
         }
     })
 }

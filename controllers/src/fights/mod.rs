@@ -11,5 +11,5 @@ mod shared;
 mod tests;
 
 pub(crate) use fields::{ChangedFields, DocumentOf};
-pub(crate) use shared::{FightHook, SharedFights, Side};
 pub use shared::WriteFight;
+pub(crate) use shared::{FightHook, SharedFights, Side};

@@ -10,9 +10,9 @@ use machinery_objects::ObjectKey;
 use machinery_sync::Mutex;
 use tokio::time::Instant;
 
+pub(crate) use super::detector::Side;
 use super::detector::{Fight, FightDetector, Verdict};
 use super::fields::ChangedFields;
-pub(crate) use super::detector::Side;
 
 /// A write fight: this controller and somebody else undo each other's change of a field.
 #[derive(Clone, Debug, PartialEq)]
@@ -103,7 +103,15 @@ impl<K: Hash + Eq + Clone> SharedFights<K> {
     fn describe(&self, informer: InformerId, object: ObjectKey, fight: Fight) -> WriteFight {
         let per_second = fight.rate();
         let Fight { field, manager, delay, .. } = fight;
-        WriteFight { controller: self.controller.clone(), informer, object, field, manager, per_second, delay }
+        WriteFight {
+            controller: self.controller.clone(),
+            informer,
+            object,
+            field,
+            manager,
+            per_second,
+            delay,
+        }
     }
 
     /// Returns the number of fights that have begun.
@@ -117,9 +125,9 @@ impl<K: Hash + Eq + Clone> SharedFights<K> {
             return Vec::new();
         }
         let fights = self.detector.lock().fights(Instant::now());
-        let described = fights.into_iter().map(|((key, informer), object, fight)| {
-            (key, self.describe(informer, object, fight))
-        });
+        let described = fights
+            .into_iter()
+            .map(|((key, informer), object, fight)| (key, self.describe(informer, object, fight)));
         described.collect()
     }
 }

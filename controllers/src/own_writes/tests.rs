@@ -56,7 +56,13 @@ fn stored(revision: u64) -> OwnWrite {
 
 fn change(before: u64, after: u64, steps: Steps) -> ObjectChange {
     let before = (before > 0).then(|| Revision(before).into());
-    ObjectChange { informer: PARTS, key: key(), before, after: ChangedTo::Stored(Revision(after).into()), steps }
+    ObjectChange {
+        informer: PARTS,
+        key: key(),
+        before,
+        after: ChangedTo::Stored(Revision(after).into()),
+        steps,
+    }
 }
 
 proptest! {

@@ -23,7 +23,8 @@ async fn sees(started: &mut Runs, text: &str) -> PendingRun<Arc<crate::fixture::
 
 #[tokio::test(start_paused = true)]
 async fn p29_an_own_write_requests_no_run_in_every_order_of_event_and_response() {
-    for (event_first, foreign) in [(false, None), (true, None), (false, Some("after")), (true, Some("after"))] {
+    for (event_first, foreign) in [(false, None), (true, None), (false, Some("after")), (true, Some("after"))]
+    {
         let stage = Fixture::new();
         let plane = plane();
         plane.put(part("n/a"));
@@ -118,8 +119,13 @@ async fn p29_other_keys_receive_the_event_of_the_write() {
     let plane = plane();
     plane.put(part("n/a"));
     let parts = stage.informer(&plane);
-    let both = |_: &machinery_objects::Event<Arc<crate::fixture::Part>>| ["n/a", "n/b"].map(|key| key.parse::<ObjectKey>().unwrap());
-    let controller = Controller::<ObjectKey, ObjectKey>::of_requests("both").watching("parts", &parts, both).build().unwrap();
+    let both = |_: &machinery_objects::Event<Arc<crate::fixture::Part>>| {
+        ["n/a", "n/b"].map(|key| key.parse::<ObjectKey>().unwrap())
+    };
+    let controller = Controller::<ObjectKey, ObjectKey>::of_requests("both")
+        .watching("parts", &parts, both)
+        .build()
+        .unwrap();
     let (reconcile, mut started) = controlled();
     stage.run(&controller, reconcile, &stage.stopping);
     let (first, second) = (next(&mut started).await, next(&mut started).await);

@@ -69,7 +69,8 @@ struct StoredObject<O> {
 /// The write is committed; if the response cannot be decoded, its outcome is unknown.
 fn stored<O: Object + DeserializeOwned>(body: &[u8]) -> Result<StoredObject<O>, WriteError> {
     let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
-    let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new), object.is_deleting()));
+    let says =
+        contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new), object.is_deleting()));
     match says {
         Ok((key, version, uid, is_deleting)) => Ok(StoredObject { object, key, version, uid, is_deleting }),
         Err(_) => Err(WriteError::UnknownOutcome { reason: "the object panics when its UID is read".into() }),

@@ -71,7 +71,10 @@ fn explain_one(one: &Value) -> String {
         let (field, manager) = (word(&fight["field"]), fight["manager"].as_str().unwrap_or("another writer"));
         let (rate, delay) = (fight["perSecond"].as_f64().unwrap_or_default(), time(&fight["delaySeconds"]));
         let object = word(&fight["object"]);
-        line("fight", format!("{manager} undoes {field} of {object}, {rate:.1} times a second; runs are {delay} apart"));
+        line(
+            "fight",
+            format!("{manager} undoes {field} of {object}, {rate:.1} times a second; runs are {delay} apart"),
+        );
     }
     let next = &known["nextInSeconds"];
     match (next.is_null(), known["failuresInARow"].as_u64().unwrap_or_default()) {

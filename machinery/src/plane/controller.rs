@@ -18,11 +18,11 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::error::PlaneError;
 use super::fights;
-use super::written_fields::FieldPath;
 use super::handle::Plane;
 use super::kinds::ObjectType;
 use super::predicates::{deliver_finalizer_events, evaluate, owners};
 use super::tasks::TaskGuard;
+use super::written_fields::FieldPath;
 use crate::Error;
 
 /// Builds a controller of a plane from object types: controller-runtime's `Builder`. The plane

@@ -9,7 +9,9 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use machinery_controllers::{Recorder, Request};
-use machinery_informers::{self as informers, Informer, InformerId, KeyedBuilder, KeyedInformers, SelectorKey};
+use machinery_informers::{
+    self as informers, Informer, InformerId, KeyedBuilder, KeyedInformers, SelectorKey,
+};
 use machinery_metrics::{Described, Description};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, ObjectRef, Writer};
 use machinery_sync::Mutex;

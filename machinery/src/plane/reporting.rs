@@ -6,8 +6,8 @@ use async_trait::async_trait;
 use machinery_controllers::report_write;
 use machinery_informers::Informer;
 use machinery_objects::{
-    Deleted, Deletion, Fence, Object, ObjectKey, Patch, Preconditions, WriteError, Writer, WriterCapabilities,
-    Written,
+    Deleted, Deletion, Fence, Object, ObjectKey, Patch, Preconditions, WriteError, Writer,
+    WriterCapabilities, Written,
 };
 
 /// A writer beside the informer of its objects: a run's own writes request no run of its key.
