@@ -5,29 +5,28 @@ use std::sync::Arc;
 
 use machinery_informers::{Informer, KeyedInformers, SelectorKey};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
-use machinery_workqueue::{Config, ConfigError, Priority, Queue, entropy};
-use serde::Serialize;
+use machinery_workqueue::Config;
 
 use super::completions::CompletionSource;
 use super::documents::Documents;
-use super::handle::{Controller, ControllerSpec, ParseKey, PriorityOf, SubjectLookup};
+use super::handle::{Controller, ParseKey, PriorityOf, SubjectLookup};
 use super::settings::Settings;
 use super::source::{EventSource, InformerSource};
+use crate::Request;
 use crate::fights::FightHook;
-use crate::{Request, WriteFight};
 
 /// Builds a [`Controller`] from its sources, predicates, map functions and settings.
 #[must_use = "a builder does nothing until `build` is called"]
 pub struct Builder<K, S> {
-    name: Arc<str>,
-    sources: Vec<Box<dyn EventSource<K>>>,
-    subject: Box<SubjectLookup<K, S>>,
-    parse_key: Option<ParseKey<K>>,
-    settings: Settings,
-    queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
-    documents: Documents,
-    on_write_fight: Option<FightHook>,
-    priority: Option<Arc<PriorityOf<K>>>,
+    pub(super) name: Arc<str>,
+    pub(super) sources: Vec<Box<dyn EventSource<K>>>,
+    pub(super) subject: Box<SubjectLookup<K, S>>,
+    pub(super) parse_key: Option<ParseKey<K>>,
+    pub(super) settings: Settings,
+    pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+    pub(super) documents: Documents,
+    pub(super) on_write_fight: Option<FightHook>,
+    pub(super) priority: Option<Arc<PriorityOf<K>>>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
@@ -188,73 +187,6 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         }));
         self
     }
-
-    /// Detects write fights over the objects of an informer that is a source of the controller:
-    /// another writer and this controller undo each other's change of a field. A fight is reported
-    /// with its field and manager, and slowed.
-    pub fn detecting_fights<T: Object + Serialize>(mut self, objects: &Informer<T>) -> Self {
-        self.documents.add::<T>(objects.id());
-        self
-    }
-
-    /// Sets a function that is called when a write fight begins. It must not block.
-    pub fn on_write_fight(mut self, report: impl Fn(&WriteFight) + Send + Sync + 'static) -> Self {
-        self.on_write_fight = Some(Arc::new(report));
-        self
-    }
-
-    /// Sets the priority of each key, instead of [`Priority::NORMAL`]. In the initial list it is
-    /// lowered by that of [`Priority::LOW`]. It is called for each event of a key and should be
-    /// quick, for instance a read of an informer. A panic counts as normal priority.
-    pub fn prioritizing(mut self, priority: impl Fn(&K) -> Priority + Send + Sync + 'static) -> Self {
-        self.priority = Some(Arc::new(priority));
-        self
-    }
-
-    /// Sets the limits and timeouts of the controller.
-    pub fn settings(mut self, settings: Settings) -> Self {
-        self.settings = settings;
-        self
-    }
-
-    /// Sets the configuration of the work queue, which is created at each start: back-off,
-    /// priorities, tenants, debouncing.
-    pub fn queue(mut self, config: impl Fn() -> Config<K> + Send + Sync + 'static) -> Self {
-        self.queue = Box::new(config);
-        self
-    }
-
-    /// Builds the controller. It is inactive until [`run`](Controller::run).
-    ///
-    /// # Errors
-    /// A setting is invalid.
-    pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, parse_key, settings, queue, documents, on_write_fight, priority } =
-            self;
-        let documents = Arc::new(documents);
-        match settings.workers {
-            0 => return Err(ConfigError::NoWorkers),
-            more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
-            _ => {}
-        }
-        let config = queue();
-        // One seed for queue and span IDs, so that a seeded run repeats both.
-        let seed = config.seed.unwrap_or_else(entropy);
-        // Only a check: each start of the controller builds a queue of its own.
-        drop(Queue::manual(config)?);
-        Ok(Controller::new(ControllerSpec {
-            name,
-            sources,
-            subject,
-            parse_key,
-            settings,
-            queue,
-            seed,
-            documents,
-            on_write_fight,
-            priority,
-        }))
-    }
 }
 
 impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
@@ -307,8 +239,6 @@ pub fn changed<T: Object, V: PartialEq>(
         _ => true,
     }
 }
-
-const MAX_WORKERS: usize = 65_536;
 
 impl<K, S> fmt::Debug for Builder<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,7 +8,8 @@ use machinery_objects::Object;
 use machinery_sync::contained;
 use machinery_workqueue::{Add, Priority};
 
-use super::source::{EventSource, Feed, Feeding};
+use super::feed::Feed;
+use super::source::{EventSource, Feeding};
 use crate::{Request, causes};
 
 /// A source that maps completed keys of keyed informers to requests.

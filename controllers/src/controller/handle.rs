@@ -172,7 +172,7 @@ impl<K: Request, S> Controller<K, S> {
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
         let queue = self.0.lifecycle.lock().queue.clone();
         match queue {
-            Some(queue) => super::source::add(&queue, &self.0.counters, key, why).await,
+            Some(queue) => super::feed::add(&queue, &self.0.counters, key, why).await,
             None => false,
         }
     }

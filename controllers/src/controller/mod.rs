@@ -3,10 +3,12 @@
 mod batch;
 mod begun_run;
 mod builder;
+mod builder_options;
 mod carry_over;
 mod completions;
 mod diagnostics;
 mod documents;
+mod feed;
 mod handle;
 mod held_key;
 mod open_window;

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::carry_over::ShutdownReport;
+use super::feed::ParkedRequest;
 use super::handle::{Controller, Inner};
-use super::source::ParkedRequest;
 use super::start::{first_source_end, start_sources, wait_for_sync};
 use super::state::Phase;
 use super::traces::Traces;

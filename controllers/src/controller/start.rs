@@ -10,9 +10,10 @@ use tokio::sync::SetOnce;
 use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::feed::Feed;
 use super::handle::Inner;
 use super::run::{RunContext, RunError};
-use super::source::{Feed, Feeding};
+use super::source::Feeding;
 use crate::Request;
 
 /// A started source.

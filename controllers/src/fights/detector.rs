@@ -81,7 +81,7 @@ impl Fight {
 
 /// The effect of a change on a fight.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Verdict {
+pub(super) struct FightVerdict {
     /// A fight that began with this change.
     pub(super) began: Option<Fight>,
     /// The time by which the next run of the key is delayed.
@@ -102,7 +102,7 @@ impl<K: Hash + Eq + Clone> FightDetector<K> {
 
     /// Returns whether the fields of a change of this object are needed.
     pub(super) fn is_suspect(&self, key: &K, object: &ObjectKey) -> bool {
-        let pair = Pair(key, object);
+        let pair = ContestKey(key, object);
         let contest = self.recent.get(&pair).or_else(|| self.older.get(&pair));
         contest.is_some_and(|contest| contest.alternations >= SUSPECT)
     }
@@ -114,8 +114,8 @@ impl<K: Hash + Eq + Clone> FightDetector<K> {
         (key, object): (&K, &ObjectKey),
         side: Side,
         fields: Option<&ChangedFields>,
-    ) -> Verdict {
-        let Some(contest) = self.contest(now, key, object, side) else { return Verdict::default() };
+    ) -> FightVerdict {
+        let Some(contest) = self.contest(now, key, object, side) else { return FightVerdict::default() };
         if contest.is_over(now) {
             *contest = Contest::new(now, side);
         }
@@ -123,15 +123,15 @@ impl<K: Hash + Eq + Clone> FightDetector<K> {
         contest.alternations += u32::from(was == Side::Foreign && side == Side::Own);
         (contest.last, contest.last_at) = (side, now);
         if contest.alternations < SUSPECT {
-            return Verdict::default();
+            return FightVerdict::default();
         }
         match (side, fields) {
             (Side::Own, Some(fields)) => contest.set(now, fields),
             (Side::Foreign, Some(fields)) => {
                 contest.undo(fields);
-                Verdict::default()
+                FightVerdict::default()
             }
-            (_, None) => Verdict::default(),
+            (_, None) => FightVerdict::default(),
         }
     }
 
@@ -147,7 +147,7 @@ impl<K: Hash + Eq + Clone> FightDetector<K> {
 
     /// Returns the contest of an object. Own writes begin one.
     fn contest(&mut self, now: Instant, key: &K, object: &ObjectKey, side: Side) -> Option<&mut Contest> {
-        let pair = Pair(key, object);
+        let pair = ContestKey(key, object);
         if !self.recent.contains_key(&pair) {
             let older = self.older.remove_entry(&pair);
             if older.is_none() && side == Side::Foreign {
@@ -186,8 +186,8 @@ impl Contest {
     }
 
     /// We set fields: one that was undone, and has our earlier value again, is fought over.
-    fn set(&mut self, now: Instant, fields: &ChangedFields) -> Verdict {
-        let mut verdict = Verdict::default();
+    fn set(&mut self, now: Instant, fields: &ChangedFields) -> FightVerdict {
+        let mut verdict = FightVerdict::default();
         for (path, changed) in &fields.fields {
             let field = self.fields.entry(path.clone()).or_insert_with(|| ContestedField {
                 ours: changed.after,
@@ -236,9 +236,9 @@ impl Contest {
 
 /// A borrowed pair of names, with the hash of the owned one.
 #[derive(Hash)]
-struct Pair<'a, K>(&'a K, &'a ObjectKey);
+struct ContestKey<'a, K>(&'a K, &'a ObjectKey);
 
-impl<K: Eq> Equivalent<(K, ObjectKey)> for Pair<'_, K> {
+impl<K: Eq> Equivalent<(K, ObjectKey)> for ContestKey<'_, K> {
     fn equivalent(&self, (key, object): &(K, ObjectKey)) -> bool {
         self.0 == key && self.1 == object
     }

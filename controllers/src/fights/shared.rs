@@ -11,7 +11,7 @@ use machinery_sync::Mutex;
 use tokio::time::Instant;
 
 pub(crate) use super::detector::Side;
-use super::detector::{Fight, FightDetector, Verdict};
+use super::detector::{Fight, FightDetector, FightVerdict};
 use super::fields::ChangedFields;
 
 /// A write fight: this controller and somebody else undo each other's change of a field.
@@ -81,7 +81,7 @@ impl<K: Hash + Eq + Clone> SharedFights<K> {
         self.in_use.store(true, Relaxed);
         let key = (key.clone(), informer);
         let recorded = self.detector.lock().record(Instant::now(), (&key, object), side, fields);
-        let Verdict { began, delay } = recorded;
+        let FightVerdict { began, delay } = recorded;
         if let Some(fight) = began {
             self.report(&self.describe(informer, object.clone(), fight));
         }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::detector::{FightDetector, Side, Verdict};
+use super::detector::{FightDetector, FightVerdict, Side};
 use super::fields::ChangedFields;
 
 fn key() -> ObjectKey {
@@ -16,13 +16,13 @@ fn key() -> ObjectKey {
 
 /// An object whose fields are numbers, with the field manager that wrote last.
 #[derive(Clone, Debug, PartialEq)]
-struct Doc {
+struct ContestedObject {
     ours: u8,
     theirs: u8,
     manager: &'static str,
 }
 
-impl Doc {
+impl ContestedObject {
     fn value(&self) -> Value {
         let owned = json!({ "f:status": { "f:ours": {}, "f:theirs": {} } });
         let entry = json!({ "manager": self.manager, "time": "2026-11-26T08:00:00Z", "fieldsV1": owned });
@@ -34,19 +34,24 @@ impl Doc {
 }
 
 /// A detector with one object, whose writes are a step apart.
-struct Scene {
+struct FightScene {
     detector: FightDetector<&'static str>,
     now: Instant,
-    doc: Doc,
+    doc: ContestedObject,
 }
 
-impl Scene {
+impl FightScene {
     fn new() -> Self {
-        let doc = Doc { ours: 0, theirs: 0, manager: "hosts" };
+        let doc = ContestedObject { ours: 0, theirs: 0, manager: "hosts" };
         Self { detector: FightDetector::new(1), now: Instant::now(), doc }
     }
 
-    fn write(&mut self, after: Duration, side: Side, change: impl FnOnce(&mut Doc)) -> Verdict {
+    fn write(
+        &mut self,
+        after: Duration,
+        side: Side,
+        change: impl FnOnce(&mut ContestedObject),
+    ) -> FightVerdict {
         self.now += after;
         let before = self.doc.clone();
         self.doc.manager = if side == Side::Own { "hosts" } else { "kubectl" };
@@ -58,7 +63,7 @@ impl Scene {
     }
 
     /// Our value is undone and set again.
-    fn cycle(&mut self, step: Duration) -> Verdict {
+    fn cycle(&mut self, step: Duration) -> FightVerdict {
         self.write(step, Side::Foreign, |doc| doc.ours = 7);
         self.write(step, Side::Own, |doc| doc.ours = 1)
     }
@@ -66,7 +71,7 @@ impl Scene {
 
 #[tokio::test(start_paused = true)]
 async fn p30_writers_that_undo_each_other_are_named_and_slowed_more_and_more() {
-    let mut scene = Scene::new();
+    let mut scene = FightScene::new();
     let step = Duration::from_millis(5);
     scene.write(step, Side::Own, |doc| doc.ours = 1);
     let verdicts: Vec<_> = (0..20).map(|_| scene.cycle(step)).collect();
@@ -83,15 +88,15 @@ async fn p30_writers_that_undo_each_other_are_named_and_slowed_more_and_more() {
     // Peace: the fight is over, and one more undone write is no fight.
     scene.now += Duration::from_secs(91);
     assert_eq!(scene.detector.fights(scene.now).len(), 0);
-    assert_eq!(scene.cycle(step), Verdict::default());
+    assert_eq!(scene.cycle(step), FightVerdict::default());
 }
 
 #[tokio::test(start_paused = true)]
 async fn p30_rare_corrections_of_a_field_are_no_fight() {
-    let mut scene = Scene::new();
+    let mut scene = FightScene::new();
     scene.write(Duration::ZERO, Side::Own, |doc| doc.ours = 1);
     for _ in 0..100 {
-        assert_eq!(scene.cycle(Duration::from_secs(11)), Verdict::default());
+        assert_eq!(scene.cycle(Duration::from_secs(11)), FightVerdict::default());
     }
 }
 
@@ -106,14 +111,14 @@ proptest! {
         writes in prop::collection::vec(write(), 0..200),
         is_alone in any::<bool>(),
     ) {
-        let mut scene = Scene::new();
+        let mut scene = FightScene::new();
         for (ms, side, value) in writes {
             let verdict = match side {
                 Side::Foreign if is_alone => continue,
                 Side::Foreign => scene.write(Duration::from_millis(ms), side, |doc| doc.theirs = value),
                 Side::Own => scene.write(Duration::from_millis(ms), side, |doc| doc.ours = value),
             };
-            prop_assert_eq!(verdict, Verdict::default());
+            prop_assert_eq!(verdict, FightVerdict::default());
         }
         prop_assert!(scene.detector.fights(scene.now).is_empty());
     }
@@ -123,7 +128,7 @@ proptest! {
     fn p30_a_fight_is_found_among_other_writes(
         noise in prop::collection::vec((0..3_u8, 0..20_u64), 60),
     ) {
-        let mut scene = Scene::new();
+        let mut scene = FightScene::new();
         scene.write(Duration::ZERO, Side::Own, |doc| doc.ours = 1);
         let mut began = 0;
         for (value, ms) in noise {

@@ -11,9 +11,9 @@ use super::{ChangedTo, ObjectChange, OwnWrite, WriteWindows};
 const PARTS: InformerId = InformerId::of_address(1);
 
 #[derive(Clone, Copy, Debug)]
-enum Action {
+enum ServerAction {
     /// The run writes; the response arrives now, later, or never.
-    Own(Response),
+    Own(ResponseFate),
     /// Somebody else writes.
     Foreign,
     /// The run's write finds the object as it is, at the version of an earlier writer.
@@ -25,19 +25,19 @@ enum Action {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Response {
+enum ResponseFate {
     Received,
     Lost,
 }
 
-fn action() -> impl Strategy<Value = Action> {
+fn action() -> impl Strategy<Value = ServerAction> {
     prop_oneof![
-        3 => Just(Action::Own(Response::Received)),
-        1 => Just(Action::Own(Response::Lost)),
-        2 => Just(Action::Foreign),
-        1 => Just(Action::NoOp),
-        4 => Just(Action::Deliver),
-        1 => Just(Action::List),
+        3 => Just(ServerAction::Own(ResponseFate::Received)),
+        1 => Just(ServerAction::Own(ResponseFate::Lost)),
+        2 => Just(ServerAction::Foreign),
+        1 => Just(ServerAction::NoOp),
+        4 => Just(ServerAction::Deliver),
+        1 => Just(ServerAction::List),
     ]
 }
 
@@ -73,20 +73,20 @@ proptest! {
         // Version of the object, version that the source has delivered, and the known own versions.
         let (mut now, mut delivered, mut own) = (1, 1, Vec::new());
         let (mut writes, mut expected, mut passed) = (Vec::new(), Vec::new(), Vec::new());
-        for action in actions.into_iter().chain([Action::Deliver]) {
+        for action in actions.into_iter().chain([ServerAction::Deliver]) {
             match action {
-                Action::Own(response) => {
+                ServerAction::Own(response) => {
                     now += 1;
-                    if response == Response::Received {
+                    if response == ResponseFate::Received {
                         own.push(now);
                         writes.push(stored(now));
                     }
                 }
-                Action::Foreign => now += 1,
-                Action::NoOp => writes.push(write(now, |at| WriteOutcome::Observed(at.into()))),
-                Action::Deliver | Action::List if now == delivered => {}
-                Action::Deliver | Action::List => {
-                    let is_listed = matches!(action, Action::List);
+                ServerAction::Foreign => now += 1,
+                ServerAction::NoOp => writes.push(write(now, |at| WriteOutcome::Observed(at.into()))),
+                ServerAction::Deliver | ServerAction::List if now == delivered => {}
+                ServerAction::Deliver | ServerAction::List => {
+                    let is_listed = matches!(action, ServerAction::List);
                     let changes = u32::try_from(now - delivered).expect("a few changes");
                     let steps = Steps { changes, unbroken: !is_listed };
                     // The window does not know the responses yet: `own` is filled until it closes.
