@@ -14,7 +14,7 @@ use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Budget, Options, budget, options};
 
 use crate::bounded::{TEXT_BYTES, shortened};
-use crate::json::{self, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
+use crate::json::{self, DocumentMemory, MAX_DEPTH, MAX_VALUES, MalformedJson, ParsedJson, number};
 
 /// The stack of the recursive parser, which needs much of it for each level in unoptimized builds.
 const STACK: usize = 8 << 20;
@@ -38,7 +38,7 @@ pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     if bytes.trim_ascii_start().starts_with(b"{") {
         match json::read(bytes) {
             Ok(read) => return Ok(read),
-            Err(why) if why == MalformedJson::too_many() => return Err(why),
+            Err(why) if why.is_limit() => return Err(why),
             Err(_) => {}
         }
     }
@@ -63,8 +63,8 @@ fn parse(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
     if !first::is_nothing(rest) {
         return Err(malformed("more than one document".into()));
     }
-    let mut duplicates = Vec::new();
-    let seed = Node { duplicates: &mut duplicates };
+    let (mut duplicates, mut memory) = (Vec::new(), DocumentMemory::of(bytes));
+    let seed = Node { duplicates: &mut duplicates, memory: &mut memory };
     let value =
         serde_saphyr::with_deserializer_from_str_with_options(text, limits(), |yaml| seed.deserialize(yaml))
             .map_err(|error| malformed(error.to_string().split_whitespace().collect::<Vec<_>>().join(" ")))?;
@@ -102,9 +102,15 @@ fn malformed(why: String) -> MalformedJson {
 /// A value, with the paths of duplicate keys below it added to those known.
 struct Node<'a> {
     duplicates: &'a mut Vec<String>,
+    memory: &'a mut DocumentMemory,
 }
 
 impl Node<'_> {
+    /// The visitor of a value below this one.
+    const fn child(&mut self) -> Node<'_> {
+        Node { duplicates: &mut *self.duplicates, memory: &mut *self.memory }
+    }
+
     /// Prefixes the findings from index `below` on with this step.
     fn below(&mut self, below: usize, step: &str) {
         for path in &mut self.duplicates[below..] {
@@ -180,7 +186,7 @@ impl<'de> Visitor<'de> for Node<'_> {
         let mut items = Vec::new();
         loop {
             let below = self.duplicates.len();
-            let Some(item) = seq.next_element_seed(Node { duplicates: &mut *self.duplicates })? else {
+            let Some(item) = seq.next_element_seed(self.child())? else {
                 return Ok(Value::Array(items));
             };
             self.below(below, &format!("[{}]", items.len()));
@@ -198,8 +204,10 @@ impl<'de> Visitor<'de> for Node<'_> {
             {
                 self.duplicates.push(shortened(key.clone(), TEXT_BYTES));
             }
+            let fields = object.len();
+            self.memory.field(&key, fields).map_err(|why| de::Error::custom(why.0))?;
             let below = self.duplicates.len();
-            let value = map.next_value_seed(Node { duplicates: &mut *self.duplicates })?;
+            let value = map.next_value_seed(self.child())?;
             self.below(below, &key);
             object.insert(key, value);
         }

@@ -17,6 +17,12 @@ core = client.CoreV1Api()
 seen, lock = {}, threading.Lock()
 
 
+def say(line):
+    """Prints a line. Both threads print: a line and its end must not be torn apart."""
+    with lock:
+        print(line, flush=True)
+
+
 def follow():
     """Watches without end. The client resumes by itself when the server ends a watch."""
     revision = core.list_namespaced_config_map(NAMESPACE).metadata.resource_version
@@ -28,7 +34,7 @@ def follow():
                 with lock:
                     seen[metadata.name] = event["type"]
                 if event["type"] == "ADDED":
-                    print(f"saw {metadata.name}", flush=True)
+                    say(f"saw {metadata.name}")
         except ApiException as error:
             if error.status != 410:
                 raise
@@ -60,6 +66,6 @@ while thread.is_alive():
     assert core.read_namespaced_config_map(name, NAMESPACE).data == {"v": "2"}
     core.delete_namespaced_config_map(name, NAMESPACE)
     until(name, "DELETED")
-    print(f"round {number}", flush=True)
+    say(f"round {number}")
     time.sleep(0.5)
 raise SystemExit("the watch has ended")

@@ -63,7 +63,7 @@ pub(crate) fn run(workspace: &Workspace, args: &SoakArgs) -> anyhow::Result<bool
     while begun.elapsed() < Duration::from_secs(args.minutes * 60) {
         round += 1;
         rounds::run(&kubectl, &mut clients, round).with_context(|| format!("round {round} failed"))?;
-        clients.check()?;
+        clients.check(&kubectl, &run)?;
         memory.sample(server.id())?;
         if reported.elapsed() >= REPORT {
             reported = shell::now();

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use super::edits::EditId;
 use super::registry::Selectors;
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::json::{self, MalformedJson};
+use crate::json;
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
@@ -32,7 +32,7 @@ impl EditRequest {
     /// Parses a body. 400: invalid JSON; 413: too many values; 422: an invalid edit.
     pub(crate) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
         let read = json::read(body).map_err(|malformed| {
-            let code = if malformed == MalformedJson::too_many() { 413 } else { 400 };
+            let code = if malformed.is_limit() { 413 } else { 400 };
             let reason = if code == 413 { "RequestEntityTooLarge" } else { "BadRequest" };
             Refusal::new(code, reason, format!("the body is no edit of an interest: {}", malformed.0))
         })?;

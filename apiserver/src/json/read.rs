@@ -3,6 +3,7 @@
 use serde_json::{Map, Number, Value};
 
 use super::character::quoted;
+use super::memory::DocumentMemory;
 use crate::bounded::{TEXT_BYTES, shortened};
 use crate::refusal::Refusal;
 
@@ -34,6 +35,16 @@ impl MalformedJson {
     pub(crate) fn too_many() -> Self {
         Self(format!("the document has more than {MAX_VALUES} values"))
     }
+
+    /// The document would take too much memory for its length.
+    pub(crate) fn too_small_objects() -> Self {
+        Self("the document has too many objects of one or few fields: use fewer objects, with more fields each".into())
+    }
+
+    /// Whether the document is refused for its size, not for its syntax.
+    pub(crate) fn is_limit(&self) -> bool {
+        *self == Self::too_many() || *self == Self::too_small_objects()
+    }
 }
 
 /// Parses one document.
@@ -41,7 +52,14 @@ impl MalformedJson {
 /// Invalid UTF-8 bytes and unpaired surrogates become U+FFFD. Numbers are those that Go would
 /// decode and encode: signed 64-bit integers, however they are written, otherwise doubles.
 pub(crate) fn read(bytes: &[u8]) -> Result<ParsedJson, MalformedJson> {
-    let mut reader = JsonReader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
+    let mut reader = JsonReader {
+        bytes,
+        at: 0,
+        depth: 0,
+        values: 0,
+        memory: DocumentMemory::of(bytes),
+        duplicates: Vec::new(),
+    };
     let value = reader.value()?;
     match reader.space() {
         None => Ok(ParsedJson { value, duplicates: reader.duplicates }),
@@ -68,6 +86,7 @@ struct JsonReader<'a> {
     at: usize,
     depth: usize,
     values: usize,
+    memory: DocumentMemory,
     /// Paths relative to the current value; each level prepends its own step.
     duplicates: Vec<String>,
 }
@@ -105,7 +124,7 @@ impl JsonReader<'_> {
     }
 
     fn object(&mut self) -> Result<Value, MalformedJson> {
-        let mut map = Map::new();
+        let (mut map, mut fields) = (Map::new(), 0);
         let first = self.duplicates.len();
         if self.space() == Some(b'}') {
             self.at += 1;
@@ -128,6 +147,8 @@ impl JsonReader<'_> {
             });
             match map.entry(key) {
                 serde_json::map::Entry::Vacant(place) => {
+                    self.memory.field(place.key(), fields)?;
+                    fields += 1;
                     place.insert(value);
                 }
                 serde_json::map::Entry::Occupied(mut place) => {

@@ -172,3 +172,18 @@ proptest! {
         let _ = read(&bytes);
     }
 }
+
+/// Objects of one field take a hundred times their bytes.
+#[test]
+fn objects_of_one_field_have_a_limit() {
+    let list = |item: &str, count: usize| format!("[{}]", vec![item; count].join(","));
+    for count in [1_000, 12_000] {
+        assert!(read(list("{\"a\":1}", count).as_bytes()).is_ok());
+    }
+    let (many, yaml) = (list("{\"a\":1}", 20_000), list("{a: 1}", 20_000));
+    assert_eq!(read(many.as_bytes()), Err(MalformedJson::too_small_objects()));
+    assert!(crate::yaml::read(yaml.as_bytes()).unwrap_err().to_string().contains("one or few fields"));
+    // As usual objects, with a name of thirty bytes, any number is read.
+    let usual = format!("{{\"name\":\"{}\"}}", "n".repeat(30));
+    assert!(read(list(&usual, 49_000).as_bytes()).is_ok());
+}

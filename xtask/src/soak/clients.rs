@@ -14,6 +14,9 @@ use super::rounds::{GO, KOPF, PYTHON};
 use crate::shell;
 use crate::workspace::Workspace;
 
+/// The watch of kubectl, in messages.
+const WATCH: &str = "kubectl get --watch";
+
 const CLIENTS: &str = "apiserver/tests/clients";
 
 /// The programs of the clients.
@@ -73,10 +76,8 @@ impl Clients {
         kopf.env("RUN", "soak").env("JOURNAL", run.join("journal")).env("PYTHONDONTWRITEBYTECODE", "1");
         children.push(("kopf", logged(&mut kopf, run, "kopf")?));
 
-        let mut follow = kubectl.beside("kubectl");
-        follow.args(["get", "configmaps", "-n", PYTHON, "--watch", "--output-watch-events", "-o", "name"]);
-        let (child, watched) = followed(&mut follow, run, "kubectl-watch")?;
-        children.push(("kubectl get --watch", child));
+        let (child, watched) = watch(kubectl, run)?;
+        children.push((WATCH, child));
         let mut python = kubectl.beside(&built.python);
         python.arg(&built.script).env("NAMESPACE", PYTHON);
         let (child, seen) = followed(&mut python, run, "python")?;
@@ -87,11 +88,16 @@ impl Clients {
         Ok(clients)
     }
 
-    /// Fails if a client has ended. Its output is in a file of the run.
-    pub(super) fn check(&mut self) -> anyhow::Result<()> {
+    /// Fails if a client has ended. Its output is in a file of the run. The watch of kubectl is
+    /// started again: as on Kubernetes, a server ends a watch within an hour, and kubectl with it.
+    pub(super) fn check(&mut self, kubectl: &SoakKubectl, run: &Path) -> anyhow::Result<()> {
         for (name, child) in &mut self.children {
-            if let Some(status) = child.try_wait()? {
-                bail!("{name} has ended with {status}");
+            match child.try_wait()? {
+                None => {}
+                Some(status) if *name == WATCH && status.success() => {
+                    (*child, self.kubectl) = watch(kubectl, run)?;
+                }
+                Some(status) => bail!("{name} has ended with {status}"),
             }
         }
         Ok(())
@@ -121,6 +127,12 @@ impl Drop for Clients {
             let _ = child.wait();
         }
     }
+}
+
+fn watch(kubectl: &SoakKubectl, run: &Path) -> anyhow::Result<(Child, Receiver<String>)> {
+    let mut follow = kubectl.beside("kubectl");
+    follow.args(["get", "configmaps", "-n", PYTHON, "--watch", "--output-watch-events", "-o", "name"]);
+    followed(&mut follow, run, "kubectl-watch")
 }
 
 fn wait(lines: &Receiver<String>, mut is_it: impl FnMut(&str) -> bool) -> anyhow::Result<()> {

@@ -11,6 +11,9 @@ pub(super) const GO: &str = "soak-go";
 pub(super) const KOPF: &str = "soak-kopf";
 pub(super) const PYTHON: &str = "soak-python";
 
+/// Rounds after which Events are deleted. They live for an hour, and would grow for as long.
+const EVENTS: usize = 50;
+
 /// Creates the namespaces, and the kinds of both operators.
 pub(super) fn prepare(kubectl: &SoakKubectl) -> anyhow::Result<()> {
     for namespace in [GO, KOPF, PYTHON] {
@@ -57,6 +60,9 @@ pub(super) fn run(kubectl: &SoakKubectl, clients: &mut Clients, round: usize) ->
         format!("delete configmaps -n {PYTHON} {map}"),
     ] {
         kubectl.run(&line, "")?;
+    }
+    if round.is_multiple_of(EVENTS) {
+        kubectl.run(&format!("delete events -n {KOPF} --all"), "")?;
     }
     let owned = format!("get configmaps -n {KOPF} {knob}-child --ignore-not-found -o name");
     kubectl.until(&owned, "").context("the garbage collector")

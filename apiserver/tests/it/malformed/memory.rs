@@ -101,6 +101,32 @@ async fn ten_thousand_unknown_fields_under_a_long_key_take_bounded_memory() {
     check(&rows).await;
 }
 
+/// Objects of one field take a hundred times their bytes: as many as fit are accepted, and more are
+/// refused before they are in memory.
+#[tokio::test]
+async fn objects_of_one_field_take_bounded_memory() {
+    let mut rows = Vec::new();
+    for count in [1_000, 4_000, 8_000, 12_000, 14_000, 16_000, 45_000] {
+        let list: Vec<_> = (0..count).map(|_| json!({"a": 1})).collect();
+        let map: Map<_, _> = (0..count).map(|at| (format!("{at:x}"), json!({"a": 1}))).collect();
+        for (name, tree) in [("list", Value::Array(list)), ("map", Value::Object(map))] {
+            let spec = json!({"o": {"known": "s", "x": tree}});
+            let open = json!({
+                "apiVersion": "example.com/v1", "kind": "Open", "metadata": {"name": format!("{name}-{count}")}, "spec": spec,
+            });
+            let body = open.to_string();
+            for media in [JSON, "application/yaml"] {
+                rows.push(Row::post(OPENS, media, body.clone(), ANY));
+            }
+            let one = format!("{OPENS}/{name}-{count}");
+            rows.push(Row::patch(&one, MERGE, json!({"spec": spec}).to_string(), ANY));
+            let applied = body.replacen(&format!("{name}-{count}"), "applied", 1);
+            rows.push(Row::patch(&format!("{OPENS}/applied?fieldManager=m&force=true"), APPLY, applied, ANY));
+        }
+    }
+    check(&rows).await;
+}
+
 /// Duplicate keys, wrong types and forbidden values, each below a long key.
 #[tokio::test]
 async fn errors_below_a_long_key_take_bounded_memory() {
