@@ -1,6 +1,6 @@
 //! Loom models of waiters, claims and releases of a name, and of own writes, through the public API.
 //!
-//! Three threads (main is one of them) at preemption bound 3. One claim each.
+//! Three threads (main is one of them) at preemption bound 3, at 2 for own writes. One claim each.
 #![cfg(machinery_loom)]
 
 use loom::future::block_on;
@@ -15,8 +15,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 fn model(test: impl Fn() + Sync + Send + 'static) {
+    bounded_model(3, test);
+}
+
+fn bounded_model(preemptions: usize, test: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = Some(3);
+    builder.preemption_bound = Some(preemptions);
     builder.max_branches = 10_000;
     builder.check(test);
 }
@@ -231,15 +235,15 @@ fn run_with_write(has_foreign: bool, is_known: bool) {
 
 #[test]
 fn an_own_write_requests_no_run() {
-    model(|| run_with_write(false, true));
+    bounded_model(2, || run_with_write(false, true));
 }
 
 #[test]
 fn a_write_without_a_response_requests_a_run() {
-    model(|| run_with_write(false, false));
+    bounded_model(2, || run_with_write(false, false));
 }
 
 #[test]
 fn a_foreign_write_beside_an_own_one_requests_a_run() {
-    model(|| run_with_write(true, true));
+    bounded_model(2, || run_with_write(true, true));
 }
